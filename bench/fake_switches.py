@@ -21,7 +21,7 @@ from struct import Struct
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.controller.steps import PROBE_COOKIE
+from knotless.controller.reconcile import PROBE_COOKIE
 
 _HEADER = Struct("!BBHI")
 _FLOW_MOD = Struct("!QQBBHHHIIIH2x")

@@ -19,8 +19,8 @@ import click
 
 from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.planning import Goal, Task, planned
+from knotless.controller.desired import DesiredState
+from knotless.controller.updates.planning import Goal, UpdateTask, plan_update
 from knotless.forwarding.openflow.reader import Generation
 from knotless.routing.repair import repair
 from knotless.topologies import load
@@ -39,7 +39,7 @@ def measure(spec: str, engine: str, vcs: int, cuts: int, seed: int) -> dict[str,
     """Repair the plan of a fabric for this many links, and return the figures."""
     fabric = load(spec)
     config = Config.model_validate({"fabric": spec, "engine": engine, "vcs": vcs})
-    desired = Desired.compute(config, fabric)
+    desired = DesiredState.compute(config, fabric)
     held = Generation(desired.rules, desired.routed.host_tags())
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     repairs_s, steps_s, kinds, tiers = list[float](), list[float](), Counter[str](), Counter[str]()
@@ -48,9 +48,11 @@ def measure(spec: str, engine: str, vcs: int, cuts: int, seed: int) -> dict[str,
         began = time.perf_counter()
         repair(desired.plan, failures)
         repairs_s.append(time.perf_counter() - began)
-        task = Task(Goal(desired, failures), held, (), desired.plan.flow_control, desired.routed)
+        task = UpdateTask(
+            Goal(desired, failures), held, (), desired.plan.flow_control, desired.routed
+        )
         began = time.perf_counter()
-        way = planned(task)
+        way = plan_update(task)
         steps_s.append(time.perf_counter() - began)
         kinds[way.kind] += 1
         tiers[str(way.change.tier)] += 1

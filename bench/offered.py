@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from bench.all_to_all import RECORD
-from knotless.controller import background
+from knotless.controller.updates import worker as background
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.plan import Plan
 

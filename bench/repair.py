@@ -5,7 +5,7 @@ flow control that the plan requires. Before each cut the controller has planned 
 when any link fails; with ``--soon`` the next cut comes half a second after the last change. The
 port is down when the kernel reports that the interface of a switch has lost its carrier. Measured
 from then on: the time to the last barrier reply of the new routes, to the first frame that arrives
-on a path that used the link, and to the end of the change. At ``half`` load, hosts send half of
+on a path that used the link, and to the end of the change. PortId ``half`` load, hosts send half of
 what the emulator carries if they send all they can, which is measured first. With ``--attack`` a
 host, other switches or HTTP clients attack the fabric's controller at the same time, see
 :mod:`bench.attack`.

@@ -1,8 +1,8 @@
 """The Ryu application: ``ryu-manager controller/app.py``.
 
 Event handlers only, which return at once. :mod:`knotless.controller.desired` decides what to
-install, :mod:`knotless.controller.steps` what to change in a switch, and
-:mod:`knotless.controller.southbound.switches` does it. Rules are never deleted on exit: a fabric
+install, :mod:`knotless.controller.reconcile` what to change in a switch, and
+:mod:`knotless.controller.switches` does it. Rules are never deleted on exit: a fabric
 keeps forwarding without its controller.
 """
 
@@ -12,29 +12,33 @@ import gc
 import os
 import signal
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
+from ryu import cfg
 from ryu.base import app_manager
 from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.base.files import write_whole
-from knotless.controller import config
-from knotless.controller.background import Background
-from knotless.controller.learning import Learning
-from knotless.controller.leaving import leave
-from knotless.controller.losses import Losses
-from knotless.controller.northbound.early import EarlyStatus
+from knotless.controller import config, runtime
+from knotless.controller.openflow.listener import (
+    DeferredCounts,
+    TlsFiles,
+    chosen_tls,
+    install_listener,
+)
+from knotless.controller.probes.discovery import Discovery
+from knotless.controller.probes.learner import Explorer, Learner
+from knotless.controller.probes.prober import Prober
+from knotless.controller.rest.server import EarlyStatus
 from knotless.controller.service import Service
-from knotless.controller.southbound import listener, options
-from knotless.controller.southbound.conductor import DEFAULT_PACE
-from knotless.controller.southbound.explorer import Explorer
-from knotless.controller.southbound.learner import Learner
-from knotless.controller.southbound.probes import Probes
-from knotless.controller.southbound.switches import Switches
+from knotless.controller.switches import Switches
+from knotless.controller.updates.quiescence import ChannelLosses
+from knotless.controller.updates.scheduler import DEFAULT_TIMING
+from knotless.controller.updates.worker import Worker
 from knotless.topologies import Fabric, KnotlessError
 from knotless.topologies.formats.files import to_text
 
@@ -48,21 +52,21 @@ class KnotlessController(app_manager.RyuApp):
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
     service: Service
     switches: Switches | Learner
-    probes: Probes | Learner
+    prober: Prober | Learner
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        signal.signal(signal.SIGTERM, leave)
-        self._counts = listener.CountedLater()
+        runtime.handle_signal(signal.SIGTERM, leave)
+        self._counts = DeferredCounts()
         try:
             self._path = path = config.find()
             self._settings = settings = config.read(path) if path else config.Config()
-            self._listening = listening = options.read(settings.rest.host, settings.rest.port)
-            options.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
-            options.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
-            options.allow_open_files()
+            self._listening = listening = read_options(settings.rest.host, settings.rest.port)
+            runtime.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
+            runtime.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
+            runtime.allow_open_files()
             learned = config.to_learn(settings, path)
-            listener.install(listening.tls, self._counts, self._take_probe)
+            install_listener(listening.tls, self._counts, self._take_probe)
             if learned is None:
                 self._begin()
             else:
@@ -75,34 +79,34 @@ class KnotlessController(app_manager.RyuApp):
         path, settings, listening = self._path, self._settings, self._listening
         number = config.own_number(settings, listening.rest_host, listening.rest_port)
         self.service = service = Service(path, settings)
-        losses = Losses.beside(config.state_path(settings, path))
+        losses = ChannelLosses.beside(config.state_path(settings, path))
         losses.read()
         self._counts.count_in(service.metrics)
         explorer = None
         if settings.discovery == "learn":
-            learning = Learning(settings.learn_quiet_s)
-            explorer = Explorer(service.status, learning, service.grow)
-            service.status.found = explorer.problems
+            discovery = Discovery(settings.learn_quiet_s)
+            explorer = Explorer(state=service.state, discovery=discovery, grow=service.grow)
+            service.status.show_undeclared(explorer.problems)
         emulator = config.emulator_path(settings, path)
-        probes = Probes(service.status, service, emulator, explorer)
-        switches = Switches(
-            service.status,
-            service,
-            pace=replace(
-                DEFAULT_PACE,
+        self.prober = prober = Prober(
+            state=service.state, tell=service.tell, emulator=emulator, explorer=explorer
+        )
+        self.switches = switches = Switches(
+            state=service.state,
+            reporter=service,
+            timing=replace(
+                DEFAULT_TIMING,
                 emulator=emulator,
                 open_vswitch=config.open_vswitch_path(settings, path),
-                ahead=Background().call,
+                precompute=Worker().call,
             ),
-            prober=probes,
-            election=None if number is None else service.several.election(number),
-            refresh=service.several.follow_operators,
+            prober=prober,
+            election=None if number is None else service.peers.election(number),
+            refresh=service.peers.follow_operators,
             losses=losses,
-            unfinished=service.unfinished,
+            journal=service.journal,
         )
-        self.probes, self.switches = probes, switches
-        service.several.withdraw = switches.withdraw
-        probes.start(switches)
+        service.peers.withdraw = switches.withdraw
         service.start(listening.rest_host, listening.rest_port, switches.change_to)
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
         gc.collect()
@@ -112,11 +116,13 @@ class KnotlessController(app_manager.RyuApp):
 
     def _learn(self, file: Path) -> None:
         """Learn the fabric, write it to a file, and begin with it."""
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # there is nothing to be read again yet
+        runtime.handle_signal(
+            signal.SIGHUP, signal.SIG_IGN
+        )  # there is nothing to be read again yet
         hosts = tuple(declared.host for declared in self._settings.hosts)
-        learning = Learning(self._settings.learn_quiet_s, hosts)
-        learner = Learner(learning, file.stem, lambda fabric: self._learned(fabric, file))
-        self.switches = self.probes = self._learner = learner
+        discovery = Discovery(self._settings.learn_quiet_s, hosts)
+        learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
+        self.switches = self.prober = self._learner = learner
         address = (self._listening.rest_host, self._listening.rest_port)
         self._early = EarlyStatus(address, learner.as_json)
         learner.start()
@@ -136,7 +142,7 @@ class KnotlessController(app_manager.RyuApp):
 
     def _take_probe(self, dpid: int, message: bytes) -> None:
         """Take a frame that a rule of probes sends to the controller: it does not reach Ryu."""
-        self.probes.packet_in(dpid, message)
+        self.prober.packet_in(dpid, message)
 
     # --- events of switches ------------------------------------------------------------------
 
@@ -187,3 +193,51 @@ class KnotlessController(app_manager.RyuApp):
 def _fail(error: KnotlessError) -> NoReturn:
     sys.stderr.write(f"knotless: {error}\n")
     raise SystemExit(2) from error
+
+
+# --- the process -------------------------------------------------------------------------------
+
+
+def leave(_signal: int, _frame: object) -> None:
+    """Exit at once: there is nothing to save, and the switches keep their rules.
+
+    The signal may have interrupted a write to the log. Whoever flushed the log here could wait for
+    a lock that only the interrupted code can release, or would get an error that is then logged:
+    the signal would have no effect. Nothing is lost: each line is flushed when it is written.
+    """
+    os._exit(0)
+
+
+OPENFLOW_PORT = 6653
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where the controller listens, and by which certificates (None: without TLS)."""
+
+    openflow_host: str
+    openflow_port: int
+    rest_host: str
+    rest_port: int
+    tls: TlsFiles | None
+
+
+def read_options(rest_host: str, rest_port: int) -> Options:
+    """Return Ryu's options, with these defaults for REST.
+
+    By default OpenFlow is served on the loopback address alone (Ryu's default is every address),
+    and dead switches are detected. Ryu's own web server, which other applications in the same
+    process may use, keeps its port. Raises KnotlessError for options that contradict each other.
+    """
+    conf = cfg.CONF
+    conf.set_default("ofp_listen_host", "127.0.0.1")
+    conf.set_default("ofp_tcp_listen_port", OPENFLOW_PORT)
+    conf.set_default("ofp_ssl_listen_port", OPENFLOW_PORT)
+    conf.set_default("wsapi_host", rest_host)
+    conf.set_default("echo_request_interval", 5.0)
+    conf.set_default("maximum_unreplied_echo_requests", 3)
+    files = chosen_tls(conf.ctl_privkey, conf.ctl_cert, conf.ca_certs)
+    port = conf.ofp_ssl_listen_port if files else conf.ofp_tcp_listen_port
+    if conf.get_location("wsapi_port").location.is_user_controlled:
+        rest_port = conf.wsapi_port
+    return Options(conf.ofp_listen_host, port, conf.wsapi_host, rest_port, files)

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from knotless.base import yaml_file
 from knotless.base.errors import PlanError
 from knotless.base.yaml_file import brief, complaint
-from knotless.controller.roles import MAX_CONTROLLERS
 from knotless.routing import engine_file
 from knotless.routing.request import PlanRequest
 from knotless.topologies import Fabric, FabricError, Host, KnotlessError, Switch, load
@@ -22,6 +21,8 @@ from knotless.topologies.validate import validate
 VARIABLE = "KNOTLESS_CONFIG"
 """The environment variable that names the file; without it, :data:`DEFAULT_FILE`."""
 DEFAULT_FILE = "knotless.yaml"
+MAX_CONTROLLERS = 256
+"""Their numbers have eight bits in OpenFlow's generation ids."""
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
 

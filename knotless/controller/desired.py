@@ -21,7 +21,7 @@ from knotless.verification.checked_plan import CheckedPlan, refuse_deadlock
 
 
 @dataclass(frozen=True, eq=False)
-class Desired:
+class DesiredState:
     """The desired state; ``rules`` are by the switch's name, for each switch of the fabric.
 
     ``plan`` is that of the intact fabric. ``routed`` is its repair without the parts that are
@@ -45,7 +45,7 @@ class Desired:
         object.__setattr__(self, "names", names)
 
     @classmethod
-    def compute(cls, config: Config, fabric: Fabric, drained: tuple[str, ...] = ()) -> Desired:
+    def compute(cls, config: Config, fabric: Fabric, drained: tuple[str, ...] = ()) -> DesiredState:
         """Plan, compile and check.
 
         Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock.
@@ -92,7 +92,7 @@ class Difference:
     removed: tuple[str, ...] = ()
 
     @classmethod
-    def between(cls, old: Desired, new: Desired) -> Difference:
+    def between(cls, old: DesiredState, new: DesiredState) -> Difference:
         """Compare two desired states."""
         before, after = (
             (fabric.switches, fabric.hosts, fabric.links) for fabric in (old.fabric, new.fabric)

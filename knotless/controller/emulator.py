@@ -1,16 +1,23 @@
-"""Questions to the link emulator of a fabric of ours, without blocking other green threads."""
+"""The link emulator of a fabric of ours: questions to it, and hosts that pause too long.
+
+Real switches report their pauses in their own ways.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eventlet.green import socket
+from knotless.base.pause_storms import too_long
+from knotless.controller import runtime
 
+_LOG = logging.getLogger("knotless.controller")
 _TIMEOUT_S = 2.0
 _ANSWER_LIMIT_BYTES = 1 << 24
+_INTERVAL_S = 0.4
 
 
 class EmulatorError(Exception):
@@ -23,9 +30,7 @@ def ask(path: Path, what: str) -> dict[str, Any]:
     ``path`` is the control socket (docs/emulator-protocol.md). Raises EmulatorError.
     """
     try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(_TIMEOUT_S)
-            connection.connect(str(path))
+        with runtime.connect_unix(path, _TIMEOUT_S) as connection:
             connection.sendall(json.dumps({"do": what}).encode() + b"\n")
             with connection.makefile("rb") as reader:
                 answer = json.loads(reader.readline(_ANSWER_LIMIT_BYTES))
@@ -43,4 +48,41 @@ def left_port(channel: Mapping[str, Any]) -> int:
 
 def paused_us(channel: Mapping[str, Any]) -> int:
     """Return how long a channel was paused so far, in all its priorities."""
-    return sum(int(of["paused_us"]) for of in channel["priorities"])
+    return sum(int(priority["paused_us"]) for priority in channel["priorities"])
+
+
+class PauseWatch:
+    """Asks the emulator at intervals and reports when a host begins or ceases to be a problem.
+
+    ``set_stretch`` gets the stretch: real over virtual time lately; None if it is not known.
+    """
+
+    def __init__(
+        self, path: Path, tell: Callable[..., None], set_stretch: Callable[[float | None], None]
+    ) -> None:
+        self._path, self._tell, self._set_stretch = path, tell, set_stretch
+        self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def run(self) -> None:
+        """Watch for ever; an emulator that does not answer has nothing to report."""
+        while True:
+            try:
+                status = ask(self._path, "status")
+            except EmulatorError:
+                status = {}
+            self.see(status)
+            runtime.sleep(_INTERVAL_S)
+
+    def see(self, status: Mapping[str, Any]) -> None:
+        """Report what has changed; ``status`` is the emulator's."""
+        self._set_stretch(status.get("stretch_now"))
+        now = {(host["host"], host["channel"]): host for host in too_long(status)}
+        for key in sorted(now.keys() - self._hosts.keys()):
+            host = now[key]
+            _LOG.warning("host %s pauses its link %s too long", *key)
+            fields = {field: host[field] for field in ("share", "limited", "standing", "flows")}
+            self._tell("pause-storm", host=key[0], channel=key[1], **fields)
+        for name, channel in sorted(self._hosts.keys() - now.keys()):
+            _LOG.info("host %s no longer pauses its link %s too long", name, channel)
+            self._tell("pause-storm-over", host=name, channel=channel)
+        self._hosts = now

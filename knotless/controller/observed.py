@@ -1,4 +1,4 @@
-"""What switches have reported: connections, ports, rules. Nothing is sent from here.
+"""Reports of switches: connections, ports, rules, counters. Nothing is sent from here.
 
 Pure. Which links are up follows from the ports as they are now, not from a history of events, so
 that a controller that has just started and one that has run for a year see the same.
@@ -6,16 +6,36 @@ that a controller that has just started and one that has run for a year see the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from knotless.controller.draining import Probed
-from knotless.controller.steps import FoundRule
+from knotless.controller.reconcile import FoundRule
 from knotless.topologies.fabric import Fabric, Link
 from knotless.topologies.failures import Failures, hosts_by_part
 
+Port = tuple[str, int]
+"""The name of a switch, and the number of a port."""
+Channel = tuple[Port, Port]
+"""The sending and the receiving port of one direction of a link."""
+Counters = Mapping[Port, tuple[int, int]]
+"""By port of a switch: frames received and sent."""
+ProbesGiven = Mapping[Port, tuple[int, int]]
+"""By sending port: probes that it was given so far, and those of them that may not have left."""
+
 DUPLICATE_MEMORY_S = 30.0
 """A refused switch retries within seconds; if it has not by this time, it is gone."""
+
+
+def port_text(port: Port) -> str:
+    """Return ``s1:2``."""
+    return f"{port[0]}:{port[1]}"
+
+
+def channels_between(links: Sequence[Link]) -> list[Channel]:
+    """Return both channels of each link."""
+    ends = [((link.a, link.a_port), (link.b, link.b_port)) for link in links]
+    return [*ends, *((b, a) for a, b in ends)]
 
 
 @dataclass
@@ -37,10 +57,10 @@ class ObservedSwitch:
     ports: Mapping[int, bool] | None = None
     refused: tuple[str, ...] = ()
     foreign: tuple[FoundRule, ...] = ()
-    _known_down: tuple[object, object, frozenset[int]] = field(
+    _last_down: tuple[object, object, frozenset[int]] = field(
         default=(None, None, frozenset()), repr=False, compare=False
     )
-    """The ports and needs of which :attr:`ports_down` was found last, and what it was."""
+    """The ports and needs from which :attr:`ports_down` was computed last, and its value."""
 
     def connect(self, ports: Mapping[int, bool]) -> None:
         """Record that the switch has connected with ``ports``; its rules are not known yet."""
@@ -67,10 +87,10 @@ class ObservedSwitch:
         """The ports of the fabric that are not up by the last report; none if there was none."""
         if self.ports is None:
             return frozenset()
-        known, needs, down = self._known_down
-        if known is not self.ports or needs is not self.needs:
+        ports, needs, down = self._last_down
+        if ports is not self.ports or needs is not self.needs:
             down = frozenset(port for port in self.needs if not self.ports.get(port))
-            self._known_down = (self.ports, self.needs, down)
+            self._last_down = (self.ports, self.needs, down)
         return down
 
     def is_up(self, port: int) -> bool | None:
@@ -94,12 +114,12 @@ class Observed:
     duplicate_dpids: dict[int, float] = field(default_factory=dict)
     """Dpid of a second switch with the same dpid -> when it last tried to connect."""
     link_faults: Mapping[str, str] = field(default_factory=dict)
-    """Name of a link -> what is wrong with it although it may have a carrier, as
-    :meth:`knotless.controller.probing.Probing.faults` found."""
+    """Name of a link -> its fault, although it may have a carrier, as probes show; see
+    :meth:`knotless.controller.probes.paths.PathMonitor.faults`."""
     fault_lines: tuple[str, ...] = ()
     """The same and wrong cables, one line each."""
-    probed: Callable[[], Probed] = dict
-    """Returns the probes that can overtake other frames, for :mod:`controller.draining`."""
+    probes_given: Callable[[], ProbesGiven] = dict
+    """Return the probes that can overtake other frames, which quiescence must not mistake."""
     reflecting: frozenset[str] = frozenset()
     """The switches without a controller that send probes of their neighbours back."""
 
@@ -109,10 +129,10 @@ class Observed:
 
     def fit(self, fabric: Fabric) -> None:
         """Go on with another fabric; what is known of switches of both stays known."""
-        known, self.fabric, self.switches = self.switches, fabric, {}
+        earlier, self.fabric, self.switches = self.switches, fabric, {}
         self._index()
         for dpid, switch in self.switches.items():
-            if (before := known.get(dpid)) is not None:
+            if (before := earlier.get(dpid)) is not None:
                 before.needs = switch.needs
                 self.switches[dpid] = self.by_name[switch.name] = before
             else:
@@ -125,7 +145,7 @@ class Observed:
         for switch in self.fabric.switches:
             hosts, far = self.fabric.hosts_at[switch.name], self.fabric.neighbours[switch.name]
             needs = {port: f"host {host.name}" for port, host in hosts.items()}
-            needs |= {port: f"{name} port {at}" for port, (name, at) in far.items()}
+            needs |= {port: f"{name} port {there}" for port, (name, there) in far.items()}
             self.switches[switch.dpid] = ObservedSwitch(switch.name, switch.dpid, needs)
         self.by_name = {switch.name: switch for switch in self.switches.values()}
         self._link_at = {
@@ -144,7 +164,8 @@ class Observed:
 
         They have no carrier, or probes have found a fault.
         """
-        down = ((of.name, port) for of in self.switches.values() for port in of.ports_down)
+        switches = self.switches.values()
+        down = ((switch.name, port) for switch in switches for port in switch.ports_down)
         suspects = {self._link_at[end] for end in down if end in self._link_at}
         suspects |= self.link_faults.keys()
         if not suspects:
@@ -175,8 +196,8 @@ class Observed:
     def separated(self) -> list[list[str]]:
         """Return the hosts of each part into which failures divide the fabric, if they do."""
         down = {*self.links_down(), *self.switches_down()}
-        found = hosts_by_part(self.fabric, Failures.of(self.fabric, down)) if down else []
-        return found if len(found) > 1 else []
+        by_part = hosts_by_part(self.fabric, Failures.of(self.fabric, down)) if down else []
+        return by_part if len(by_part) > 1 else []
 
     def ends_missing(self) -> frozenset[str]:
         """Return the names of links, and of hosts, for which a switch does not have the port."""
@@ -224,7 +245,7 @@ class Observed:
         return self._is_cut_off(name)
 
     def _is_cut_off(self, name: str) -> bool:
-        """Whether a switch is not connected, and nothing comes from it on any link."""
+        """Return whether a switch is not connected, and nothing comes from it on any link."""
         far = self.fabric.neighbours[name].values()
         connected = self.by_name[name].connected
         return not connected and bool(far) and all(map(self._is_silent, far))
@@ -235,3 +256,95 @@ class Observed:
         if not switch.connected:
             return False
         return not switch.is_up(port) or self.link_faults.get(self._link_at[end]) == "silent"
+
+
+# --- frames that hosts may not send -----------------------------------------------------------
+
+WINDOW_S = 15.0
+"""Frames dropped in this time are reported together."""
+LEAST = 10
+"""Fewer in this time are counted, but are no problem: hosts send odd frames."""
+
+
+@dataclass(frozen=True)
+class AdmissionCounters:
+    """Counters of one switch: the frames that no rule admitted, and per port.
+
+    ``received`` are the frames of each port, ``admitted`` those that a rule admitted. ``local``
+    are frames that are for the link only (LLDP, for example), of any port. Switches count rules
+    late (Open vSwitch: by up to some seconds), and ports at once.
+    """
+
+    dropped: int
+    received: Mapping[int, int]
+    admitted: Mapping[int, int]
+    local: int = 0
+
+
+class UnadmittedFrames:
+    """Frames that were not admitted to a fabric; times are on the caller's clock, in seconds."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self._seen: dict[str, deque[tuple[float, AdmissionCounters]]] = {}
+        self.total = 0
+        """Frames dropped since the controller started."""
+        self.fit(fabric)
+
+    def fit(self, fabric: Fabric) -> None:
+        """Count the frames of another fabric from now on."""
+        self._hosts = {
+            name: {port: host.name for port, host in ports.items()}
+            for name, ports in fabric.hosts_at.items()
+        }
+        self.forget()
+
+    def see(self, switch: str, now: AdmissionCounters, now_s: float) -> None:
+        """Take the counters of a switch, which is asked every few seconds."""
+        if switch not in self._hosts:
+            return  # it has been removed meanwhile
+        seen = self._seen.setdefault(switch, deque())
+        if seen and now.dropped < seen[-1][1].dropped:
+            seen.clear()  # it has new rules, or has started again
+        if seen:
+            self.total += now.dropped - seen[-1][1].dropped
+        seen.append((now_s, now))
+        while seen[0][0] < now_s - WINDOW_S:
+            seen.popleft()
+
+    def forget(self) -> None:
+        """Count from the next counters on: what a change of routes drops is nobody's fault."""
+        self._seen.clear()
+
+    def problems(self, now_s: float) -> list[str]:
+        """Return one line for each switch that drops such frames now, with the hosts at fault.
+
+        A switch that has not been read for a while, because it is not connected, has none.
+        """
+        lines = []
+        for switch, seen in sorted(self._seen.items()):
+            if seen[-1][0] < now_s - WINDOW_S:
+                continue
+            count = seen[-1][1].dropped - seen[0][1].dropped
+            if count >= LEAST:
+                ports = self._at_fault(switch, [counters for _, counters in seen])
+                hosts = ", ".join(f"{self._hosts[switch][port]} (port {port})" for port in ports)
+                lines.append(
+                    f"{switch} has dropped {count} frames with an address or a VLAN tag that their"
+                    f" port may not use, within {WINDOW_S:g} s; of {hosts or 'an unknown port'}"
+                )
+        return lines
+
+    def _at_fault(self, switch: str, seen: list[AdmissionCounters]) -> list[int]:
+        """Return the host ports that certainly sent some of the dropped frames.
+
+        What a port had received when it was asked before the last time has been counted by the
+        rules now, however late they count.
+        """
+        first, before, last = seen[0], seen[-2], seen[-1]
+        explained = last.local - first.local
+        return [
+            port
+            for port in sorted(self._hosts[switch])
+            if before.received.get(port, 0) - first.received.get(port, 0)
+            > last.admitted.get(port, 0) - first.admitted.get(port, 0) + explained
+        ]

@@ -4,37 +4,28 @@ from __future__ import annotations
 
 import logging
 import signal
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import eventlet
-from eventlet import patcher, tpool
-from eventlet.green import socket
-from eventlet.semaphore import Semaphore
-
 from knotless.base.errors import FabricError, KnotlessError
 from knotless.base.files import read_text, write_whole
-from knotless.controller import config, overrides
+from knotless.controller import config, runtime
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired, Difference
-from knotless.controller.history import History
-from knotless.controller.northbound.access import Access, read_token
-from knotless.controller.northbound.api import Api
-from knotless.controller.northbound.events import Events
-from knotless.controller.northbound.message import HttpError
-from knotless.controller.northbound.metrics import Metrics
-from knotless.controller.northbound.server import Server
-from knotless.controller.operations import Operations
-from knotless.controller.pause_watch import PauseWatch
-from knotless.controller.planning import Planned, planned
-from knotless.controller.several import Several
+from knotless.controller.desired import DesiredState, Difference
+from knotless.controller.emulator import PauseWatch
+from knotless.controller.operations import HaPeers, Operations, Overrides, read_overrides
+from knotless.controller.reconcile import Changes
+from knotless.controller.rest.api import Access, Api, HttpError, read_token
+from knotless.controller.rest.events import Events
+from knotless.controller.rest.metrics import Metrics
+from knotless.controller.rest.server import Server
 from knotless.controller.status import Status
-from knotless.controller.steps import Changes
-from knotless.controller.unfinished import Begun, Unfinished
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.journal import BegunUpdate, History, UpdateJournal
+from knotless.controller.updates.planning import UpdatePlan, plan_update
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import to_json, to_text
 
@@ -42,12 +33,18 @@ _LOG = logging.getLogger("knotless.controller")
 _WATCH_S = 1.0
 _CERTIFY_AFTER_S = 1.0
 """Repairs come first: certificates wait until no change has ended for this time."""
+_FIXED_KEYS = (
+    *("rest", "controllers", "state_file", "kept_changes"),
+    *("discovery", "learn_quiet_s", "hosts", "probe_interval_ms"),
+)
+"""Keys of the configuration that change only when the controller restarts."""
 
 
 class Service:
     """Configuration, status, events and metrics of one controller.
 
-    It serves nothing before :meth:`start`.
+    It serves nothing before :meth:`start`. It is the :class:`~knotless.controller.updates.
+    scheduler.Reporter` of the parts that work with switches.
     """
 
     def __init__(self, path: Path | None, settings: Config) -> None:
@@ -57,87 +54,108 @@ class Service:
         token = config.token_path(settings, path)
         self._token = read_token(token) if token else None
         fabric = config.load_fabric(settings, path)
-        state = config.state_path(settings, path)
-        kept = (overrides.read(state) if state else overrides.Overrides()).current(settings, fabric)
-        desired = Desired.compute(kept.applied_to(settings), fabric, kept.drained)
+        state_file = config.state_path(settings, path)
+        kept = read_overrides(state_file) if state_file else Overrides()
+        kept = kept.current(settings, fabric)
+        desired = DesiredState.compute(kept.applied_to(settings), fabric, kept.drained)
         _report(desired)
-        self.status = Status(desired)
-        self.unfinished = Unfinished.beside(state, shared=bool(settings.controllers))
+        self.state = FabricState(desired)
+        self.status = Status(self.state)
+        self.journal = UpdateJournal.beside(state_file, shared=bool(settings.controllers))
         self._resume()
-        self.history = History(settings.kept_changes)
-        self.operations = Operations(settings, kept, self.status, state, tpool.execute, self._begin)
-        self.several = Several(self.status, self.operations, _in_a_thread, self.unfinished)
+        self.history = History(settings.kept_changes, clock=runtime.unix_time_s)
+        self.operations = Operations(
+            config=settings,
+            overrides=kept,
+            state=self.state,
+            path=state_file,
+            execute=runtime.in_thread,
+            begin=self._begin,
+        )
+        self.peers = HaPeers(
+            state=self.state,
+            operations=self.operations,
+            compute=_in_a_thread,
+            journal=self.journal,
+            show_role=self.status.show_role,
+        )
         self.events = Events()
-        self.metrics = Metrics(self.status, time.monotonic)
-        self._reloading = Semaphore()
+        self.metrics = Metrics(self.status, runtime.now_s)
+        self._reloading = runtime.Lock()
         self._certifying: Any = None
 
-    def start(self, rest_host: str, rest_port: int, change_to: Callable[[Desired], None]) -> None:
+    def start(
+        self, rest_host: str, rest_port: int, change_to: Callable[[DesiredState], None]
+    ) -> None:
         """Serve HTTP and the signal SIGHUP from now on.
 
         ``change_to`` is called with a new desired state of the same fabric, which is then to be
         installed.
         """
         self._change_to = self.operations.change_to = change_to
-        self.status.started_s = time.monotonic()
-        reads: dict[str, Callable[[], object]] = {
-            "/status": lambda: self.status.as_json(time.monotonic()),
-            "/plan": lambda: self.status.desired.summary,
-            "/check": lambda: self.status.desired.verdict.as_json(),
-            "/fabric": lambda: to_json(self.status.desired.fabric),
+        self.status.start(runtime.now_s())
+        api = Api(self._reads(), self._writes(), Access(self._token, rest_host))
+        runtime.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
+        runtime.spawn(self._reload_at_hangup)
+        runtime.spawn(self._watch_problems)
+        runtime.spawn(self.peers.watch)
+        emulator = config.emulator_path(self.state.desired.config, self._path)
+        if emulator is not None:
+            runtime.spawn(PauseWatch(emulator, self.tell, self.status.set_stretch).run)
+
+    def _reads(self) -> dict[str, Callable[[], object]]:
+        return {
+            "/status": lambda: self.status.as_json(runtime.now_s()),
+            "/plan": lambda: self.state.desired.summary,
+            "/check": lambda: self.state.desired.verdict.as_json(),
+            "/fabric": lambda: to_json(self.state.desired.fabric),
             "/changes": self.history.as_json,
             "/events": self.events.response,
             "/metrics": self.metrics.response,
         }
-        access = Access(self._token, rest_host)
-        writes: dict[str, Callable[[bytes], object]] = {
-            "/reload": lambda _body: self._answer(self.reload),
+
+    def _writes(self) -> dict[str, Callable[[bytes], object]]:
+        return {
+            "/reload": lambda _body: _answer(self.reload),
             "/change": lambda body: self._operate(self.operations.change, body),
             "/drain": lambda body: self._operate(self.operations.drain, body),
             "/undrain": lambda body: self._operate(self.operations.undrain, body),
         }
-        api = Api(reads, writes, access)
-        eventlet.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
-        eventlet.spawn(self._await_hangup)
-        eventlet.spawn(self._watch_problems)
-        eventlet.spawn(self.several.watch)
-        emulator = config.emulator_path(self.status.desired.config, self._path)
-        if emulator is not None:
-            eventlet.spawn(PauseWatch(emulator, self.tell, self._paced).run)
 
     def _resume(self) -> None:
-        """Go on with a change that an earlier controller has begun; its steps are proven again."""
+        """Go on with an update that an earlier controller has begun; its steps are proven again."""
         try:
-            begun = self.unfinished.read()
+            begun = self.journal.read()
             if begun is None:
                 return
             try:
-                self.status.resume(begun)
+                self.state.resume(begun)
             except FabricError as error:
                 foreign = error.within("it is of another fabric")
-                raise foreign.within(str(self.unfinished.path)) from error
+                raise foreign.within(str(self.journal.path)) from error
         except KnotlessError as error:
-            self.status.note = (
+            note = (
                 f"{error}; so the change that was interrupted is not finished step by step: all"
-                f" switches get the rules of {self.status.desired.fabric.name} at once"
+                f" switches get the rules of {self.state.desired.fabric.name} at once"
             )
-            _LOG.error("%s", self.status.note)
+            self.status.note(note)
+            _LOG.error("%s", note)
         else:
             _LOG.warning("a change was interrupted: it goes on when all rules have been read")
 
-    def _begin(self, new: Desired) -> None:
-        """Keep that a change begins, before anything of it is sent; raises KnotlessError."""
-        transition = self.status.transition
-        if self.status.leads:
-            existing = transition.existing.extended(new.fabric)
-            self.unfinished.begin(Begun(existing, transition.flow_control))
+    def _begin(self, new: DesiredState) -> None:
+        """Keep that an update begins, before anything of it is sent; raises KnotlessError."""
+        update = self.state.update
+        if self.state.leads:
+            union = update.union.extended(new.fabric)
+            self.journal.begin(BegunUpdate(union, update.flow_control))
 
-    # --- what happens to switches: see southbound.switches.Reporter ---------------------------
+    # --- what happens to switches: see updates.scheduler.Reporter -----------------------------
 
     def tell(self, kind: str, **fields: object) -> None:
         """Report an event to all clients of ``/events``."""
         if kind == "installed":
-            self.history.confirmed(str(fields["switch"]), self.status.transition.number)
+            self.history.confirmed(str(fields["switch"]), self.state.update.number)
         self.events.tell(kind, **fields)
 
     def installed(self, changes: Changes, seconds: float) -> None:
@@ -146,32 +164,29 @@ class Service:
             self.metrics.changes.labels(command).inc(changes.count(command))
         self.metrics.install_s.observe(seconds)
 
-    def _paced(self, stretch: float | None) -> None:
-        self.status.stretch = stretch
-
-    def changed(self, way: Planned, seconds: float) -> None:
-        """Count and report a change of routes that all switches have confirmed."""
-        self.metrics.route_change_s.labels(str(way.change.tier)).observe(seconds)
+    def changed(self, plan: UpdatePlan, seconds: float) -> None:
+        """Count and report an update that all switches have confirmed."""
+        stretch = self.status.stretch
+        self.metrics.route_change_s.labels(str(plan.change.tier)).observe(seconds)
         self.tell(
             "routes",
-            failed=list(way.goal.failures.names),
-            drained=list(way.goal.desired.drained),
-            repair=way.kind,
-            tier=way.change.tier,
-            rules_changed=way.rules_changed,
+            failed=list(plan.goal.failures.names),
+            drained=list(plan.goal.desired.drained),
+            repair=plan.kind,
+            tier=plan.change.tier,
+            rules_changed=plan.rules_changed,
             seconds=round(seconds, 3),
-            stretch=self.status.stretch,
+            stretch=stretch,
         )
-        number, stretch = self.status.transition.number, self.status.stretch
-        self.history.add(way, number, seconds, stretch)
+        self.history.add(plan, self.state.update.number, seconds, stretch)
         if self._certifying is not None:
             self._certifying.cancel()
-        self._certifying = eventlet.spawn_after(_CERTIFY_AFTER_S, self._certify)
+        self._certifying = runtime.spawn_after(_CERTIFY_AFTER_S, self._certify)
 
     def _certify(self) -> None:
-        """Compute the certificates of the last changes."""
+        """Compute the certificates of the last updates."""
         self._certifying = None
-        while self.history.certify(tpool.execute):
+        while self.history.certify(runtime.in_thread):
             pass
 
     # --- what operators request --------------------------------------------------------------
@@ -179,14 +194,8 @@ class Service:
     def _operate(self, operation: Callable[[bytes], dict[str, Any]], body: bytes) -> dict[str, Any]:
         """Perform a request, after the one before; a refusal is answered with its reason."""
         with self._reloading:
-            self.several.require_active()
-            return self._answer(lambda: operation(body))
-
-    def _answer(self, operation: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        try:
-            return operation()
-        except KnotlessError as error:
-            raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+            self.peers.require_active(self.status.role)
+            return _answer(lambda: operation(body))
 
     # --- reload ------------------------------------------------------------------------------
 
@@ -200,13 +209,13 @@ class Service:
             try:
                 difference, new = self._reread()
             except KnotlessError as error:
-                self.status.note = f"the configuration was not reloaded: {error}"
+                self.status.note(f"the configuration was not reloaded: {error}")
                 _LOG.error("not reloaded, nothing changes: %s", error)
                 self._reloaded("refused", error=str(error))
                 raise
-            self.status.note = None
+            self.status.note(None)
             if difference.nothing:
-                self.status.desired = new
+                self.state.replace(new)
                 _LOG.info("reloaded: nothing changes")
                 return self._reloaded("unchanged", switches=[])
             _LOG.info("reloaded: the rules of %d switches change", len(difference.switches))
@@ -222,7 +231,7 @@ class Service:
         """Write a larger fabric to the file of the fabric, and reload; raises as :meth:`reload`."""
         settings, path = self.operations.config, self._path
         file = config.fabric_path(settings, path)
-        if config.load_fabric(settings, path) != self.status.desired.fabric:
+        if config.load_fabric(settings, path) != self.state.desired.fabric:
             raise KnotlessError(f"{file} was edited: reload it first")
         before = read_text(file, FabricError)
         write_whole(file, to_text(fabric))
@@ -232,21 +241,11 @@ class Service:
             write_whole(file, before)
             raise
 
-    def _reread(self) -> tuple[Difference, Desired]:
+    def _reread(self) -> tuple[Difference, DesiredState]:
         """Return what a new configuration changes, without changing it."""
-        old, operations = self.status.desired, self.operations
+        old, operations = self.state.desired, self.operations
         settings = config.read(self._path) if self._path else operations.config
-        fixed = (
-            "rest",
-            "controllers",
-            "state_file",
-            "kept_changes",
-            "discovery",
-            "learn_quiet_s",
-            "hosts",
-            "probe_interval_ms",
-        )
-        for key in fixed:
+        for key in _FIXED_KEYS:
             if getattr(settings, key) != getattr(operations.config, key):
                 raise KnotlessError(
                     f"{self._path}: {key}: it changes only when the controller restarts"
@@ -257,7 +256,7 @@ class Service:
         difference = Difference.between(old, new)
         if difference.fabric:
             try:
-                self._require_way(new)
+                self._require_plan(new)
             except KnotlessError as error:
                 raise error.within("fabric").within(str(self._path)) from error
         if not difference.nothing:
@@ -265,77 +264,72 @@ class Service:
         operations.reconfigure(settings, kept)
         return difference, new
 
-    def _require_way(self, new: Desired) -> None:
+    def _require_plan(self, new: DesiredState) -> None:
         """Raise KnotlessError if the fabric cannot become another one in proven steps."""
-        transition = self.status.transition
-        existing = transition.existing.extended(new.fabric)
-        after = {of.dpid for of in new.fabric.switches}
-        coming_or_going = {of.dpid for of in existing.fabric.switches} - (
-            after & self.status.observed.switches.keys()
+        update = self.state.update
+        union = update.union.extended(new.fabric)
+        after = {switch.dpid for switch in new.fabric.switches}
+        coming_or_going = {switch.dpid for switch in union.fabric.switches} - (
+            after & self.state.observed.switches.keys()
         )
         if new.config.controllers and len(coming_or_going) > 1:
             raise KnotlessError(
                 "with several controllers, only one switch can come or go in a reload; change one,"
                 " reload all controllers, then change the next"
             )
-        if not self.status.leads and self.status.role() is not None:
+        if not self.state.leads and self.status.role is not None:
             return  # the active controller has proven it, or will refuse it
-        task = transition.task_to(new)
+        task = update.task_to(new)
         if task is None:
-            waiting = ", ".join(sorted(transition.waiting)) or "older rules"
+            waiting = ", ".join(sorted(update.waiting)) or "older rules"
             raise KnotlessError(
                 f"a change of routes goes on and waits for {waiting}; reload again when routes in"
                 " GET /status is settled"
             )
-        tpool.execute(planned, task)
+        runtime.in_thread(plan_update, task)
 
     def _reloaded(self, result: str, **fields: object) -> dict[str, Any]:
         self.metrics.reloads.labels(result).inc()
         self.tell("reload", result=result, **fields)
         return {"result": result, **fields}
 
-    def _await_hangup(self) -> None:
-        """Reload at each SIGHUP; a handler of a signal may do nothing but wake this up."""
-        sleeper, waker = socket.socketpair()
-        descriptor = waker.fileno()
-        # Eventlet's own would switch to another green thread first.
-        write = patcher.original("os").write
-
-        def wake(_signal: int, _frame: object) -> None:
-            # What is not read yet, and fills the buffer, is enough to wake it up.
-            with suppress(BlockingIOError):
-                write(descriptor, b"!")
-
-        signal.signal(signal.SIGHUP, wake)
-        while sleeper.recv(1024):
+    def _reload_at_hangup(self) -> None:
+        """Reload at each SIGHUP."""
+        for _ in runtime.signals(signal.SIGHUP):
             with _logged():
                 self.reload()
 
     def _watch_problems(self) -> None:
         """Report problems when they begin and end."""
-        known: set[str] = set()
+        reported: set[str] = set()
         while True:
-            now = set(self.status.problems(time.monotonic()))
-            for line in sorted(now - known):
+            now = set(self.status.problems(runtime.now_s()))
+            for line in sorted(now - reported):
                 _LOG.warning("%s", line)
                 self.tell("problem", text=line)
-            for line in sorted(known - now):
+            for line in sorted(reported - now):
                 _LOG.info("solved: %s", line)
                 self.tell("solved", text=line)
-            known = now
-            eventlet.sleep(_WATCH_S)
+            reported = now
+            runtime.sleep(_WATCH_S)
 
 
-def _in_a_thread(settings: Config, fabric: Fabric, drained: tuple[str, ...]) -> Desired:
+def _in_a_thread(settings: Config, fabric: Fabric, drained: tuple[str, ...]) -> DesiredState:
     """Compute the desired state in a thread of its own: switches are served in the meantime."""
-    found: Desired = tpool.execute(Desired.compute, settings, fabric, drained)
-    return found
+    return runtime.in_thread(DesiredState.compute, settings, fabric, drained)
 
 
-def _report(desired: Desired) -> None:
+def _report(desired: DesiredState) -> None:
     _LOG.info("%s", desired.describe())
     if not desired.verdict.acyclic:
         _LOG.warning("it is installed nevertheless: allow_deadlock is set")
+
+
+def _answer(operation: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    try:
+        return operation()
+    except KnotlessError as error:
+        raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
 
 @contextmanager

@@ -4,96 +4,83 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from knotless.controller.ahead import Ahead
-from knotless.controller.desired import Desired
-from knotless.controller.not_admitted import NotAdmitted
 from knotless.controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
-from knotless.controller.planning import Goal
-from knotless.controller.transition import Transition
-from knotless.controller.unfinished import Begun
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies.failures import pairs_apart
 
 _SHOWN = 3
 
 
-@dataclass
 class Status:
-    """The state of a controller.
+    """What a controller shows of its state.
 
-    ``started_s``, on the caller's clock, is when switches could first connect. ``note`` is what
-    became of the last reload, if it changed nothing although it should have. ``leads``: whether
-    this controller changes rules; of several controllers only the active one does, when it has read
-    the rules of all switches. ``unfinished``: a change has begun that is not complete, perhaps by
-    another controller, or by this one before it was started again.
+    Only :class:`knotless.controller.service.Service` tells it more than is in ``state``; times are
+    on the caller's clock, in seconds.
     """
 
-    desired: Desired
-    observed: Observed = field(init=False)
-    transition: Transition = field(init=False)
-    not_admitted: NotAdmitted = field(init=False)
-    ahead: Ahead = field(default_factory=Ahead)
-    started_s: float = 0.0
-    note: str | None = None
-    leads: bool = True
-    unfinished: bool = False
-    found: Callable[[], list[str]] = list
-    """Returns what was found besides the fabric and is not used, one line each."""
-    stretch: float | None = None
-    """Real over virtual time of emulated links, lately; None: unknown, or links are real."""
-    role: Callable[[], dict[str, object] | None] = lambda: None
-    """What ``GET /status`` shows of several controllers."""
+    def __init__(self, state: FabricState) -> None:
+        self.state = state
+        self._started_s = 0.0
+        self._refused_reload: str | None = None
+        self._stretch: float | None = None
+        self._undeclared: Callable[[], list[str]] = list
+        self._role: Callable[[], dict[str, object] | None] = lambda: None
 
-    def __post_init__(self) -> None:
-        self.observed = Observed(self.desired.fabric)
-        self.transition = Transition(self.desired)
-        self.not_admitted = NotAdmitted(self.desired.fabric)
+    # --- what the service knows --------------------------------------------------------------
 
-    def differs(self, begun: Begun) -> bool:
-        """Tell whether more exists since a change has begun than is known; raises FabricError."""
-        new, known = begun.existing.extended(self.desired.fabric), self.transition.existing
-        return (new.fabric, new.staying) != (known.fabric, known.staying)
+    def start(self, now_s: float) -> None:
+        """Record when switches could first connect."""
+        self._started_s = now_s
 
-    def resume(self, begun: Begun) -> None:
-        """Go on with a change that was begun and is not complete.
+    def note(self, problem: str | None) -> None:
+        """Show why the last reload, or the resumption of an update, failed; None: it did not."""
+        self._refused_reload = problem
 
-        Nothing may be changed before all rules were read. Raises FabricError if the desired state
-        and what exists since then cannot be united.
-        """
-        transition = self.transition
-        transition.existing = begun.existing.extended(self.desired.fabric)
-        transition.flow_control = begun.flow_control
-        self.leads, self.unfinished = False, True
-        self._fit()
+    def set_stretch(self, stretch: float | None) -> None:
+        """Record real over virtual time of emulated links, lately; None: links are real."""
+        self._stretch = stretch
 
-    def extend(self, desired: Desired) -> None:
-        """Take another desired state; what its fabric adds exists from now on as well."""
-        self.transition.extend(desired)
-        self.desired = desired
-        self._fit()
+    def show_undeclared(self, problems: Callable[[], list[str]]) -> None:
+        """Show what was found besides the fabric and is not used, one line each."""
+        self._undeclared = problems
 
-    def withdraw(self) -> None:
-        """Forget what the fabric had before it changed."""
-        if not self.leads:
-            self.transition.goal = Goal(self.desired)  # another controller has reached it
-        self.transition.withdraw()
-        self._fit()
+    def show_role(self, role: Callable[[], dict[str, object] | None]) -> None:
+        """Show the role of one of several controllers."""
+        self._role = role
 
-    def _fit(self) -> None:
-        self.observed.fit(self.transition.existing.fabric)
-        self.not_admitted.fit(self.transition.existing.fabric)
+    @property
+    def stretch(self) -> float | None:
+        """Real over virtual time of emulated links, lately; None: unknown, or links are real."""
+        return self._stretch
+
+    @property
+    def role(self) -> dict[str, object] | None:
+        """The role of one of several controllers; None: this is the only one."""
+        return self._role()
+
+    # --- reports -----------------------------------------------------------------------------
 
     def missing_switches(self, now_s: float) -> list[ObservedSwitch]:
         """Return the switches that are not connected although their time is up."""
-        if now_s - self.started_s < self.desired.config.connect_timeout_s:
+        if now_s - self._started_s < self.state.desired.config.connect_timeout_s:
             return []
-        return [switch for switch in self.observed.switches.values() if not switch.connected]
+        return [switch for switch in self.state.observed.switches.values() if not switch.connected]
 
     def problems(self, now_s: float) -> list[str]:
         """Return all problems, one line each."""
-        observed = self.observed
+        return [
+            *self._problems_of_switches(now_s),
+            *self._problems_of_links(),
+            *self._problems_of_dpids(now_s),
+            *self.state.unadmitted.problems(now_s),
+            *self._problems_of_updates(now_s),
+            *self.state.desired.verdict.problems,
+        ]
+
+    def _problems_of_switches(self, now_s: float) -> list[str]:
+        observed = self.state.observed
         dead = observed.switches_down()
         lines = [
             missing_switch(switch, dead=switch.name in dead, observed=observed)
@@ -101,7 +88,11 @@ class Status:
         ]
         for switch in observed.switches.values():
             lines += switch_problems(switch)
-        lines += observed.fault_lines
+        return lines
+
+    def _problems_of_links(self) -> list[str]:
+        observed = self.state.observed
+        lines = list(observed.fault_lines)
         explained = observed.ends_missing() | observed.link_faults.keys()
         down = [name for name in observed.links_down() if name not in explained]
         lines += [f"link {name} is down" for name in down]
@@ -109,62 +100,70 @@ class Status:
         lines += [f"the link of host {name} is down" for name in down]
         if separated := observed.separated():
             lines.append(separation(separated))
-        lines += [self.unknown_dpid(dpid) for dpid in sorted(observed.unknown)]
+        return lines
+
+    def _problems_of_dpids(self, now_s: float) -> list[str]:
+        observed = self.state.observed
+        lines = [self.unknown_dpid(dpid) for dpid in sorted(observed.unknown)]
         recent = now_s - DUPLICATE_MEMORY_S
         lines += [
             self.duplicate_dpid(dpid)
             for dpid, at_s in sorted(observed.duplicate_dpids.items())
             if at_s > recent
         ]
-        lines += self.not_admitted.problems(now_s)
-        if self.unfinished and not self.leads and self.missing_switches(now_s):
+        return lines
+
+    def _problems_of_updates(self, now_s: float) -> list[str]:
+        state, update = self.state, self.state.update
+        lines = []
+        if state.is_interrupted and not state.leads and self.missing_switches(now_s):
             lines.append(
                 "a change that was interrupted goes on when all switches are connected, or dead"
             )
-        lines += self.found()
-        if self.note is not None:
-            lines.append(self.note)
-        if self.transition.problem is not None:
-            lines.append(f"the routes stay as they are: {self.transition.problem}")
+        lines += self._undeclared()
+        if self._refused_reload is not None:
+            lines.append(self._refused_reload)
+        if update.problem is not None:
+            lines.append(f"the routes stay as they are: {update.problem}")
         lines += [
             f"{name} is drained but still used: without it, some hosts could not reach each other"
-            for name in self.transition.goal.avoided.needed
+            for name in update.goal.avoided.needed
         ]
-        if self.transition.not_drained is not None:
-            lines.append(self.transition.not_drained)
-        return lines + list(self.desired.verdict.problems)
+        if update.overdue is not None:
+            lines.append(update.overdue)
+        return lines
 
     def unknown_dpid(self, dpid: int) -> str:
         """Describe a connected switch that is not in the fabric."""
-        dpids = sorted(self.observed.switches)
-        known = f"{dpids[0]} to {dpids[-1]}" if dpids else "none"
+        dpids = sorted(self.state.observed.switches)
+        declared = f"{dpids[0]} to {dpids[-1]}" if dpids else "none"
         return (
-            f"a switch with dpid {dpid} is connected, but fabric {self.desired.fabric.name}"
-            f" declares no such dpid (it has {known}): nothing is installed on it"
+            f"a switch with dpid {dpid} is connected, but fabric {self.state.desired.fabric.name}"
+            f" declares no such dpid (it has {declared}): nothing is installed on it"
         )
 
     def duplicate_dpid(self, dpid: int) -> str:
         """Describe two switches with the same dpid."""
-        switch = self.observed.switches[dpid]
+        switch = self.state.observed.switches[dpid]
         return f"two switches say they are {switch}: only the first is served"
 
     def as_json(self, now_s: float) -> dict[str, Any]:
         """Return the answer to ``GET /status``."""
-        desired, observed = self.desired, self.observed
+        state, desired, observed = self.state, self.state.desired, self.state.observed
         separated = observed.separated()
         return {
             "pid": os.getpid(),
             "fabric": desired.fabric.name,
             "engine": desired.plan.engine,
             "flow_control": desired.plan.flow_control,
-            "ready": self.leads and observed.ready,
-            "role": self.role(),
+            "ready": state.leads and observed.ready,
+            "role": self.role,
             "switches": {
                 switch.name: {
                     "dpid": switch.dpid,
                     "connected": switch.connected,
                     "installed": switch.installed,
-                    "rules": len(self.transition.wanted(switch.name).rules),
+                    "rules": len(state.update.wanted(switch.name).rules),
                     "missing_ports": list(switch.missing_ports),
                 }
                 for switch in observed.switches.values()
@@ -185,11 +184,12 @@ class Status:
 
     def _routes(self) -> dict[str, object]:
         """Return where the routes are; a goal that was only just set counts as a change."""
-        found = self.transition.as_json()
-        if self.transition.goal.desired is not self.desired:
-            found["changing"] = True
-        found["planned_ahead"] = self.ahead.as_json(self.transition.idle_task)
-        return found
+        update = self.state.update
+        routes = update.as_json()
+        if update.goal.desired is not self.state.desired:
+            routes["changing"] = True
+        routes["planned_ahead"] = self.state.precomputed.as_json(update.idle_task)
+        return routes
 
 
 def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) -> str:

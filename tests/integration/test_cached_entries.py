@@ -1,4 +1,4 @@
-"""A real Open vSwitch has no cached entries of older rules after :func:`unchecked`.
+"""A real Open vSwitch has no cached entries of older rules after :func:`purge_megaflows`.
 
 It runs on dummy devices, see :mod:`tests.support.dummy_fabric`.
 """
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from knotless.controller.southbound.caches import unchecked
+from knotless.controller.updates.caches import purge_megaflows
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
@@ -75,7 +75,7 @@ def test_no_entry_is_older_than_the_rules(switch: DummyFabric) -> None:
     switch.appctl("revalidator/pause")
     _forward(switch, third)
     late: list[list[str]] = []
-    waiting = threading.Thread(target=lambda: late.append(unchecked(switch.folder)))
+    waiting = threading.Thread(target=lambda: late.append(purge_megaflows(switch.folder)))
     waiting.start()
     assert waiting.is_alive()
     switch.appctl("revalidator/resume")
@@ -96,5 +96,5 @@ def test_an_entry_that_open_vswitch_takes_for_correct_goes_too(switch: DummyFabr
     for _ in range(3):
         switch.appctl("revalidator/wait")
     assert "drop" in _entries(switch), "checks do not correct it"
-    assert unchecked(switch.folder) == []
+    assert purge_megaflows(switch.folder) == []
     assert "drop" not in _entries(switch)

@@ -98,7 +98,9 @@ def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
     def planner() -> psutil.Process:
         controller = psutil.Process(status(fabric, knotless)["pid"])
         (found,) = (
-            of for of in controller.children() if "knotless.controller.background" in of.cmdline()
+            of
+            for of in controller.children()
+            if "knotless.controller.updates.worker" in of.cmdline()
         )
         return found
 

@@ -19,15 +19,16 @@ from ryu.lib import hub
 
 from knotless.base.errors import KnotlessError
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.planning import planned
-from knotless.controller.southbound.switches import Switches
+from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
-from knotless.controller.unfinished import Begun, Unfinished
+from knotless.controller.switches import Switches
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
+from knotless.controller.updates.planning import plan_update
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import check
-from tests.support.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
+from tests.support.model_switch import DOWN, TIMING, UP, ModelSession, ModelSwitch, Reports
 from tests.support.random_fabrics import part_of, seeded, small_fabric
 
 CASES = 72
@@ -54,7 +55,7 @@ class Case:
             self.whole: Fabric = of.whole
             self.fabrics: list[Fabric] = of.fabrics
             self.switches: dict[str, ModelSwitch] = of.switches
-            self.start(of.status.desired, standby=True)
+            self.start(of.state.desired, standby=True)
             return
         self.whole = small_fabric(pick, most_switches=5, most_hosts=5)
         parts = [part for part in (part_of(self.whole, pick) for _ in range(30)) if part]
@@ -67,17 +68,22 @@ class Case:
             for of in self.whole.switches
         }
 
-    def start(self, desired: Desired, *, standby: bool = False) -> None:
+    def start(self, desired: DesiredState, *, standby: bool = False) -> None:
         """Begin with a controller that knows what is configured, and what it finds."""
-        self.status = Status(desired)
-        self.unfinished = Unfinished(self.file, shared=standby)
+        self.state = FabricState(desired)
+        self.unfinished = UpdateJournal(self.file, shared=standby)
         begun = self.unfinished.read()
         if begun is not None:
-            self.status.resume(begun)
-            self.status.leads = standby
+            self.state.resume(begun)
+            if standby:
+                self.state.lead()
         session: Any = ModelSession
         self.controller = Switches(
-            self.status, Reports(), session, PACE, unfinished=self.unfinished
+            state=self.state,
+            reporter=Reports(),
+            make_session=session,
+            timing=TIMING,
+            journal=self.unfinished,
         )
         if standby:
             self.controller.stand_by()
@@ -86,13 +92,13 @@ class Case:
         """End the controller: nothing that it has begun goes on."""
         self.unfinished.path = None
         self.controller.stand_by()
-        self.status.transition.number += 1
+        self.state.update.number += 1
         for datapath in self.connections.values():
             datapath.state = DEAD_DISPATCHER
         self.connections.clear()
 
-    def desired(self, fabric: Fabric) -> Desired:
-        return Desired.compute(
+    def desired(self, fabric: Fabric) -> DesiredState:
+        return DesiredState.compute(
             Config(engine="updown", root=self.pick.choice(fabric.switches).name), fabric
         )
 
@@ -126,14 +132,14 @@ class Case:
         """Reload as :class:`knotless.controller.service.Service` does; return why not."""
         new = self.desired(self.pick.choice(self.fabrics))
         try:
-            task = self.status.transition.task_to(new)
+            task = self.state.update.task_to(new)
             if task is None:
                 return "a change goes on"
-            planned(task)
+            plan_update(task)
         except KnotlessError as error:
             return str(error)
-        existing = self.status.transition.existing.extended(new.fabric)
-        self.unfinished.begin(Begun(existing, self.status.transition.flow_control))
+        existing = self.state.update.union.extended(new.fabric)
+        self.unfinished.begin(BegunUpdate(existing, self.state.update.flow_control))
         self.controller.change_to(new)
         return ""
 
@@ -150,10 +156,10 @@ class Case:
         verdict = check(self.whole, held, flow_control="pause")
         assert verdict.acyclic
         assert not [line for line in verdict.problems if "for ever" in line]
-        transition = self.status.transition
-        staying = transition.existing.staying
-        way = transition.planned
-        if self.is_calm and way is not None and way.change.tier < 3 and staying is not None:
+        transition = self.state.update
+        staying = transition.union.staying
+        plan = transition.plan
+        if self.is_calm and plan is not None and plan.change.tier < 3 and staying is not None:
             hosts = tuple(host for host in self.whole.hosts if host.name in staying)
             found = check(replace(self.whole, hosts=hosts), held, flow_control="pause")
             assert found.undelivered == 0
@@ -171,24 +177,28 @@ class Case:
             for name, datapath in list(self.connections.items()):
                 if datapath.state == DEAD_DISPATCHER:
                     self.connect(name)
-            routes = self.status.transition
-            done = routes.is_there and not routes.undrained and routes.existing.staying is None
-            aimed = routes.goal.desired is self.status.desired and not routes.goal.failures
-            ready = self.status.leads and self.status.observed.ready
+            routes = self.state.update
+            done = (
+                routes.is_there
+                and not routes.generations_in_flight
+                and routes.union.staying is None
+            )
+            aimed = routes.goal.desired is self.state.desired and not routes.goal.failures
+            ready = self.state.leads and self.state.observed.ready
             if done and aimed and ready and self.unfinished.read() is None:
                 return
-        raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
+        raise AssertionError(f"not ready: {Status(self.state).problems(1e9)} {routes.as_json()}")
 
     def left_behind(self) -> list[str]:
         """Return the switches that are not in the fabric, and hold rules or groups."""
-        names = self.status.desired.fabric.switch_index
+        names = self.state.desired.fabric.switch_index
         gone = {name: of for name, of in self.switches.items() if name not in names}
         return [name for name, of in gone.items() if of.rules or of.groups]
 
     def assert_done(self) -> None:
-        fabric = self.status.desired.fabric
-        assert self.status.observed.fabric == fabric
-        assert set(self.status.observed.by_name) == set(fabric.switch_index)
+        fabric = self.state.desired.fabric
+        assert self.state.observed.fabric == fabric
+        assert set(self.state.observed.by_name) == set(fabric.switch_index)
         held = {
             name: SwitchRules(tuple(of.rules.values()), tuple(of.groups.values()))
             for name, of in self.switches.items()
@@ -209,9 +219,9 @@ def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
             if case.reload():
                 continue
             reloads += 1
-            late = [name for name in case.status.observed.by_name if pick.random() < 0.5]
+            late = [name for name in case.state.observed.by_name if pick.random() < 0.5]
             for name in late:
-                if case.status.observed.by_name[name].is_new:
+                if case.state.observed.by_name[name].is_new:
                     case.disconnect(name)  # it connects when the others may be done
             for _ in range(pick.randrange(100)):
                 case.turn()

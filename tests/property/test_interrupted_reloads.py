@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from knotless.base.errors import FabricError
-from knotless.controller.desired import Desired
-from knotless.controller.unfinished import Unfinished
+from knotless.controller.desired import DesiredState
+from knotless.controller.updates.journal import UpdateJournal
 from tests.property.test_fabric_reloads import Case
 from tests.support.random_fabrics import seeded
 
@@ -21,9 +21,9 @@ CASES = 96
 BLOCKS = 4
 
 
-def restart(case: Case, desired: Desired) -> None:
+def restart(case: Case, desired: DesiredState) -> None:
     """Start a controller; the switches connect one after the other."""
-    case.start(Desired.compute(desired.config, desired.fabric))
+    case.start(DesiredState.compute(desired.config, desired.fabric))
     names = list(case.switches)
     case.pick.shuffle(names)
     for name in names:
@@ -48,7 +48,7 @@ def test_a_restarted_controller_finishes_the_change(block: int, tmp_path: Path) 
             case.kill()
             for _ in range(pick.randrange(3)):
                 case.turn()
-            restart(case, case.status.desired)
+            restart(case, case.state.desired)
         case.settle()
         case.assert_done()
         assert not file.exists(), f"seed {seed}"
@@ -67,7 +67,7 @@ def test_without_the_file_switches_that_have_gone_keep_rules() -> None:
             case.turn()
         case.kill()
         with suppress(AssertionError):  # nothing is proven
-            restart(case, case.status.desired)
+            restart(case, case.state.desired)
             case.settle()
         left += bool(case.left_behind())
     assert left > 0
@@ -86,12 +86,12 @@ def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: 
             case.turn()
         case.kill()
         new = case.desired(pick.choice(case.fabrics))
-        begun = Unfinished(file).read()
+        begun = UpdateJournal(file).read()
         try:
-            _ = begun and begun.existing.extended(new.fabric)
+            _ = begun and begun.union.extended(new.fabric)
         except FabricError:
             continue  # no host stays
-        others += begun is not None and new.fabric != case.status.desired.fabric
+        others += begun is not None and new.fabric != case.state.desired.fabric
         restart(case, new)
         case.settle()
         case.assert_done()
@@ -107,9 +107,9 @@ def stand_by(case: Case) -> Case:
     return standby
 
 
-def follow(standby: Case, desired: Desired) -> None:
+def follow(standby: Case, desired: DesiredState) -> None:
     """Reload a standby."""
-    again = Desired.compute(desired.config, desired.fabric)
+    again = DesiredState.compute(desired.config, desired.fabric)
     standby.controller.change_to(again)
 
 
@@ -130,15 +130,15 @@ def test_a_standby_finishes_the_change(block: int, tmp_path: Path) -> None:
             for turn in range(turns):
                 active.turn()
                 if turn == when and is_reloaded:
-                    follow(standby, active.status.desired)
+                    follow(standby, active.state.desired)
             interrupted += active.unfinished.read() is not None
             active.kill()
-            before = active.status.desired
+            before = active.state.desired
             standby.controller.lead()
             standby.settle()
             standby.assert_done()
-            back += standby.status.desired.fabric != before.fabric
-            assert Unfinished(file).read() is None, f"seed {seed}"
+            back += standby.state.desired.fabric != before.fabric
+            assert UpdateJournal(file).read() is None, f"seed {seed}"
             assert standby.left_behind() == [], f"seed {seed}"
             active = standby
     assert interrupted > CASES / BLOCKS / 4

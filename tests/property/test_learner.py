@@ -10,11 +10,11 @@ import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
-from knotless.controller.cables import At
-from knotless.controller.learning import Learning
-from knotless.controller.southbound.learner import Learner
-from knotless.controller.southbound.probe_frames import Frames
-from knotless.controller.steps import PROBE_COOKIE
+from knotless.controller.probes.cables import PortId
+from knotless.controller.probes.discovery import Discovery
+from knotless.controller.probes.frames import Frames
+from knotless.controller.probes.learner import Learner
+from knotless.controller.reconcile import PROBE_COOKIE
 from knotless.forwarding.openflow.rules import CONTROLLER, Output, Rule
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
@@ -35,17 +35,17 @@ class Network:
         self.pick, self.fabric = pick, fabric
         at = {switch.name: switch.dpid for switch in fabric.switches}
         ends = [((at[of.a], of.a_port), (at[of.b], of.b_port)) for of in fabric.links]
-        self.cables: dict[At, At] = dict(ends) | {b: a for a, b in ends}
+        self.cables: dict[PortId, PortId] = dict(ends) | {b: a for a, b in ends}
         self.switches = {
             of.dpid: ModelSwitch(of.dpid, [*fabric.hosts_at[of.name], *fabric.neighbours[of.name]])
             for of in fabric.switches
         }
         self.hosts = {(at[of.switch], of.port): of for of in fabric.hosts}
-        self.odd: set[At] = set()
+        self.odd: set[PortId] = set()
         self.connections: dict[int, Any] = {}
         self.found: list[Fabric] = []
         session: Any = self.session
-        self.learning = Learning(0.0)
+        self.learning = Discovery(0.0)
         self.learner = Learner(self.learning, "found", self.found.append, session, interval_s=0)
 
     def session(self, datapath: Any) -> Any:
@@ -86,7 +86,7 @@ class Network:
                 self.arrive(far, frame)
         assert message == b""
 
-    def arrive(self, at: At, frame: bytes) -> None:
+    def arrive(self, at: PortId, frame: bytes) -> None:
         """Have a frame arrive at a port of a switch."""
         switch, datapath = self.switches[at[0]], self.connections.get(at[0])
         if datapath is None or switch.ports[at[1]] is not UP:

@@ -12,9 +12,14 @@ import pytest
 
 from knotless.base.errors import FabricError, PlanError
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.existing import Existing
-from knotless.controller.planning import Goal, Planned, Task, planned
+from knotless.controller.desired import DesiredState
+from knotless.controller.updates.planning import (
+    FabricUnion,
+    Goal,
+    UpdatePlan,
+    UpdateTask,
+    plan_update,
+)
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies import load
@@ -31,24 +36,24 @@ BLOCKS = 6
 ENGINES = ("updown", "updown", "lturn", "dl", "lash", "prefix")
 
 
-def desired_state(fabric: Fabric, pick: random.Random) -> Desired:
+def desired_state(fabric: Fabric, pick: random.Random) -> DesiredState:
     engine = pick.choice(ENGINES)
     root = pick.choice(fabric.switches).name if engine == "updown" else None
-    return Desired.compute(Config(engine=engine, root=root), fabric)
+    return DesiredState.compute(Config(engine=engine, root=root), fabric)
 
 
-def way(old: Desired, new: Desired, failed: tuple[str, ...] = ()) -> Planned:
+def way(old: DesiredState, new: DesiredState, failed: tuple[str, ...] = ()) -> UpdatePlan:
     """Return the steps from the rules of one desired state to those of another."""
-    existing = Existing(old.fabric).extended(new.fabric)
+    existing = FabricUnion(old.fabric).extended(new.fabric)
     existing = existing.failed(set(failed))
     goal = Goal(new, existing.failures.within(new.fabric))
     flow_control = "pfc" if "pfc" in (old.plan.flow_control, new.plan.flow_control) else "pause"
     nothing = {switch.name: SwitchRules(()) for switch in existing.fabric.switches}
     held = Generation({**nothing, **old.rules})
-    return planned(Task(goal, held, (), flow_control, old.routed, existing))
+    return plan_update(UpdateTask(goal, held, (), flow_control, old.routed, existing))
 
 
-def walk(found: Planned, staying: frozenset[str], folder: Path) -> None:
+def walk(found: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
     """Walk every rule set, and every mixture of rule sets between two drains."""
     change, first = found.change, 0
     write_steps(change, folder)
@@ -122,7 +127,7 @@ RING = load("ring,4")
 )
 def test_what_cannot_exist_together_is_refused(changed: dict[str, Any], words: str) -> None:
     with pytest.raises(FabricError, match=words) as refused:
-        Existing(RING).extended(replace(RING, grid=None, **changed))
+        FabricUnion(RING).extended(replace(RING, grid=None, **changed))
     assert "\n" not in str(refused.value)
 
 
@@ -130,9 +135,9 @@ def test_a_link_is_the_same_in_either_direction_and_at_another_rate() -> None:
     first = RING.links[0]
     turned = Link(first.b, first.b_port, first.a, first.a_port, rate_mbps=99.0)
     new = replace(RING, links=(turned, *RING.links[1:]))
-    before = Existing(RING).failed({first.name})
+    before = FabricUnion(RING).failed({first.name})
     found = before.extended(new)
-    assert found == Existing(new, Failures((turned.name,)), None)
+    assert found == FabricUnion(new, Failures((turned.name,)), None)
 
 
 def test_hosts_are_not_separated_until_a_new_link_works() -> None:
@@ -140,7 +145,7 @@ def test_hosts_are_not_separated_until_a_new_link_works() -> None:
     old = replace(RING, links=RING.links[:3], grid=None)
     new = replace(RING, links=(RING.links[0], *RING.links[2:]), grid=None)
     config = Config(engine="updown")
-    first, then = (Desired.compute(config, fabric) for fabric in (old, new))
+    first, then = (DesiredState.compute(config, fabric) for fabric in (old, new))
     with pytest.raises(PlanError, match=r"could not reach each other before this works: s4:2-s1:3"):
         way(first, then, failed=(RING.links[3].name,))
     assert way(first, then).change.proven

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotless.controller.steps import (
+from knotless.controller.reconcile import (
     Changes,
     FoundGroup,
     FoundRule,

@@ -18,31 +18,31 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.losses import Losses
-from knotless.controller.southbound.conductor import failures_of
-from knotless.controller.southbound.switches import Switches
+from knotless.controller.desired import DesiredState
+from knotless.controller.reconcile import normal
 from knotless.controller.status import Status
-from knotless.controller.steps import normal
+from knotless.controller.switches import Switches
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.quiescence import ChannelLosses
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
 from knotless.verification.check import check
-from tests.support.model_switch import DOWN, PACE, UP, ModelSession, ModelSwitch, Reports
+from tests.support.model_switch import DOWN, TIMING, UP, ModelSession, ModelSwitch, Reports
 
 CASES = 200
 FABRIC = load("ring,4")
 DESIRED = tuple(
-    Desired.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
+    DesiredState.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
     for root in ("s1", "s2", "s3", "s1")
 ) + tuple(
-    Desired.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
+    DesiredState.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
     for drained in (("s1:2-s2:3",), ("s3",))
 )
-TWO_LAYERS = Desired.compute(Config(fabric="ring,4"), FABRIC)
+TWO_LAYERS = DesiredState.compute(Config(fabric="ring,4"), FABRIC)
 """Of repairs of this one there is often no proof before packets of older rules have left."""
-LOOKS_AHEAD = replace(PACE, ahead=lambda packing, of, *task: packing.pack(of(*task)))
+LOOKS_AHEAD = replace(TIMING, precompute=lambda packing, of, *task: packing.pack(of(*task)))
 TURNS = 20
 """The most that planning, and looking at cached entries, take."""
 DRAINING_TURNS = 60
@@ -60,7 +60,7 @@ def _slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have Open vSwitch, and an emulator without frames, answer late."""
     dice = random.Random(1)  # noqa: S311 - repeatable, not secret
 
-    def unchecked(_directory: Path) -> list[str]:
+    def purge_megaflows(_directory: Path) -> list[str]:
         turns(dice)
         return []
 
@@ -68,8 +68,8 @@ def _slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         turns(dice)
         return {"channels": {}}
 
-    monkeypatch.setattr("knotless.controller.southbound.conductor.unchecked", unchecked)
-    monkeypatch.setattr("knotless.controller.southbound.drains.ask", ask)
+    monkeypatch.setattr("knotless.controller.updates.scheduler.purge_megaflows", purge_megaflows)
+    monkeypatch.setattr("knotless.controller.updates.quiescence.ask", ask)
 
 
 def separated_pairs(failures: Failures) -> int:
@@ -84,20 +84,26 @@ class Case:
     def __init__(
         self,
         seed: int,
-        losses: Losses | None = None,
+        losses: ChannelLosses | None = None,
         of: Case | None = None,
-        desired: Desired = DESIRED[0],
+        desired: DesiredState = DESIRED[0],
     ) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-        self.status = Status(desired)
+        self.state = FabricState(desired)
         self.reports = Reports()
         session: Any = ModelSession
-        pace = replace(PACE if seed % 8 else LOOKS_AHEAD, execute=self.execute)
+        timing = replace(TIMING if seed % 8 else LOOKS_AHEAD, execute=self.execute)
         if seed % 2:
-            pace = replace(pace, open_vswitch=Path("of-the-model"))
+            timing = replace(timing, open_vswitch=Path("of-the-model"))
         if seed % 3 == 0:
-            pace = replace(pace, emulator=Path("of-the-model"))
-        self.controller = Switches(self.status, self.reports, session, pace, losses=losses)
+            timing = replace(timing, emulator=Path("of-the-model"))
+        self.controller = Switches(
+            state=self.state,
+            reporter=self.reports,
+            make_session=session,
+            timing=timing,
+            losses=losses,
+        )
         self.switches: list[ModelSwitch] = (
             of.switches if of else [ModelSwitch(one.dpid) for one in FABRIC.switches]
         )
@@ -162,7 +168,7 @@ class Case:
     def cut(self, link: Link) -> None:
         """Take the carrier from a link, which loses some frames in each direction."""
         for name, port in ((link.a, link.a_port), (link.b, link.b_port)):
-            switch = next(of for of in self.switches if self.status.desired.names[of.dpid] == name)
+            switch = next(of for of in self.switches if self.state.desired.names[of.dpid] == name)
             received, sent = switch.counters[port]
             switch.counters[port] = received, sent + self.dice.randrange(1, 1000)
             self.set_port(switch, port, DOWN)
@@ -177,7 +183,7 @@ class Case:
     def check(self) -> None:
         """Whatever the switches hold at this moment cannot deadlock, and has no loop."""
         held = {
-            self.status.desired.names[of.dpid]: SwitchRules(
+            self.state.desired.names[of.dpid]: SwitchRules(
                 tuple(of.rules.values()), tuple(of.groups.values())
             )
             for of in self.switches
@@ -200,21 +206,26 @@ class Case:
                     self.connect(switch)
             hub.sleep(0)
             self.check()
-            routes = self.status.transition
-            seen = routes.goal.failures == failures_of(self.status.observed)
-            if seen and self.status.observed.ready and routes.is_there and not routes.undrained:
+            routes = self.state.update
+            seen = routes.goal.failures == self.state.failures()
+            if (
+                seen
+                and self.state.observed.ready
+                and routes.is_there
+                and not routes.generations_in_flight
+            ):
                 return
-        raise AssertionError(f"not ready: {self.status.problems(1e9)} {routes.as_json()}")
+        raise AssertionError(f"not ready: {Status(self.state).problems(1e9)} {routes.as_json()}")
 
     def settle_routes(self) -> None:
         """Let things happen until all switches hold the rules of the goal."""
         for _ in range(2000):
             hub.sleep(0)
             self.check()
-            routes = self.status.transition
-            if routes.is_there and routes.goal.failures == failures_of(self.status.observed):
+            routes = self.state.update
+            if routes.is_there and routes.goal.failures == self.state.failures():
                 return
-        raise AssertionError(f"no routes: {self.status.transition.as_json()}")
+        raise AssertionError(f"no routes: {self.state.update.as_json()}")
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -224,11 +235,11 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         for _ in range(case.dice.randrange(1, 25)):
             case.step()
         case.settle()
-        routes, failures = case.status.transition, failures_of(case.status.observed)
+        routes, failures = case.state.update, case.state.failures()
         assert (routes.goal.failures, routes.problem) == (failures, None), f"seed {seed}"
         held = {}
         for switch in case.switches:
-            name = case.status.desired.names[switch.dpid]
+            name = case.state.desired.names[switch.dpid]
             wanted = held[name] = routes.wanted(name)
             rules = {rule.key: rule for rule in map(normal, wanted.rules)}
             assert switch.rules == rules, f"seed {seed}: {name}"
@@ -240,7 +251,7 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.mend()
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
-        assert case.status.observed.failures() == frozenset(), f"seed {seed}"
+        assert case.state.observed.failures() == frozenset(), f"seed {seed}"
 
 
 @pytest.mark.parametrize("part", range(2))
@@ -255,14 +266,14 @@ def test_links_that_fail_and_return_at_any_time_are_used_again(part: int) -> Non
             case.mend()
             turns(case.dice)
         case.settle()
-        routes = case.status.transition
+        routes = case.state.update
         assert (routes.goal.failures.names, routes.problem) == ((), None), f"seed {seed}"
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_a_controller_that_starts_again_knows_what_was_lost(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    case = Case(seed, Losses.beside(path))
+    case = Case(seed, ChannelLosses.beside(path))
     case.settle()
     for link in case.dice.choices(FABRIC.links, k=2):
         case.cut(link)
@@ -271,13 +282,13 @@ def test_a_controller_that_starts_again_knows_what_was_lost(seed: int, tmp_path:
         case.settle()
     for switch in case.switches:
         case.disconnect(switch)
-    kept = Losses.beside(path)
+    kept = ChannelLosses.beside(path)
     kept.read()
     successor = Case(seed + 1, kept, case)
     successor.settle()
     successor.controller.change_to(DESIRED[2])
     successor.settle()
-    assert not successor.status.transition.undrained
+    assert not successor.state.update.generations_in_flight
 
 
 def test_without_what_was_lost_packets_never_count_as_gone() -> None:
@@ -302,8 +313,8 @@ def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> N
     case.settle()
     first, second = case.dice.sample(FABRIC.links, k=2)
     case.controller.change_to(DESIRED[1 + seed % 2])
-    routes = case.status.transition
-    while not (routes.undrained and not routes.waiting):
+    routes = case.state.update
+    while not (routes.generations_in_flight and not routes.waiting):
         hub.sleep(0)
     case.cut(first)
     case.settle()

@@ -12,14 +12,14 @@ from typing import Any
 from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
-from knotless.controller.not_admitted import Admission
-from knotless.controller.planning import Planned
-from knotless.controller.southbound.conductor import Pace
-from knotless.controller.southbound.session import SwitchGoneError
-from knotless.controller.steps import Change, Changes, FoundGroup, FoundRule, RuleChange
+from knotless.controller.observed import AdmissionCounters
+from knotless.controller.openflow.session import SwitchGoneError
+from knotless.controller.reconcile import Change, Changes, FoundGroup, FoundRule, RuleChange
+from knotless.controller.updates.planning import UpdatePlan
+from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import Group, Rule
 
-PACE = Pace(lambda of, *task: of(*task), drain_interval_s=0, retry_s=0)
+TIMING = Timing(lambda of, *task: of(*task), counters_interval_s=0, retry_s=0)
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
 
@@ -91,9 +91,9 @@ class ModelSession:
         self.wait()
         return dict(self.datapath.switch.counters)
 
-    def admission(self) -> Admission:
+    def admission(self) -> AdmissionCounters:
         self.wait()
-        return Admission(0, {}, {})
+        return AdmissionCounters(0, {}, {})
 
     def answers(self, _timeout_s: float) -> bool:
         try:
@@ -121,6 +121,6 @@ class Reports:
     def installed(self, _changes: Changes, seconds: float) -> None:
         assert seconds >= 0
 
-    def changed(self, way: Planned, seconds: float) -> None:
+    def changed(self, way: UpdatePlan, seconds: float) -> None:
         assert seconds >= 0
         assert way.change.proven

@@ -10,10 +10,9 @@ import random
 from collections import deque
 from dataclasses import dataclass, field
 
-from knotless.controller.draining import Port
-from knotless.controller.observed import Observed
-from knotless.controller.probing import Path, Probing, Reading
-from knotless.controller.wiring import Wiring
+from knotless.controller.observed import Observed, Port
+from knotless.controller.probes.cables import Wiring
+from knotless.controller.probes.paths import Path, PathMonitor, Reading
 from knotless.topologies.fabric import Fabric
 
 INTERVAL_S = 0.1
@@ -48,7 +47,7 @@ class ProbedFabric:
     def __init__(self, fabric: Fabric, seed: int = 0, *, pauses: bool = True) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self.fabric, self.observed = fabric, Observed(fabric)
-        self.probing = Probing(Wiring(fabric), INTERVAL_S, pauses)
+        self.probing = PathMonitor(Wiring(fabric), INTERVAL_S, pauses)
         self.cables: dict[Port, Port] = dict(self.probing.wiring.declared)
         self.wires = {port: Wire() for port in self.cables}
         self.now_s = 100.0

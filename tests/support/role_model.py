@@ -14,7 +14,7 @@ from functools import partial
 from itertools import pairwise
 from random import Random
 
-from knotless.controller.roles import Election, Request, Role, Times
+from knotless.controller.election.election import Election, Request, Role, Times
 
 _TIMES = Times()
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from knotless.controller.transition import Transition
+from knotless.controller.updates.state import UpdateState
 
 
-def confirm_all(transition: Transition) -> None:
+def confirm_all(transition: UpdateState) -> None:
     """Have all switches confirm that they hold the rules of the current step."""
     for name in transition.waiting:
         transition.confirm(name)

@@ -148,10 +148,25 @@ def test_a_circle_is_found() -> None:
     assert cycles(nested) == {frozenset({"p::a", "p::b"})}
 
 
-def test_only_the_application_and_southbound_import_ryu() -> None:
-    ryu = re.compile(r"^\s*(?:from|import) ryu\b", re.MULTILINE)
-    allowed = {PACKAGE / "controller" / "app.py"}
+CONTROLLER = PACKAGE / "controller"
+
+
+def imports(path: Path, module: str) -> bool:
+    """Tell whether a file of Python imports a module, or what is below it."""
+    pattern = rf"^\s*(?:from|import) {re.escape(module)}\b"
+    return re.search(pattern, path.read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
+def test_only_the_controller_imports_ryu() -> None:
     for path in sources():
-        if path.is_relative_to(PACKAGE) and path not in allowed:
-            found = ryu.search(path.read_text(encoding="utf-8")) is not None
-            assert not found or path.parent == PACKAGE / "controller" / "southbound", path
+        if path.is_relative_to(PACKAGE) and not path.is_relative_to(CONTROLLER):
+            assert not imports(path, "ryu"), path
+
+
+@pytest.mark.parametrize("module", ["eventlet", "ryu.lib", "time", "threading", "socket", "select"])
+def test_the_controller_waits_in_its_runtime_only(module: str) -> None:
+    files = [path for path in sources() if path.is_relative_to(CONTROLLER)]
+    assert [path for path in files if imports(path, module)] in (
+        [CONTROLLER / "runtime.py"],
+        [],
+    )

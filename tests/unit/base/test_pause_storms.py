@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from knotless.base.pause_storms import name_flows, problems, too_long
-from knotless.controller.pause_watch import PauseWatch
+from knotless.controller.emulator import PauseWatch
 
 HOST: dict[str, Any] = {
     "host": "h1",

@@ -13,8 +13,13 @@ from typing import NoReturn
 import psutil
 import pytest
 
-from knotless.controller.background import MOST_STARTS, NOTHING, Background, BackgroundError
-from knotless.controller.packing import Packing
+from knotless.controller.updates.worker import (
+    MAX_STARTS,
+    NOTHING,
+    Packing,
+    Worker,
+    WorkerError,
+)
 
 LIMIT_S = 30
 
@@ -61,7 +66,7 @@ def _end() -> NoReturn:
 
 
 def test_calls_run_in_another_process_of_low_priority() -> None:
-    background, name = Background(), ["a"]
+    background, name = Worker(), ["a"]
     packing = Packing([name])
     for _ in range(2):
         back = packing.unpack(background.call(packing, _other, Point(1, name), name))
@@ -72,7 +77,7 @@ def test_calls_run_in_another_process_of_low_priority() -> None:
 
 
 def test_a_process_that_ended_is_started_again() -> None:
-    background = Background()
+    background = Worker()
     first = NOTHING.unpack(background.call(NOTHING, os.getpid))
     psutil.Process(first).kill()
     second = NOTHING.unpack(background.call(NOTHING, os.getpid))
@@ -81,17 +86,17 @@ def test_a_process_that_ended_is_started_again() -> None:
 
 
 def test_a_process_that_always_ends_is_given_up() -> None:
-    background = Background()
+    background = Worker()
     for _ in range(2):
-        with pytest.raises(BackgroundError, match=f"has ended {MOST_STARTS} times"):
+        with pytest.raises(WorkerError, match=f"has ended {MAX_STARTS} times"):
             background.call(NOTHING, _end)
 
 
 PARENT = """
-from knotless.controller.background import NOTHING, Background
+from knotless.controller.updates.worker import NOTHING, Worker
 from time import sleep
 from tests.unit.controller.test_background import _nice
-background = Background()
+background = Worker()
 background.call(NOTHING, _nice)
 print(background._process.pid, flush=True)
 background.call(NOTHING, sleep, 1000)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from knotless.controller.southbound.bundle import ADD, CONTROL, EXPERIMENTER, bundle
-from knotless.controller.southbound.guard import Guard, Limits
+from knotless.controller.openflow.bundle import ADD, CONTROL, EXPERIMENTER, bundle
+from knotless.controller.openflow.guard import Guard, Limits
 
 BARRIER = struct.pack("!BBHI", 4, 20, 8, 7)
 

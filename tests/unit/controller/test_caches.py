@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from knotless.controller.southbound.caches import AfterCaches, unchecked
-from knotless.controller.southbound.drains import Drain
+from knotless.controller.updates.caches import AfterPurge, purge_megaflows
+from knotless.controller.updates.quiescence import Quiescence
 
 Reply = Callable[[dict[str, Any]], dict[str, Any] | None]
 
@@ -64,7 +64,7 @@ def test_each_process_removes_its_entries_and_ends_two_checks(tmp_path: Path) ->
         switch_daemon(tmp_path, 7, checked) as first,
         switch_daemon(tmp_path, 8, checked) as second,
     ):
-        assert unchecked(tmp_path) == []
+        assert purge_megaflows(tmp_path) == []
     for requests in (first, second):
         assert [of["method"] for of in requests] == ["revalidator/purge", *["revalidator/wait"] * 2]
 
@@ -72,14 +72,14 @@ def test_each_process_removes_its_entries_and_ends_two_checks(tmp_path: Path) ->
 @pytest.mark.parametrize("reply", [refused, hung_up])
 def test_what_does_not_check_is_named(tmp_path: Path, reply: Reply) -> None:
     with switch_daemon(tmp_path, 7, checked), switch_daemon(tmp_path, 8, reply):
-        assert unchecked(tmp_path) == ["ovs-vswitchd.8.ctl"]
+        assert purge_megaflows(tmp_path) == ["ovs-vswitchd.8.ctl"]
 
 
 def test_a_process_that_has_ended_has_no_entries(tmp_path: Path) -> None:
     with switch_daemon(tmp_path, 7, checked):
         pass
     assert (tmp_path / "ovs-vswitchd.7.ctl").exists()
-    assert unchecked(tmp_path) == []
+    assert purge_megaflows(tmp_path) == []
 
 
 class Steps:
@@ -93,14 +93,14 @@ class Steps:
 
 
 def test_the_drain_begins_when_all_have_checked() -> None:
-    begun: list[Drain] = []
+    begun: list[Quiescence] = []
 
-    def begin() -> Drain:
+    def begin() -> Quiescence:
         begun.append(Steps())
         return begun[-1]
 
     answers = [["ovs-vswitchd.8.ctl"], []]
-    waiting = AfterCaches(lambda: answers.pop(0), begin)
+    waiting = AfterPurge(lambda: answers.pop(0), begin)
     assert waiting.problem is None
     assert not waiting.look()
     assert not begun

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from knotless.controller.draining import Draining, Port, PriorityDraining, channels_between
+from knotless.controller.observed import Port, channels_between
+from knotless.controller.updates.quiescence import (
+    CountedRounds,
+    PriorityRounds,
+)
 from knotless.topologies import load
 
 A, B = ("s1", 2), ("s2", 3)
@@ -22,7 +26,7 @@ def test_both_channels_of_a_link_are_drained() -> None:
 
 
 def test_a_round_ends_when_all_that_was_sent_before_it_has_arrived() -> None:
-    draining = Draining([(A, B)], 2, {}, keeps_order=True)
+    draining = CountedRounds([(A, B)], 2, {}, keeps_order=True)
     assert not draining.see({A: (0, 10), B: (7, 0)})
     assert draining.late == [(A, B)]
     assert not draining.see({A: (0, 15), B: (9, 0)})
@@ -36,7 +40,7 @@ def test_a_round_ends_when_all_that_was_sent_before_it_has_arrived() -> None:
 
 def test_a_frame_that_moves_while_ports_are_read_is_not_missed() -> None:
     first, second = (A, B), (("s2", 1), ("s3", 2))
-    draining = Draining([first, second], 2, {}, keeps_order=True)
+    draining = CountedRounds([first, second], 2, {}, keeps_order=True)
 
     def counters(first: tuple[int, int], second: tuple[int, int]) -> dict[Port, tuple[int, int]]:
         return {
@@ -55,13 +59,13 @@ def test_a_frame_that_moves_while_ports_are_read_is_not_missed() -> None:
 
 
 def test_lost_frames_are_not_waited_for() -> None:
-    draining = Draining([(A, B)], 1, {(A, B): 3}, keeps_order=True)
+    draining = CountedRounds([(A, B)], 1, {(A, B): 3}, keeps_order=True)
     assert not draining.see({A: (0, 10), B: (6, 0)})
     assert draining.see({A: (0, 11), B: (7, 0)})
 
 
 def test_without_order_the_channel_must_have_been_empty() -> None:
-    draining = Draining([(A, B)], 1, {}, keeps_order=False)
+    draining = CountedRounds([(A, B)], 1, {}, keeps_order=False)
     assert not draining.see({A: (0, 10), B: (7, 0)})
     assert not draining.see({A: (0, 15), B: (12, 0)})
     assert not draining.see({A: (0, 16), B: (15, 0)})
@@ -70,11 +74,11 @@ def test_without_order_the_channel_must_have_been_empty() -> None:
 
 
 def test_without_channels_there_is_nothing_to_wait_for() -> None:
-    assert Draining([], 5, {}, keeps_order=True).see({})
+    assert CountedRounds([], 5, {}, keeps_order=True).see({})
 
 
 def test_probes_that_overtake_do_not_count_for_older_frames() -> None:
-    draining = Draining([(A, B)], 1, {}, keeps_order=True)
+    draining = CountedRounds([(A, B)], 1, {}, keeps_order=True)
     assert not draining.see({A: (0, 10), B: (7, 0)}, {A: (4, 1)}, {A: (4, 1)})
     # Three frames have arrived: of four probes that may have left, and of three that waited.
     assert not draining.see({A: (0, 13), B: (10, 0)}, {A: (7, 4)}, {A: (7, 4)})
@@ -83,7 +87,7 @@ def test_probes_that_overtake_do_not_count_for_older_frames() -> None:
 
 
 @dataclass
-class Probes:
+class Prober:
     """The probes of a channel: given to the switch, counted as sent, and heard."""
 
     any: bool
@@ -118,7 +122,7 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     queues = [deque(["old"] * dice.randrange(6)) for _ in channels]
     sent = [len(queue) + dice.randrange(9) for queue in queues]
     received = [count - len(queue) for count, queue in zip(sent, queues, strict=True)]
-    probes = [Probes(dice.random() < 0.5) for _ in channels]
+    probes = [Prober(dice.random() < 0.5) for _ in channels]
 
     def move() -> None:
         at = dice.randrange(-1, length)
@@ -153,7 +157,7 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
         counts = zip(channels, probes, strict=True)
         return {a: (of.given, of.given - of.heard) for (a, _), of in counts}
 
-    draining = Draining(channels, length, {}, keeps_order=True)
+    draining = CountedRounds(channels, length, {}, keeps_order=True)
     for _ in range(5000):
         earlier = probed()
         if draining.see(read(), earlier, probed()):
@@ -164,7 +168,7 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
 
 
 def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = False) -> int:
-    """Return the old frames in a chain of channels when :class:`PriorityDraining` is done.
+    """Return the old frames in a chain of channels when :class:`PriorityRounds` is done.
 
     Each channel has three queues, of which random ones stand still for a while, and a frame may
     change its priority from one channel to the next. New ones follow all the time.
@@ -184,7 +188,7 @@ def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = Fa
         if at + 1 < length:
             queues[at + 1][dice.randrange(3)].append(frame)
 
-    draining = PriorityDraining(rounds or length, ["s0:2"] if has_host else [])
+    draining = PriorityRounds(rounds or length, ["s0:2"] if has_host else [])
     for _ in range(5000):
         counted = {
             (f"s{at}:2", str(priority)): (arrived[at][priority], len(queues[at][priority]))
@@ -210,8 +214,8 @@ def test_too_few_rounds_leave_old_frames() -> None:
 
 
 def test_nothing_under_way_is_seen_at_once() -> None:
-    assert PriorityDraining(9).see({("h1", "0"): (5, 0), ("s1:2", "3"): (8, 0)})
-    draining = PriorityDraining(9)
+    assert PriorityRounds(9).see({("h1", "0"): (5, 0), ("s1:2", "3"): (8, 0)})
+    draining = PriorityRounds(9)
     assert not draining.see({("s1:2", "0"): (5, 1), ("s1:2", "3"): (8, 0)})
     assert draining.late == [("s1:2", "0")]
     # It was lost.
@@ -220,7 +224,7 @@ def test_nothing_under_way_is_seen_at_once() -> None:
 
 def test_a_host_that_floods_its_link_is_waited_for_once() -> None:
     host, link = ("h1", "0"), ("s1:2", "0")
-    draining = PriorityDraining(3, ["h1"])
+    draining = PriorityRounds(3, ["h1"])
     assert not draining.see({host: (0, 100), link: (0, 1)})
     assert not draining.see({host: (99, 100), link: (7, 1)})
     assert draining.late == [host]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from knotless.controller.southbound.drains import EmulatedDrain, has_drained
+from knotless.controller.updates.quiescence import EmulatedQuiescence, is_quiescent
 from knotless.topologies import load
 
 
@@ -41,11 +41,10 @@ def emulator(tmp_path: Path) -> Iterator[tuple[Path, list[Any]]]:
         thread.join()
 
 
-def drain(path: Path, rounds: int = 2) -> EmulatedDrain:
-    existing = SimpleNamespace(fabric=load("ring,4"))
-    transition = SimpleNamespace(drain_rounds=lambda: (rounds, False), existing=existing)
-    status: Any = SimpleNamespace(transition=transition)
-    return EmulatedDrain(status, path)
+def drain(path: Path, rounds: int = 2) -> EmulatedQuiescence:
+    union = SimpleNamespace(fabric=load("ring,4"))
+    update: Any = SimpleNamespace(quiescence_rounds=lambda: (rounds, False), union=union)
+    return EmulatedQuiescence(update, path)
 
 
 def under_way(arrived: int, coming: int) -> dict[str, Any]:
@@ -100,10 +99,10 @@ def test_another_step_that_begins_meanwhile_has_not_drained() -> None:
             current[0] = False
             return True
 
-    assert not has_drained(Asking(), lambda: current[0])
+    assert not is_quiescent(Asking(), lambda: current[0])
     current[0] = True
     drained: Any = SimpleNamespace(look=lambda: True)
-    assert has_drained(drained, lambda: current[0])
+    assert is_quiescent(drained, lambda: current[0])
 
 
 def test_an_answer_that_is_not_understood_proves_nothing(

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
-from knotless.controller.southbound.encode import encode
-from knotless.controller.southbound.messages import change_message
-from knotless.controller.steps import Change, Command, GroupChange, RuleChange
+from knotless.controller.openflow.encode import encode
+from knotless.controller.openflow.messages import change_message
+from knotless.controller.reconcile import Change, Command, GroupChange, RuleChange
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.planes import Plane, rules_in
 from knotless.forwarding.openflow.rules import Field, Rule

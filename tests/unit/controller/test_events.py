@@ -8,12 +8,13 @@ from http import HTTPStatus
 import pytest
 
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.northbound import events as module
-from knotless.controller.northbound.events import Events
-from knotless.controller.northbound.message import HttpError, Stream
-from knotless.controller.northbound.metrics import Metrics
+from knotless.controller.desired import DesiredState
+from knotless.controller.rest import events as module
+from knotless.controller.rest.api import HttpError, Stream
+from knotless.controller.rest.events import Events
+from knotless.controller.rest.metrics import Metrics
 from knotless.controller.status import Status
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies import load
 
 
@@ -76,17 +77,17 @@ def test_the_number_of_clients_is_bounded(events: Events, monkeypatch: pytest.Mo
 
 
 def test_two_controllers_count_apart() -> None:
-    desired = Desired.compute(Config(fabric="ring,4"), load("ring,4"))
-    one, two = (Metrics(Status(desired), lambda: 0.0) for _ in range(2))
+    desired = DesiredState.compute(Config(fabric="ring,4"), load("ring,4"))
+    one, two = (Metrics(Status(FabricState(desired)), lambda: 0.0) for _ in range(2))
     one.dropped.inc(3)
     assert b"knotless_dropped_messages_total 3.0" in one.response().body
     assert b"knotless_dropped_messages_total 0.0" in two.response().body
 
 
 def test_gauges_follow_the_status() -> None:
-    status = Status(Desired.compute(Config(fabric="ring,4"), load("ring,4")))
+    status = Status(FabricState(DesiredState.compute(Config(fabric="ring,4"), load("ring,4"))))
     metrics = Metrics(status, lambda: 0.0)
-    switch = status.observed.switches[1]
+    switch = status.state.observed.switches[1]
     switch.connect({1: True, 2: False, 3: True})
     text = metrics.response().body.decode()
     for line in (
@@ -95,9 +96,9 @@ def test_gauges_follow_the_status() -> None:
         'knotless_links{state="up"} 3.0',
         'knotless_links{state="down"} 1.0',
         "knotless_problems 1.0",
-        f"knotless_rules {status.desired.rule_count:.1f}",
+        f"knotless_rules {status.state.desired.rule_count:.1f}",
     ):
         assert line in text.splitlines(), line
     assert "knotless_stretch" not in text
-    status.stretch = 2.5
+    status.set_stretch(2.5)
     assert "knotless_stretch 2.5" in metrics.response().body.decode().splitlines()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from knotless.controller.garbage import LONGEST_S, Garbage
+from knotless.controller.updates.scheduler import COLLECTION_DEFERRED_S, DeferredCollection
 
 Calls = list[tuple[float, Callable[[], None]]]
 
@@ -20,15 +20,15 @@ def later() -> Iterator[Calls]:
     gc.enable()
 
 
-def garbage(later: Calls) -> Garbage:
-    return Garbage(lambda seconds, call: later.append((seconds, call)))
+def garbage(later: Calls) -> DeferredCollection:
+    return DeferredCollection(lambda seconds, call: later.append((seconds, call)))
 
 
 def test_nothing_is_collected_until_the_change_is_complete(later: Calls) -> None:
     of = garbage(later)
     of.put_off()
     assert not gc.isenabled()
-    of.collect()
+    of.resume()
     assert gc.isenabled()
 
 
@@ -37,7 +37,7 @@ def test_a_change_that_takes_long_does_not_put_it_off_for_ever(later: Calls) -> 
     of.put_off()
     of.put_off()
     (first_s, first), (second_s, second) = later
-    assert first_s == second_s == LONGEST_S
+    assert first_s == second_s == COLLECTION_DEFERRED_S
     first()  # another change has begun since then
     assert not gc.isenabled()
     second()

@@ -9,8 +9,8 @@ import pytest
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import config
-from knotless.controller.desired import Desired
-from knotless.controller.probe_rules import learning_rules, probe_rules, without_ports
+from knotless.controller.desired import DesiredState
+from knotless.controller.probes.frames import learning_rules, probe_rules, without_ports
 from knotless.controller.service import Service
 from knotless.forwarding.openflow.rules import CONTROLLER, Field, Output, Rule
 from knotless.topologies import Link, load
@@ -26,13 +26,13 @@ def service(tmp_path: Path) -> Service:
     path = tmp_path / "knotless.yaml"
     path.write_text("fabric: learned.json\ndiscovery: learn\nengine: updown\n")
     service = Service(path, config.read(path))
-    for name in list(service.status.transition.waiting):
-        service.status.transition.confirm(name)
+    for name in list(service.state.update.waiting):
+        service.state.update.confirm(name)
     return service
 
 
-def changes(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[Desired]:
-    found: list[Desired] = []
+def changes(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[DesiredState]:
+    found: list[DesiredState] = []
     monkeypatch.setattr(service, "_change_to", found.append, raising=False)
     return found
 

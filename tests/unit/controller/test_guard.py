@@ -11,11 +11,11 @@ import pytest
 from ryu.ofproto import ofproto_parser, ofproto_protocol
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.controller.southbound import wire
-from knotless.controller.southbound.entries import FlowEntry
-from knotless.controller.southbound.guard import Guard, Limits
-from knotless.controller.southbound.messages import found_rule
-from knotless.controller.southbound.wire import WireError
+from knotless.controller.openflow import wire
+from knotless.controller.openflow.entries import FlowEntry
+from knotless.controller.openflow.guard import Guard, Limits
+from knotless.controller.openflow.messages import found_rule
+from knotless.controller.openflow.wire import WireError
 from tests.support.openflow_messages import (
     NICIRA,
     VALID,

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from knotless.controller.host_frames import Sender, sender_of
+from knotless.controller.probes.frames import Sender, sender_of
 
 
 def frame(kind: int, content: bytes = b"", source: str = "020000000101") -> bytes:

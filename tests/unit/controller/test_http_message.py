@@ -12,10 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotless.controller.northbound.access import Access, read_token
-from knotless.controller.northbound.api import Api
-from knotless.controller.northbound.message import HttpError, Request, Response, parse_head
-from knotless.controller.northbound.server import Limits, receive
+from knotless.controller.rest.api import (
+    Access,
+    Api,
+    HttpError,
+    Request,
+    Response,
+    parse_head,
+    read_token,
+)
+from knotless.controller.rest.server import Limits, receive
 from knotless.topologies import KnotlessError
 
 TOKEN = "0123456789abcdef-token"  # noqa: S105 - of these tests alone
@@ -139,7 +145,7 @@ def test_a_bad_token_file_is_one_line(content: str, mode: int, words: str, tmp_p
 
 def test_controllers_that_start_together_have_one_token(tmp_path: Path) -> None:
     program = "import sys; from pathlib import Path\n"
-    program += "from knotless.controller.northbound.access import read_token\n"
+    program += "from knotless.controller.rest.api import read_token\n"
     program += "print('started', flush=True)\nsys.stdin.read(1)\n"
     program += "for name in sys.argv[1:]: print(read_token(Path(name)))\n"
     names = [str(tmp_path / f"token-{number}") for number in range(200)]

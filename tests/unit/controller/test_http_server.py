@@ -6,8 +6,8 @@ import eventlet
 from eventlet.green import socket
 
 from knotless.base.ports import free_port
-from knotless.controller.northbound.message import Request, Response
-from knotless.controller.northbound.server import Limits, Server
+from knotless.controller.rest.api import Request, Response
+from knotless.controller.rest.server import Limits, Server
 
 
 def answer(_request: Request) -> Response:

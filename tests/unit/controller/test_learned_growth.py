@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from knotless.controller.host_frames import Sender
-from knotless.controller.learning import Learning
+from knotless.controller.probes.discovery import Discovery
+from knotless.controller.probes.frames import Sender
 from knotless.topologies import Fabric, Host, Link, Switch
 from knotless.topologies.numbering import mac_value
 from knotless.topologies.union import removed
@@ -26,9 +26,9 @@ MORE = replace(
 )
 
 
-def grows(base: Fabric, whole: Fabric) -> Learning:
+def grows(base: Fabric, whole: Fabric) -> Discovery:
     """Return what is learned at ports of ``whole`` that ``base`` does not declare."""
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     learning.use(base)
     for switch in whole.switches:
         ports = {**whole.hosts_at[switch.name], **whole.neighbours[switch.name]}
@@ -73,7 +73,7 @@ def test_random_fabrics_grow_to_the_whole() -> None:
 
 def test_a_switch_without_a_link_does_not_hinder_others() -> None:
     apart = replace(MORE, links=(*RING.links, CHORD), grid=None)
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     learning.use(RING)
     learning.see_ports(5, {3: True})
     learning.see_ports(2, {8: True})
@@ -86,10 +86,10 @@ def test_a_switch_without_a_link_does_not_hinder_others() -> None:
 
 def test_what_the_fabric_in_use_has_is_not_taken_over() -> None:
     base = replace(RING, switches=(*RING.switches[:3], Switch("s5", 4)), links=(), hosts=())
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     learning.use(base)
     assert [learning.name(dpid) for dpid in (4, 5, 6)] == ["s5", "dpid5", "s6"]
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     learning.use(RING)
     learning.see_ports(2, {8: True, 9: True})
     mac, ip = mac_value(RING.hosts[0].mac), RING.hosts[0].ip

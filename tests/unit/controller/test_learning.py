@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from knotless.base.errors import FabricError
-from knotless.controller.cables import At
-from knotless.controller.host_frames import Sender
-from knotless.controller.learning import MOST_FRAMES, MOST_PORTS, MOST_SWITCHES, Learning
+from knotless.controller.probes.cables import PortId
+from knotless.controller.probes.discovery import MAX_FRAMES, MAX_PORTS, MAX_SWITCHES, Discovery
+from knotless.controller.probes.frames import Sender
 from knotless.topologies import Fabric, Host, load
 from knotless.topologies.formats.files import from_text, to_text
 from knotless.topologies.numbering import mac_value
@@ -24,32 +24,32 @@ def dpids(fabric: Fabric) -> dict[str, int]:
     return {switch.name: switch.dpid for switch in fabric.switches}
 
 
-def cables(fabric: Fabric) -> list[tuple[At, At]]:
+def cables(fabric: Fabric) -> list[tuple[PortId, PortId]]:
     at = dpids(fabric)
     ends = [((at[of.a], of.a_port), (at[of.b], of.b_port)) for of in fabric.links]
     return ends + [(b, a) for a, b in ends]
 
 
-def show_switches(learning: Learning, fabric: Fabric) -> None:
+def show_switches(learning: Discovery, fabric: Fabric) -> None:
     for switch in fabric.switches:
         ports = {**fabric.hosts_at[switch.name], **fabric.neighbours[switch.name]}
         assert learning.see_ports(switch.dpid, dict.fromkeys(ports, True))
 
 
-def show_links(learning: Learning, fabric: Fabric) -> None:
+def show_links(learning: Discovery, fabric: Fabric) -> None:
     for _ in range(2):
         for a, b in cables(fabric):
             learning.see_probe(a, b)
 
 
-def show_hosts(learning: Learning, fabric: Fabric) -> None:
+def show_hosts(learning: Discovery, fabric: Fabric) -> None:
     at = dpids(fabric)
     for host in fabric.hosts:
         learning.see_frame((at[host.switch], host.port), Sender(mac_value(host.mac), host.ip))
 
 
-def learned(fabric: Fabric, declared: tuple[Host, ...] = ()) -> Learning:
-    learning = Learning(QUIET_S, declared)
+def learned(fabric: Fabric, declared: tuple[Host, ...] = ()) -> Discovery:
+    learning = Discovery(QUIET_S, declared)
     show_switches(learning, fabric)
     show_links(learning, fabric)
     show_hosts(learning, fabric)
@@ -70,7 +70,7 @@ def test_a_fabric_is_learned_as_it_is() -> None:
 
 
 def test_it_is_complete_when_nothing_new_was_found_for_some_time() -> None:
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     show_switches(learning, RING)
     learning.look(100.0)
     show_links(learning, RING)
@@ -88,12 +88,12 @@ def test_it_is_complete_when_nothing_new_was_found_for_some_time() -> None:
 
 
 def test_what_is_missing_is_said() -> None:
-    def missing(learning: Learning) -> str:
+    def missing(learning: Discovery) -> str:
         with pytest.raises(FabricError) as raised:
             learning.fabric("found")
         return str(raised.value)
 
-    learning = Learning(QUIET_S, (Host("h9", "02:00:00:00:00:09", "10.0.0.9", "s5", 1),))
+    learning = Discovery(QUIET_S, (Host("h9", "02:00:00:00:00:09", "10.0.0.9", "s5", 1),))
     assert missing(learning) == "no switch has connected yet"
     show_switches(learning, RING)
     assert missing(learning).startswith("the switches are not connected with each other: s1, s2,")
@@ -127,7 +127,9 @@ def test_a_hub_between_switches_is_no_link() -> None:
         ((1, 8), (2, 2), "probes of s1:8 arrive at s2:2, whose own arrive elsewhere"),
     ],
 )
-def test_other_cables_are_reported_and_not_used(sender: At, receiver: At, words: str) -> None:
+def test_other_cables_are_reported_and_not_used(
+    sender: PortId, receiver: PortId, words: str
+) -> None:
     learning = learned(RING)
     for dpid in (1, 2):
         learning.see_ports(dpid, dict.fromkeys((1, 2, 3, 8, 9), True))
@@ -153,7 +155,7 @@ def test_the_first_frame_decides_whose_port_it_is() -> None:
 
 
 def test_frames_are_wanted_until_the_address_is_known() -> None:
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     learning.see_ports(1, {1: True, 2: True, 3: False})
     assert learning.open_ports(1) == {1, 2}
     learning.see_frame((1, 1), Sender(5, None))
@@ -161,7 +163,7 @@ def test_frames_are_wanted_until_the_address_is_known() -> None:
     learning.see_frame((1, 1), Sender(7, "10.0.0.7"))
     learning.see_frame((1, 1), Sender(5, "10.0.0.5"))
     assert learning.open_ports(1) == {2}
-    for _ in range(MOST_FRAMES):
+    for _ in range(MAX_FRAMES):
         learning.see_frame((1, 2), Sender(6, None))
     assert learning.open_ports(1) == set()
     learning.see_ports(1, {1: False, 2: True})
@@ -170,7 +172,7 @@ def test_frames_are_wanted_until_the_address_is_known() -> None:
 
 
 def test_hosts_without_a_known_address_get_one_of_their_own() -> None:
-    learning = Learning(QUIET_S)
+    learning = Discovery(QUIET_S)
     show_switches(learning, RING)
     show_links(learning, RING)
     for number, host in enumerate(RING.hosts, 1):
@@ -183,7 +185,7 @@ def test_hosts_without_a_known_address_get_one_of_their_own() -> None:
 
 def test_declared_hosts_need_not_send_anything() -> None:
     silent = replace(RING.hosts[2], name="printer")
-    learning = Learning(QUIET_S, (silent,))
+    learning = Discovery(QUIET_S, (silent,))
     show_switches(learning, RING)
     show_links(learning, RING)
     show_hosts(learning, replace(RING, hosts=RING.hosts[:2]))
@@ -207,15 +209,15 @@ def test_what_a_port_has_shown_is_forgotten_with_its_carrier() -> None:
 
 
 def test_switches_and_ports_are_bounded() -> None:
-    learning = Learning(QUIET_S)
-    for dpid in range(1, MOST_SWITCHES + 3):
-        assert learning.see_ports(dpid, {1: True}) == (dpid <= MOST_SWITCHES)
+    learning = Discovery(QUIET_S)
+    for dpid in range(1, MAX_SWITCHES + 3):
+        assert learning.see_ports(dpid, {1: True}) == (dpid <= MAX_SWITCHES)
     assert learning.problems() == [
-        f"2 switches more than {MOST_SWITCHES} are connected: they are not used"
+        f"2 switches more than {MAX_SWITCHES} are connected: they are not used"
     ]
-    learning.see_ports(1, dict.fromkeys(range(0, 3 * MOST_PORTS), True))
-    assert learning.ports(1) == set(range(1, MOST_PORTS + 1))
-    for port in range(1, MOST_PORTS):
+    learning.see_ports(1, dict.fromkeys(range(0, 3 * MAX_PORTS), True))
+    assert learning.ports(1) == set(range(1, MAX_PORTS + 1))
+    for port in range(1, MAX_PORTS):
         learning.see_probe((2, 1), (1, port))
     assert len(learning.problems()[0]) < 200
 
@@ -223,7 +225,7 @@ def test_switches_and_ports_are_bounded() -> None:
 def test_hostile_events_leave_a_valid_fabric_or_none() -> None:
     complete = 0
     for seed, pick in seeded(range(300)):
-        learning = learned(RING) if pick.random() < 0.7 else Learning(QUIET_S)
+        learning = learned(RING) if pick.random() < 0.7 else Discovery(QUIET_S)
         for _ in range(pick.randrange(1, 40)):
             a, b = ((pick.randrange(1, 5), pick.randrange(0, 6)) for _ in range(2))
             match pick.randrange(8):

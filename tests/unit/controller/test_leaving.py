@@ -8,7 +8,7 @@ import sys
 # The log is told to end the process in the middle of a write, when no other may begin.
 INTERRUPTED = """
 import io, logging, os, signal
-from knotless.controller.leaving import leave
+from knotless.controller.app import leave
 
 class Log(io.RawIOBase):
     def writable(self):

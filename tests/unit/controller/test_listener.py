@@ -14,24 +14,28 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.base.ports import free_port
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.northbound.metrics import Metrics
-from knotless.controller.southbound import listener
-from knotless.controller.southbound.guard import Limits
-from knotless.controller.southbound.listener import (
+from knotless.controller.desired import DesiredState
+from knotless.controller.openflow import listener
+from knotless.controller.openflow.guard import Limits
+from knotless.controller.openflow.listener import (
     GuardedConnections,
     GuardedSocket,
     LimitedLog,
     Listener,
 )
+from knotless.controller.reconcile import PROBE_COOKIE
+from knotless.controller.rest.metrics import Metrics
 from knotless.controller.status import Status
-from knotless.controller.steps import PROBE_COOKIE
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies import load
 from tests.support.openflow_messages import VALID, message, packet_in
 
 
 def counts() -> Metrics:
-    return Metrics(Status(Desired.compute(Config(fabric="ring,4"), load("ring,4"))), lambda: 0.0)
+    return Metrics(
+        Status(FabricState(DesiredState.compute(Config(fabric="ring,4"), load("ring,4")))),
+        lambda: 0.0,
+    )
 
 
 class Connection:

@@ -1,4 +1,4 @@
-"""What links have lost: counted, kept in a file, and forgotten when counters begin again."""
+"""What links have lost: count_losses, kept in a file, and forgotten when counters begin again."""
 
 from __future__ import annotations
 
@@ -7,37 +7,36 @@ from pathlib import Path
 import pytest
 
 from knotless.controller.config import ConfigError
-from knotless.controller.draining import Draining
-from knotless.controller.losses import Loss, Losses, counted
+from knotless.controller.updates.quiescence import ChannelLosses, CountedRounds, Loss, count_losses
 
 A, B, C = ("s1", 2), ("s2", 3), ("s3", 2)
 
 
 def test_counters_that_stay_the_same_count_all_that_was_lost() -> None:
     moving = [{A: (0, 10), B: (4, 0)}, {A: (0, 12), B: (7, 0)}]
-    assert counted([(A, B)], moving) == {(A, B): Loss(8, 12, 4)}
+    assert count_losses([(A, B)], moving) == {(A, B): Loss(8, 12, 4)}
     still = [*moving, {A: (0, 12), B: (7, 0)}]
-    assert counted([(A, B)], still) == {(A, B): Loss(5, 12, 7)}
+    assert count_losses([(A, B)], still) == {(A, B): Loss(5, 12, 7)}
 
 
 def test_nothing_is_known_of_a_port_without_counters() -> None:
-    assert counted([(A, C)], [{A: (0, 10)}, {A: (0, 10)}]) == {}
+    assert count_losses([(A, C)], [{A: (0, 10)}, {A: (0, 10)}]) == {}
 
 
 def test_a_file_keeps_what_was_lost(tmp_path: Path) -> None:
-    first = Losses.beside(tmp_path / "state.json")
+    first = ChannelLosses.beside(tmp_path / "state.json")
     first.read()  # there is none yet
     first.add({(A, B): Loss(3, 10, 7)})
     first.add({(B, A): Loss(-2, 1, 3), (A, B): Loss(4, 11, 7)})
     assert (tmp_path / "state-lost.json").exists()
-    second = Losses.beside(tmp_path / "state.json")
+    second = ChannelLosses.beside(tmp_path / "state.json")
     now = {A: (3, 11), B: (7, 1)}
-    assert (second.of((A, B), now), second.of((B, A), now)) == (0, 0)
+    assert (second.frames((A, B), now), second.frames((B, A), now)) == (0, 0)
     second.read()
-    assert (second.of((A, B), now), second.of((B, A), now)) == (4, -2)
-    assert second.of((A, C), {**now, C: (0, 0)}) == 0
-    lost = {(A, B): second.of((A, B), now)}
-    draining = Draining([(A, B)], 1, lost, keeps_order=False)
+    assert (second.frames((A, B), now), second.frames((B, A), now)) == (4, -2)
+    assert second.frames((A, C), {**now, C: (0, 0)}) == 0
+    lost = {(A, B): second.frames((A, B), now)}
+    draining = CountedRounds([(A, B)], 1, lost, keeps_order=False)
     assert [draining.see(now) for _ in range(2)] == [False, True]
 
 
@@ -45,9 +44,9 @@ def test_a_file_keeps_what_was_lost(tmp_path: Path) -> None:
 def test_a_port_that_has_begun_to_count_again_has_lost_nothing(
     now: dict[tuple[str, int], tuple[int, int]],
 ) -> None:
-    losses = Losses()
+    losses = ChannelLosses()
     losses.add({(A, B): Loss(3, 10, 7)})
-    assert losses.of((A, B), now) == 0
+    assert losses.frames((A, B), now) == 0
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"s1:2-s2:3": [1, 2]}', '{"s1:2-s2:3": ["a", 2, 3]}'])
@@ -55,4 +54,4 @@ def test_a_damaged_file_is_named(tmp_path: Path, text: str) -> None:
     path = tmp_path / "state-lost.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"state-lost\.json: .*; delete the file to do without"):
-        Losses.beside(tmp_path / "state.json").read()
+        ChannelLosses.beside(tmp_path / "state.json").read()

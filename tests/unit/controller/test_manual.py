@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 
+from docs.generator.configuration import table
 from knotless.controller.config import Config
-from knotless.controller.config_reference import table
-from knotless.controller.northbound.events import MAX_CLIENTS, MAX_WAITING
-from knotless.controller.northbound.server import Limits
+from knotless.controller.rest.events import MAX_CLIENTS, MAX_WAITING
+from knotless.controller.rest.server import Limits
 from tests.support import REPOSITORY
 
 MANUAL = (REPOSITORY / "docs" / "controller.md").read_text()
 
 
 def test_every_key_is_in_the_reference() -> None:
-    assert table() in MANUAL, "write it again: python -m knotless.controller.config_reference"
+    assert table() in MANUAL, "write it again: python -m docs.generator.configuration"
 
 
 def test_every_key_has_a_meaning() -> None:

@@ -11,10 +11,10 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
-from knotless.controller.southbound import messages
-from knotless.controller.southbound.entries import FlowEntry, GroupEntry
-from knotless.controller.southbound.messages import change_message, found_group, found_rule
-from knotless.controller.steps import FoundGroup, GroupChange, RuleChange, normal
+from knotless.controller.openflow import messages
+from knotless.controller.openflow.entries import FlowEntry, GroupEntry
+from knotless.controller.openflow.messages import change_message, found_group, found_rule
+from knotless.controller.reconcile import FoundGroup, GroupChange, RuleChange, normal
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,

@@ -11,9 +11,10 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.northbound.metrics import Metrics
+from knotless.controller.desired import DesiredState
+from knotless.controller.rest.metrics import Metrics
 from knotless.controller.status import Status
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies import load
 from tests.support import REPOSITORY
 
@@ -23,7 +24,10 @@ OF_PROMETHEUS = {"job", "instance", "le"}
 
 def exported() -> dict[str, set[str]]:
     """Return the labels of every metric that the controller can export, by name."""
-    metrics = Metrics(Status(Desired.compute(Config(fabric="ring,4"), load("ring,4"))), lambda: 0.0)
+    metrics = Metrics(
+        Status(FabricState(DesiredState.compute(Config(fabric="ring,4"), load("ring,4")))),
+        lambda: 0.0,
+    )
     metrics.changes.labels("add").inc()
     metrics.reloads.labels("refused").inc()
     metrics.route_change_s.labels("1").observe(0.1)

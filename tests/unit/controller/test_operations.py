@@ -11,13 +11,13 @@ import pytest
 
 from knotless.base.errors import KnotlessError
 from knotless.controller.config import Config, parse
-from knotless.controller.desired import Desired
-from knotless.controller.history import History
-from knotless.controller.northbound.message import HttpError
-from knotless.controller.operations import Operations
-from knotless.controller.overrides import Overrides, read
-from knotless.controller.planning import planned
+from knotless.controller.desired import DesiredState
+from knotless.controller.operations import Operations, Overrides, read_overrides
+from knotless.controller.rest.api import HttpError
 from knotless.controller.status import Status
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.journal import History
+from knotless.controller.updates.planning import plan_update
 from knotless.forwarding.openflow.directory import read_dir
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES
@@ -34,33 +34,39 @@ class Model:
 
     def __init__(self, text: str, file: Path | None = None) -> None:
         self.config: Config = parse(text)
-        desired = Desired.compute(self.config, load(self.config.fabric))
-        self.status, self.history = Status(desired), History(3, clock=lambda: 7.0)
-        self.operations = Operations(self.config, Overrides(), self.status, file, in_place)
+        desired = DesiredState.compute(self.config, load(self.config.fabric))
+        self.state, self.history = FabricState(desired), History(3, clock=lambda: 7.0)
+        self.operations = Operations(
+            config=self.config,
+            overrides=Overrides(),
+            state=self.state,
+            path=file,
+            execute=in_place,
+        )
         self.operations.change_to = self.change_to
         self.confirm()
 
-    def change_to(self, desired: Desired) -> None:
-        self.status.desired = desired
+    def change_to(self, desired: DesiredState) -> None:
+        self.state.replace(desired)
 
     def confirm(self) -> None:
-        for name in list(self.status.transition.waiting):
-            self.status.transition.confirm(name)
-            self.history.confirmed(name, self.status.transition.number)
+        for name in list(self.state.update.waiting):
+            self.state.update.confirm(name)
+            self.history.confirmed(name, self.state.update.number)
 
     def settle(self) -> None:
         """Perform what is requested."""
-        transition = self.status.transition
-        transition.aim(self.status.desired, NO_FAILURES)
+        transition = self.state.update
+        transition.aim(self.state.desired, NO_FAILURES)
         while transition.is_due:
             task = transition.task()
             if task is not None:
-                transition.accept(planned(task))
+                transition.accept(plan_update(task))
             transition.begin()
             self.confirm()
-            transition.drained()
-        assert transition.planned is not None
-        self.history.add(transition.planned, transition.number, 0.5)
+            transition.quiescent()
+        assert transition.plan is not None
+        self.history.add(transition.plan, transition.number, 0.5)
 
     def post(self, what: str, **body: object) -> dict[str, Any]:
         found: dict[str, Any] = getattr(self.operations, what)(json.dumps(body).encode())
@@ -70,14 +76,14 @@ class Model:
 
 def test_a_dry_run_shows_the_steps_and_changes_nothing(tmp_path: Path) -> None:
     model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
-    before = model.status.desired
+    before = model.state.desired
     answer = model.post("change", root="s3", dry_run=True, rules=True)
     assert {"tier", "steps", "rules_changed", "certificate"} <= answer.keys()
     assert answer["performed"] is False
     assert answer["tier"] == answer["certificate"]["tier"] == 3
     assert len(answer["files"]) == len(answer["steps"]) + 1
     assert answer["rules_changed"] == sum(step["rules_changed"] for step in answer["steps"])
-    assert (model.status.desired, (tmp_path / "state").exists()) == (before, False)
+    assert (model.state.desired, (tmp_path / "state").exists()) == (before, False)
     write_step_files(answer["files"], answer["certificate"], tmp_path / "steps")
     digests = [digest(read_dir(tmp_path / "steps" / str(k))[1]) for k in range(4)]
     proven = answer["certificate"]
@@ -88,40 +94,42 @@ def test_a_change_is_relative_to_the_configuration(tmp_path: Path) -> None:
     model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
     model.post("change", root="s3")
     model.settle()
-    assert model.status.desired.plan.request.root == "s3"
-    kept = read(tmp_path / "state")
+    assert model.state.desired.plan.request.root == "s3"
+    kept = read_overrides(tmp_path / "state")
     assert kept.options == {"root": "s3", "flow_control": "pause"}
     assert model.post("change", select="low-port")["performed"]
     model.settle()
-    assert model.status.desired.plan.request.root is None
+    assert model.state.desired.plan.request.root is None
     model.post("change")
     model.settle()
-    assert read(tmp_path / "state").options == {}
+    assert read_overrides(tmp_path / "state").options == {}
     assert model.post("change")["tier"] == 0
 
 
 def test_a_drained_part_carries_nothing_after_the_change(tmp_path: Path) -> None:
     model = Model("fabric: torus,3,3\n", tmp_path / "state")
     answer = model.post("drain", parts=["s5", "s1-s2"])
-    assert answer["drained"] == model.status.as_json(0.0)["drained"] == ["s1:2-s2:3", "s5"]
-    assert model.status.as_json(0.0)["routes"]["changing"] is True
+    assert answer["drained"] == Status(model.state).as_json(0.0)["drained"] == ["s1:2-s2:3", "s5"]
+    assert Status(model.state).as_json(0.0)["routes"]["changing"] is True
     for step in answer["certificate"]["steps"]:
         assert (step["acyclic"], step["lost"], step["undelivered"]) == (True, 0, 0)
     model.settle()
-    status = model.status.as_json(0.0)
+    status = Status(model.state).as_json(0.0)
     assert (status["routes"]["drained"], status["routes"]["changing"]) == (answer["drained"], False)
     assert [line for line in status["problems"] if "drained" in line] == []
-    goal = model.status.transition.goal
+    goal = model.state.update.goal
     assert goal.failures == NO_FAILURES
     assert len(goal.avoided.failures.links) == 4
     # A controller that starts now finds the rules that it wants, in whatever plane they are.
-    again = Status(Desired.compute(model.config, goal.desired.fabric, tuple(answer["drained"])))
+    again = FabricState(
+        DesiredState.compute(model.config, goal.desired.fabric, tuple(answer["drained"]))
+    )
     for name in goal.desired.rules:
-        held = model.status.transition.wanted(name)
-        again.transition.adopt(name, held)
-        assert set(again.transition.wanted(name).rules) == set(held.rules)
+        held = model.state.update.wanted(name)
+        again.update.adopt(name, held)
+        assert set(again.update.wanted(name).rules) == set(held.rules)
     assert model.post("undrain", parts=["s5"])["drained"] == ["s1:2-s2:3"]
-    assert read(tmp_path / "state").drained == ("s1:2-s2:3",)
+    assert read_overrides(tmp_path / "state").drained == ("s1:2-s2:3",)
 
 
 @pytest.mark.parametrize(
@@ -141,12 +149,12 @@ def test_a_refusal_changes_nothing(
     tmp_path: Path, what: str, body: dict[str, object], words: str
 ) -> None:
     model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
-    before = model.status.desired
+    before = model.state.desired
     with pytest.raises(KnotlessError) as caught:
         model.post(what, **body)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
-    assert (model.status.desired, (tmp_path / "state").exists()) == (before, False)
+    assert (model.state.desired, (tmp_path / "state").exists()) == (before, False)
 
 
 def test_what_connects_hosts_is_not_drained() -> None:
@@ -165,11 +173,11 @@ def test_what_connects_hosts_is_not_drained() -> None:
 def test_requests_wait_for_the_change_before() -> None:
     model = Model("fabric: ring,4\nengine: updown\n")
     model.post("change", root="s3")
-    transition = model.status.transition
-    transition.aim(model.status.desired, NO_FAILURES)
+    transition = model.state.update
+    transition.aim(model.state.desired, NO_FAILURES)
     task = transition.task()
     assert task is not None
-    transition.accept(planned(task))
+    transition.accept(plan_update(task))
     transition.begin()
     with pytest.raises(HttpError, match="a change of routes goes on"):
         model.post("drain", parts=["s1"])

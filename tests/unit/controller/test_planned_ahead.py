@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from knotless.controller.ahead import Ahead, plan_ahead
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.planning import Goal, Planned, planned
-from knotless.controller.steps import difference
-from knotless.controller.transition import Transition
+from knotless.controller.desired import DesiredState
+from knotless.controller.reconcile import difference
+from knotless.controller.updates.planning import Goal, UpdatePlan, plan_update
+from knotless.controller.updates.precomputed import PrecomputedRepairs, plan_ahead
+from knotless.controller.updates.state import UpdateState
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies import load
@@ -18,21 +18,21 @@ from knotless.topologies.failures import Failures
 from tests.support.transitions import confirm_all
 
 FABRIC = load("torus,3,3")
-DESIRED = Desired.compute(Config(fabric="torus,3,3"), FABRIC)
+DESIRED = DesiredState.compute(Config(fabric="torus,3,3"), FABRIC)
 
 
-def _ready() -> Transition:
-    transition = Transition(DESIRED)
+def _ready() -> UpdateState:
+    transition = UpdateState(DESIRED)
     for switch in FABRIC.switches:
         transition.confirm(switch.name)
     return transition
 
 
-def _cut(transition: Transition, *links: str) -> Planned:
+def _cut(transition: UpdateState, *links: str) -> UpdatePlan:
     transition.aim(DESIRED, Failures.of(FABRIC, links))
     task = transition.task()
     assert task is not None
-    way = planned(task)
+    way = plan_update(task)
     transition.accept(way)
     return way
 
@@ -42,7 +42,7 @@ def _in_place() -> str:
     task = _ready().idle_task
     assert task is not None
     for link in FABRIC.links:
-        way = planned(replace(task, goal=Goal(DESIRED, Failures.of(FABRIC, [link.name]))))
+        way = plan_update(replace(task, goal=Goal(DESIRED, Failures.of(FABRIC, [link.name]))))
         if way.change.in_place:
             return link.name
     raise AssertionError("no link is repaired in place")
@@ -51,16 +51,16 @@ def _in_place() -> str:
 LINK = _in_place()
 
 
-def _finish(transition: Transition) -> None:
+def _finish(transition: UpdateState) -> None:
     """Take all steps of a change."""
-    while not transition.is_there or transition.undrained:
+    while not transition.is_there or transition.generations_in_flight:
         if transition.is_due:
             transition.begin()
         confirm_all(transition)
-        transition.drained()
+        transition.quiescent()
 
 
-def _plan_next(ahead: Ahead, transition: Transition) -> Goal | None:
+def _plan_next(ahead: PrecomputedRepairs, transition: UpdateState) -> Goal | None:
     """Plan one way ahead, and return its goal; None: all are known."""
     task = ahead.next(transition.idle_task)
     if task is None:
@@ -70,7 +70,7 @@ def _plan_next(ahead: Ahead, transition: Transition) -> Goal | None:
 
 
 def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
-    ahead, transition = Ahead(), _ready()
+    ahead, transition = PrecomputedRepairs(), _ready()
     assert ahead.as_json(transition.idle_task) == {"ways": 0, "complete": False}
     goals: list[Goal] = []
     while (goal := _plan_next(ahead, transition)) is not None:
@@ -81,7 +81,7 @@ def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
         transition.aim(DESIRED, goal.failures)
         task = transition.task()
         assert task is not None
-        found, expected = ahead.find(task), planned(task)
+        found, expected = ahead.find(task), plan_update(task)
         assert found is not None
         assert found.goal == expected.goal
         assert found.change.tier == expected.change.tier
@@ -90,7 +90,7 @@ def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
 
 
 def test_a_way_refers_to_the_rules_that_switches_hold() -> None:
-    ahead, transition = Ahead(), _ready()
+    ahead, transition = PrecomputedRepairs(), _ready()
     goal = _plan_next(ahead, transition)
     assert goal is not None
     held = transition.idle_task
@@ -107,7 +107,7 @@ def test_a_way_refers_to_the_rules_that_switches_hold() -> None:
 
 
 def test_ways_from_other_rules_are_not_used() -> None:
-    ahead, transition = Ahead(), _ready()
+    ahead, transition = PrecomputedRepairs(), _ready()
     task = ahead.next(transition.idle_task)
     assert task is not None
     assert _plan_next(ahead, transition) == task.goal
@@ -122,7 +122,7 @@ def test_ways_from_other_rules_are_not_used() -> None:
 
 
 def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
-    ahead, transition = Ahead(), _ready()
+    ahead, transition = PrecomputedRepairs(), _ready()
     while _plan_next(ahead, transition):
         pass
     for round_ in range(4):
@@ -132,7 +132,7 @@ def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
         transition.aim(DESIRED, Failures())
         task = transition.task()
         assert task is not None
-        transition.accept(planned(task))
+        transition.accept(plan_update(task))
         _finish(transition)
         left = 0
         while _plan_next(ahead, transition):
@@ -143,8 +143,8 @@ def test_ways_are_kept_until_switches_have_the_same_rules_again() -> None:
 
 def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
     fabric = load("torus,4,4,hosts=4")
-    desired = Desired.compute(Config(fabric="torus,4,4,hosts=4"), fabric)
-    ahead, transition = Ahead(), Transition(desired)
+    desired = DesiredState.compute(Config(fabric="torus,4,4,hosts=4"), fabric)
+    ahead, transition = PrecomputedRepairs(), UpdateState(desired)
     for switch in fabric.switches:
         transition.confirm(switch.name)
     dice, seen = random.Random(1), list[Generation]()  # noqa: S311 - repeatable, not secret
@@ -160,7 +160,7 @@ def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
             transition.aim(desired, failures)
             task = transition.task()
             assert task is not None
-            transition.accept(planned(task))
+            transition.accept(plan_update(task))
             _finish(transition)
             ahead.next(transition.idle_task)
     # Two planes, each with the same priorities as the one before, or with others.
@@ -209,15 +209,15 @@ def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
     transition.aim(DESIRED, Failures())
     task = transition.task()
     assert task is not None
-    assert len(task.undrained) == 1
+    assert len(task.in_flight) == 1
     assert task.plan is None
-    way = planned(task)
+    way = plan_update(task)
     transition.accept(way)
     while not transition.is_there:
         transition.begin()
         confirm_all(transition)
-        if transition.is_draining:
-            transition.drained()
+        if transition.awaits_quiescence:
+            transition.quiescent()
     assert transition.problem is None
 
 

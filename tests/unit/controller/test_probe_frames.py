@@ -8,17 +8,20 @@ import pytest
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
-from knotless.controller.probe_rules import (
+from knotless.controller.probes.frames import (
     ETHER_TYPE,
+    ROUNDS_VALID,
     TO_NEIGHBOUR,
     TO_NEIGHBOUR_AND_BACK,
-    changes,
-    held_rules,
+    Frames,
+    Probe,
+    held_probe_rules,
+    packet_in_parts,
+    probe_rule_changes,
     probe_rules,
 )
-from knotless.controller.southbound.probe_frames import ROUNDS_VALID, Frames, Probe, packet_in_parts
-from knotless.controller.southbound.probes import priority_of
-from knotless.controller.steps import PROBE_COOKIE, FoundRule, reconcile
+from knotless.controller.probes.prober import priority_of
+from knotless.controller.reconcile import PROBE_COOKIE, FoundRule, reconcile
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
@@ -123,14 +126,14 @@ def test_rules_of_probes_are_neither_the_plans_nor_foreign() -> None:
     other = Rule(0, 1, (), (), cookie=COOKIE)
     assert reconcile(SwitchRules(()), found, []).foreign == ()
     assert reconcile(SwitchRules(()), found, []).steps == ()
-    assert held_rules([*found, FoundRule(*other.key, COOKIE, other)]) == set(rules)
-    assert changes(rules, rules) == ()
+    assert held_probe_rules([*found, FoundRule(*other.key, COOKIE, other)]) == set(rules)
+    assert probe_rule_changes(rules, rules) == ()
     blocked = probe_rules([2], [2])
-    (change,) = changes(rules, blocked)
+    (change,) = probe_rule_changes(rules, blocked)
     assert str(change).startswith("add the rule in table 0")
-    (change,) = changes(blocked, rules)
+    (change,) = probe_rule_changes(blocked, rules)
     assert str(change).startswith("delete the rule in table 0")
-    assert len(changes(rules, ())) == 2
+    assert len(probe_rule_changes(rules, ())) == 2
 
 
 @pytest.mark.parametrize(

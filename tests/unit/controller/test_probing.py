@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knotless.controller.draining import Port
-from knotless.controller.observed import Observed
-from knotless.controller.wiring import Wiring
+from knotless.controller.observed import Observed, Port
+from knotless.controller.probes.cables import Wiring
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from tests.support.probed_fabric import INTERVAL_S, ProbedFabric

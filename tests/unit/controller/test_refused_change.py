@@ -6,61 +6,61 @@ import pytest
 
 from knotless.base.errors import PlanError
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.planning import Task, planned
-from knotless.controller.transition import Transition
+from knotless.controller.desired import DesiredState
+from knotless.controller.updates.planning import UpdateTask, plan_update
+from knotless.controller.updates.state import UpdateState
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES, Failures
 from tests.support.transitions import confirm_all
 
 FABRIC = load("ring,4")
-DESIRED = Desired.compute(Config(fabric="ring,4"), FABRIC)
+DESIRED = DesiredState.compute(Config(fabric="ring,4"), FABRIC)
 CUT = Failures.of(FABRIC, [FABRIC.links[0].name])
 
 
-def task_of(transition: Transition) -> Task:
+def task_of(transition: UpdateState) -> UpdateTask:
     task = transition.task()
     assert task is not None
     return task
 
 
 @pytest.fixture
-def mended() -> Transition:
+def mended() -> UpdateState:
     """Return a transition after a cut, whose link is back while packets of before are there."""
-    transition = Transition(DESIRED)
+    transition = UpdateState(DESIRED)
     confirm_all(transition)
     transition.aim(DESIRED, CUT)
-    transition.accept(planned(task_of(transition)))
+    transition.accept(plan_update(task_of(transition)))
     while not transition.is_there:
         assert transition.begin()
         confirm_all(transition)
-    assert transition.undrained == 1
+    assert transition.generations_in_flight == 1
     transition.aim(DESIRED, NO_FAILURES)
     return transition
 
 
-def refusal(task: Task) -> str:
+def refusal(task: UpdateTask) -> str:
     with pytest.raises(PlanError) as raised:
-        planned(task)
+        plan_update(task)
     return str(raised.value)
 
 
-def test_it_waits_until_the_packets_have_left(mended: Transition) -> None:
+def test_it_waits_until_the_packets_have_left(mended: UpdateState) -> None:
     task = task_of(mended)
     assert mended.refuse(task, refusal(task))
     assert not mended.is_due
-    mended.drained()
+    mended.quiescent()
     assert mended.is_due
-    assert planned(task_of(mended)).kind == "intact"
+    assert plan_update(task_of(mended)).kind == "intact"
 
 
 def test_packets_that_leave_while_it_is_planned_are_not_waited_for_again(
-    mended: Transition,
+    mended: UpdateState,
 ) -> None:
     task = task_of(mended)
     reason = refusal(task)
-    mended.drained()
+    mended.quiescent()
     assert not mended.refuse(task, reason)
     assert mended.is_due
     assert mended.problem is None
-    assert planned(task_of(mended)).kind == "intact"
+    assert plan_update(task_of(mended)).kind == "intact"

@@ -16,18 +16,18 @@ CONTROLLER = REPOSITORY / "knotless" / "controller"
 PAGE = (REPOSITORY / "docs" / "runbook.md").read_text()
 SOURCES = {
     "status.py": (
-        "problems",
+        *(f"_problems_of_{kind}" for kind in ("switches", "links", "dpids", "updates")),
         "missing_switch",
         "switch_problems",
         "separation",
         "unknown_dpid",
         "duplicate_dpid",
     ),
-    "probing.py": ("lines",),
-    "wiring.py": ("lines",),
-    "not_admitted.py": ("problems",),
-    "southbound/drains.py": ("_not_left",),
-    "southbound/caches.py": ("problem",),
+    "probes/paths.py": ("lines",),
+    "probes/cables.py": ("lines",),
+    "observed.py": ("problems",),
+    "updates/quiescence.py": ("_not_left",),
+    "updates/caches.py": ("problem",),
 }
 """Where the lines of ``problems`` are written: functions by file of ``controller/``."""
 VARIABLE = r"[A-Z]{3,}"
@@ -57,9 +57,11 @@ def texts(file: Path, functions: tuple[str, ...]) -> Iterator[str]:
 
 
 def notes() -> Iterator[str]:
-    """Yield what ``note`` of a status can be."""
+    """Yield the texts that the service notes in its status."""
     for node in ast.walk(ast.parse((CONTROLLER / "service.py").read_text())):
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "self.status.note":
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.status.note":
+            yield from filter(is_sentence, strings(node.args[0]))
+        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "note":
             yield from filter(is_sentence, strings(node.value))
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired, Difference
+from knotless.controller.desired import DesiredState, Difference
 from knotless.controller.observed import DUPLICATE_MEMORY_S, Observed
+from knotless.controller.reconcile import FoundRule
 from knotless.controller.status import Status, separation
-from knotless.controller.steps import FoundRule
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies import KnotlessError, load
 
 STARTED_S = 1000.0
@@ -20,14 +21,16 @@ LATER_S = STARTED_S + 60
 
 
 @pytest.fixture(scope="module")
-def desired() -> Desired:
+def desired() -> DesiredState:
     config = Config(fabric="ring,4", engine="updown")
-    return Desired.compute(config, load(config.fabric))
+    return DesiredState.compute(config, load(config.fabric))
 
 
 @pytest.fixture
-def status(desired: Desired) -> Status:
-    return Status(desired, started_s=STARTED_S)
+def status(desired: DesiredState) -> Status:
+    status = Status(FabricState(desired))
+    status.start(STARTED_S)
+    return status
 
 
 def connect(observed: Observed, *dpids: int) -> None:
@@ -38,7 +41,7 @@ def connect(observed: Observed, *dpids: int) -> None:
 
 
 def connect_all(status: Status) -> None:
-    connect(status.observed, *status.observed.switches)
+    connect(status.state.observed, *status.state.observed.switches)
 
 
 def set_port(observed: Observed, dpid: int, port: int, up: bool) -> None:
@@ -51,39 +54,39 @@ def set_port(observed: Observed, dpid: int, port: int, up: bool) -> None:
 
 
 def test_every_switch_has_rules_and_ports(status: Status) -> None:
-    switches = status.observed.switches.values()
+    switches = status.state.observed.switches.values()
     assert [(s.name, s.dpid) for s in switches] == [("s1", 1), ("s2", 2), ("s3", 3), ("s4", 4)]
     for switch in switches:
-        assert status.desired.rules[switch.name].rules
+        assert status.state.desired.rules[switch.name].rules
         assert len(switch.needs) == 3, "one host and two neighbours"
 
 
 def test_an_engine_that_does_not_fit_is_an_error_of_one_line() -> None:
     with pytest.raises(KnotlessError) as caught:
-        Desired.compute(Config(fabric="ring,4", engine="magic"), load("ring,4"))
+        DesiredState.compute(Config(fabric="ring,4", engine="magic"), load("ring,4"))
     assert "magic" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_the_same_configuration_changes_nothing(desired: Desired) -> None:
-    again = Desired.compute(desired.config, load("ring,4"))
+def test_the_same_configuration_changes_nothing(desired: DesiredState) -> None:
+    again = DesiredState.compute(desired.config, load("ring,4"))
     assert Difference.between(desired, again).nothing
     patient = desired.config.model_copy(update={"connect_timeout_s": 99.0})
-    assert Difference.between(desired, Desired.compute(patient, load("ring,4"))).nothing
+    assert Difference.between(desired, DesiredState.compute(patient, load("ring,4"))).nothing
 
 
-def test_another_root_changes_the_rules_of_all_switches(desired: Desired) -> None:
+def test_another_root_changes_the_rules_of_all_switches(desired: DesiredState) -> None:
     config = Config(fabric="ring,4", engine="updown", root="s3")
-    difference = Difference.between(desired, Desired.compute(config, load("ring,4")))
+    difference = Difference.between(desired, DesiredState.compute(config, load("ring,4")))
     assert not difference.nothing
     assert not difference.fabric
     assert difference.switches == ("s1", "s2", "s3", "s4")
 
 
-def test_another_fabric_is_seen_even_if_no_rule_changes(desired: Desired) -> None:
+def test_another_fabric_is_seen_even_if_no_rule_changes(desired: DesiredState) -> None:
     fabric = load("ring,4")
     slower = replace(fabric, links=(replace(fabric.links[0], rate_mbps=5.0), *fabric.links[1:]))
-    difference = Difference.between(desired, Desired.compute(desired.config, slower))
+    difference = Difference.between(desired, DesiredState.compute(desired.config, slower))
     assert difference == Difference(fabric=True, switches=())
     assert not difference.nothing
 
@@ -92,7 +95,7 @@ def test_another_fabric_is_seen_even_if_no_rule_changes(desired: Desired) -> Non
 
 
 def test_a_link_is_up_only_if_both_ends_are(status: Status) -> None:
-    observed = status.observed
+    observed = status.state.observed
     assert observed.failures() == frozenset(), "nothing is known yet"
     connect_all(status)
     assert observed.failures() == frozenset()
@@ -107,27 +110,27 @@ def test_a_link_is_up_only_if_both_ends_are(status: Status) -> None:
 
 def test_a_port_that_is_missing_is_down(status: Status) -> None:
     connect_all(status)
-    status.observed.switches[1].see_ports({1: True, 2: True})
-    assert status.observed.links_down() == ("s4:2-s1:3",)
+    status.state.observed.switches[1].see_ports({1: True, 2: True})
+    assert status.state.observed.links_down() == ("s4:2-s1:3",)
 
 
 def test_a_port_that_no_cable_is_declared_for_does_not_matter(status: Status) -> None:
     connect_all(status)
-    set_port(status.observed, 1, 99, up=False)
-    assert status.observed.failures() == frozenset()
+    set_port(status.state.observed, 1, 99, up=False)
+    assert status.state.observed.failures() == frozenset()
     assert status.problems(LATER_S) == []
 
 
 def test_a_hosts_link_is_no_failure_of_the_fabric(status: Status) -> None:
     connect_all(status)
-    set_port(status.observed, 3, 1, up=False)
-    assert status.observed.hosts_down() == ("h3",)
-    assert status.observed.failures() == frozenset()
+    set_port(status.state.observed, 3, 1, up=False)
+    assert status.state.observed.hosts_down() == ("h3",)
+    assert status.state.observed.failures() == frozenset()
     assert status.problems(LATER_S) == ["the link of host h3 is down"]
 
 
 def test_what_a_switch_said_before_it_left_counts_less_than_its_neighbour(status: Status) -> None:
-    observed = status.observed
+    observed = status.state.observed
     connect_all(status)
     set_port(observed, 1, 2, up=False)
     observed.switches[1].disconnect()
@@ -139,7 +142,7 @@ def test_what_a_switch_said_before_it_left_counts_less_than_its_neighbour(status
 
 
 def test_a_switch_is_dead_if_all_of_its_neighbours_lost_their_carrier(status: Status) -> None:
-    observed = status.observed
+    observed = status.state.observed
     connect_all(status)
     observed.switches[2].disconnect()
     assert observed.switches_down() == (), "it may have lost its controller only"
@@ -156,15 +159,15 @@ def test_a_switch_is_dead_if_all_of_its_neighbours_lost_their_carrier(status: St
 
 def test_hosts_that_failures_separate_are_reported_until_a_link_returns(status: Status) -> None:
     connect_all(status)
-    set_port(status.observed, 1, 2, up=False)
-    assert status.observed.separated() == [], "one link of a ring"
-    set_port(status.observed, 3, 2, up=False)
+    set_port(status.state.observed, 1, 2, up=False)
+    assert status.state.observed.separated() == [], "one link of a ring"
+    set_port(status.state.observed, 3, 2, up=False)
     found = status.as_json(LATER_S)
     assert found["separated"] == [["h1", "h4"], ["h2", "h3"]]
     assert found["unreachable"] == 8
     line = "failures separate h1, h4 from h2, h3: 8 pairs of hosts cannot reach each other"
     assert line in found["problems"]
-    set_port(status.observed, 1, 2, up=True)
+    set_port(status.state.observed, 1, 2, up=True)
     found = status.as_json(LATER_S)
     assert (found["separated"], found["unreachable"]) == ([], 0)
     assert line not in found["problems"]
@@ -172,9 +175,9 @@ def test_hosts_that_failures_separate_are_reported_until_a_link_returns(status: 
 
 def test_the_hosts_of_a_dead_switch_are_separated_from_all_others(status: Status) -> None:
     connect_all(status)
-    status.observed.switches[2].disconnect()
+    status.state.observed.switches[2].disconnect()
     for dpid, port in ((1, 2), (3, 3)):
-        set_port(status.observed, dpid, port, up=False)
+        set_port(status.state.observed, dpid, port, up=False)
     line = "failures separate h1, h3, h4 from h2: 6 pairs of hosts cannot reach each other"
     assert line in status.problems(LATER_S)
 
@@ -188,7 +191,7 @@ def test_many_hosts_in_many_parts_make_one_short_line() -> None:
     )
 
 
-def test_the_order_of_reports_does_not_matter(desired: Desired) -> None:
+def test_the_order_of_reports_does_not_matter(desired: DesiredState) -> None:
     found = []
     for order in ((1, 2, 3, 4), (4, 3, 2, 1)):
         observed = Observed(desired.fabric)
@@ -209,7 +212,7 @@ def test_a_switch_gets_time_to_connect_before_it_is_a_problem(status: Status) ->
 
 
 def test_ready_means_all_installed(status: Status) -> None:
-    observed = status.observed
+    observed = status.state.observed
     assert not observed.ready
     connect_all(status)
     assert observed.ready
@@ -221,21 +224,21 @@ def test_ready_means_all_installed(status: Status) -> None:
 
 def test_missing_ports_are_named_with_their_far_ends(status: Status) -> None:
     connect_all(status)
-    switch = status.observed.switches[1]
+    switch = status.state.observed.switches[1]
     switch.see_ports({1: True, 99: True})
     assert switch.missing_ports == (2, 3)
     first, second, third = status.problems(LATER_S)
     assert first.startswith("s1 (dpid 1) has no port 2, which the fabric declares to s")
     assert second.startswith("s1 (dpid 1) has no port 3, which the fabric declares to s")
     assert third.startswith("failures separate h1 from h2, h3, h4:")
-    assert status.observed.links_down() == ("s1:2-s2:3", "s4:2-s1:3")
+    assert status.state.observed.links_down() == ("s1:2-s2:3", "s4:2-s1:3")
     switch.see_ports({1: True, 2: True, 3: True})
     assert status.problems(LATER_S) == []
 
 
 def test_refusals_are_reported_up_to_a_limit(status: Status) -> None:
     connect_all(status)
-    status.observed.switches[3].refused = tuple(f"to add rule {i}: FULL" for i in range(1000))
+    status.state.observed.switches[3].refused = tuple(f"to add rule {i}: FULL" for i in range(1000))
     lines = status.problems(LATER_S)
     assert lines[0] == "s3 (dpid 3) refused to add rule 0: FULL"
     assert lines[-1] == "s3 (dpid 3) refused 997 more such changes"
@@ -244,15 +247,15 @@ def test_refusals_are_reported_up_to_a_limit(status: Status) -> None:
 
 def test_foreign_rules_are_reported(status: Status) -> None:
     connect_all(status)
-    status.observed.switches[4].foreign = (FoundRule(0, 1, (), 0xABC, None),)
+    status.state.observed.switches[4].foreign = (FoundRule(0, 1, (), 0xABC, None),)
     (line,) = status.problems(LATER_S)
     assert line.startswith("s4 (dpid 4) holds 1 rules that are not Knotless's (cookie 0xabc")
 
 
 def test_unknown_and_duplicate_dpids_are_reported(status: Status) -> None:
     connect_all(status)
-    status.observed.unknown.add(77)
-    status.observed.duplicate_dpids[2] = LATER_S
+    status.state.observed.unknown.add(77)
+    status.state.observed.duplicate_dpids[2] = LATER_S
     unknown, duplicate = status.problems(LATER_S + 1)
     assert "dpid 77" in unknown
     assert "(it has 1 to 4)" in unknown
@@ -269,7 +272,7 @@ def test_status_is_json_with_all_that_others_read(status: Status) -> None:
         "dpid": 1,
         "connected": False,
         "installed": False,
-        "rules": len(status.desired.rules["s1"].rules),
+        "rules": len(status.state.desired.rules["s1"].rules),
         "missing_ports": [],
     }
     assert (found["links_down"], found["hosts_down"], found["switches_down"]) == ([], [], [])

@@ -13,10 +13,10 @@ import pytest
 from knotless.base.errors import KnotlessError
 from knotless.controller import config
 from knotless.controller.config import ConfigError
-from knotless.controller.existing import Existing
-from knotless.controller.northbound.message import HttpError
+from knotless.controller.rest.api import HttpError
 from knotless.controller.service import Service
-from knotless.controller.unfinished import Begun, Unfinished
+from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
+from knotless.controller.updates.planning import FabricUnion
 from knotless.topologies import Host, Link, load
 from knotless.topologies.formats.files import to_json, to_text
 from knotless.topologies.union import union
@@ -28,32 +28,32 @@ SAME_IP = Host("h5", "02:00:00:00:02:09", RING.hosts[0].ip, "s2", 9)
 NEW = replace(RING, hosts=(*RING.hosts[1:], SAME_IP), links=(*RING.links[1:], CHORD), grid=None)
 
 
-def begun() -> Begun:
-    return Begun(Existing(RING).extended(NEW), "pause")
+def begun() -> BegunUpdate:
+    return BegunUpdate(FabricUnion(RING).extended(NEW), "pause")
 
 
 def test_a_file_keeps_what_exists_and_is_removed_at_the_end(tmp_path: Path) -> None:
     state = tmp_path / "state.json"
-    first = Unfinished.beside(state)
+    first = UpdateJournal.beside(state)
     assert first.read() is None
     first.end(begun())
     first.begin(begun())
     assert (tmp_path / "state-change.json").exists()
-    second = Unfinished.beside(state)
+    second = UpdateJournal.beside(state)
     found = second.read()
     assert found is not None
-    known = begun().existing
-    assert (found.existing.staying, found.flow_control) == (known.staying, "pause")
-    assert set(found.existing.fabric.hosts) == set(known.fabric.hosts)
-    assert set(found.existing.fabric.links) == set(union(RING, NEW).links)
-    assert found.existing.staying == frozenset({"h2", "h3", "h4"})
+    known = begun().union
+    assert (found.union.staying, found.flow_control) == (known.staying, "pause")
+    assert set(found.union.fabric.hosts) == set(known.fabric.hosts)
+    assert set(found.union.fabric.links) == set(union(RING, NEW).links)
+    assert found.union.staying == frozenset({"h2", "h3", "h4"})
     second.end(begun())
     assert list(tmp_path.iterdir()) == []
     second.end(begun())
 
 
 def test_without_a_state_file_nothing_is_kept() -> None:
-    nothing = Unfinished.beside(None)
+    nothing = UpdateJournal.beside(None)
     nothing.begin(begun())
     assert nothing.read() is None
     nothing.end(begun())
@@ -93,53 +93,53 @@ def test_a_damaged_file_is_named_and_not_used(
     path = tmp_path / "state-change.json"
     path.write_text(text)
     with pytest.raises(ConfigError) as raised:
-        Unfinished(path).read()
+        UpdateJournal(path).read()
     service = serve("ring,4")
-    assert service.status.leads
-    assert service.status.observed.fabric == RING
-    note = service.status.note
-    assert note is not None
+    assert service.state.leads
+    assert service.state.observed.fabric == RING
+    (note,) = (line for line in service.status.problems(0.0) if "at once" in line)
     assert note.startswith(f"{path}: ")
     assert words in str(raised.value)
     assert str(raised.value) in note
     assert note.endswith("all switches get the rules of ring,4 at once")
     assert "\n" not in note
     # It is removed when all switches have these rules.
-    service.unfinished.end(begun())
+    service.journal.end(begun())
     assert not path.exists()
 
 
 def test_a_file_of_another_network_is_named_and_not_used(
     tmp_path: Path, serve: Callable[[str], Service]
 ) -> None:
-    Unfinished(tmp_path / "state-change.json").begin(begun())
+    UpdateJournal(tmp_path / "state-change.json").begin(begun())
     service = serve("mesh,3,3")
-    assert service.status.leads
-    assert len(service.status.observed.switches) == 9
-    note = str(service.status.note)
+    assert service.state.leads
+    assert len(service.state.observed.switches) == 9
+    (note,) = (line for line in service.status.problems(0.0) if "another fabric" in line)
     assert "state-change.json: it is of another fabric: " in note
     assert "belongs to" in note
-    assert note in service.status.problems(0.0)
 
 
 def test_a_controller_that_finds_the_file_changes_nothing_before_it_has_read_the_switches(
     tmp_path: Path, serve: Callable[[str], Service]
 ) -> None:
     more = replace(RING, links=(*RING.links, CHORD), grid=None)
-    Unfinished(tmp_path / "state-change.json").begin(Begun(Existing(more).extended(RING), "switch"))
+    UpdateJournal(tmp_path / "state-change.json").begin(
+        BegunUpdate(FabricUnion(more).extended(RING), "switch")
+    )
     service = serve("ring,4")
-    status = service.status
-    assert (status.leads, status.unfinished, status.note) == (False, True, None)
-    assert status.transition.flow_control == "switch"
-    assert CHORD in status.observed.fabric.links
-    assert status.transition.existing.staying == frozenset(RING.host_index)
-    shown: Any = status.as_json(1e9)
+    state = service.state
+    assert (state.leads, state.is_interrupted) == (False, True)
+    assert state.update.flow_control == "switch"
+    assert CHORD in state.observed.fabric.links
+    assert state.update.union.staying == frozenset(RING.host_index)
+    shown: Any = service.status.as_json(1e9)
     assert shown["ready"] is False
     assert shown["routes"]["changing"] is True
     assert shown["routes"]["leaving"] == [f"link {CHORD.name}"]
     assert any("a change that was interrupted goes on" in line for line in shown["problems"])
     with pytest.raises(HttpError, match="a change that was interrupted goes on"):
-        service.several.require_active()
+        service.peers.require_active(service.status.role)
     (tmp_path / "fabric.json").write_text(to_text(more))
     serve("fabric.json")  # only to write the configuration
     with pytest.raises(KnotlessError, match="a change of routes goes on and waits for s1, s2, s3"):
@@ -151,21 +151,21 @@ def test_a_standby_learns_when_the_active_controller_has_completed_the_change(
 ) -> None:
     more = replace(RING, links=(*RING.links, CHORD), grid=None)
     service = serve("ring,4")
-    active = Unfinished(tmp_path / "state-change.json", shared=True)
-    service.status.leads = False
-    service.status.resume(Begun(Existing(more).extended(RING), "pause"))
-    service.several.withdraw = service.status.withdraw
-    service.several.follow_fabric()
-    assert CHORD in service.status.observed.fabric.links
+    active = UpdateJournal(tmp_path / "state-change.json", shared=True)
+    service.state.stand_by()
+    service.state.resume(BegunUpdate(FabricUnion(more).extended(RING), "pause"))
+    service.peers.withdraw = service.state.withdraw
+    service.peers.follow_fabric()
+    assert CHORD in service.state.observed.fabric.links
     # The active one has not been reloaded, or the change goes on.
-    active.begin(Begun(Existing(more), "pause"))
-    active.end(Begun(Existing(more), "pause"))
-    service.several.follow_fabric()
-    active.begin(Begun(Existing(more).extended(RING), "pause"))
-    service.several.follow_fabric()
-    assert CHORD in service.status.observed.fabric.links
-    active.end(Begun(Existing(RING), "pause"))
+    active.begin(BegunUpdate(FabricUnion(more), "pause"))
+    active.end(BegunUpdate(FabricUnion(more), "pause"))
+    service.peers.follow_fabric()
+    active.begin(BegunUpdate(FabricUnion(more).extended(RING), "pause"))
+    service.peers.follow_fabric()
+    assert CHORD in service.state.observed.fabric.links
+    active.end(BegunUpdate(FabricUnion(RING), "pause"))
     assert (active.read(), active.completed()) == (None, RING)
-    service.several.follow_fabric()
-    assert service.status.observed.fabric == RING
-    assert service.status.transition.existing.staying is None
+    service.peers.follow_fabric()
+    assert service.state.observed.fabric == RING
+    assert service.state.update.union.staying is None

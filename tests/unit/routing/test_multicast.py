@@ -14,7 +14,7 @@ from knotless.base.errors import PlanError
 from knotless.cli.main import main
 from knotless.controller.config import ConfigError
 from knotless.controller.config import parse as parse_config
-from knotless.controller.desired import Desired
+from knotless.controller.desired import DesiredState
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import read_multicast, write_dir
 from knotless.forwarding.openflow.rules import (
@@ -185,10 +185,10 @@ def test_flows_and_check_support_groups(tmp_path: Path) -> None:
 
 def test_the_controller_declares_groups_by_its_configuration() -> None:
     config = parse_config("fabric: ring,4\nmulticast: {1: [h1, h2], 3: [all]}")
-    state = Desired.compute(config, load("ring,4"))
+    state = DesiredState.compute(config, load("ring,4"))
     assert [group.number for group in state.plan.multicast] == [1, 3]
     assert state.verdict.multicasts == 2 * 3 + 4 * 3
     with pytest.raises(PlanError, match="multicast group 70000: .* from 1 to 65535"):
-        Desired.compute(parse_config("multicast: {70000: [h1]}"), load("ring,4"))
+        DesiredState.compute(parse_config("multicast: {70000: [h1]}"), load("ring,4"))
     with pytest.raises(ConfigError, match="multicast: must map numbers to lists of hosts"):
         parse_config("multicast: {1: h1}")

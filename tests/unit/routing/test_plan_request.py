@@ -12,8 +12,9 @@ from knotless.base.errors import PlanError
 from knotless.cli.main import main
 from knotless.controller import desired as controller_desired
 from knotless.controller.config import Config, parse
-from knotless.controller.desired import Desired
+from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.emulation.network import EmulatedFabric
 from knotless.experiments.sweeps.settings import Analysis, Simulation
 from knotless.forwarding.openflow.compiler import compile_state
@@ -103,9 +104,9 @@ def test_the_verdict_is_the_last_line() -> None:
 def test_the_controller_refuses_a_plan_that_can_deadlock() -> None:
     text = "fabric: torus,5,5\nengine: dor\nflow_control: pause\n"
     with pytest.raises(PlanError, match=f"^dor on torus,5,5 CAN DEADLOCK under PAUSE: {RING}; "):
-        Desired.compute(parse(text), load("torus,5,5"))
-    allowed = Desired.compute(parse(f"{text}allow_deadlock: true\n"), load("torus,5,5"))
-    status = Status(allowed).as_json(0.0)
+        DesiredState.compute(parse(text), load("torus,5,5"))
+    allowed = DesiredState.compute(parse(f"{text}allow_deadlock: true\n"), load("torus,5,5"))
+    status = Status(FabricState(allowed)).as_json(0.0)
     assert (status["flow_control"], status["check"]["acyclic"]) == ("pause", False)
     assert (status["plan"]["flow_control"], status["plan"]["acyclic"]) == ("pause", False)
 
@@ -125,6 +126,9 @@ def test_asking_for_the_status_compiles_nothing(monkeypatch: pytest.MonkeyPatch)
         return make_plan(*request)
 
     monkeypatch.setattr(controller_desired, "make_plan", planning)
-    state = Desired.compute(parse("fabric: ring,4"), load("ring,4"))
-    assert Status(state).as_json(0.0)["plan"] == Status(state).as_json(1.0)["plan"]
+    state = DesiredState.compute(parse("fabric: ring,4"), load("ring,4"))
+    assert (
+        Status(FabricState(state)).as_json(0.0)["plan"]
+        == Status(FabricState(state)).as_json(1.0)["plan"]
+    )
     assert (len(made), len(compiled)) == (1, 1)

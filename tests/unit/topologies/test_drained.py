@@ -8,8 +8,8 @@ import pytest
 
 from knotless.base.errors import KnotlessError
 from knotless.controller.config import Config, ConfigError, parse
-from knotless.controller.desired import Desired
-from knotless.controller.overrides import Overrides, read
+from knotless.controller.desired import DesiredState
+from knotless.controller.operations import Overrides, read_overrides
 from knotless.routing.plan import make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import load
@@ -78,14 +78,14 @@ def test_no_host_loses_another_one() -> None:
 def test_overrides_outlive_the_controller(tmp_path: Path) -> None:
     ring, file = load("ring,4"), tmp_path / "state"
     config = parse("fabric: ring,4\nengine: updown\nmulticast: {1: [h1, h2]}\n")
-    assert read(file) == Overrides()
+    assert read_overrides(file) == Overrides()
     made = Overrides().with_options(config, {"root": "s3"}).with_drained(ring, ["s1-s2", "s3"])
     made.save(file)
-    again = read(file)
+    again = read_overrides(file)
     assert again == made
     assert again.applied_to(config).root == "s3"
     assert again.drained == ("s1:2-s2:3", "s3")
-    desired = Desired.compute(again.applied_to(config), ring, again.drained)
+    desired = DesiredState.compute(again.applied_to(config), ring, again.drained)
     assert desired.plan.failures == NO_FAILURES
     assert desired.routed.failures.links
 
@@ -112,4 +112,4 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     file = tmp_path / "state"
     file.write_text('{"drained": 3}')
     with pytest.raises(ConfigError, match="state: drained: .*; delete the file"):
-        read(file)
+        read_overrides(file)

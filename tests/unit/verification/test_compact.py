@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knotless.controller.steps import difference
+from knotless.controller.reconcile import difference
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.rules import Rule, SwitchRules
 from knotless.routing.plan import make_plan

@@ -11,12 +11,12 @@ from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
 
 from knotless.base.errors import PlanError, RuleError
 from knotless.controller.config import Config
-from knotless.controller.desired import Desired
-from knotless.controller.planning import Goal, Task, planned
-from knotless.controller.southbound.encode import encode
-from knotless.controller.southbound.entries import GroupEntry
-from knotless.controller.southbound.messages import change_message, found_group
-from knotless.controller.steps import FoundGroup, GroupChange
+from knotless.controller.desired import DesiredState
+from knotless.controller.openflow.encode import encode
+from knotless.controller.openflow.entries import GroupEntry
+from knotless.controller.openflow.messages import change_message, found_group
+from knotless.controller.reconcile import FoundGroup, GroupChange
+from knotless.controller.updates.planning import Goal, UpdateTask, plan_update
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.cubes import cubes
@@ -117,13 +117,13 @@ def test_plans_without_room_or_proof_are_refused() -> None:
 )
 def test_the_repair_takes_over_in_proven_steps(spec: str, options: dict[str, Any]) -> None:
     config = Config.model_validate({**options, "protection": "fast-failover"})
-    desired = Desired.compute(config, load(spec))
+    desired = DesiredState.compute(config, load(spec))
     assert desired.summary["failover_acyclic"] is True
     flow_control = desired.plan.flow_control
     for name in ("s1-s2", "s2"):
         goal = Goal(desired, Failures.of(desired.fabric, [name]))
         held = Generation(desired.rules)
-        change = planned(Task(goal, held, (), flow_control, desired.routed)).change
+        change = plan_update(UpdateTask(goal, held, (), flow_control, desired.routed)).change
         assert change.steps
         for step in change.steps:
             assert step.proof.acyclic

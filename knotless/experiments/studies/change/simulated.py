@@ -8,7 +8,7 @@ from functools import cache
 from itertools import pairwise
 
 from knotless._core.simulator import DROP_CAUSES
-from knotless.controller.draining import Draining
+from knotless.controller.updates.quiescence import CountedRounds
 from knotless.experiments.framework.experiment import SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation
 from knotless.experiments.studies.change.cases import NAIVE, Case, naive_rules, named, proven_change
@@ -34,8 +34,8 @@ DRAIN_LIMIT_S = 5.0
 class Phase:
     """The rules of all switches from a moment on.
 
-    ``rounds`` are those of :class:`knotless.controller.draining.Draining` before the next phase;
-    None: it need not wait.
+    ``rounds`` are those until the fabric is quiescent, before the next phase, as of
+    :class:`knotless.controller.updates.quiescence.CountedRounds`; None: it need not wait.
     """
 
     rules: FabricRules
@@ -111,13 +111,13 @@ def _drain(running: RuleChanges, phase: Phase) -> bool:
     priority keep their order. The ends of a virtual channel are two ports of its own here.
     """
     assert phase.rounds is not None  # noqa: S101 - the caller's condition
-    draining: Draining | None = None
+    draining: CountedRounds | None = None
     end_us = running.now_us + 1e6 * DRAIN_LIMIT_S
     while running.now_us < end_us:
         queued, arrived = running.passed()
         ends = [((f"{name} out", p), (f"{name} in", p)) for name, p in queued]
         if draining is None:
-            draining = Draining(ends, phase.rounds, {}, keeps_order=True)
+            draining = CountedRounds(ends, phase.rounds, {}, keeps_order=True)
         sent = dict(zip((out for out, _ in ends), ((0, of) for of in queued.values()), strict=True))
         got = dict(
             zip((into for _, into in ends), ((of, 0) for of in arrived.values()), strict=True)

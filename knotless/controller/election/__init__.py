@@ -1,0 +1,1 @@
+"""Which of several controllers is active, and how it takes the switches over."""

@@ -1,0 +1,159 @@
+"""The role of this controller at each switch: role requests, and what becomes of them.
+
+:mod:`knotless.controller.election.election` decides; this is its connection to the switches.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ryu.ofproto import ofproto_v1_3 as ofp
+
+from knotless.controller import runtime
+from knotless.controller.election.election import Election, Request, Role
+from knotless.controller.observed import Observed
+from knotless.controller.openflow.session import Session, SwitchGoneError
+
+_BODY = struct.Struct(ofp.OFP_ROLE_REQUEST_PACK_STR)
+_NO_GENERATION = (1 << 64) - 1
+"""Reported by a switch that has had no master."""
+_CODES: Mapping[Role | None, int] = {
+    None: ofp.OFPCR_ROLE_NOCHANGE,
+    "equal": ofp.OFPCR_ROLE_EQUAL,
+    "master": ofp.OFPCR_ROLE_MASTER,
+    "slave": ofp.OFPCR_ROLE_SLAVE,
+}
+_ROLES: Mapping[int, Role] = {code: role for role, code in _CODES.items() if role}
+_LOG = logging.getLogger("knotless.roles")
+
+
+@dataclass(frozen=True)
+class LeadershipCallbacks:
+    """Called when this controller becomes active, or no longer is; all return at once.
+
+    Attributes
+    ----------
+    lead : begin to lead the switches.
+    stand_by : change nothing any more.
+    serve : bring a switch into line that has accepted us while we are active, by its dpid.
+
+    """
+
+    lead: Callable[[], None]
+    stand_by: Callable[[], None]
+    serve: Callable[[int], None]
+
+
+class Roles:
+    """The roles of this controller; ``sessions`` are the connected switches, by dpid."""
+
+    def __init__(
+        self,
+        *,
+        election: Election,
+        observed: Observed,
+        sessions: Mapping[int, Session],
+        callbacks: LeadershipCallbacks,
+    ) -> None:
+        self.election = election
+        self._observed, self._sessions, self._callbacks = observed, sessions, callbacks
+        self._sending: set[Session] = set()
+        self._is_active = False
+
+    def start(self) -> None:
+        """Begin to ask switches."""
+        runtime.spawn(self._run)
+
+    # --- events ------------------------------------------------------------------------------
+
+    def connected(self, dpid: int) -> None:
+        """Ask a switch that has connected."""
+        if dpid in self.election.dpids:
+            self._send(self.election.connected(dpid, runtime.now_s()))
+
+    def disconnected(self, dpid: int) -> None:
+        """Forget a connection."""
+        self.election.disconnected(dpid)
+
+    def answered(self, dpid: int, message: Any) -> None:
+        """Take the answer to a role request."""
+        role = _ROLES.get(message.role)
+        if role is None:
+            return
+        was_master = self.election.is_master(dpid)
+        generation = None if message.generation_id == _NO_GENERATION else message.generation_id
+        now_s = runtime.now_s()
+        self._send(self.election.answered(dpid, role, generation, now_s))
+        self._send(self.election.settle(now_s, self.dead))
+        self._follow()
+        if self._is_active and self.election.is_master(dpid) and not was_master:
+            self._callbacks.serve(dpid)
+
+    def refused(self, dpid: int, message: Any) -> None:
+        """Take an error message: of a role request, or of a change by one who is not master."""
+        if message.type == ofp.OFPET_ROLE_REQUEST_FAILED or (message.type, message.code) == (
+            ofp.OFPET_BAD_REQUEST,
+            ofp.OFPBRC_IS_SLAVE,
+        ):
+            self.election.refused(dpid, runtime.now_s())
+        self._follow()
+
+    # --- see takeover.MastershipView ----------------------------------------------------------
+
+    def may_change(self, dpid: int) -> bool:
+        """Return whether the rules of a switch may be changed now."""
+        may = self.election.may_change(dpid, runtime.now_s())
+        self._follow()
+        return may
+
+    @property
+    def dead(self) -> set[int]:
+        """The dpids of switches that carry no frames, whose rules do not matter."""
+        return self._observed.dead_dpids()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether this controller has been master of all switches that are not dead."""
+        return self.election.is_complete
+
+    # --- inside ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while True:
+            self._send(self.election.tick(runtime.now_s(), self.dead))
+            self._follow()
+            runtime.sleep(self.election.times.interval_s)
+
+    def _follow(self) -> None:
+        """Act when this controller has become active, or is no longer."""
+        is_active = self.election.state == "active"
+        if is_active == self._is_active:
+            return
+        self._is_active = is_active
+        if is_active:
+            _LOG.warning("this controller is active now, in term %d", self.election.term)
+            self._callbacks.lead()
+        else:
+            _LOG.warning("this controller is on standby now: %s", self.election.why)
+            self._callbacks.stand_by()
+
+    def _send(self, requests: list[Request]) -> None:
+        for request in requests:
+            session = self._sessions.get(request.dpid)
+            # A switch that takes nothing must not hold up the others.
+            if session is not None and session not in self._sending:
+                self._sending.add(session)
+                runtime.spawn(self._send_one, session, request)
+
+    def _send_one(self, session: Session, request: Request) -> None:
+        try:
+            body = _BODY.pack(_CODES[request.role], request.generation)
+            session.send_message(ofp.OFPT_ROLE_REQUEST, body)
+        except SwitchGoneError:
+            pass
+        finally:
+            self._sending.discard(session)

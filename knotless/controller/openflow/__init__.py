@@ -1,0 +1,1 @@
+"""OpenFlow 1.3: messages, the guard of each connection, sessions with switches."""

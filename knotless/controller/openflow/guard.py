@@ -1,0 +1,182 @@
+"""The guard of one connection to a switch: nothing reaches Ryu that could harm the controller.
+
+A guard is pure: it is given the bytes that were received and sent, and the time, and returns the
+messages that may pass. What it refuses ends the connection, but for packets and echoes beyond
+their rate, which are dropped and counted. Packets that rules of probes have sent do not pass
+either: they are kept for whoever sends probes. There are thousands a second, and parsing them is
+most of what Ryu would do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from struct import Struct
+
+from ryu.ofproto import ofproto_v1_3 as ofp
+
+from knotless.controller.openflow import wire
+from knotless.controller.openflow.wire import WireError
+from knotless.controller.reconcile import PROBE_COOKIE
+
+_HEADER = Struct(ofp.OFP_HEADER_PACK_STR)
+_FLAGS = Struct("!H")
+_DPID = Struct("!Q")
+_COOKIE = Struct("!Q")
+_COOKIE_AT = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE - _COOKIE.size
+"""Where a packet-in has the cookie of the rule that sent it."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one switch may do."""
+
+    handshake_s: float = 10.0
+    """Time from the connection to the features reply."""
+    reply_bytes: int = 2 << 20
+    """Size of one multipart reply, all its parts together: about 15,000 rules of ours. Ryu needs
+    some thirty times as much memory for them."""
+    unasked_per_s: float = 1000.0
+    """Packets and echo requests over a long time; the same for all else that nobody asked for."""
+    unasked_burst: float = 2000.0
+    """The same at once."""
+
+
+@dataclass
+class Allowance:
+    """A token bucket: what may come over a long time, and at once."""
+
+    limits: Limits
+    left: float
+    since_s: float
+
+    def take(self, now_s: float) -> bool:
+        """Take one; False if none is left."""
+        earned = (now_s - self.since_s) * self.limits.unasked_per_s
+        self.left = min(self.limits.unasked_burst, self.left + earned)
+        self.since_s = now_s
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True
+
+
+@dataclass
+class Guard:
+    """What is known of one connection; ``now_s`` is always the caller's monotonic clock."""
+
+    limits: Limits
+    connected_s: float
+    dropped: int = 0
+    """Packets and echoes beyond the rate."""
+    dpid: int | None = None
+    """As whom the switch has introduced itself."""
+    probes: list[bytes] = field(default_factory=list)
+    """Packet-ins of rules of probes, in order; whoever reads them clears the list."""
+    _received: bytearray = field(default_factory=bytearray)
+    _sending: bytearray = field(default_factory=bytearray)
+    _greeted: bool = False
+    _replies: dict[int, int] = field(default_factory=dict)
+    """Transaction of each multipart request that is not yet answered -> bytes of its reply."""
+    _sent: int = 0
+    """Messages sent that the switch has not answered; it need not answer all."""
+    _packets: Allowance = field(init=False)
+    _notices: Allowance = field(init=False)
+    """Of what may be dropped (packets, echo requests), and of all else that nobody asked for."""
+
+    def __post_init__(self) -> None:
+        burst = self.limits.unasked_burst
+        self._packets = Allowance(self.limits, burst, self.connected_s)
+        self._notices = Allowance(self.limits, burst, self.connected_s)
+
+    def check_handshake(self, now_s: float) -> None:
+        """Raise WireError for a switch that has not introduced itself in time."""
+        if not self._greeted and now_s - self.connected_s > self.limits.handshake_s:
+            raise WireError(f"no features reply within {self.limits.handshake_s:g} s")
+
+    def sent(self, data: bytes) -> None:
+        """Note what is sent to the switch: it may answer that, and nothing else."""
+        self._sending += data
+        while len(self._sending) >= _HEADER.size:
+            _, kind, length, transaction = _HEADER.unpack_from(self._sending)
+            if len(self._sending) < length:
+                break
+            if kind == ofp.OFPT_MULTIPART_REQUEST:
+                self._replies.setdefault(transaction, 0)
+            self._sent += 1
+            del self._sending[: max(length, _HEADER.size)]
+
+    def received(self, data: bytes, now_s: float) -> bytes:
+        """Return the messages that are complete with ``data`` and may pass.
+
+        Raises
+        ------
+        WireError
+            The connection is to be closed: a message is malformed, was not asked for, or exceeds
+            a limit.
+
+        """
+        self._received += data
+        passed = bytearray()
+        at = 0
+        while len(self._received) - at >= _HEADER.size:
+            _, kind, length, transaction = _HEADER.unpack_from(self._received, at)
+            if length < _HEADER.size:
+                raise WireError(f"message of type {kind} with length {length}")
+            if len(self._received) - at < length:
+                break
+            message = self._received[at : at + length]
+            at += length
+            wire.check(message)
+            if self._may_pass(kind, transaction, message, now_s):
+                passed += message
+        del self._received[:at]
+        self.check_handshake(now_s)
+        return bytes(passed)
+
+    def _may_pass(self, kind: int, transaction: int, message: bytearray, now_s: float) -> bool:
+        if kind == ofp.OFPT_MULTIPART_REPLY:
+            self._count_reply(transaction, message)
+        elif wire.is_role_status(message):
+            # A role request will be refused, which says the same; Ryu does not know this message.
+            if not self._notices.take(now_s):
+                raise WireError("role reports above the allowed rate")
+            return False
+        elif kind in _ANSWERS:
+            if kind == ofp.OFPT_FEATURES_REPLY:
+                self._greeted = True
+                (self.dpid,) = _DPID.unpack_from(message, _HEADER.size)
+            self._sent -= 1
+            if self._sent < 0:
+                raise WireError("more answers than messages that it was sent")
+        elif kind in (ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST):
+            if not self._packets.take(now_s):
+                self.dropped += 1
+                return False
+            if kind == ofp.OFPT_PACKET_IN:
+                (cookie,) = _COOKIE.unpack_from(message, _COOKIE_AT)
+                if cookie == PROBE_COOKIE:
+                    self.probes.append(bytes(message))
+                    return False
+        elif not self._notices.take(now_s):
+            raise WireError(f"messages of type {kind} above the allowed rate")
+        return True
+
+    def _count_reply(self, transaction: int, message: bytearray) -> None:
+        if transaction not in self._replies:
+            raise WireError("multipart reply that nobody asked for")
+        size = self._replies[transaction] + len(message)
+        if size > self.limits.reply_bytes:
+            raise WireError(f"multipart reply of more than {self.limits.reply_bytes} bytes")
+        self._replies[transaction] = size
+        (flags,) = _FLAGS.unpack_from(message, _HEADER.size + 2)
+        if not flags & ofp.OFPMPF_REPLY_MORE:
+            del self._replies[transaction]
+
+
+_ANSWERS = frozenset(
+    {
+        *(ofp.OFPT_ERROR, ofp.OFPT_EXPERIMENTER, ofp.OFPT_ECHO_REPLY, ofp.OFPT_FEATURES_REPLY),
+        *(ofp.OFPT_GET_CONFIG_REPLY, ofp.OFPT_BARRIER_REPLY, ofp.OFPT_ROLE_REPLY),
+    }
+)
+"""What a switch sends at most once for each message that it gets."""

@@ -1,0 +1,314 @@
+"""Connected switches: reading their entries, changing them, and collecting their errors.
+
+A session's methods block until the switch replies, each in the green thread of that switch. The
+event handlers of :mod:`knotless.controller.app` pass received messages to :meth:`Session.deliver`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from ryu.ofproto import ofproto_parser
+from ryu.ofproto import ofproto_v1_3 as ofp
+from ryu.ofproto import ofproto_v1_3_parser as parser
+
+from knotless.controller import runtime
+from knotless.controller.observed import (
+    AdmissionCounters,
+    Counters,
+    Observed,
+    Port,
+    UnadmittedFrames,
+)
+from knotless.controller.openflow import messages
+from knotless.controller.openflow.bundle import bundle
+from knotless.controller.openflow.encode import encode
+from knotless.controller.reconcile import Change, FoundGroup, FoundRule
+
+REPLY_TIMEOUT_S = 30.0
+"""Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
+comes after them."""
+COUNTERS_TIMEOUT_S = 2.0
+ADMISSION_INTERVAL_S = 5.0
+"""Between two counts of one switch; longer than rules are counted late."""
+_WRITE_BYTES = 1 << 16
+_PACKET_OUT = bytes([ofp.OFPT_PACKET_OUT])
+
+
+class SwitchGoneError(Exception):
+    """The connection ended, or the switch stopped answering."""
+
+
+class Session:
+    """A connection to a switch; ``datapath`` is Ryu's."""
+
+    def __init__(self, datapath: Any) -> None:
+        self.datapath = datapath
+        self.lock = runtime.Lock()
+        """Held by the thread that changes the switch's rules."""
+        self._replies: dict[int, runtime.Queue] = {}
+        self._sent: dict[int, Change] = {}
+        self._refused: list[tuple[Change | None, str]] = []
+        self._gone = False
+        self._bundles = 0
+
+    # --- called by the event handlers --------------------------------------------------------
+
+    def deliver(self, message: Any) -> None:
+        """Pass a reply to the caller that waits for it; unexpected replies are dropped."""
+        queue = self._replies.get(message.xid)
+        if queue is not None:
+            queue.put(message)
+
+    def refuse(self, message: Any) -> None:
+        """Record an error message, with the change that caused it."""
+        xid = message.xid
+        if message.data[1:2] == _PACKET_OUT:
+            return  # a probe is sent again
+        if len(message.data) >= ofp.OFP_HEADER_SIZE:
+            # The header of the failed request, in case the error itself has another id.
+            xid = ofproto_parser.header(message.data)[3]
+        reason = ofp.ofp_error_code_to_str(message.type, message.code)
+        self._refused.append((self._sent.get(xid), reason))
+        if xid in self._replies:
+            self._replies[xid].put(None)
+
+    def end(self) -> None:
+        """Report the end of the connection to all waiting callers."""
+        self._gone = True
+        for queue in self._replies.values():
+            queue.put(None)
+
+    # --- called in the switch's own green thread ---------------------------------------------
+
+    def rules(self) -> list[FoundRule]:
+        """Return every rule that the switch holds, of all tables."""
+        return [messages.found_rule(entry) for entry in self._entries(ofp.OFPTT_ALL)]
+
+    def admission(self) -> AdmissionCounters:
+        """Return how many frames the first table has admitted and dropped."""
+        received = {port: frames for port, (frames, _) in self.port_counters().items()}
+        admitted: dict[int, int] = {}
+        dropped = local = 0
+        for entry in self._entries(0, COUNTERS_TIMEOUT_S):
+            match = messages.found_rule(entry).match
+            port = next((field.value for field in match if field.name == "in_port"), None)
+            if port is not None:
+                admitted[port] = admitted.get(port, 0) + entry.packets
+            elif match:
+                local += entry.packets
+            else:
+                dropped += entry.packets
+        return AdmissionCounters(dropped, received, admitted, local)
+
+    def _entries(self, table: int, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
+        request = parser.OFPFlowStatsRequest(
+            self.datapath, 0, table, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
+        )
+        return self._ask(request, timeout_s)
+
+    def groups(self) -> list[FoundGroup]:
+        """Return every group that the switch holds."""
+        request = parser.OFPGroupDescStatsRequest(self.datapath, 0)
+        return [messages.found_group(stats) for stats in self._ask(request)]
+
+    def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
+        """Apply ``changes`` and wait for the barrier; return those that the switch refused.
+
+        Each is returned with OpenFlow's name of the reason.
+        """
+        self._refused.clear()
+        buffer = bytearray()
+        for message in self._messages(changes):
+            # Many messages per write: a write for each would take longer than OVS needs.
+            buffer += message
+            if len(buffer) >= _WRITE_BYTES:
+                self._send(buffer)
+                buffer = bytearray()
+        self._send(buffer)
+        self.barrier()
+        self._sent.clear()
+        return list(self._refused)
+
+    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        """Apply ``changes`` in one bundle and wait for the barrier; see :meth:`change`.
+
+        If the switch refuses any of them, it has made none.
+        """
+        self._refused.clear()
+        parts = list(self._messages(changes))
+        if parts:
+            self._bundles += 1
+            ids = [self._transaction() for _ in range(2)]
+            self._send(bytearray(bundle(self._bundles, parts, ids)))
+            self.barrier()
+        self._sent.clear()
+        return list(self._refused)
+
+    def _messages(self, changes: Iterable[Change]) -> Iterator[bytes]:
+        """Yield the messages of changes; errors about them are known by their transactions."""
+        for change in changes:
+            transaction = self._transaction()
+            self._sent[transaction] = change
+            encoded = encode(change, transaction)
+            if encoded is None:
+                message = messages.change_message(self.datapath, change)
+                message.set_xid(transaction)
+                message.serialize()
+                encoded = bytes(message.buf)
+            yield encoded
+
+    def send_probe(self, message: bytes) -> bool:
+        """Send a probe, unless so much waits to be sent that it would be late; never block."""
+        waiting = self.datapath.send_q  # None once the connection is over
+        return waiting is not None and not waiting.full() and bool(self.datapath.send(message))
+
+    def _transaction(self) -> int:
+        """Return a new transaction id; Ryu gives them to messages only: to any."""
+        number: int = self.datapath.set_xid(parser.OFPHello(self.datapath))
+        return number
+
+    def port_counters(self) -> dict[int, tuple[int, int]]:
+        """Return the frames received and sent by each port."""
+        request = parser.OFPPortStatsRequest(self.datapath, 0, ofp.OFPP_ANY)
+        replies = self._ask(request, COUNTERS_TIMEOUT_S)
+        return {port.port_no: (port.rx_packets, port.tx_packets) for port in replies}
+
+    def send_message(self, kind: int, body: bytes) -> None:
+        """Send one message with this body; raises SwitchGoneError if the connection is over."""
+        size = ofp.OFP_HEADER_SIZE + len(body)
+        header = (ofp.OFP_VERSION, kind, size, self._transaction())
+        self._send(bytearray(struct.pack(ofp.OFP_HEADER_PACK_STR, *header) + body))
+
+    def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
+        """Wait until the switch has processed all messages; raises SwitchGoneError."""
+        for _ in self._replies_to(parser.OFPBarrierRequest(self.datapath), timeout_s):
+            return
+
+    def answers(self, timeout_s: float) -> bool:
+        """Tell whether the switch still answers."""
+        try:
+            self.barrier(timeout_s)
+        except SwitchGoneError:
+            return False
+        return True
+
+    def _ask(self, request: Any, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
+        for reply in self._replies_to(request, timeout_s):
+            yield from reply.body
+            if not reply.flags & ofp.OFPMPF_REPLY_MORE:
+                return
+
+    def _replies_to(self, request: Any, timeout_s: float) -> Iterator[Any]:
+        if self._gone:
+            raise SwitchGoneError("the connection is over")
+        xid = self.datapath.set_xid(request)
+        queue = self._replies[xid] = runtime.Queue()
+        try:
+            if not self.datapath.send_msg(request):
+                raise SwitchGoneError("the connection is over")
+            while True:
+                reply = queue.get(timeout_s)
+                if reply is None:
+                    raise SwitchGoneError("the connection is over")
+                yield reply
+        except runtime.TimeLimitError:
+            raise SwitchGoneError(f"no answer within {timeout_s:g} s") from None
+        finally:
+            del self._replies[xid]
+
+    def _send(self, buffer: bytearray) -> None:
+        if buffer and not self.datapath.send(bytes(buffer)):
+            raise SwitchGoneError("the connection is over")
+        # Yield to the other switches, and to this one's echo requests.
+        runtime.sleep(0)
+
+
+def ports_of(datapath: Any) -> dict[int, bool]:
+    """Return for each port of a Ryu datapath whether it is switched on and has a carrier."""
+    return {
+        number: not (port.config & ofp.OFPPC_PORT_DOWN or port.state & ofp.OFPPS_LINK_DOWN)
+        for number, port in datapath.ports.items()
+    }
+
+
+class Connections:
+    """The sessions of all connected switches, by dpid, and by name for those of the fabric."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._observed = observed
+        self.sessions: dict[int, Session] = {}
+        """By dpid; switches that are not in the fabric are connected as well."""
+
+    def session_of(self, name: str) -> Session | None:
+        """Return the session of a switch of the fabric, if it is connected."""
+        switch = self._observed.by_name.get(name)
+        return None if switch is None else self.sessions.get(switch.dpid)
+
+    def current(self, datapath: Any) -> Session | None:
+        """Return the session of a switch, if it is on this connection."""
+        session = self.sessions.get(datapath.id)
+        return session if session is not None and session.datapath is datapath else None
+
+    def by_name(self) -> Mapping[str, Session]:
+        """Return the sessions of switches of the fabric, by name."""
+        switches = self._observed.switches
+        return {
+            switches[dpid].name: session
+            for dpid, session in self.sessions.items()
+            if dpid in switches
+        }
+
+    def undeclared(self) -> dict[int, Session]:
+        """Return the sessions of switches that are not in the fabric, by dpid."""
+        unknown = self._observed.unknown
+        return {dpid: session for dpid, session in self.sessions.items() if dpid in unknown}
+
+    def installed(self) -> list[tuple[str, Session]]:
+        """Return the switches that hold their rules, by name, with their sessions."""
+        by_name = self._observed.by_name
+        return [
+            (name, session)
+            for name, session in self.by_name().items()
+            if name in by_name and by_name[name].installed
+        ]
+
+    def port_counters(self) -> Counters:
+        """Return the frames received and sent by each port of the switches of the fabric."""
+        counters: dict[Port, tuple[int, int]] = {}
+        for name, session in self.by_name().items():
+            with suppress(SwitchGoneError):
+                by_port = session.port_counters().items()
+                counters.update({(name, port): counted for port, counted in by_port})
+        return counters
+
+
+def watch_admission(
+    connections: Connections,
+    unadmitted: UnadmittedFrames,
+    settled_step: Callable[[], int | None],
+) -> None:
+    """Ask the switches at intervals for the frames that they did not admit, for ever.
+
+    One switch is asked after the other, spread over the interval. ``settled_step`` returns the
+    number of the last step; None while an update goes on: it may stop frames of hosts, and its
+    rules count from zero.
+    """
+    step: int | None = 0
+    while True:
+        switches = connections.installed()
+        for name, session in switches:
+            now = settled_step()
+            if now is None or now != step:
+                step = now
+                unadmitted.forget()
+            else:
+                with suppress(SwitchGoneError):
+                    counters = session.admission()
+                    unadmitted.see(name, counters, runtime.now_s())
+            runtime.sleep(ADMISSION_INTERVAL_S / len(switches))
+        if not switches:
+            runtime.sleep(ADMISSION_INTERVAL_S)

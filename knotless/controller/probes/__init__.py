@@ -1,0 +1,1 @@
+"""What frames of our own find out: links that lose frames, wrong cables, unknown fabrics."""

@@ -1,0 +1,351 @@
+"""Sends probes from every port to another switch, and acts on the faults of paths.
+
+One green thread sends; counters are read by others, and only of links whose probes are late.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from knotless.controller import runtime
+from knotless.controller.emulator import EmulatorError, ask, left_port, paused_us
+from knotless.controller.observed import ObservedSwitch, Port, port_text
+from knotless.controller.openflow.session import Connections, Session, SwitchGoneError
+from knotless.controller.probes.cables import Wiring
+from knotless.controller.probes.frames import (
+    Frames,
+    held_probe_rules,
+    packet_in_parts,
+    probe_rule_changes,
+    probe_rules,
+)
+from knotless.controller.probes.learner import Explorer
+from knotless.controller.probes.paths import Path as ProbedPath
+from knotless.controller.probes.paths import PathMonitor, Reading
+from knotless.controller.reconcile import FoundRule
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.forwarding.openflow.rules import Rule
+from knotless.routing.graphs.channels import PRIORITIES
+from knotless.topologies.fabric import Fabric
+
+_FLIGHT_US = 20_000
+"""Time for a frame to be counted by the next switch, besides the delay of the link."""
+SETTLING_S = 1.0
+"""How long the first rules of a switch wait until its cables are known."""
+_COUNTERS_S = 0.3
+"""A switch that takes longer to report its counters is left out."""
+_READ_AT_ONCE = 32
+"""Switches whose counters are read at once."""
+_LOG = logging.getLogger("knotless.cli.probes")
+
+
+class FaultsChanged(Protocol):
+    """Compares failures after probes have found some."""
+
+    def __call__(self, *, returned: bool) -> None:
+        """Compare failures; ``returned``: some links work again."""
+
+
+class Prober:
+    """The probes of one controller.
+
+    Parameters
+    ----------
+    state : what is known of the fabric.
+    tell : reports an event.
+    emulator : control socket of the link emulator; None: there is none.
+    explorer : finds what the fabric does not declare; None: nothing is searched for.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        state: FabricState,
+        tell: Callable[..., None],
+        emulator: Path | None,
+        explorer: Explorer | None = None,
+    ) -> None:
+        config, plan = state.desired.config, state.desired.plan
+        priority, pauses = priority_of(plan.flow_control, plan.vcs)
+        self._state, self._tell, self._emulator = state, tell, emulator
+        self._sends = config.discovery != "none"
+        self._wiring = Wiring(state.observed.fabric)
+        self._paths = PathMonitor(
+            self._wiring,
+            config.probe_interval_ms / 1000,
+            pauses,
+            flight_us=_flight_us(state.observed.fabric),
+        )
+        self._frames, self._explorer = Frames(priority), explorer
+        if priority is not None:
+            state.observed.probes_given = self._paths.probes_given
+        self._woken = runtime.Event()
+        self._held: dict[str, frozenset[Rule]] = {}
+        """The rules of probes that a switch holds."""
+        self._ports = self._declared_ports()
+        self._blocked: frozenset[Port] = frozenset()
+        self._dead: frozenset[str] = frozenset()
+        self._asked: set[str] = set()
+        """Switches that have not answered with their counters yet."""
+        self._is_reading = False
+        self._will_publish = False
+
+    def start(self, connections: Connections, faults_changed: FaultsChanged) -> None:
+        """Begin to send to these switches; called once."""
+        self._connections, self._faults_changed = connections, faults_changed
+        if self._sends:
+            runtime.spawn(self._run)
+
+    def wake(self) -> None:
+        """Look at the ports again."""
+        self._woken.set()
+
+    def fit(self, fabric: Fabric, sessions: Mapping[str, Session]) -> None:
+        """Go on with the links of another fabric; ``sessions`` are those of the switches before.
+
+        Links that are new are not used until probes have crossed them.
+        """
+        before = self._ports
+        self._wiring.fit(fabric)
+        self._paths.fit("unproven" if self._state.leads else "new")
+        self._paths.flight_us = _flight_us(fabric)
+        self._ports = self._declared_ports()
+        for name, session in sessions.items():
+            if before[name] != self._ports[name]:
+                runtime.spawn(self._rewrite_rules, name, session)
+        if self._sends and self._state.leads:
+            self._paths.observe(self._state.observed, runtime.now_s())
+            self._publish()
+
+    def _ends(self, name: str) -> Iterator[Port]:
+        """Yield the ports of a switch to other switches."""
+        return ((name, port) for port in self._ports[name])
+
+    def _declared_ports(self) -> defaultdict[str, list[int]]:
+        """Return the ports of each switch to other switches."""
+        ports = defaultdict[str, list[int]](list)
+        for name, port in self._wiring.declared:
+            ports[name].append(port)
+        return ports
+
+    def packet_in(self, dpid: int, message: bytes) -> None:
+        """Take a packet-in of a rule of probes from a switch; the guard has checked its lengths."""
+        switches = self._state.observed.switches
+        if not self._sends:
+            return
+        in_port, frame = packet_in_parts(message)
+        probe, receiver = self._frames.read(frame), switches.get(dpid)
+        if probe is None and self._explorer is not None and self._state.leads:
+            self._explorer.packet_in(dpid, in_port, frame)
+        if probe is None or receiver is None or in_port is None or probe.dpid not in switches:
+            return
+        sender, arrival = (switches[probe.dpid].name, probe.port), (receiver.name, in_port)
+        now_s = runtime.now_s()
+        self._paths.arrived(sender, arrival, probe.number, reflected=probe.reflected, now_s=now_s)
+        if self._paths.changed and not self._will_publish:
+            # Together with what the next probes change: a thousand may come at once.
+            self._will_publish = True
+            runtime.spawn_after(self._paths.tick_s / 4, self._publish)
+
+    # --- rules -------------------------------------------------------------------------------
+
+    def prepare(self, session: Session, switch: ObservedSwitch, rules: list[FoundRule]) -> None:
+        """Give a switch that holds the rules ``rules`` those of probes.
+
+        Returns when its cables are known, and wrong ones are blocked; its lock is held. Raises
+        SwitchGoneError.
+        """
+        self._held[switch.name] = held_probe_rules(rules)
+        self._write_rules(session, switch.name)
+        if not self._sends:
+            return
+        self.wake()
+        until_s = runtime.now_s() + SETTLING_S
+        runtime.sleep(2 * self._paths.tick_s)
+        while runtime.now_s() < until_s and not self._paths.settled(self._ends(switch.name)):
+            runtime.sleep(self._paths.tick_s)
+        if self._paths.changed:
+            self._publish()
+        self._write_rules(session, switch.name)
+
+    def _write_rules(self, session: Session, name: str) -> None:
+        blocked = [port for switch, port in self._blocked if switch == name]
+        ports = self._ports[name] if self._sends else []
+        wanted = frozenset(probe_rules(ports, blocked))
+        if self._explorer is not None:
+            wanted |= self._explorer.rules(name)
+        changes = probe_rule_changes(self._held[name], wanted)
+        if changes:
+            for change, reason in session.change(changes):
+                _LOG.error("%s refused a rule of probes: %s (%s)", name, change, reason)
+            self._held[name] = wanted
+
+    def _rewrite_rules(self, name: str, session: Session | None) -> None:
+        if session is None or name not in self._held or not self._state.leads:
+            return  # it will be prepared when it is served
+        with suppress(SwitchGoneError), session.lock:
+            self._write_rules(session, name)
+
+    def _renew_rules(self, name: str) -> None:
+        runtime.spawn(self._rewrite_rules, name, self._connections.session_of(name))
+
+    # --- probes ------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        ticked_s = 0.0
+        while True:
+            self._woken.wait(timeout=self._paths.tick_s)
+            # Hundreds of switches may come at once: one look at all paths is for many of them.
+            runtime.sleep(max(0.0, ticked_s + self._paths.tick_s / 4 - runtime.now_s()))
+            self._woken.clear()
+            ticked_s = runtime.now_s()
+            try:
+                self._tick(ticked_s)
+            except Exception:  # noqa: BLE001 - probes must go on in any case
+                _LOG.exception("probing failed")
+
+    def _tick(self, now_s: float) -> None:
+        if not self._state.leads:
+            return  # the active controller sends probes
+        self._paths.observe(self._state.observed, now_s)
+        self._frames.round += 1
+        due: dict[tuple[str, bool], list[int]] = defaultdict(list)
+        for path in self._paths.due(now_s, self._frames.round):
+            name, port = path.sender
+            due[name, path.mode == "reflected"].append(port)
+        for (name, reflected), ports in due.items():
+            session = self._connections.session_of(name)
+            if session is not None:
+                dpid = self._state.observed.by_name[name].dpid
+                session.send_probe(self._frames.packet_out(dpid, ports, reflected=reflected))
+        if self._explorer is not None:
+            self._explorer.tick(now_s, self._connections, self._renew_rules)
+        if not self._is_reading and (suspects := self._paths.suspects(now_s)):
+            self._is_reading = True
+            runtime.spawn(self._read, suspects)
+        self._publish()
+
+    # --- counters ----------------------------------------------------------------------------
+
+    def _read(self, suspects: list[ProbedPath]) -> None:
+        """Read the counters of suspected paths; those that are received first."""
+        try:
+            chosen: dict[str, None] = {}
+            for path in suspects:
+                if len(chosen) < _READ_AT_ONCE:
+                    chosen[_counting_port(path)[0]] = None
+            paths = [path for path in suspects if _counting_port(path)[0] in chosen]
+            received = self._counters(chosen)
+            sent = self._sent(paths)
+            readings = {
+                path.sender: Reading(received[_counting_port(path)][0], *sent[path.sender])
+                for path in paths
+                if _counting_port(path) in received and path.sender in sent
+            }
+            self._paths.read(paths, readings, runtime.now_s())
+            self._publish()
+        finally:
+            self._is_reading = False
+
+    def _sent(self, paths: list[ProbedPath]) -> Mapping[Port, tuple[int, int, int | None]]:
+        """Return how many frames have left the sending port of each path.
+
+        Open vSwitch counts frames before they wait in the emulator, so there the emulator is asked.
+        With each number come the time, in us, and how long the channel back has been paused, in us,
+        if that is known.
+        """
+        if self._emulator is None:
+            counters = self._counters({path.sender[0] for path in paths})
+            time_us = int(runtime.now_s() * 1e6)
+            return {port: (sent, time_us, None) for port, (_, sent) in counters.items()}
+        try:
+            answer = ask(self._emulator, "counters")
+            channels = {channel["channel"]: channel for channel in answer["channels"]}
+            return {
+                path.sender: (
+                    left_port(channels[port_text(path.sender)]),
+                    int(answer["now_us"]),
+                    paused_us(channels[port_text(path.receiver)]),
+                )
+                for path in paths
+            }
+        except (EmulatorError, KeyError, TypeError):
+            return {}
+
+    def _counters(self, names: Iterable[str]) -> Mapping[Port, tuple[int, int]]:
+        """Return frames received and sent by the ports of switches that answer in time."""
+        counters: dict[Port, tuple[int, int]] = {}
+
+        def read(name: str, session: Session) -> None:
+            try:
+                for port, counts in session.port_counters().items():
+                    counters[name, port] = counts
+            except SwitchGoneError:
+                pass
+            finally:
+                self._asked.discard(name)
+
+        threads = []
+        for name in set(names) - self._asked:
+            if (session := self._connections.session_of(name)) is not None:
+                self._asked.add(name)
+                threads.append(runtime.spawn(read, name, session))
+        with suppress(runtime.TimeLimitError), runtime.time_limit(_COUNTERS_S):
+            runtime.join(threads)
+        return dict(counters)
+
+    # --- faults ----------------------------------------------------------------------
+
+    def _publish(self) -> None:
+        """Report what has changed."""
+        self._paths.changed = self._will_publish = False
+        observed, before = self._state.observed, self._state.observed.link_faults
+        faults = self._paths.faults()
+        observed.reflecting = self._paths.reflecting()
+        wrong = self._wiring.wrong_ports
+        if wrong != self._blocked:
+            changed = {name for name, _ in wrong ^ self._blocked}
+            self._blocked = wrong
+            for name in changed:
+                self._renew_rules(name)
+        lines = tuple(self._paths.lines())
+        if (faults, lines) != (before, observed.fault_lines):
+            for line in sorted(set(lines) - set(observed.fault_lines)):
+                _LOG.warning("%s", line)
+            observed.link_faults, observed.fault_lines = faults, lines
+            for name in sorted(faults.keys() | before.keys()):
+                if faults.get(name) != before.get(name):
+                    self._tell("fault", link=name, fault=faults.get(name))
+            self._faults_changed(returned=bool(before.keys() - faults.keys()))
+        dead = frozenset(observed.switches_down())
+        for name in sorted(dead ^ self._dead):
+            fault = "dead switch" if name in dead else None
+            self._tell("fault", switch=name, fault=fault)
+        self._dead = dead
+
+
+def priority_of(flow_control: str, vcs: int) -> tuple[int | None, bool]:
+    """Return the priority of probes (None: no tag), and whether links may pause it.
+
+    Under PFC it is one that no virtual channel uses, not even while routes change, when they may
+    use twice as many.
+    """
+    if flow_control == "pfc":
+        return PRIORITIES - 1, 2 * vcs >= PRIORITIES
+    return None, flow_control not in ("none", "host")
+
+
+def _flight_us(fabric: Fabric) -> float:
+    """Return a time that is longer than any frame needs from port to port."""
+    return _FLIGHT_US + max((link.delay_us for link in fabric.links), default=0)
+
+
+def _counting_port(path: ProbedPath) -> Port:
+    """Return the port that counts what arrives by a path."""
+    return path.sender if path.mode == "reflected" else path.receiver

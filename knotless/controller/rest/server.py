@@ -1,0 +1,197 @@
+"""The HTTP server: one request on a connection, bounded in number, size and time.
+
+Slow clients wait for nobody but themselves: if there are too many connections, the oldest one whose
+request is not complete gives way to a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from http import HTTPStatus
+from typing import Any
+
+from knotless.controller import runtime
+from knotless.controller.rest.api import (
+    END_OF_HEAD,
+    Access,
+    Api,
+    HttpError,
+    Request,
+    Response,
+    error_response,
+    parse_head,
+)
+
+_LOG = logging.getLogger("knotless.rest")
+_CHUNK_BYTES = 1 << 14
+_ACCEPT_PAUSE_S = 0.1
+_LINGER_S = 1.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What clients may use."""
+
+    connections: int = 256
+    head_bytes: int = 8 << 10
+    """Request line and headers together."""
+    body_bytes: int = 64 << 10
+    request_s: float = 5.0
+    """Time for a request to arrive, from the connection on."""
+    response_s: float = 30.0
+    """Time for a response to be read; in a stream, for each of its parts."""
+
+
+class Server:
+    """Answers each request by ``answer``, which may raise HttpError."""
+
+    def __init__(
+        self,
+        address: tuple[str, int],
+        answer: Callable[[Request], Response],
+        limits: Limits | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        self._socket = runtime.listen(address, limits.connections)
+        self._answer = answer
+        self._limits = limits
+        self._open = 0
+        self._asking: dict[Any, None] = {}
+        """Green threads whose request is not complete, the oldest first."""
+
+    @property
+    def port(self) -> int:
+        """The port on which it listens."""
+        port: int = self._socket.getsockname()[1]
+        return port
+
+    def close(self) -> None:
+        """Accept no more connections, once nobody serves them; those that are open go on."""
+        self._socket.close()
+
+    def serve_forever(self) -> None:
+        """Serve each connection in a green thread of its own."""
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                # Too many open files, or the connection is gone already.
+                runtime.sleep(_ACCEPT_PAUSE_S)
+                continue
+            if self._open >= self._limits.connections:
+                self._make_room()
+            if self._open >= self._limits.connections:
+                connection.close()
+                continue
+            self._open += 1
+            thread = runtime.spawn(self._serve, connection)
+            self._asking[thread] = None
+            # A thread that is ended before it has begun runs nothing but this.
+            thread.link(self._ended, connection)
+            # It reads what is there before others that come at once can take its place.
+            runtime.sleep(0)
+
+    def _make_room(self) -> None:
+        oldest = next(iter(self._asking), None)
+        if oldest is not None:
+            oldest.kill()
+
+    def _ended(self, thread: Any, connection: Any) -> None:
+        self._asking.pop(thread, None)
+        self._open -= 1
+        connection.close()
+
+    def _serve(self, connection: Any) -> None:
+        with suppress(OSError):
+            self._exchange(connection)
+
+    def _exchange(self, connection: Any) -> None:
+        limits = self._limits
+        try:
+            with runtime.time_limit(limits.request_s):
+                request = receive(connection.recv, limits)
+            self._asking.pop(runtime.current_thread(), None)
+            response = self._answer(request)
+        except HttpError as refusal:
+            response = error_response(refusal)
+        except OSError:
+            raise
+        except Exception:  # noqa: BLE001 - other requests are answered nevertheless
+            _LOG.exception("a request could not be answered")
+            text = "the controller could not answer: its log says why"
+            response = error_response(HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, text))
+        try:
+            self._send(connection, response.head() + response.body)
+            for part in response.stream or ():
+                self._send(connection, part)
+        finally:
+            if response.stream is not None:
+                response.stream.close()
+        runtime.end_sending(connection)
+        # What is not read would reset the connection before the client has read the response.
+        with suppress(runtime.TimeLimitError), runtime.time_limit(_LINGER_S):
+            while connection.recv(_CHUNK_BYTES):
+                pass
+
+    def _send(self, connection: Any, data: bytes) -> None:
+        with runtime.time_limit(self._limits.response_s):
+            connection.sendall(data)
+
+
+def receive(recv: Callable[[int], bytes], limits: Limits) -> Request:
+    """Read one request.
+
+    Raises
+    ------
+    HttpError
+        It is malformed or too large.
+    ConnectionError
+        The connection ends before the request does.
+
+    """
+    data = b""
+    while END_OF_HEAD not in data and len(data) <= limits.head_bytes:
+        data += _some(recv)
+    head, _, body = data.partition(END_OF_HEAD)
+    if len(head) > limits.head_bytes:
+        raise HttpError(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            f"request line and headers have more than {limits.head_bytes} bytes",
+        )
+    request = parse_head(head + b"\r\n")
+    size = request.body_bytes
+    if size > limits.body_bytes:
+        raise HttpError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the body has more than {limits.body_bytes} bytes",
+        )
+    while len(body) < size:
+        body += _some(recv)
+    return replace(request, body=body[:size])
+
+
+def _some(recv: Callable[[int], bytes]) -> bytes:
+    part = recv(_CHUNK_BYTES)
+    if not part:
+        raise ConnectionError("the connection ended before its request")
+    return part
+
+
+# --- before there is a fabric -----------------------------------------------------------------
+
+
+class EarlyStatus:
+    """Answers ``GET /status`` at an address with ``status()``, until :meth:`end`."""
+
+    def __init__(self, address: tuple[str, int], status: Callable[[], object]) -> None:
+        api = Api({"/status": status}, {}, Access(None, address[0]))
+        self._server = Server(address, api.answer)
+        self._thread = runtime.spawn(self._server.serve_forever)
+
+    def end(self) -> None:
+        """Free the address for another server."""
+        self._thread.kill()
+        self._server.close()

@@ -1,1 +1,0 @@
-"""Talking OpenFlow with switches: what is checked before Ryu reads it, and Ryu's listener."""

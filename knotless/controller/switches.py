@@ -1,0 +1,389 @@
+"""The connected switches: each has a green thread that brings its rules into line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ryu.controller.handler import DEAD_DISPATCHER
+
+from knotless.controller import runtime
+from knotless.controller.desired import DesiredState
+from knotless.controller.election.election import Election
+from knotless.controller.election.roles import LeadershipCallbacks, Roles
+from knotless.controller.election.takeover import SoleMaster, SwitchContents, Takeover
+from knotless.controller.observed import Counters, ObservedSwitch
+from knotless.controller.openflow.session import (
+    Connections,
+    Session,
+    SwitchGoneError,
+    ports_of,
+    watch_admission,
+)
+from knotless.controller.probes.prober import Prober
+from knotless.controller.reconcile import Change, Changes, own_rules, reconcile
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.journal import UpdateJournal
+from knotless.controller.updates.quiescence import ChannelLosses
+from knotless.controller.updates.scheduler import (
+    DEFAULT_TIMING,
+    Reporter,
+    Timing,
+    UpdateScheduler,
+)
+from knotless.forwarding.openflow.rules import SwitchRules
+
+_ALIVE_S = 2.0
+_LOG = logging.getLogger("knotless.switches")
+
+
+class Switches:
+    """All connected switches; the driver of the update scheduler.
+
+    Parameters
+    ----------
+    state : what is known of the fabric.
+    reporter : told what happens.
+    make_session : makes the session of a Ryu datapath.
+    timing : how to wait.
+    prober : sends probes; None: there are none.
+    election : given to one of several controllers, which changes nothing unless it is active.
+    refresh : reads again what operators have changed through another controller.
+    losses : frames that links have lost before.
+    journal : where an update is kept until it is complete.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        state: FabricState,
+        reporter: Reporter,
+        make_session: Callable[[Any], Session] = Session,
+        timing: Timing = DEFAULT_TIMING,
+        prober: Prober | None = None,
+        election: Election | None = None,
+        refresh: Callable[[], None] = lambda: None,
+        losses: ChannelLosses | None = None,
+        journal: UpdateJournal | None = None,
+    ) -> None:
+        self._state, self._update = state, state.update
+        self._reporter, self._make_session, self._prober = reporter, make_session, prober
+        self.connections = Connections(state.observed)
+        self._sessions = self.connections.sessions
+        self._failures: frozenset[str] = frozenset()
+        self._is_comparing = False
+        self._held: dict[int, SwitchRules] = {}
+        """The rules that a switch has confirmed on its present connection."""
+        self._contents: dict[int, SwitchContents] = {}
+        """The rules and groups that a takeover has read, until they are compared."""
+        journal = journal or UpdateJournal()
+        self._scheduler = UpdateScheduler(
+            state=state,
+            driver=self,
+            reporter=reporter,
+            timing=timing,
+            losses=losses or ChannelLosses(),
+            journal=journal,
+        )
+        self._scheduler.start()
+        runtime.spawn(watch_admission, self.connections, state.unadmitted, self._settled_step)
+        self.roles: Roles | None = None
+        if election is not None:
+            state.stand_by()
+            self.roles = Roles(
+                election=election,
+                observed=state.observed,
+                sessions=self._sessions,
+                callbacks=LeadershipCallbacks(self.lead, self.stand_by, self._serve_again),
+            )
+            self.roles.start()
+        self._takeover = Takeover(
+            state=state,
+            mastership=self.roles or SoleMaster(state.observed),
+            refresh=refresh,
+            timing=timing,
+            journal=journal,
+            fit=self._fit,
+        )
+        if prober is not None:
+            prober.start(self.connections, self._faults_changed)
+        if self.roles is None and not state.leads:
+            self.lead()
+
+    # --- called by event handlers: they return at once ---------------------------------------
+
+    def connected(self, datapath: Any) -> None:
+        """Serve a switch that has reported its ports."""
+        runtime.spawn(self._serve, self._make_session(datapath))
+
+    def disconnected(self, datapath: Any) -> None:
+        """Forget a connection; the switch keeps its rules."""
+        session = self.connections.current(datapath)
+        if session is None:
+            return
+        session.end()
+        del self._sessions[datapath.id]
+        if self.roles is not None:
+            self.roles.disconnected(datapath.id)
+        self._forget(datapath.id)
+        observed = self._state.observed
+        observed.unknown.discard(datapath.id)
+        switch = observed.switches.get(datapath.id)
+        if switch is not None:
+            switch.disconnect()
+            _LOG.warning("%s has disconnected; it keeps its rules", switch)
+            self._reporter.tell("disconnected", switch=switch.name)
+            self._compare_failures()
+
+    def ports_changed(self, datapath: Any) -> None:
+        """Record the ports of a switch as they are now."""
+        switch = self._state.observed.switches.get(datapath.id)
+        if switch is None or self.connections.current(datapath) is None:
+            return
+        before = switch.ports or {}
+        switch.see_ports(ports_of(datapath))
+        for port, far in sorted(switch.needs.items()):
+            up = switch.is_up(port)
+            if up != before.get(port, False):
+                if up:
+                    self._update.link_returned()
+                _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
+                self._reporter.tell("port", switch=switch.name, port=port, up=up)
+        if self._prober is not None:
+            self._prober.wake()
+        self._compare_failures()
+
+    def deliver(self, message: Any) -> None:
+        """Pass a reply to the session that waits for it."""
+        if session := self.connections.current(message.datapath):
+            session.deliver(message)
+
+    def refuse(self, message: Any) -> None:
+        """Pass an error message to the session that caused it."""
+        if session := self.connections.current(message.datapath):
+            session.refuse(message)
+            if self.roles is not None:
+                self.roles.refused(message.datapath.id, message)
+
+    def role_answered(self, message: Any) -> None:
+        """Take the answer to a role request."""
+        if self.roles is not None and self.connections.current(message.datapath):
+            self.roles.answered(message.datapath.id, message)
+
+    def change_to(self, new: DesiredState) -> None:
+        """Replace the desired state, in proven steps.
+
+        Raises FabricError if the fabrics of both cannot exist at the same time.
+        """
+        self._fit(lambda: self._state.extend(new))
+        self._scheduler.wake()
+
+    # --- failures ----------------------------------------------------------------------------
+
+    def _faults_changed(self, *, returned: bool) -> None:
+        """Compare failures after probes have found some; ``returned``: some links work again."""
+        if returned:
+            self._update.link_returned()
+        self._compare_failures()
+
+    def _compare_failures(self) -> None:
+        """Report links and switches that have failed or returned, once for many events."""
+        if not self._is_comparing:
+            self._is_comparing = True
+            runtime.spawn(self._report_failures)
+
+    def _report_failures(self) -> None:
+        self._is_comparing = False
+        failures = self._state.observed.failures()
+        if failures != self._failures:
+            self._failures = failures
+            self._reporter.tell("failures", failed=sorted(failures))
+        self._scheduler.wake()
+
+    # --- see updates.scheduler.SwitchDriver ---------------------------------------------------
+
+    def take_step(self, names: Iterable[str]) -> None:
+        """Have these switches take the rules of the current step; returns at once.
+
+        A switch that is not connected takes them when it comes back.
+        """
+        wanted = set(names)
+        for switch in self._state.observed.switches.values():
+            if switch.name not in wanted:
+                continue
+            switch.installed = False
+            session = self._sessions.get(switch.dpid)
+            if session is not None:
+                runtime.spawn(self._try_to_install, session, switch)
+
+    def port_counters(self) -> Counters:
+        """Return the frames received and sent by each port of all connected switches."""
+        return self.connections.port_counters()
+
+    def withdraw(self) -> None:
+        """Forget what the fabric had before it changed."""
+        kept = self._update.goal.desired.fabric
+        gone = self._update.union.leaving(kept)
+        self._fit(self._state.withdraw)
+        _LOG.info("the fabric is %s now; removed: %s", kept.name, ", ".join(gone) or "nothing")
+
+    # --- leadership: see election.roles.LeadershipCallbacks -----------------------------------
+
+    def lead(self) -> None:
+        """Take over: read what all switches hold, and go on from there."""
+        runtime.spawn(self._take_over)
+
+    def stand_by(self) -> None:
+        """Change nothing any more; what switches hold is not known from now on."""
+        self._takeover.give_up()
+        self._state.stand_by()
+        self._held.clear()
+        self._reporter.tell("standby")
+
+    def _serve_again(self, dpid: int) -> None:
+        session, switch = self._sessions.get(dpid), self._state.observed.switches.get(dpid)
+        if self._state.leads and session is not None and switch is not None:
+            runtime.spawn(self._try_to_install, session, switch)
+
+    def _take_over(self) -> None:
+        contents = self._takeover.run(self._sessions)
+        if contents is None:
+            return
+        self._state.lead()
+        self._contents = contents
+        self._reporter.tell("takeover", switches=len(contents))
+        for dpid in self._sessions:
+            self._serve_again(dpid)
+        self._scheduler.take_over()
+
+    def _may_change(self, dpid: int) -> bool:
+        return self._state.leads and (self.roles is None or self.roles.may_change(dpid))
+
+    # --- one switch --------------------------------------------------------------------------
+
+    def _serve(self, session: Session) -> None:
+        datapath, observed = session.datapath, self._state.observed
+        switch = observed.switches.get(datapath.id)
+        if switch is None:
+            observed.unknown.add(datapath.id)
+            self._sessions[datapath.id] = session
+            return
+        older = self._sessions.get(datapath.id)
+        if older is not None:
+            # Either the switch lost its connection unnoticed, or two switches have this dpid.
+            if older.answers(_ALIVE_S):
+                observed.duplicate_dpids[datapath.id] = runtime.now_s()
+                datapath.close()
+                return
+            older.end()
+            older.datapath.close()
+        if datapath.state == DEAD_DISPATCHER:
+            return
+        self._sessions[datapath.id] = session
+        if self.roles is not None:
+            self.roles.connected(datapath.id)
+        switch.connect(ports_of(datapath))
+        switch.is_new = switch.is_new and self._state.leads
+        self._update.link_returned()  # perhaps, while the switch was not connected
+        self._reporter.tell("connected", switch=switch.name)
+        self._compare_failures()
+        self._try_to_install(session, switch)
+
+    def _try_to_install(self, session: Session, switch: ObservedSwitch) -> None:
+        try:
+            with session.lock:
+                self._install(session, switch)
+        except SwitchGoneError as gone:
+            _LOG.warning("%s: %s; retrying when it reconnects", switch, gone)
+            session.datapath.close()
+
+    def _install(self, session: Session, switch: ObservedSwitch) -> None:
+        if not self._may_change(switch.dpid):
+            return  # when it may, the switch is served again
+        began_s = runtime.now_s()
+        held = self._held.pop(switch.dpid, None)
+        refused: list[tuple[Change | None, str]] = []
+        if held is None:
+            contents = self._contents.pop(switch.dpid, None)
+            rules, groups = contents or (session.rules(), session.groups())
+            if self._prober is not None:
+                self._prober.prepare(session, switch, rules)
+            self._update.adopt(switch.name, own_rules(rules))
+            wanted = self._update.wanted(switch.name)
+            changes = reconcile(wanted, rules, groups)
+            for step in changes.steps:
+                if not self._may_change(switch.dpid):
+                    return  # as above; the switch is read again then
+                refused += session.change(step)
+        else:
+            wanted = self._update.wanted(switch.name)
+            # The switch may forward only by the old rules or only by the new ones.
+            changes = self._update.changes(switch.name, held)
+            refused = session.change_at_once(change for step in changes.steps for change in step)
+        if self._sessions.get(switch.dpid) is not session or not self._state.leads:
+            return
+        if not refused:
+            self._held[switch.dpid] = wanted
+        if self._update.wanted(switch.name) != wanted:
+            return  # another step has begun, which waits for the session
+        switch.refused = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
+        if held is None:
+            switch.foreign = changes.foreign
+        switch.installed = not refused
+        if not refused:
+            if switch.is_new:
+                switch.is_new = False
+                self._compare_failures()
+            self._update.confirm(switch.name)
+            self._scheduler.wake()
+        self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
+
+    def _report_installed(
+        self, switch: ObservedSwitch, wanted: SwitchRules, changes: Changes, seconds: float
+    ) -> None:
+        """Report that a switch holds the rules ``wanted``, after these changes."""
+        self._reporter.installed(changes, seconds)
+        counts = {
+            "rules": len(wanted.rules),
+            "added": changes.count("add"),
+            "modified": changes.count("modify"),
+            "deleted": changes.count("delete"),
+        }
+        text = "%s: %d rules as wanted; %d added, %d modified, %d deleted"
+        _LOG.info(text, switch, *counts.values())
+        self._reporter.tell("installed", switch=switch.name, **counts)
+        if self._state.observed.ready:
+            _LOG.info("ready: all %d switches installed", len(self._state.observed.switches))
+            self._reporter.tell("ready")
+
+    # --- the fabric changes ------------------------------------------------------------------
+
+    def _fit(self, change: Callable[[], None]) -> None:
+        """Change what exists; then serve the switches that are new, and not those that are gone."""
+        observed = self._state.observed
+        before = self.connections.by_name()
+        change()
+        if self.roles is not None:
+            self.roles.election.fit(frozenset(observed.switches))
+        if self._prober is not None:
+            self._prober.fit(observed.fabric, before)
+        for dpid, session in list(self._sessions.items()):
+            if dpid in observed.switches and dpid in observed.unknown:
+                observed.unknown.discard(dpid)
+                del self._sessions[dpid]
+                runtime.spawn(self._serve, session)
+            elif dpid not in observed.switches and dpid not in observed.unknown:
+                observed.unknown.add(dpid)
+                self._forget(dpid)
+
+    def _forget(self, dpid: int) -> None:
+        self._held.pop(dpid, None)
+        self._contents.pop(dpid, None)
+
+    def _settled_step(self) -> int | None:
+        """Return the number of the last step; None while an update goes on."""
+        update = self._update
+        settled = update.is_there and not update.generations_in_flight
+        return update.number if settled else None

@@ -1,0 +1,1 @@
+"""From what has failed, and what is configured, to proven steps on all switches."""

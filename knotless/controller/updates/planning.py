@@ -1,0 +1,241 @@
+"""The update plan to a goal: the repair of the configured plan, and proven steps to it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import is_
+
+from knotless.base.errors import FabricError, PlanError
+from knotless.controller.desired import DesiredState
+from knotless.controller.reconcile import Changes, difference
+from knotless.forwarding.openflow.reader import Generation
+from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.routing.plan import Plan
+from knotless.routing.repair import Repair, repair
+from knotless.topologies.drained import Avoided, avoided
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.failures import NO_FAILURES, Failures, host_parts, usable
+from knotless.topologies.union import described, hosts_of_both, removed, union
+from knotless.verification.changes.change import Change, Installed
+from knotless.verification.changes.compact import compact
+from knotless.verification.changes.proof import Circumstances
+from knotless.verification.changes.tiers import plan_change, plan_in_place
+from knotless.verification.failover import diverted
+
+
+@dataclass(frozen=True)
+class FabricUnion:
+    """All switches, hosts and links that exist, and what has failed of them.
+
+    While a fabric changes that is the old one and the new one together. Parts that come are used
+    when their rules are in place; parts that go away exist until no frame can be on them any more.
+
+    ``staying`` are the hosts that were there when the fabric last was settled, and stay, by name.
+    It is None while nothing comes or goes away.
+    """
+
+    fabric: Fabric
+    failures: Failures = NO_FAILURES
+    staying: frozenset[str] | None = None
+
+    def extended(self, fabric: Fabric) -> FabricUnion:
+        """Return it with the parts of another fabric, which is the new goal.
+
+        Raises
+        ------
+        FabricError
+            Not all of these parts can exist at the same time, or no host stays.
+
+        """
+        whole, staying = union(self.fabric, fabric), self.staying
+        failures = Failures.of(whole, self.failures.names)
+        if removed(self.fabric, fabric) or removed(fabric, self.fabric):
+            both = hosts_of_both(self.fabric, fabric)
+            staying = both if staying is None else staying & both
+            if not staying:
+                raise FabricError(
+                    f"no host stays in {fabric.name}; restart the controller to begin with it"
+                )
+        return FabricUnion(whole, failures, staying)
+
+    def failed(self, names: set[str]) -> FabricUnion:
+        """Return it with these failures, and no others."""
+        return replace(self, failures=Failures.of(self.fabric, names))
+
+    def leaving(self, fabric: Fabric) -> list[str]:
+        """Return what exists and is not in a fabric, one text for each part."""
+        return [described(part) for part in removed(self.fabric, fabric)]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the fabric shall do: the configured plan, repaired for what has failed or is drained."""
+
+    desired: DesiredState
+    failures: Failures = NO_FAILURES
+
+    @cached_property
+    def avoided(self) -> Avoided:
+        """What routes avoid; frames may still be on drained links, which is not so if they fail."""
+        return avoided(self.desired.fabric, self.failures, self.desired.drained)
+
+
+@dataclass(frozen=True)
+class UpdatePlan:
+    """The repair of a goal's plan, and the steps to the rules of that.
+
+    ``differences`` are, for each step, the changes of each switch that holds exactly the rules of
+    the step before.
+    """
+
+    goal: Goal
+    repair: Repair | None
+    change: Change
+    differences: tuple[Mapping[str, Changes], ...]
+
+    @property
+    def rules_changed(self) -> int:
+        """The rules and groups that switches are told to add, modify or delete, in total."""
+        return sum(
+            len(step)
+            for by_switch in self.differences
+            for changes in by_switch.values()
+            for step in changes.steps
+        )
+
+    @property
+    def kind(self) -> str:
+        """``intact``, or the kind of the :class:`~knotless.routing.repair.Repair` of the plan."""
+        return self.repair.kind if self.repair else "intact"
+
+
+@dataclass(frozen=True)
+class UpdateTask:
+    """The input of :func:`plan_update`: what switches hold, and where to go.
+
+    ``union`` is given while the fabric changes: there is more than in the fabric of the goal, or
+    switches hold rules of another one. Packets of the generations ``in_flight`` may still be in the
+    fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
+    they hold exactly those of a plan.
+    """
+
+    goal: Goal
+    held: Generation
+    in_flight: tuple[Generation, ...]
+    flow_control: str
+    plan: Plan | None = None
+    union: FabricUnion | None = None
+
+    @property
+    def whole(self) -> Fabric:
+        """Everything that exists, with what has failed."""
+        return self.union.fabric if self.union else self.goal.desired.fabric
+
+    @property
+    def failures(self) -> Failures:
+        """What has failed of :attr:`whole`."""
+        return self.union.failures if self.union else self.goal.failures
+
+
+def plan_update(task: UpdateTask) -> UpdatePlan:
+    """Return the update plan of a task; for a thread of its own, since it can take seconds.
+
+    Raises
+    ------
+    PlanError
+        There is no repair, no proven order of steps, or hosts would have to change their tags.
+
+    """
+    _refuse_to_separate(task)
+    intact, whole, failures = task.goal.desired.plan, task.whole, task.failures
+    unused = task.goal.avoided.failures
+    repaired = repair(intact, unused) if unused else None
+    plan = repaired.plan if repaired else intact
+    if plan.host_tags() != task.held.tags:
+        if task.union:
+            raise PlanError(
+                "hosts that tag their frames would need new tags; restart the controller to change"
+                " the fabric, or use 'tagging: switch'"
+            )
+        raise PlanError(
+            "the hosts would have to change their VLAN tags, which the controller cannot do;"
+            " use 'tagging: switch'"
+        )
+    older = (*task.in_flight, task.held)
+    *in_flight, held = now = [_after_failover(whole, failures, rules) for rules in older]
+    if all(map(is_, now, older)):
+        older = ()  # no backup path is in use
+    before = Installed(
+        usable(whole, failures),
+        held.rules,
+        task.flow_control,
+        held.tags,
+        intact.multicast,
+        tuple(in_flight),
+        plan=task.plan if held is task.held and not task.union else None,
+        whole=whole if failures else None,
+        staying=task.union.staying if task.union else None,
+    )
+    change = plan_change(before, plan)
+    if failures and not _is_safe_if_links_return(change, whole, older):
+        in_place = None if change.in_place else plan_in_place(before, plan)
+        if in_place is not None and _is_safe_if_links_return(in_place, whole, older):
+            change = in_place
+        else:
+            change = plan_change(replace(before, fabric=whole, plan=None), plan)
+    small = compact(change)
+    differences = _differences(task.held.rules, small)
+    return UpdatePlan(task.goal, repaired, small, differences)
+
+
+def _differences(held: FabricRules, change: Change) -> tuple[Mapping[str, Changes], ...]:
+    """Return what each step changes in each switch."""
+    differences, nothing = [], SwitchRules(())
+    for step in change.steps:
+        names = (name for name, rules in step.rules.items() if held.get(name) is not rules)
+        differences.append(
+            {name: difference(held.get(name, nothing), step.rules[name]) for name in names}
+        )
+        held = step.rules
+    return tuple(differences)
+
+
+def _refuse_to_separate(task: UpdateTask) -> None:
+    """Raise PlanError if hosts that stay need what goes away until something new works."""
+    staying = None if task.union is None else task.union.staying
+    if staying is None:
+        return
+    goal = task.goal
+    now = host_parts(task.whole, task.failures)
+    then = host_parts(goal.desired.fabric, goal.failures)
+    first: dict[int, tuple[str, int]] = {}
+    for host, part in zip(goal.desired.fabric.hosts, then, strict=True):
+        if host.name not in staying:
+            continue
+        other, its_part = first.setdefault(now[task.whole.host_index[host.name]], (host.name, part))
+        if its_part != part:
+            raise PlanError(
+                f"without what is to be removed, {other} and {host.name} could not reach each other"
+                f" before this works: {', '.join(goal.failures.names)}"
+            )
+
+
+def _after_failover(fabric: Fabric, failures: Failures, held: Generation) -> Generation:
+    """Return what switches do by themselves in failures, if they hold these rules."""
+    rules = diverted(fabric, held.rules, failures)
+    return held if rules is held.rules else Generation(rules, held.tags)
+
+
+def _is_safe_if_links_return(change: Change, fabric: Fabric, older: tuple[Generation, ...]) -> bool:
+    """Tell whether no step can deadlock if links that are down carry frames again before its end.
+
+    Rules of older generations may still forward to them. A change in place is abandoned if they
+    return during its first step; after that, no rule forwards to them. The proofs have what
+    switches do during the failures; before and after these they do ``older``, if that differs.
+    """
+    circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
+    steps = change.steps[:1] if change.in_place else change.steps
+    generations = ((*older, *step.proof.generations) for step in steps)
+    return all(circumstances.judge(each).outcome.acyclic for each in generations)

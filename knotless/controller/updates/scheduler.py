@@ -1,0 +1,380 @@
+"""Leads all switches, step by step, to what the configuration and the failures ask for."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from knotless.base.errors import KnotlessError
+from knotless.controller import runtime
+from knotless.controller.observed import Counters, channels_between
+from knotless.controller.reconcile import Changes
+from knotless.controller.updates.caches import AfterPurge, purge_megaflows
+from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
+from knotless.controller.updates.planning import UpdatePlan, UpdateTask, plan_update
+from knotless.controller.updates.precomputed import plan_ahead
+from knotless.controller.updates.quiescence import (
+    ChannelLosses,
+    CountedQuiescence,
+    EmulatedQuiescence,
+    Quiescence,
+    count_losses,
+    is_quiescent,
+)
+from knotless.controller.updates.worker import WorkerError
+from knotless.topologies.failures import Failures
+
+OVERDUE_S = 30.0
+"""Packets of older rules that have not left after this time are reported."""
+COLLECTION_DEFERRED_S = 1.0
+"""An update that takes longer has other reasons than garbage collection."""
+_LOSS_READINGS = 3
+"""So often the counters of links that come back are read."""
+_LOG = logging.getLogger("knotless.changes")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How the controller waits.
+
+    Attributes
+    ----------
+    execute : calls a function that can take long, while green threads go on.
+    counters_interval_s : time between two readings of port counters while packets of older rules
+        leave.
+    precompute : calls functions that plan ahead, as :meth:`knotless.controller.updates.worker.
+        Worker.call` does; None: nothing is planned ahead.
+    emulator : control socket of the emulator of a fabric of ours, which is asked instead of port
+        counters.
+    open_vswitch : directory with the control sockets of the Open vSwitch processes that are told to
+        forget their megaflows before that.
+    retry_s : time after which a takeover that lacks switches tries again.
+
+    """
+
+    execute: Callable[..., Any] = runtime.in_thread
+    counters_interval_s: float = 0.05
+    precompute: Callable[..., bytes] | None = None
+    emulator: Path | None = None
+    open_vswitch: Path | None = None
+    retry_s: float = 0.5
+
+
+DEFAULT_TIMING = Timing()
+
+
+class Reporter(Protocol):
+    """Told what happens: the controller's events, metrics and history, or a test."""
+
+    def tell(self, kind: str, **fields: object) -> None:
+        """Report an event."""
+
+    def installed(self, changes: Changes, seconds: float) -> None:
+        """Report that a switch holds its rules, after these changes."""
+
+    def changed(self, plan: UpdatePlan, seconds: float) -> None:
+        """Report that all switches hold the rules of a plan, this long after it was asked for."""
+
+
+class SwitchDriver(Protocol):
+    """Changes the rules of switches and reads their counters: real ones, or models."""
+
+    def take_step(self, names: Iterable[str]) -> None:
+        """Have these switches take the rules of the current step; returns at once."""
+
+    def port_counters(self) -> Counters:
+        """Return the frames received and sent by each port of all connected switches."""
+
+    def withdraw(self) -> None:
+        """Forget what the fabric had before it changed."""
+
+
+class UpdateScheduler:
+    """A green thread that plans updates and begins their steps as soon as they are due."""
+
+    def __init__(
+        self,
+        *,
+        state: FabricState,
+        driver: SwitchDriver,
+        reporter: Reporter,
+        timing: Timing,
+        losses: ChannelLosses,
+        journal: UpdateJournal,
+    ) -> None:
+        self._state, self._update = state, state.update
+        self._driver, self._reporter, self._timing = driver, reporter, timing
+        self._losses, self._journal = losses, journal
+        self._woken = runtime.Event()
+        self._asked_s: float | None = None
+        """When the update was asked for that is not complete."""
+        self._served: UpdatePlan | None = None
+        """The plan of which it was reported that all frames take the new routes."""
+        self._is_waiting = self._is_purging = self._is_precomputing = False
+        self._was_precomputed = False
+        self._precompute = timing.precompute
+        self._collection = DeferredCollection()
+        self._update.purges_megaflows = timing.open_vswitch is not None
+
+    def start(self) -> None:
+        """Begin to lead."""
+        runtime.spawn(self._run)
+
+    def wake(self) -> None:
+        """Look again: a link, a switch or the configuration has changed, or a switch is done."""
+        self._woken.set()
+
+    def take_over(self) -> None:
+        """Go on from what another controller has left."""
+        try:
+            self._losses.read()
+        except KnotlessError as error:
+            _LOG.error("what links have lost is not known: %s", error)
+        if not self._update.is_there:
+            self._asked_s = runtime.now_s()
+        self.wake()
+
+    def _run(self) -> None:
+        while True:
+            self._woken.wait()
+            self._woken.clear()
+            try:
+                self._go_on()
+            except Exception:  # noqa: BLE001 - the next failure must be handled in any case
+                _LOG.exception("the change of routes failed")
+
+    def _go_on(self) -> None:
+        if not self._state.leads:
+            return
+        self._take_due_steps()
+        if self._update.waiting:
+            return
+        self._purge_if_needed()
+        self._report_serving()
+        self._await_quiescence_if_needed()
+        self._complete()
+        self._precompute_if_idle()
+        self._report_complete()
+
+    # --- steps -------------------------------------------------------------------------------
+
+    def _take_due_steps(self) -> None:
+        update = self._update
+        self._aim()
+        while self._state.leads and update.is_due:
+            task = update.task()
+            if task is not None:
+                self._plan(task)
+                self._aim()
+                continue
+            self._driver.take_step(update.begin())
+
+    def _aim(self) -> None:
+        """Make what is configured and what has failed now the goal."""
+        before = self._update.goal
+        self._update.aim(self._state.desired, self._state.failures())
+        if self._update.goal != before and self._asked_s is None:
+            self._asked_s = runtime.now_s()
+            self._collection.put_off()
+
+    def _plan(self, task: UpdateTask) -> None:
+        if restored := self._update.restored(task):
+            self._count_losses(restored)
+        number = self._update.number
+        try:
+            precomputed = self._state.precomputed.find(task)
+            plan: UpdatePlan = precomputed or self._timing.execute(plan_update, task)
+        except KnotlessError as error:
+            if self._update.number == number and self._update.refuse(task, str(error)):
+                left = " until packets of older rules have left" if task.in_flight else ""
+                _LOG.error("the routes stay as they are%s: %s", left, error)
+            return
+        if self._update.number != number:
+            return  # what switches hold was read again meanwhile
+        self._update.accept(plan)
+        self._was_precomputed = precomputed is not None
+        how = "steps, planned ahead" if precomputed else "steps"
+        _LOG.info("%s: %d %s", _summary(plan), len(plan.change.steps), how)
+
+    def _count_losses(self, restored: Failures) -> None:
+        """Note the frames that were lost on links which come back.
+
+        Nothing but probes is under way on them.
+        """
+        channels = channels_between(list(restored.dead_links(self._update.union.fabric)))
+        readings = [self._driver.port_counters() for _ in range(_LOSS_READINGS)]
+        try:
+            self._losses.add(count_losses(channels, readings))
+        except KnotlessError as error:
+            _LOG.error("a successor will not know what links have lost: %s", error)
+
+    # --- between steps -----------------------------------------------------------------------
+
+    def _purge_if_needed(self) -> None:
+        if self._update.awaits_purge and self._timing.open_vswitch and not self._is_purging:
+            self._is_purging = True
+            runtime.spawn(self._purge, self._timing.open_vswitch)
+
+    def _purge(self, open_vswitch: Path) -> None:
+        """Wait until switches have forgotten their megaflows, or another step begins."""
+        number = self._update.number
+        try:
+            while late := purge_megaflows(open_vswitch):
+                if self._update.number != number:
+                    return
+                _LOG.warning("%s: no answer about cached entries", ", ".join(late))
+                runtime.sleep(self._timing.retry_s)
+            if self._update.number == number:
+                self._update.purged()
+        finally:
+            self._is_purging = False
+            self.wake()
+
+    def _await_quiescence_if_needed(self) -> None:
+        if self._update.generations_in_flight and not self._is_waiting:
+            self._is_waiting = True
+            runtime.spawn(self._await_quiescence)
+
+    def _await_quiescence(self) -> None:
+        """Wait until the packets of older rules have left, or another step begins."""
+        update = self._update
+        number, began_s = update.number, runtime.now_s()
+        try:
+            if update.pauses_between_switches:
+                quiescence = self._quiescence()
+                while not is_quiescent(quiescence, lambda: update.number == number):
+                    if update.number != number:
+                        return
+                    if runtime.now_s() - began_s > OVERDUE_S:
+                        update.overdue = quiescence.problem
+                    runtime.sleep(quiescence.pause_s)
+            update.quiescent()
+        finally:
+            update.overdue = None
+            self._is_waiting = False
+            self.wake()
+
+    def _quiescence(self) -> Quiescence:
+        if self._timing.open_vswitch is None:
+            return self._begin_quiescence()
+        purge = partial(purge_megaflows, self._timing.open_vswitch)
+        return AfterPurge(purge, self._begin_quiescence)
+
+    def _begin_quiescence(self) -> Quiescence:
+        if self._timing.emulator is not None:
+            return EmulatedQuiescence(self._update, self._timing.emulator)
+        return CountedQuiescence(
+            self._update,
+            self._state.observed,
+            self._driver.port_counters,
+            self._losses,
+            self._timing.counters_interval_s,
+        )
+
+    # --- the end of an update ----------------------------------------------------------------
+
+    def _report_serving(self) -> None:
+        """Report once that all frames take the new routes, before older rules are removed."""
+        plan, asked_s = self._update.plan, self._asked_s
+        if plan is None or plan is self._served or asked_s is None or not self._update.is_serving:
+            return
+        self._served, seconds = plan, runtime.now_s() - asked_s
+        failed = list(plan.goal.failures.names)
+        self._reporter.tell(
+            "rerouted",
+            failed=failed,
+            tier=plan.change.tier,
+            seconds=round(seconds, 4),
+            planned_ahead=self._was_precomputed,
+        )
+        _LOG.info(
+            "all frames take the routes without %s after %.3f s", failed or "nothing", seconds
+        )
+        self._collection.resume()
+
+    def _complete(self) -> None:
+        """Forget what the fabric had before, and that an update goes on, if that is so."""
+        update, state = self._update, self._state
+        is_goal_current = update.goal.desired is state.desired
+        if update.may_withdraw and is_goal_current:
+            self._driver.withdraw()
+        if not (update.is_there and is_goal_current) or update.generations_in_flight:
+            return
+        if update.union.staying is None:
+            state.note_interrupted(interrupted=False)
+            try:
+                self._journal.end(BegunUpdate(update.union, update.flow_control))
+            except KnotlessError as error:
+                _LOG.error("%s", error)
+
+    def _report_complete(self) -> None:
+        plan = self._update.plan
+        if plan is not None and self._update.is_there and self._asked_s is not None:
+            seconds, self._asked_s = runtime.now_s() - self._asked_s, None
+            _LOG.info("%s in %.3f s", _summary(plan), seconds)
+            self._reporter.changed(plan, seconds)
+
+    # --- before the next failure -------------------------------------------------------------
+
+    def _precompute_if_idle(self) -> None:
+        if not self._is_precomputing and self._update.idle_task is not None:
+            self._is_precomputing = True
+            runtime.spawn(self._precompute_repairs)
+
+    def _precompute_repairs(self) -> None:
+        """Plan what may be needed next, as long as nothing changes."""
+        repairs, call = self._state.precomputed, self._precompute
+        try:
+            while call is not None and (task := repairs.next(self._update.idle_task)):
+                plan = self._timing.execute(call, repairs.packing, plan_ahead, task)
+                repairs.keep(task, plan)
+        except WorkerError as error:
+            self._precompute = None
+            _LOG.error("%s: from now on changes are planned when they are needed", error)
+        finally:
+            self._is_precomputing = False
+
+
+class DeferredCollection:
+    """Puts Python's garbage collection off while switches wait for new routes.
+
+    A collection takes milliseconds, and is due exactly when the objects of an update are made.
+    """
+
+    def __init__(
+        self, call_later: Callable[[float, Callable[[], None]], Any] = runtime.spawn_after
+    ) -> None:
+        self._call_later = call_later
+        self._number = 0
+
+    def put_off(self) -> None:
+        """Collect nothing until :meth:`resume`, or for :data:`COLLECTION_DEFERRED_S`."""
+        gc.disable()
+        self._number += 1
+        mine = self._number
+
+        def end() -> None:
+            if self._number == mine:
+                gc.enable()
+
+        self._call_later(COLLECTION_DEFERRED_S, end)
+
+    def resume(self) -> None:
+        """Collect from now on, when it is due."""
+        gc.enable()
+
+
+def _summary(plan: UpdatePlan) -> str:
+    """Describe an update in one line."""
+    parts = ", ".join((*plan.goal.failures.names, *plan.goal.desired.drained)) or "nothing"
+    moved = f", {plan.repair.moved} pairs of hosts moved" if plan.repair else ""
+    return (
+        f"routes without {parts}: {plan.kind}{moved}; tier {plan.change.tier},"
+        f" {plan.rules_changed} rules changed"
+    )

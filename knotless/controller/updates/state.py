@@ -1,0 +1,365 @@
+"""The rules that all switches shall hold now, step by step towards a goal. Pure.
+
+The goal is a function of the configuration and of what has failed, never of earlier repairs, so
+that all controllers compute the same. An :class:`UpdateState` leads there in the steps of
+:mod:`knotless.verification.changes`. A step begins when all switches have confirmed the one before;
+some steps end only when the packets of older rules have left the fabric: quiescence. A goal that
+changes in the meantime takes effect after the current step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+
+from knotless.controller.desired import DesiredState
+from knotless.controller.reconcile import Changes, difference
+from knotless.controller.updates.inherited import InheritedRules, adopted
+from knotless.controller.updates.planning import FabricUnion, Goal, UpdatePlan, UpdateTask
+from knotless.forwarding.openflow.planes import VLAN_BITS, Plane, plane_of, priorities_of
+from knotless.forwarding.openflow.reader import Generation
+from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.routing.plan import Plan
+from knotless.topologies.failures import Failures
+from knotless.verification.changes.change import Step
+from knotless.verification.dependencies import longest_chain
+
+_NO_RULES = SwitchRules(())
+
+
+class UpdateState:
+    """The update plan that is carried out, and how far it has come.
+
+    Attributes
+    ----------
+    number : counts the steps; it is that of the rules of :meth:`wanted`.
+    goal : where the steps shall lead.
+    union : everything that exists, with what has failed of it.
+    problem : the reason for which the goal cannot be reached, one line, or None.
+    overdue : the reason for which packets of older rules have not left for a long time, or None.
+    plan : the update plan that was accepted last; None: the first rules are being installed.
+    flow_control : that of the links.
+    purges_megaflows : whether cached entries of older rules are removed between steps, which
+        :meth:`purged` reports.
+
+    """
+
+    def __init__(self, desired: DesiredState) -> None:
+        rules, tags = desired.rules, desired.routed.host_tags()
+        self.number = 0
+        self.goal = self._reached = Goal(desired)
+        self.union = FabricUnion(desired.fabric)
+        self.problem: str | None = None
+        self.overdue: str | None = None
+        self.plan: UpdatePlan | None = None
+        self.flow_control = desired.plan.flow_control
+        self._held = Generation(dict(rules), tags)
+        self._last_plane: tuple[Generation, Plane] | None = None
+        self._in_flight: tuple[Generation, ...] = ()
+        self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
+        """The steps that are left, with the changes of each step in each switch."""
+        self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
+        """The rules before and after the last step, and its changes in each switch."""
+        self._step: Step | None = None
+        self._first: Step | None = None
+        self._waiting = set(rules)
+        self._refused: tuple[Goal, Failures] | None = None
+        self.purges_megaflows = self._needs_purge = False
+        self._is_fresh = True
+        self._is_abandoned = self._is_inherited = False
+        self._first_plan: Plan | None = desired.routed
+
+    def inherit(self, inherited: InheritedRules) -> None:
+        """Go on from what another controller has left in the switches.
+
+        Packets of its older rules may still be in the fabric: no step begins before all have left.
+        """
+        self.number += 1
+        self.goal = self._reached = inherited.goal
+        self.plan, self.problem, self._refused = None, None, None
+        self._first_plan, self._held, self._in_flight = (
+            inherited.plan,
+            inherited.held,
+            (inherited.held,),
+        )
+        self._steps.clear()
+        self._step = self._first = None
+        self._needs_purge = False
+        self._waiting = set(inherited.held.rules)
+        self._is_fresh, self._is_abandoned, self._is_inherited = False, inherited.plan is None, True
+
+    def adopt(self, name: str, rules: SwitchRules) -> None:
+        """Take the plane in which the first switch holds its rules already: see :func:`adopted`."""
+        if self._is_fresh:
+            self._is_fresh = False
+            self._held = adopted(self._held, name, rules) or self._held
+
+    def wanted(self, name: str) -> SwitchRules:
+        """Return the rules that a switch shall hold now."""
+        return self._held.rules.get(name, _NO_RULES)
+
+    def changes(self, name: str, held: SwitchRules) -> Changes:
+        """Return the changes of a switch that holds exactly the rules ``held``."""
+        before, after, changes = self._last
+        if after is self._held.rules and name in changes and before.get(name) == held:
+            return changes[name]
+        return difference(held, self.wanted(name))
+
+    def extend(self, desired: DesiredState) -> None:
+        """Take note that the fabric of the next goal exists as well; raises FabricError."""
+        self.union = self.union.extended(desired.fabric)
+
+    @property
+    def may_withdraw(self) -> bool:
+        """Whether the fabric has changed, and nothing uses what goes away any more."""
+        return self.union.staying is not None and self.is_there and not self._in_flight
+
+    def withdraw(self) -> None:
+        """Forget what is not in the fabric of the goal."""
+        self.union = FabricUnion(self.goal.desired.fabric, self.goal.failures)
+        switches = self.union.fabric.switches
+        rules = {switch.name: self.wanted(switch.name) for switch in switches}
+        self._held = Generation(rules, self._held.tags)
+
+    def aim(self, desired: DesiredState, failures: Failures) -> None:
+        """Set the goal, with the failures of what exists. It takes effect with the next step.
+
+        What returns before the last change is complete counts as failed until then, so that no
+        frame is on it when it is used again.
+        """
+        if not self._is_settled:
+            names = {*failures.names, *self._reached.failures.names}
+            failures = self.union.failed(names).failures
+        before = self.goal, self.union.failures
+        self.union = replace(self.union, failures=failures)
+        self.goal = Goal(desired, self._failures_in(desired, self.union))
+        if (self.goal, failures) != before:
+            self._refused = None  # what has failed and returned may have lost frames: see restored
+
+    def _failures_in(self, desired: DesiredState, union: FabricUnion) -> Failures:
+        is_all = union.staying is None
+        return union.failures if is_all else union.failures.within(desired.fabric)
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether all steps are complete."""
+        return not (self.waiting or self._steps or self.awaits_quiescence)
+
+    def link_returned(self) -> None:
+        """Record that a port has its carrier again: see :attr:`Change.in_place`.
+
+        If a switch may still hold rules that lead to a failed link, the steps that are left are
+        proven only without it; others are planned instead.
+        """
+        if self._is_in_place and self._steps and self._step is self._first and self.waiting:
+            self._steps.clear()
+            self._is_abandoned = True
+
+    @property
+    def _is_in_place(self) -> bool:
+        return bool(self.plan and self.plan.change.in_place)
+
+    def confirm(self, name: str) -> None:
+        """Record that a switch holds the rules of :meth:`wanted`."""
+        self._waiting.discard(name)
+
+    @property
+    def waiting(self) -> frozenset[str]:
+        """The switches that have not confirmed the current step; dead ones need not."""
+        return frozenset(self._waiting - set(self.goal.failures.switches))
+
+    @property
+    def awaits_quiescence(self) -> bool:
+        """Whether all switches have confirmed, and packets of older rules must leave first."""
+        must = self._is_inherited or (self._step is not None and self._step.drain)
+        return must and not self.waiting
+
+    @property
+    def awaits_purge(self) -> bool:
+        """Whether all switches have confirmed, and cached entries must be removed next.
+
+        The next step of a change with two planes sends frames into VLANs that may have been in use
+        before. Entries of that time drop them, or forward them by rules of which no proof knows.
+        """
+        return self._needs_purge and not self.waiting
+
+    def purged(self) -> None:
+        """Record that no cached entries are left that are older than the current step."""
+        self._needs_purge = False
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next step can begin, or steps to another goal be planned."""
+        if self.waiting or self.awaits_purge or (self.awaits_quiescence and not self._is_in_place):
+            return False
+        return (bool(self._steps) and not self.awaits_quiescence) or self._has_other_goal
+
+    @property
+    def _has_other_goal(self) -> bool:
+        """Whether the steps do not lead to the goal, and nothing else has shown it unreachable."""
+        if (self.goal, self.union.failures) == self._refused:
+            return False
+        return self.goal != self._reached or self._is_abandoned
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether all frames take the new routes; all that is left is to remove what they had."""
+        left = len(self._steps) - self.awaits_quiescence
+        return not (self.waiting or left or self._is_abandoned) and self.goal == self._reached
+
+    @property
+    def generations_in_flight(self) -> int:
+        """The number of older generations of rules that may still have packets in the fabric."""
+        return len(self._in_flight)
+
+    def quiescent(self) -> None:
+        """Record that no packets are left that were sent before the current step was confirmed."""
+        self._in_flight = ()
+        if self.awaits_quiescence:
+            self._step, self._is_inherited = None, False
+        self._refused = None  # with fewer generations there may be a proof
+
+    @property
+    def is_there(self) -> bool:
+        """Whether all switches hold the rules of the goal."""
+        return self._is_settled and self.goal == self._reached and not self._is_abandoned
+
+    @property
+    def pauses_between_switches(self) -> bool:
+        """Whether links between switches pause. If not, older packets cannot hold up others."""
+        return self.flow_control not in ("none", "host")
+
+    def quiescence_rounds(self) -> tuple[int, bool]:
+        """Return the number of rounds until the fabric is quiescent, and ``keeps_order``.
+
+        See :class:`knotless.controller.updates.quiescence.CountedRounds`.
+
+        Channels keep the order of frames if there is only one priority.
+        """
+        rounds = longest_chain(self._step.proof.mixed.dependencies) if self._step else None
+        rules = [generation.rules for generation in (*self._in_flight, self._held)]
+        priorities = frozenset[int]().union(*map(priorities_of, rules))
+        return rounds or len(self._held.rules), len(priorities) <= 1
+
+    def restored(self, task: UpdateTask) -> Failures | None:
+        """Return the failures that the installed rules avoid and a task restores."""
+        avoided = self.union.failed(set(self._reached.failures.names)).failures
+        back = set(avoided.names) - set(task.failures.names)
+        return self.union.failed(back).failures if back else None
+
+    def as_json(self) -> dict[str, object]:
+        """Return where the fabric is, for ``GET /status``.
+
+        ``failed`` are the links and switches that the rules of the last plan avoid as failed,
+        ``drained`` those that it avoids for maintenance. The rules add
+        ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
+        plane (:mod:`knotless.forwarding.openflow.planes`).
+        """
+        plan, plane = self.plan, self._plane
+        return {
+            "failed": list(self._reached.failures.names),
+            "drained": list(self._reached.desired.drained),
+            "repair": plan.kind if plan else "intact",
+            "tier": plan.change.tier if plan else None,
+            "changing": not self.is_there,
+            "leaving": self.union.leaving(self.goal.desired.fabric),
+            "first_vlan": plane.number << VLAN_BITS,
+            "first_priority": plane.first_priority,
+            "waiting_for": sorted(self.waiting),
+            "older_rules": self.generations_in_flight,
+        }
+
+    @property
+    def _plane(self) -> Plane:
+        """The plane of the rules of :meth:`wanted`; found once for each step, from all rules."""
+        if self._last_plane is None or self._last_plane[0] is not self._held:
+            self._last_plane = self._held, plane_of(self._held.rules, self._held.tags)
+        return self._last_plane[1]
+
+    @property
+    def idle_task(self) -> UpdateTask | None:
+        """The task of which all steps are done; None during a change."""
+        is_idle = self.is_there and not self._in_flight and self.union.staying is None
+        return self._task(self.goal, self.union) if is_idle else None
+
+    def task(self) -> UpdateTask | None:
+        """Return what is to be planned, if the goal is not the one that the steps lead to."""
+        if not self.is_due or not self._has_other_goal:
+            return None
+        return self._task(self.goal, self.union)
+
+    @property
+    def _held_plan(self) -> Plan | None:
+        """The plan whose rules all switches hold; None while they hold those of a step."""
+        if not self._is_settled or self._is_abandoned:
+            return None
+        if self.plan is None:
+            return self._first_plan
+        repaired = self.plan.repair
+        return repaired.plan if repaired else self._reached.desired.routed
+
+    def task_to(self, desired: DesiredState) -> UpdateTask | None:
+        """Return what would be planned for another desired state; None while a change goes on.
+
+        What its fabric adds counts as working. Raises FabricError if both cannot exist together.
+        """
+        if not self._is_settled:
+            return None
+        union = self.union.extended(desired.fabric)
+        return self._task(Goal(desired, self._failures_in(desired, union)), union)
+
+    def _task(self, goal: Goal, union: FabricUnion) -> UpdateTask:
+        return UpdateTask(
+            goal=goal,
+            held=self._held,
+            in_flight=self._in_flight,
+            flow_control=self.flow_control,
+            plan=self._held_plan,
+            union=None if union.staying is None else union,
+        )
+
+    def refuse(self, task: UpdateTask, reason: str) -> bool:
+        """Record that a task has no solution: switches keep what they hold.
+
+        A change in place goes on: after its first step, too many frames are dropped. Returns False
+        if packets of older rules have left since the task was planned: there may be one now.
+        """
+        if len(task.in_flight) != self.generations_in_flight:
+            return False
+        self.problem, self._refused = reason, (task.goal, task.failures)
+        if self._steps and not self._is_in_place:
+            self._steps.clear()
+            self._is_abandoned = True
+        return True
+
+    def accept(self, plan: UpdatePlan) -> None:
+        """Take the steps of a plan, in place of those that are left of the last one."""
+        if self.awaits_quiescence:  # the steps take the packets of older rules into account
+            self._step = None
+        self.plan, self.problem, self._refused = plan, None, None
+        self._reached = plan.goal
+        self._is_abandoned = False
+        self._steps = deque(zip(plan.change.steps, plan.differences, strict=True))
+        self._first = plan.change.steps[0] if plan.change.steps else None
+
+    def begin(self) -> Mapping[str, SwitchRules]:
+        """Begin the next step, and return the rules of the switches that it changes.
+
+        A step without changes, or no step at all, changes nothing.
+        """
+        if not self.is_due or not self._steps:
+            return {}
+        self._step, changes = self._steps.popleft()
+        before, self._held = self._held, Generation(self._step.rules, self._step.tags)
+        self._last = (before.rules, self._held.rules, changes)
+        self._in_flight = (*self._in_flight, before)
+        self.number += 1
+        is_prepared = bool(self._steps) and not (self._step.drain or self._is_in_place)
+        self._needs_purge = self.purges_megaflows and is_prepared
+        by_name = self._step.rules.items()
+        changed = {
+            name: rules for name, rules in by_name if before.rules.get(name, _NO_RULES) != rules
+        }
+        self._waiting = set(changed)
+        return changed
