@@ -213,7 +213,7 @@ OPENFLOW_PORT = 6653
 
 @dataclass(frozen=True)
 class Options:
-    """Where the controller listens, and by which certificates (None: without TLS)."""
+    """Addresses on which the controller listens, and its certificates (None: without TLS)."""
 
     openflow_host: str
     openflow_port: int

@@ -79,7 +79,7 @@ class DeclaredHost(BaseModel):
 
 
 class Config(PlanRequest):
-    """What to install; the defaults route any fabric without deadlock.
+    """The configuration; its defaults route any fabric without deadlock.
 
     Attributes
     ----------
@@ -292,5 +292,5 @@ def _first(error: ValidationError) -> str:
     *above, last = [str(part) for part in problem["loc"]]
     sections: dict[str, type[BaseModel]] = {"rest": Rest, "hosts": DeclaredHost}
     section = sections.get(above[0], Config) if above else Config
-    known = ", ".join(sorted(section.model_fields))
-    return f"unknown key {'.'.join([*above, last])!r}; known are {known}"
+    names = ", ".join(sorted(section.model_fields))
+    return f"unknown key {'.'.join([*above, last])!r}; known are {names}"

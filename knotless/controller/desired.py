@@ -1,4 +1,4 @@
-"""What is to be installed: plan, rules and verdict, all computed from a configuration.
+"""The desired state: plan, rules and verdict, all computed from a configuration.
 
 Pure: the same configuration and fabric give the same result in every controller.
 """
@@ -81,7 +81,7 @@ class DesiredState:
 
 @dataclass(frozen=True)
 class Difference:
-    """What a new desired state changes: the fabric itself, and the rules of these switches.
+    """The changes of a new desired state: of the fabric itself, and of the rules of these switches.
 
     ``added`` and ``removed`` are parts of the fabric, one text for each.
     """

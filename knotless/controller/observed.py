@@ -94,7 +94,7 @@ class ObservedSwitch:
         return down
 
     def is_up(self, port: int) -> bool | None:
-        """Whether a port is up; None if the switch has never reported its ports."""
+        """Return whether a port is up; None if the switch has never reported its ports."""
         return None if self.ports is None else self.ports.get(port, False)
 
     def __str__(self) -> str:
@@ -227,7 +227,7 @@ class Observed:
         return frozenset({*self.links_down(), *self.switches_down(), *links, *new})
 
     def _is_down(self, link: Link) -> bool:
-        """Whether a link is down: probes or one of its ends say so.
+        """Return whether a link is down: probes or one of its ends say so.
 
         Reports of a switch that is not connected are old; they count only if the other end is not
         connected either.
@@ -251,7 +251,7 @@ class Observed:
         return not connected and bool(far) and all(map(self._is_silent, far))
 
     def _is_silent(self, end: tuple[str, int]) -> bool:
-        """Whether a connected switch reports that nothing comes from the other end of a link."""
+        """Return whether a connected switch reports that nothing comes over a link to it."""
         switch, port = self.by_name[end[0]], end[1]
         if not switch.connected:
             return False

@@ -191,7 +191,7 @@ class _File(BaseModel):
 
 @dataclass(frozen=True)
 class Overrides:
-    """What differs from the configuration.
+    """Differences from the configuration, made by operators.
 
     ``options`` replace those of the plan in the configuration as long as these are what they were
     when the options were changed, ``configured``: the edited file wins. ``drained`` are the links

@@ -106,17 +106,17 @@ def reconcile(
 ) -> Changes:
     """Return the changes from the rules in a switch to the ``wanted`` ones."""
     target = {rule.key: rule for rule in map(normal, wanted.rules)}
-    held = {found.key: found for found in rules}
+    held = {rule.key: rule for rule in rules}
     before = _group_additions(wanted.groups, groups)
     additions = [
-        RuleChange(_how(held.get(key)), rule)
+        RuleChange(_command(held.get(key)), rule)
         for key, rule in target.items()
         if key not in held or held[key].rule != rule
     ]
     deletions = [
         RuleChange("delete", Rule(*key, cookie=COOKIE))
-        for key, found in held.items()
-        if found.cookie == COOKIE and key not in target
+        for key, rule in held.items()
+        if rule.cookie == COOKIE and key not in target
     ]
     ours = (COOKIE, PROBE_COOKIE)
     foreign = tuple(r for key, r in held.items() if r.cookie not in ours and key not in target)
@@ -132,15 +132,16 @@ def reconcile(
 def difference(before: SwitchRules, after: SwitchRules) -> Changes:
     """Return the changes of a switch that holds exactly the rules ``before``."""
     kept = {id(rule) for rule in before.rules} & {id(rule) for rule in after.rules}
-    old, new = ([rule for rule in of.rules if id(rule) not in kept] for of in (before, after))
-    found = [FoundRule(*rule.key, COOKIE, rule) for rule in map(normal, old)]
+    old, new = ([rule for rule in rules.rules if id(rule) not in kept] for rules in (before, after))
+    held = [FoundRule(*rule.key, COOKIE, rule) for rule in map(normal, old)]
     groups = [FoundGroup(group.group_id, group) for group in before.groups]
-    return reconcile(SwitchRules(tuple(new), after.groups), found, groups)
+    return reconcile(SwitchRules(tuple(new), after.groups), held, groups)
 
 
-def own_rules(found: Sequence[FoundRule]) -> SwitchRules:
+def own_rules(rules: Sequence[FoundRule]) -> SwitchRules:
     """Return the rules with our cookie that a switch holds."""
-    return SwitchRules(tuple(of.rule for of in found if of.cookie == COOKIE and of.rule))
+    own = (held.rule for held in rules if held.cookie == COOKIE)
+    return SwitchRules(tuple(rule for rule in own if rule is not None))
 
 
 def normal(rule: Rule) -> Rule:
@@ -151,15 +152,15 @@ def normal(rule: Rule) -> Rule:
     return rule._replace(match=match, cookie=COOKIE)
 
 
-def _how(found: FoundRule | None) -> Command:
+def _command(held: FoundRule | None) -> Command:
     # OpenFlow's 'modify' keeps the cookie, time-outs and flags of the old entry.
-    return "modify" if found and found.cookie == COOKIE and found.rule else "add"
+    return "modify" if held and held.cookie == COOKIE and held.rule else "add"
 
 
 def _group_additions(
     wanted: Sequence[Group], groups: Sequence[FoundGroup]
 ) -> tuple[GroupChange, ...]:
-    held = {found.group_id: found.group for found in groups}
+    held = {group.group_id: group.group for group in groups}
     return tuple(
         GroupChange("modify" if group.group_id in held else "add", group)
         for group in wanted
@@ -172,7 +173,7 @@ def _group_deletions(
 ) -> tuple[GroupChange, ...]:
     keep = {group.group_id for group in wanted}.union(*(rule.uses_groups for rule in foreign))
     return tuple(
-        GroupChange("delete", Group(found.group_id, ()))
-        for found in groups
-        if found.group_id not in keep
+        GroupChange("delete", Group(group.group_id, ()))
+        for group in groups
+        if group.group_id not in keep
     )

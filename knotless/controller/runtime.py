@@ -32,13 +32,13 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 Event = hub.Event
-"""What green threads wait for: ``wait(timeout=None)``, ``set()``, ``clear()``."""
+"""A condition that green threads wait for: ``wait(timeout=None)``, ``set()``, ``clear()``."""
 Lock = hub.Semaphore
 """Held by one green thread at a time, in a ``with`` statement."""
 
 
 class TimeLimitError(TimeoutError):
-    """What had a time limit did not end within it."""
+    """An operation did not end within its time limit."""
 
 
 # --- clocks and waiting ----------------------------------------------------------------------

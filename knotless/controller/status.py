@@ -14,7 +14,7 @@ _SHOWN = 3
 
 
 class Status:
-    """What a controller shows of its state.
+    """Reports of the state of a controller.
 
     Only :class:`knotless.controller.service.Service` tells it more than is in ``state``; times are
     on the caller's clock, in seconds.

@@ -1,1 +1,1 @@
-"""Which of several controllers is active, and how it takes the switches over."""
+"""The election of one of several controllers, and its takeover of the switches."""

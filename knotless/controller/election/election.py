@@ -37,7 +37,7 @@ _PER_SECOND = 400.0
 
 @dataclass(frozen=True)
 class Times:
-    """How long controllers wait, in seconds.
+    """Times for which controllers wait, in seconds.
 
     All switches are asked every ``interval_s``. A generation id that has not changed for
     ``patience_s`` belongs to a controller that is gone. An active controller without confirmation
@@ -88,7 +88,7 @@ class _Switch:
 
 @dataclass
 class Election:
-    """What one controller knows and does; ``now_s`` is always the caller's monotonic clock.
+    """The knowledge and the actions of one controller; ``now_s`` is the caller's monotonic clock.
 
     ``number`` is that of this controller, of ``count`` in all, and ``dpids`` are all switches of
     the fabric. ``why`` is the reason for which it was last put on standby. Only messages of the
@@ -109,9 +109,9 @@ class Election:
     _switches: dict[int, _Switch] = field(default_factory=dict)
     _beat: int = 0
     _sent_s: dict[int, float] = field(default_factory=dict)
-    """When the last beats were sent."""
+    """Beat -> time at which it was sent."""
     _since_s: float = 0.0
-    """When the state began, or a candidate's last success."""
+    """Time at which the state began, or of a candidate's last success."""
     _asked_again_s: float | None = None
     _gave_up: bool = False
     """Whether our last candidacy failed for lack of switches, and nobody else has led since."""
@@ -277,7 +277,7 @@ class Election:
         ]
 
     def _has_lease(self, now_s: float) -> bool:
-        """Whether a majority confirms requests that were sent within the lease."""
+        """Return whether a majority confirms requests that were sent within the lease."""
         recent = (now_s - sent_s <= self.times.lease_s for sent_s in self._confirmations())
         return sum(recent) >= self.majority
 
@@ -286,7 +286,7 @@ class Election:
             self.lost(now_s, f"most switches have not answered for {self.times.lease_s:g} s")
 
     def _is_time(self, now_s: float) -> bool:
-        """Whether a majority of switches has had no active controller for long enough.
+        """Return whether a majority of switches has had no active controller for long enough.
 
         The next one in turn is the first to stand; so that they do not all do, the others wait
         longer. So does one that could not reach all switches, so that another can try.

@@ -23,12 +23,12 @@ _FLAGS = Struct("!H")
 _DPID = Struct("!Q")
 _COOKIE = Struct("!Q")
 _COOKIE_AT = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE - _COOKIE.size
-"""Where a packet-in has the cookie of the rule that sent it."""
+"""Offset in a packet-in of the cookie of the rule that sent it."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one switch may do."""
+    """Limits for one switch."""
 
     handshake_s: float = 10.0
     """Time from the connection to the features reply."""
@@ -62,7 +62,7 @@ class Allowance:
 
 @dataclass
 class Guard:
-    """What is known of one connection; ``now_s`` is always the caller's monotonic clock."""
+    """The state of one connection; ``now_s`` is always the caller's monotonic clock."""
 
     limits: Limits
     connected_s: float
@@ -179,4 +179,4 @@ _ANSWERS = frozenset(
         *(ofp.OFPT_GET_CONFIG_REPLY, ofp.OFPT_BARRIER_REPLY, ofp.OFPT_ROLE_REPLY),
     }
 )
-"""What a switch sends at most once for each message that it gets."""
+"""Messages that a switch sends at most once for each one that it gets."""

@@ -34,8 +34,8 @@ ACCEPT_GAP_S = 0.001
 """Between two connections others are served. Those that came one after the other also time out one
 after the other."""
 GREETING_S = Limits.handshake_s + 0.01
-"""When a connection that says nothing is looked at: it then has exceeded the guard's limit. Each
-look would leave exceptions and frames to the garbage collector."""
+"""Time after which a connection that says nothing is looked at: it then has exceeded the guard's
+limit. Each look would leave exceptions and frames to the garbage collector."""
 _CHUNK_BYTES = 1 << 16
 _LOG = logging.getLogger("knotless.southbound")
 
@@ -59,7 +59,7 @@ class LimitedLog:
 
 
 class Counter(Protocol):
-    """What happened so often."""
+    """A counter of events."""
 
     def inc(self, amount: float = 1) -> None:
         """Count it ``amount`` times more."""

@@ -1,1 +1,1 @@
-"""What frames of our own find out: links that lose frames, wrong cables, unknown fabrics."""
+"""Frames of our own, which find links that lose frames, wrong cables and unknown fabrics."""

@@ -41,7 +41,7 @@ class Cables:
             self._arrived[sender].pop(port)
 
     def is_at(self, port: PortId) -> bool:
-        """Whether probes of a port arrive somewhere, or it gets probes."""
+        """Return whether probes of a port arrive somewhere, or it gets probes."""
         return bool(self._arrived.get(port) or self._heard.get(port))
 
     def links(self) -> Iterator[tuple[PortId, PortId]]:
@@ -105,7 +105,7 @@ class Wiring:
         self._wrong = {cable for cable in self._wrong if self._is_wrong(cable)}
 
     def _is_wrong(self, cable: frozenset[Port]) -> bool:
-        """Whether a cable is at a port of a link, and not that link."""
+        """Return whether a cable is at a port of a link, and not that link."""
         return any(
             port in self.declared and cable != frozenset((port, self.declared[port]))
             for port in cable

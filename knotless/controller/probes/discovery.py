@@ -41,7 +41,7 @@ class _SeenHost:
 
 @dataclass
 class Discovery:
-    """What was found so far; times are the caller's monotonic clock, in seconds.
+    """The parts that were found so far; times are the caller's monotonic clock, in seconds.
 
     ``declared`` are hosts that need not send anything: their switches are named as learned ones.
     What was found is complete when nothing new was found for ``quiet_s``. ``base`` is the fabric

@@ -43,14 +43,14 @@ _RECENT = 16
 _LOG = logging.getLogger("knotless.learning")
 
 
-def take_frame(discovery: Discovery, frames: Frames, at: PortId, frame: bytes) -> None:
+def take_frame(discovery: Discovery, frames: Frames, port: PortId, frame: bytes) -> None:
     """Take a frame that a switch has sent to the controller: a probe, or one of a host."""
     probe = frames.read(frame)
     if probe is not None:
         if frames.round - probe.number <= _RECENT:
-            discovery.see_probe((probe.dpid, probe.port), at)
+            discovery.see_probe((probe.dpid, probe.port), port)
     elif (sender := sender_of(frame)) is not None:
-        discovery.see_frame(at, sender)
+        discovery.see_frame(port, sender)
 
 
 def pause_s(discovery: Discovery, least_s: float) -> float:
@@ -82,7 +82,7 @@ class Learner:
         """The rules that a switch holds for discovery."""
         self._writing: set[int] = set()
         self._missing: str | None = None
-        """What was last said to be missing for a fabric, one line; empty if nothing is."""
+        """The last report of what is missing for a fabric, one line; empty if nothing is."""
 
     def start(self) -> None:
         """Begin to learn."""

@@ -21,9 +21,9 @@ from knotless.controller.observed import Observed, Port, port_text
 from knotless.controller.probes.cables import Wiring
 
 LOST_FRAMES = 3
-"""How many frames must have been sent, and none of them have arrived."""
+"""So many frames must have been sent, and none of them have arrived."""
 RETURNING_PROBES = 3
-"""How many probes must arrive, one soon after the other, until a failed path is used again."""
+"""So many probes must arrive, one soon after the other, until a failed path is used again."""
 PROBES_PER_S = 5000
 """Large fabrics are probed less often: the interval grows with the number of paths."""
 _LATE = 1.5
@@ -154,7 +154,7 @@ class PathMonitor:
 
     @property
     def tick_s(self) -> float:
-        """How often :meth:`observe` and :meth:`due` are to be called."""
+        """The time between two calls of :meth:`observe` and :meth:`due`."""
         return self.interval_s / _FAST
 
     def observe(self, observed: Observed, now_s: float) -> None:
@@ -281,7 +281,7 @@ class PathMonitor:
                     path.trust()
 
     def _must_return(self, path: Path) -> bool:
-        """Whether a probe that was lost cannot merely wait in the switch that sends it back."""
+        """Return whether a lost probe cannot merely wait in the switch that sends it back."""
         if path.mode == "direct" or not self.pauses:
             return True
         if path.first is None or path.last is None or path.last.return_paused_us is None:
@@ -293,7 +293,7 @@ class PathMonitor:
         return {port: (path.given, len(path.under_way)) for port, path in self.paths.items()}
 
     def settled(self, ends: Iterable[Port]) -> bool:
-        """Whether the cables at these ports show where they lead, if their other ends can be asked.
+        """Return whether probes show where the cables at these ports lead, if they can.
 
         Those that have failed count as well.
         """

@@ -36,7 +36,7 @@ from knotless.topologies.fabric import Fabric
 _FLIGHT_US = 20_000
 """Time for a frame to be counted by the next switch, besides the delay of the link."""
 SETTLING_S = 1.0
-"""How long the first rules of a switch wait until its cables are known."""
+"""Time for which the first rules of a switch wait until its cables are known."""
 _COUNTERS_S = 0.3
 """A switch that takes longer to report its counters is left out."""
 _READ_AT_ONCE = 32

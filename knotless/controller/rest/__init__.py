@@ -1,1 +1,1 @@
-"""What operators and programs ask of the controller: HTTP, events, metrics."""
+"""The HTTP interface for operators and programs: requests, events, metrics."""

@@ -46,8 +46,8 @@ class Api:
         if request.method != method:
             raise HttpError(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.path} needs {method}")
         if method == "GET":
-            found = self._reads[request.path]()
-            return found if isinstance(found, Response) else json_response(found)
+            content = self._reads[request.path]()
+            return content if isinstance(content, Response) else json_response(content)
         self._access.check(request)
         return json_response(self._writes[request.path](request.body))
 
@@ -138,10 +138,12 @@ def json_response(content: object, status: HTTPStatus = HTTPStatus.OK) -> Respon
 
 def error_response(error: HttpError) -> Response:
     """Return a refusal as JSON: ``{"error": "..."}``."""
-    found = json_response({"error": str(error)}, error.status)
+    response = json_response({"error": str(error)}, error.status)
     if error.status == HTTPStatus.UNAUTHORIZED:
-        return Response(found.body, status=found.status, headers={"WWW-Authenticate": "Bearer"})
-    return found
+        return Response(
+            response.body, status=response.status, headers={"WWW-Authenticate": "Bearer"}
+        )
+    return response
 
 
 def parse_head(head: bytes) -> Request:
@@ -173,7 +175,7 @@ _SCHEME = "bearer "
 
 @dataclass(frozen=True)
 class Access:
-    """What a request needs to change something.
+    """The conditions for a request that changes something.
 
     Without a ``token`` nobody may. ``host`` is the address or name at which we listen.
     """

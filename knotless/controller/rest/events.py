@@ -1,4 +1,4 @@
-"""What happens, as it happens: server-sent events for ``GET /events``.
+"""Server-sent events for ``GET /events``: reports of what happens, at once.
 
 A client has a queue of bounded length. One that does not read fast enough is dropped, and may
 connect again; nobody waits for it.

@@ -71,7 +71,7 @@ class Metrics:
 
 
 class _Gauges(Collector):
-    """What the status says at the moment at which it is asked."""
+    """Values of the status at the moment at which they are asked for."""
 
     def __init__(self, status: Status, now_s: Callable[[], float]) -> None:
         self._status, self._now_s = status, now_s

@@ -33,7 +33,7 @@ _LINGER_S = 1.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What clients may use."""
+    """The resources that clients may use."""
 
     connections: int = 256
     head_bytes: int = 8 << 10

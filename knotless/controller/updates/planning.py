@@ -71,14 +71,14 @@ class FabricUnion:
 
 @dataclass(frozen=True)
 class Goal:
-    """What the fabric shall do: the configured plan, repaired for what has failed or is drained."""
+    """The configured plan, repaired for what has failed or is drained."""
 
     desired: DesiredState
     failures: Failures = NO_FAILURES
 
     @cached_property
     def avoided(self) -> Avoided:
-        """What routes avoid; frames may still be on drained links, which is not so if they fail."""
+        """The parts that routes avoid; frames may be on drained links, but not on failed ones."""
         return avoided(self.desired.fabric, self.failures, self.desired.drained)
 
 
@@ -135,7 +135,7 @@ class UpdateTask:
 
     @property
     def failures(self) -> Failures:
-        """What has failed of :attr:`whole`."""
+        """The failures of :attr:`whole`."""
         return self.union.failures if self.union else self.goal.failures
 
 

@@ -1,4 +1,4 @@
-"""When the packets of older rules have left the fabric: quiescence, before the next step.
+"""Quiescence: the packets of older rules have left the fabric, so that the next step can begin.
 
 The fabric is quiescent after as many rounds as the longest chain of channel dependencies has
 channels (docs/decisions/route-changes.md). In a round, each channel delivers all frames that were

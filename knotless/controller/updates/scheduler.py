@@ -41,7 +41,7 @@ _LOG = logging.getLogger("knotless.changes")
 
 @dataclass(frozen=True)
 class Timing:
-    """How the controller waits.
+    """The times and helpers by which the controller waits.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class UpdateScheduler:
         self._losses, self._journal = losses, journal
         self._woken = runtime.Event()
         self._asked_s: float | None = None
-        """When the update was asked for that is not complete."""
+        """The time at which the update was asked for that is not complete."""
         self._served: UpdatePlan | None = None
         """The plan of which it was reported that all frames take the new routes."""
         self._is_waiting = self._is_purging = self._is_precomputing = False
