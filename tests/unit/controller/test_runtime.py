@@ -1,0 +1,78 @@
+"""What the controller waits with: limits of time, queues, threads and signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from knotless.controller import runtime
+
+
+def test_a_limit_ends_what_waits_too_long() -> None:
+    with pytest.raises(runtime.TimeLimitError, match="within 0.01 s"), runtime.time_limit(0.01):
+        runtime.Event().wait()
+
+
+def test_the_outer_limit_passes_through_the_inner_one() -> None:
+    ended = []
+
+    def wait() -> None:
+        try:
+            with runtime.time_limit(60):
+                runtime.Event().wait()
+        finally:
+            ended.append("inner")
+
+    with pytest.raises(runtime.TimeLimitError, match="within 0.01 s"), runtime.time_limit(0.01):
+        wait()
+    assert ended == ["inner"]
+
+
+def test_a_queue_refuses_what_is_too_much_and_gives_up_waiting() -> None:
+    queue = runtime.Queue(2)
+    assert [queue.put(number) for number in range(3)] == [True, True, False]
+    assert [queue.get(1), queue.get(1)] == [0, 1]
+    with pytest.raises(runtime.TimeLimitError):
+        queue.get(0.01)
+
+
+def test_green_threads_wait_together_and_keep_their_order() -> None:
+    event, waiting = runtime.Event(), []
+
+    def wait(number: int) -> int:
+        waiting.append(number)
+        if len(waiting) == 3:
+            event.set()
+        event.wait()
+        return number * 10
+
+    assert runtime.together(wait, [1, 2, 3]) == [10, 20, 30]
+
+
+def test_other_green_threads_go_on_while_a_thread_of_the_system_works() -> None:
+    here, release = threading.get_ident(), runtime.blocking_subprocess().threading.Event()
+    runtime.spawn(release.set)
+    there = runtime.in_thread(lambda: release.wait(60) and threading.get_ident())
+    assert there not in (False, here)
+
+
+def test_a_signal_wakes_the_thread_that_waits_for_it() -> None:
+    before = signal.getsignal(signal.SIGUSR1)
+    try:
+        found = runtime.signals(signal.SIGUSR1)
+        thread = runtime.spawn(next, found)
+        runtime.sleep(0)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        with runtime.time_limit(60):
+            runtime.join([thread])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_unix_socket_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        runtime.connect_unix(tmp_path / "socket", 1)
