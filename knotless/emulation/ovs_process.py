@@ -106,7 +106,13 @@ class OvsProcess:
             prioritise(self.pid, priority)
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
-        """Run ``ovs-vsctl`` commands as one transaction and return the output."""
+        """Run ``ovs-vsctl`` commands as one transaction and return the output.
+
+        It waits until the switch daemon has followed, unless that has ended.
+        """
+        daemon = self._runtime.children.get(self._daemon)
+        if daemon is not None and daemon.poll() is not None:
+            options = ("--no-wait", *options)
         argv = ["ovs-vsctl", f"--db=unix:{self._socket}", f"--timeout={CHANGE_LIMIT_S}", *options]
         for command in commands:
             argv += ["--", *command]

@@ -6,8 +6,9 @@ import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.request import urlopen
 
 import pytest
@@ -30,16 +31,15 @@ def fabric(start: Start) -> EmulatedFabric:
 
 @contextmanager
 def pinging(fabric: EmulatedFabric) -> Iterator[None]:
-    """Ping all the time; each echo must arrive, but for the last one, which may be under way."""
-    clients = [
-        fabric.host(a).popen(
-            ["ping", "-i", "0.02", "-W", "5", fabric.host(b).IP()],
-            text=True,
-            stdout=subprocess.PIPE,
-        )
-        for a, b in PINGS
-    ]
-    with every_echo_arrives(clients):
+    """Ping all the time; no echo may be lost."""
+
+    def start(a: str, b: str, output: IO[str]) -> subprocess.Popen[str]:
+        command = ["ping", "-i", "0.02", "-W", "5", fabric.host(b).IP()]
+        popen = fabric.host(a).popen
+        client: subprocess.Popen[str] = popen(command, text=True, stdout=output, stderr=output)
+        return client
+
+    with every_echo_arrives([partial(start, a, b) for a, b in PINGS]):
         yield
 
 

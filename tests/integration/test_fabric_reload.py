@@ -9,7 +9,8 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import IO, Any
 
 import pytest
 
@@ -32,17 +33,14 @@ TO_SWITCH = (Link("s4", 7, "s5", 1), Link("s5", 2, "s2", 7))
 
 @contextmanager
 def pinging(fabric: BareFabric) -> Iterator[None]:
-    """Ping all the time; each echo must arrive, but for the last one, which may be under way."""
+    """Ping all the time; no echo may be lost."""
     addresses = {host.name: host.ip for host in fabric.fabric.hosts}
-    clients = [
-        subprocess.Popen(
-            fabric.command_on(a, "ping", "-i", "0.02", "-W", "10", addresses[b]),
-            text=True,
-            stdout=subprocess.PIPE,
-        )
-        for a, b in PINGS
-    ]
-    with every_echo_arrives(clients):
+
+    def start(a: str, b: str, output: IO[str]) -> subprocess.Popen[str]:
+        command = fabric.command_on(a, "ping", "-i", "0.02", "-W", "10", addresses[b])
+        return subprocess.Popen(command, text=True, stdout=output)
+
+    with every_echo_arrives([partial(start, a, b) for a, b in PINGS]):
         yield
     assert {of["tier"] for of in fabric.get("/changes")["changes"]} <= {0, 1, 2}
 

@@ -5,21 +5,48 @@ from __future__ import annotations
 import re
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import IO
+
+from tests.support.bare_fabric import until
+
+Start = Callable[[IO[str]], subprocess.Popen[str]]
+"""Starts a ping that prints to this file."""
+
+
+def _arrived(output: IO[str]) -> list[int]:
+    """Return the numbers of the echoes so far, in their order."""
+    output.seek(0)
+    return [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", output.read())]
 
 
 @contextmanager
-def every_echo_arrives(clients: Sequence[subprocess.Popen[str]]) -> Iterator[None]:
-    """Let pings run, then end them; the last echo of each may still be under way then."""
-    try:
-        yield
-    finally:
-        for client in clients:
-            client.send_signal(signal.SIGINT)
-        said = [client.communicate(timeout=30)[0] for client in clients]
-    for text in said:
-        found = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
-        assert found == list(range(1, len(found) + 1))
-        sent = int(re.findall(r"(\d+) packets transmitted", text)[0])
-        assert sent - len(found) <= 1 < sent
+def every_echo_arrives(starts: Sequence[Start]) -> Iterator[None]:
+    """Let pings run; no echo may be lost.
+
+    At the end one more echo of each is awaited. All that were sent before it have arrived then, as
+    frames between two hosts keep their order; those after it may be under way when pings are ended.
+    A file holds what they print: a pipe that nobody reads would stop them when it is full.
+    """
+    with ExitStack() as stack:
+        outputs = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in starts]
+        clients = [start(output) for start, output in zip(starts, outputs, strict=True)]
+        try:
+            yield
+            for output in outputs:
+                until("one more echo", partial(_has_more, output, len(_arrived(output))))
+        finally:
+            for client in clients:
+                client.send_signal(signal.SIGINT)
+            for client in clients:
+                client.wait(timeout=30)
+        for output in outputs:
+            arrived = _arrived(output)
+            assert arrived == list(range(1, len(arrived) + 1))
+
+
+def _has_more(output: IO[str], count: int) -> bool:
+    return len(_arrived(output)) > count
