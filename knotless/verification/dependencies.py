@@ -40,6 +40,11 @@ class Witness:
         """The packet as text."""
         return f"{self.source} to {self.destination}"
 
+    @property
+    def text(self) -> str:
+        """The step of the cycle as a clause: the packet, what it holds and what it waits for."""
+        return f"{self.packet} holds {self.held} while it waits for {self.wanted}"
+
     def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)

@@ -93,7 +93,5 @@ def _proof(checked: CheckedPlan) -> str:
             f"{found}. They form no cycle: at most {chain} virtual channels wait for each other in"
             f" a row, and the last one can always send. The plan {verdict.text}."
         )
-    steps = "; ".join(
-        f"{of.packet} holds {of.held} while it waits for {of.wanted}" for of in verdict.witnesses
-    )
+    steps = "; ".join(witness.text for witness in verdict.witnesses)
     return f"{found}. {len(verdict.cycle)} of them form a cycle: {steps}. The plan {verdict.text}."

@@ -158,7 +158,7 @@ class _Proof:
         variants = {variant.at: variant for variant, _ in changed}
         met = [packet for _, packets in changed for packet in packets]
         cycle = self._cycle(self._diverted(changed, variants))
-        part = host_parts(self.fabric, failure.of(self.fabric))
+        part = host_parts(self.fabric, failure.parts_of(self.fabric))
         together = sum(count * (count - 1) for count in Counter(part).values())
         ends = [
             (source, to)

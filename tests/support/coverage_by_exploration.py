@@ -31,7 +31,7 @@ def coverage_by_exploration(
     channels = channels_of(fabric)
 
     def failover(failure: Failure) -> Failover:
-        failures = failure.of(fabric)
+        failures = failure.parts_of(fabric)
         before = Generation(switches, tags)
         after = Generation(diverted(fabric, switches, failures), tags)
         mixed = state_of_generations(fabric, [before, after], groups)

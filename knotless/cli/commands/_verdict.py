@@ -90,8 +90,8 @@ def print_verdict(
 
 
 def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:
-    for of in verdict.witnesses:
-        yield f"{of.packet} holds {of.held} while it waits for {of.wanted} ({_command(what, of)})"
+    for witness in verdict.witnesses:
+        yield f"{witness.text} ({_command(what, witness)})"
 
 
 def _command(what: Sequence[str], witness: Witness) -> str:

@@ -15,10 +15,15 @@ from knotless.importers.paths import read_paths
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.verification.colours import colours
-from knotless.verification.engine_failures import engine_failures
-from knotless.verification.failures import Certificate, Failure, sets_of, single_failures
+from knotless.verification.failure_models import EngineModel, TablesModel
+from knotless.verification.failures import (
+    Certificate,
+    Failure,
+    FailureModel,
+    failure_sets,
+    single_failures,
+)
 from knotless.verification.imported import verdict_of_imported
-from knotless.verification.imported_failures import ImportedFailures
 from tests.support.classical_deadlocks import bounce, dual_tor
 from tests.support.infiniband_dumps import random_subnet
 from tests.support.router_dumps import RouterNet
@@ -35,12 +40,14 @@ def tables_in(folder: Path) -> TableFabric:
     return found
 
 
-def certified(imported: TableFabric, reaction: str, most: int) -> Certificate:
-    model = ImportedFailures(imported, reaction)
-    made, failures = model.certificate(most, 1)
-    for failure in failures:
-        made.add(failure, model.evaluate(failure))
-    return made
+def certified(imported: TableFabric, reaction: str, max_failed: int) -> Certificate:
+    return evaluated(TablesModel(imported, reaction), max_failed)
+
+
+def evaluated(model: FailureModel, max_failed: int) -> Certificate:
+    certificate = Certificate(model, max_failed, 1)
+    assert list(certificate.evaluate()) == certificate.verdicts
+    return certificate
 
 
 def without(net: RouterNet, failed: tuple[str, ...], *, reroute: bool) -> RouterNet:
@@ -168,7 +175,7 @@ def test_static_routes_never_gain_a_dependency(seed: int, tmp_path: Path) -> Non
     if verdict.acyclic:
         assert made.acyclic is True
     with pytest.raises(RuleError, match="InfiniBand does not route by BGP"):
-        ImportedFailures(imported, "bgp")
+        TablesModel(imported, "bgp")
 
 
 def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
@@ -180,9 +187,7 @@ def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
 
 def test_our_engines_recompute() -> None:
     fabric = load("mesh,3,3")
-    made, failures, evaluate = engine_failures(fabric, PlanRequest.of(engine="updown"), 1, 1)
-    for failure in failures:
-        made.add(failure, evaluate(failure))
+    made = evaluated(EngineModel(fabric, PlanRequest.of(engine="updown")), 1)
     assert made.acyclic is True
     assert len(made.verdicts) == 12 + 9
     assert all(of.undelivered == 0 for of in made.verdicts)
@@ -191,13 +196,13 @@ def test_our_engines_recompute() -> None:
 def test_samples_are_drawn_with_a_seed(tmp_path: Path) -> None:
     imported = read(leaf_spine(4, 2), tmp_path)
     singles = single_failures(imported.fabric, imported.channels)
-    total, planned, failures = sets_of(singles, 2, 7, 20)
+    total, planned, failures = failure_sets(singles, 2, 7, 20)
     assert (total, planned) == (105, 34)
     drawn = [of.names for of in failures]
-    assert drawn == [of.names for of in sets_of(singles, 2, 7, 20)[2]]
+    assert drawn == [of.names for of in failure_sets(singles, 2, 7, 20)[2]]
     assert len(set(drawn)) == 34
     with pytest.raises(KnotlessError, match="must be 1 or 2"):
-        sets_of(singles, 3, 1)
+        failure_sets(singles, 3, 1)
 
 
 def test_equal_colours_are_what_no_neighbourhood_tells_apart(tmp_path: Path) -> None:
@@ -247,16 +252,16 @@ def test_what_was_tried_before_an_interrupt_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(leaf_spine(3, 2).write(tmp_path))
-    plain = ImportedFailures.evaluate
+    plain = TablesModel.evaluate
     calls = []
 
-    def interrupted(self: ImportedFailures, failure: Failure) -> object:
+    def interrupted(self: TablesModel, failure: Failure) -> object:
         calls.append(failure)
         if len(calls) == 4:
             raise KeyboardInterrupt
         return plain(self, failure)
 
-    monkeypatch.setattr(ImportedFailures, "evaluate", interrupted)
+    monkeypatch.setattr(TablesModel, "evaluate", interrupted)
     done = CliRunner().invoke(main, ["check", folder, "--failures", "1"])
     assert done.exit_code == 1
     assert "interrupted after 3 of 11 failures" in done.output
