@@ -6,9 +6,14 @@ from contextlib import suppress
 
 from knotless.base.errors import RuleError
 from knotless.controller.steps import normal
-from knotless.forwarding.openflow.planes import Plane, planes_in, rules_in, tags_in
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VlanGeneration,
+    rules_in,
+    tags_in,
+    vlan_generations_in,
+)
 from knotless.routing.graphs.channels import PRIORITIES
 
 
@@ -20,9 +25,9 @@ def adopted(wanted: Generation, name: str, found: SwitchRules) -> Generation | N
     """
     held = _keys(found)
     mine = wanted.rules.get(name, SwitchRules(()))
-    for number in planes_in({name: found}):
+    for number in vlan_generations_in({name: found}):
         for first in range(PRIORITIES):
-            plane = Plane(number, first)
+            plane = VlanGeneration(number, first)
             with suppress(RuleError):
                 if _keys(rules_in({name: mine}, plane)[name]) == held:
                     return Generation(

@@ -24,8 +24,7 @@ from knotless.controller.overrides import Overrides
 from knotless.controller.planning import Task, planned
 from knotless.controller.status import Status
 from knotless.topologies.drained import avoided
-from knotless.verification.changes.certificate import described
-from knotless.verification.changes.folder import step_files
+from knotless.verification.changes.certificate import described, step_files
 
 Body = TypeVar("Body", bound=BaseModel)
 Execute = Callable[..., Any]

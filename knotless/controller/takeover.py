@@ -15,9 +15,14 @@ from knotless.controller.desired import Desired
 from knotless.controller.planning import Goal
 from knotless.controller.steps import normal
 from knotless.forwarding.openflow.compiler import compile_rules
-from knotless.forwarding.openflow.planes import Plane, plane_of, rules_in, tags_in
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VlanGeneration,
+    rules_in,
+    tags_in,
+    vlan_generation_of,
+)
 from knotless.routing.plan import Plan
 from knotless.routing.repair import repair
 from knotless.topologies.fabric import Fabric
@@ -53,7 +58,7 @@ def found_in(
     failed = failures.within(desired.fabric)
     goals = dict.fromkeys([Goal(desired, failed), Goal(desired)])
     tags = desired.routed.host_tags()
-    plane = plane_of(there) if there else Plane()
+    plane = vlan_generation_of(there) if there else VlanGeneration()
     for goal in goals:
         plan = _plan_of(goal)
         compiled = desired.rules if plan is desired.routed else compile_rules(plan)

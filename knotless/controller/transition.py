@@ -19,9 +19,14 @@ from knotless.controller.existing import Existing
 from knotless.controller.planning import Goal, Planned, Task
 from knotless.controller.steps import Changes, difference
 from knotless.controller.takeover import Found
-from knotless.forwarding.openflow.planes import VLAN_BITS, Plane, plane_of, priorities_of
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VLAN_BITS,
+    VlanGeneration,
+    priorities_of,
+    vlan_generation_of,
+)
 from knotless.routing.plan import Plan
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
@@ -50,7 +55,7 @@ class Transition:
         self.planned: Planned | None = None
         self.flow_control = desired.plan.flow_control
         self._held = Generation(dict(rules), tags)
-        self._known_plane: tuple[Generation, Plane] | None = None
+        self._known_plane: tuple[Generation, VlanGeneration] | None = None
         self._undrained: tuple[Generation, ...] = ()
         self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
         """What is left of the way, with what each step changes in each switch."""
@@ -162,7 +167,7 @@ class Transition:
     @property
     def is_draining(self) -> bool:
         """Whether all switches have confirmed, and packets of older rules must leave first."""
-        must = self._is_inherited or (self._step is not None and self._step.drain)
+        must = self._is_inherited or (self._step is not None and self._step.await_quiescence)
         return must and not self.waiting
 
     @property
@@ -242,7 +247,7 @@ class Transition:
         ``failed`` are the links and switches that the rules of the last plan avoid as failed,
         ``drained`` those that it avoids for maintenance. The rules add
         ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
-        plane (:mod:`knotless.forwarding.openflow.planes`).
+        plane (:mod:`knotless.forwarding.openflow.vlan_generations`).
         """
         way, plane = self.planned, self._plane
         return {
@@ -259,10 +264,10 @@ class Transition:
         }
 
     @property
-    def _plane(self) -> Plane:
+    def _plane(self) -> VlanGeneration:
         """The plane of the rules of :meth:`wanted`; found once for each step, from all rules."""
         if self._known_plane is None or self._known_plane[0] is not self._held:
-            self._known_plane = self._held, plane_of(self._held.rules, self._held.tags)
+            self._known_plane = self._held, vlan_generation_of(self._held.rules, self._held.tags)
         return self._known_plane[1]
 
     @property
@@ -337,7 +342,7 @@ class Transition:
         self._last = (before.rules, self._held.rules, changes)
         self._undrained = (*self._undrained, before)
         self.number += 1
-        is_prepared = bool(self._steps) and not (self._step.drain or self._is_in_place)
+        is_prepared = bool(self._steps) and not (self._step.await_quiescence or self._is_in_place)
         self._is_unchecked = self.has_caches and is_prepared
         rules = self._step.rules.items()
         changed = {name: of for name, of in rules if before.rules.get(name, _NO_RULES) != of}

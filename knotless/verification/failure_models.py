@@ -34,7 +34,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import host_parts, usable
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
-from knotless.verification.failover import diverted
+from knotless.verification.failover import after_failover
 from knotless.verification.failures import Failure, FailureVerdict
 from knotless.verification.imported import SentWitness
 
@@ -77,9 +77,11 @@ class RulesModel:
     def evaluate(self, failure: Failure) -> FailureVerdict:
         """Return the verdict on a failure."""
         fabric, failures = self.fabric, failure.parts_of(self.fabric)
-        after = diverted(fabric, self._rules, failures)
-        left = {name: rules for name, rules in after.items() if name not in failures.switches}
-        generation = Generation(left, self._tags)
+        diverted = after_failover(fabric, self._rules, failures)
+        working_rules = {
+            name: rules for name, rules in diverted.items() if name not in failures.switches
+        }
+        generation = Generation(working_rules, self._tags)
         state = state_of_generations(usable(fabric, failures), [generation], self._groups)
         hosts = len(fabric.hosts)
         working = sum(host.switch not in failures.switches for host in fabric.hosts)
@@ -198,14 +200,14 @@ class TablesModel:
         starts = first_labels(traffics)
         witnesses = [
             SentWitness(
-                held,
-                wanted,
+                holds,
+                requests,
                 self.imported.fabric.hosts[source].name,
                 state.destination_name(destination),
                 self.imported.label,
                 traffics[bisect_right(starts, label) - 1].sent_as(source, destination),
             )
-            for held, wanted, (source, destination, label) in zip(
+            for holds, requests, (source, destination, label) in zip(
                 names, [*names[1:], *names[:1]], packets, strict=True
             )
         ]

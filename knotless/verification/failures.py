@@ -18,7 +18,7 @@ from knotless.base.errors import KnotlessError
 from knotless.routing.graphs.channels import Channels
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
-from knotless.verification.colours import Colour, colours
+from knotless.verification.colour_refinement import Colour, colours
 from knotless.verification.dependencies import Witness
 
 MAX_SETS = 20_000
@@ -160,12 +160,12 @@ class Certificate:
 
     @property
     def whole(self) -> bool:
-        """Whether all planned failures were evaluated."""
+        """Return whether all planned failures were evaluated."""
         return len(self.verdicts) == self.planned
 
     @property
     def acyclic(self) -> bool | None:
-        """Whether no failure that was evaluated makes a deadlock possible; None if unknown."""
+        """Return whether no failure evaluated makes a deadlock possible; None if unknown."""
         answers = {verdict.acyclic for verdict in (self.intact, *self.verdicts)}
         return False if False in answers else None if None in answers else True
 

@@ -173,7 +173,7 @@ fn group_hosts(state: &mut State, bridges: &Bridges) {
     }
     for group in groups.iter().flatten() {
         for &host in group {
-            state.stands_for[host as usize] = group[0];
+            state.representative[host as usize] = group[0];
         }
     }
 }

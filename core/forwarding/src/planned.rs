@@ -86,7 +86,7 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
         for &host in of_switch {
             let row = |host: u32| planned.plan.row[host as usize];
             let first = of_switch.iter().copied().find(|&first| row(first) == row(host));
-            state.stands_for[host as usize] = first.unwrap_or(host);
+            state.representative[host as usize] = first.unwrap_or(host);
         }
     }
     (state, planned)

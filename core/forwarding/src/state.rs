@@ -88,7 +88,7 @@ pub struct State {
     /// More such labels: a host may send with any of its labels for a destination.
     pub other_first_labels: Vec<Vec<u16>>,
     /// By host: the host of the same switch that represents it: their unicasts are treated alike.
-    pub stands_for: Vec<u32>,
+    pub representative: Vec<u32>,
     /// (destinations, switches): the class of each destination at each switch. Packets are followed
     /// for one destination after the other: its classes lie next to each other.
     class: Vec<u16>,
@@ -116,8 +116,8 @@ impl State {
                 *count = u32::max(*count, u32::from(class) + 1);
             }
         }
-        let stands_for = (0..fabric.hosts() as u32).collect();
-        Self { fabric, floods, class, class_count, stands_for, ..Self::default() }
+        let representative = (0..fabric.hosts() as u32).collect();
+        Self { fabric, floods, class, class_count, representative, ..Self::default() }
     }
 
     /// How many destinations there are: hosts, then floods.
@@ -294,7 +294,7 @@ impl State {
     /// Lets `first` represent `host`. Class `own` at their switch is `first` alone, to which `host`
     /// sends but `first` does not: the entry is copied.
     pub fn represent(&mut self, host: u32, first: u32, own: Option<u16>) {
-        self.stands_for[host as usize] = first;
+        self.representative[host as usize] = first;
         let start =
             |host: u32| self.known_hop(Hop { link: self.fabric.host_link(host), label: 0, vc: 0 });
         if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {

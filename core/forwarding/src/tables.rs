@@ -75,15 +75,15 @@ pub enum Gap {
 
 /// Returns an empty state for switches with tables, and the behaviour from which it is filled.
 ///
-/// `stands_for` (hosts,) and `first_labels` (hosts, hosts) are those of the [`State`].
+/// `representative` (hosts,) and `first_labels` (hosts, hosts) are those of the [`State`].
 pub fn with_tables(
     fabric: Fabric,
     tables: Tables,
-    stands_for: Vec<u32>,
+    representative: Vec<u32>,
     first_labels: Vec<u16>,
 ) -> (State, TableSwitches) {
     let mut state = State::new(fabric, Vec::new(), tables.class.clone());
-    state.stands_for = stands_for;
+    state.representative = representative;
     state.first_labels = first_labels;
     (state, TableSwitches { tables, unknown: BTreeSet::new() })
 }

@@ -33,7 +33,7 @@ fn starts(state: &State, source: u32, destination: u32) -> impl Iterator<Item = 
     };
     let labels = state.sent_labels(source, destination).into_iter();
     labels.filter_map(move |label| {
-        known(source, label).or_else(|| known(state.stands_for[source as usize], label))
+        known(source, label).or_else(|| known(state.representative[source as usize], label))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
-use crate::host_groups::{receivers, senders, Receivers, Senders};
+use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass, SenderClass};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
@@ -70,11 +70,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     pub fn explore(mut self) {
-        let senders = senders(self.state);
-        for receivers in receivers(self.state) {
-            if receivers.len() < 2 || !self.together(&senders, &receivers) {
+        let classes = sender_classes(self.state);
+        for receivers in receiver_classes(self.state) {
+            if receivers.len() < 2 || !self.together(&classes, &receivers) {
                 for &destination in &receivers {
-                    self.apart(&senders, destination);
+                    self.apart(&classes, destination);
                 }
             }
         }
@@ -82,12 +82,12 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
 
     /// Follows what all hosts send to `receivers` as if they were one host. Returns false if their
     /// switch does not deliver packets for each of them directly.
-    fn together(&mut self, senders: &[Senders], receivers: &Receivers) -> bool {
+    fn together(&mut self, classes: &[SenderClass], receivers: &ReceiverClass) -> bool {
         let destination = receivers[0];
         let (home, _) = self.state.fabric.enters(self.state.fabric.host_link(destination));
         self.begin();
-        let mut starts = Vec::with_capacity(senders.len());
-        for group in senders {
+        let mut starts = Vec::with_capacity(classes.len());
+        for group in classes {
             let Some(id) = group.start else { return false };
             if group.switch != home {
                 self.visit(id, group.hosts[0], destination);
@@ -105,7 +105,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             if !into_home.iter().all(|&id| self.delivers(id, receiver)) {
                 return false;
             }
-            for group in senders.iter().filter(|group| group.switch == home) {
+            for group in classes.iter().filter(|group| group.switch == home) {
                 let others = group.hosts.iter().filter(|&&host| host != receiver).count();
                 local += others as f64;
                 if others > 0 && !group.start.is_some_and(|id| self.delivers(id, receiver)) {
@@ -124,9 +124,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     /// Follows what all other hosts send to one host.
-    fn apart(&mut self, senders: &[Senders], destination: u32) {
+    fn apart(&mut self, classes: &[SenderClass], destination: u32) {
         self.begin();
-        for group in senders {
+        for group in classes {
             let Some(&source) = group.hosts.iter().find(|&&host| host != destination) else {
                 continue;
             };
@@ -145,7 +145,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     /// The hops on which a host of a group may send to a destination; none if it sends nothing.
-    fn starts(&mut self, group: &Senders, source: u32, destination: u32) -> Vec<HopId> {
+    fn starts(&mut self, group: &SenderClass, source: u32, destination: u32) -> Vec<HopId> {
         if self.state.first_label(source, destination) == NOT_SENT {
             return Vec::new();
         }

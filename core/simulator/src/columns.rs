@@ -31,7 +31,7 @@ impl<'a> Unicasts<'a> {
         let fabric = &state.fabric;
         let hosts = fabric.hosts() as u32;
         let mut senders = vec![0; fabric.hosts()];
-        for &first in &state.stands_for {
+        for &first in &state.representative {
             senders[first as usize] += 1;
         }
         let at = (0..hosts).map(|host| fabric.enters(fabric.host_link(host)).0).collect();

@@ -146,7 +146,7 @@ impl Layout<'_> {
                 first.push(state.known_hop(hop).map_or(nowhere, |id| self.place(id)));
             }
         }
-        (state.stands_for.iter().map(|&first| row[first as usize]).collect(), first)
+        (state.representative.iter().map(|&first| row[first as usize]).collect(), first)
     }
 }
 

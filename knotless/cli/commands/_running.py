@@ -16,7 +16,7 @@ from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.runtime import require_root
-from knotless.verification.changes.folder import write_step_files
+from knotless.verification.changes.certificate import write_step_files
 
 _POLL_S = 0.1
 _TIERS = {

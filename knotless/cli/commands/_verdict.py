@@ -86,7 +86,7 @@ def print_verdict(
         unsafe = verdict.acyclic is not True or not survives
         for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
             click.echo(line)
-    sys.exit(0 if verdict.good and survives else 1)
+    sys.exit(0 if verdict.ok and survives else 1)
 
 
 def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:

@@ -84,7 +84,7 @@ impl Admission<'_> {
         // Hosts with the same paths and VLANs have the same rules but for themselves.
         let mut known: BTreeMap<(u32, u16, u16), Admits> = BTreeMap::new();
         for &(port, host) in &ports.hosts {
-            let stands = self.state.stands_for[host as usize];
+            let stands = self.state.representative[host as usize];
             let flooded = self.flood_label(switch, host)?;
             let mut labels: Vec<u16> = unicasts
                 .sent

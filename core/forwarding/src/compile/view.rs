@@ -152,7 +152,7 @@ impl Unicasts {
             self.next[class].push((label, out.map_or(DROP, |out| out.link)));
             return Ok(());
         };
-        if state.stands_for[host as usize] != host {
+        if state.representative[host as usize] != host {
             return Ok(());
         }
         let classes = self.next.len();

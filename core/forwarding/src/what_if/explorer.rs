@@ -35,8 +35,8 @@ pub type Packet = (u32, u32, u16);
 /// An edge between two nodes, the round in which it was last seen, and who caused it there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edge {
-    pub held: u32,
-    pub wanted: u32,
+    pub holds: u32,
+    pub requests: u32,
     /// The intact fabric has it.
     pub intact: bool,
     /// The last evaluation in which it was found.
@@ -200,8 +200,9 @@ impl Explorer {
             unknown: act.unknown,
             intact: false,
         };
-        let held =
-            (network.fabric.host(hop.link).is_none()).then(|| network.waits.held(hop)).flatten();
+        let holds = (network.fabric.host(hop.link).is_none())
+            .then(|| network.dependency_nodes.holds(hop))
+            .flatten();
         for &channel in &act.channels {
             let row = network
                 .vc_row
@@ -217,9 +218,9 @@ impl Explorer {
             let next = Hop { link: channel, label: onward.unwrap_or(label), vc };
             let id = self.hop_id(next);
             self.step_hops.push(id);
-            for wanted in network.waits.wanted(next) {
-                if let Some(held) = held {
-                    let edge = self.edge_id(held, wanted);
+            for requests in network.dependency_nodes.requests(next) {
+                if let Some(holds) = holds {
+                    let edge = self.edge_id(holds, requests);
                     self.step_edges.push(edge);
                 }
             }
@@ -245,18 +246,18 @@ impl Explorer {
         }
     }
 
-    fn edge_id(&mut self, held: u32, wanted: u32) -> u32 {
+    fn edge_id(&mut self, holds: u32, requests: u32) -> u32 {
         let next = self.edges.len() as u32;
-        let id = *self.edge_ids.entry((held, wanted)).or_insert(next);
+        let id = *self.edge_ids.entry((holds, requests)).or_insert(next);
         if id == next {
-            let edge = Edge { held, wanted, intact: false, evaluation: 0, witness: (0, 0, 0) };
+            let edge = Edge { holds, requests, intact: false, evaluation: 0, witness: (0, 0, 0) };
             self.edges.push(edge);
         }
         id
     }
 
     /// The number of an edge that was found at some time.
-    pub fn known_edge(&self, held: u32, wanted: u32) -> Option<u32> {
-        self.edge_ids.get(&(held, wanted)).copied()
+    pub fn known_edge(&self, holds: u32, requests: u32) -> Option<u32> {
+        self.edge_ids.get(&(holds, requests)).copied()
     }
 }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::fabric::{Fabric, Link};
 use crate::state::NOT_SENT;
 use crate::tables::{Action, Tables, HERE};
-use crate::what_if::wait_nodes::WaitNodes;
+use crate::what_if::dependency_nodes::DependencyNodes;
 
 /// What a switch does with a group of destinations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -93,7 +93,7 @@ pub struct Network {
     pub(crate) vc_row: FxHashMap<(Link, Link), u32>,
     pub(crate) vcs: Vec<u8>,
     pub(crate) vc_labels: Vec<u16>,
-    pub(crate) waits: WaitNodes,
+    pub(crate) dependency_nodes: DependencyNodes,
 }
 
 /// In fallbacks: there is none.
@@ -107,7 +107,7 @@ impl Network {
         tables: Tables,
         fallbacks: &[i32],
         sent: &[Sent],
-        waits: WaitNodes,
+        dependency_nodes: DependencyNodes,
     ) -> Self {
         let mut network = Self {
             fabric,
@@ -121,7 +121,7 @@ impl Network {
             vc_row: tables.vc_row,
             vcs: tables.vcs,
             vc_labels: tables.vc_labels,
-            waits,
+            dependency_nodes,
         };
         let (switches, count) = (network.fabric.switches(), network.fabric.hosts());
         let mut known: FxHashMap<(Vec<u32>, Vec<Vec<u32>>), u32> = FxHashMap::default();
@@ -190,12 +190,12 @@ impl Network {
     /// What is sent to each group.
     fn demands(&self, sent: &[Sent]) -> Vec<Vec<Demand>> {
         let hosts = self.fabric.hosts();
-        let senders = self.senders();
+        let sender_classes = self.sender_classes();
         let mut demands: Vec<Vec<Demand>> = vec![Vec::new(); self.rows.len()];
         let mut places: Vec<FxHashMap<(u32, u16), usize>> =
             vec![FxHashMap::default(); demands.len()];
         for of in sent {
-            for (source, &sender) in senders.iter().enumerate() {
+            for (source, &sender) in sender_classes.iter().enumerate() {
                 for destination in (0..hosts).filter(|&destination| destination != source) {
                     let label = of.first_labels.get(source * hosts + destination).map_or(0, |&l| l);
                     if label == NOT_SENT {
@@ -216,7 +216,7 @@ impl Network {
     }
 
     /// By host: the first host of its switch whose packets get the same virtual channels.
-    fn senders(&self) -> Vec<u32> {
+    fn sender_classes(&self) -> Vec<u32> {
         let mut turns: FxHashMap<Link, Vec<(Link, u32)>> = FxHashMap::default();
         for (&(link, out), &row) in &self.vc_row {
             if self.fabric.host(link).is_some() {

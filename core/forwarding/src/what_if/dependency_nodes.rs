@@ -1,4 +1,4 @@
-//! The nodes of the graph of dependencies: what packets on a hop hold, and what they wait for.
+//! The nodes of the graph of dependencies: what packets on a hop hold, and what they request.
 
 use crate::state::Hop;
 
@@ -8,16 +8,16 @@ const OF_CHANNEL: u32 = 16;
 const GROUPS: u8 = 8;
 const QUEUES: usize = 16;
 
-/// Which virtual channels are lossless, and which wait for which.
+/// The virtual channels that are lossless, and which of them wait for which.
 #[derive(Debug, Clone)]
-pub enum WaitNodes {
+pub enum DependencyNodes {
     /// Every virtual channel is lossless and waits for itself.
     Every,
     /// (channels, queues): the priority groups at the receiver that pause a queue of the sender.
     Pausing(Vec<u8>),
 }
 
-impl WaitNodes {
+impl DependencyNodes {
     /// From (channels, groups, queues): whether a priority group pauses a queue.
     pub fn pausing(pauses: &[bool]) -> Self {
         let groups = usize::from(GROUPS);
@@ -30,7 +30,7 @@ impl WaitNodes {
     }
 
     /// The node that packets on a hop between switches hold; None if it never waits.
-    pub fn held(&self, hop: Hop) -> Option<u32> {
+    pub fn holds(&self, hop: Hop) -> Option<u32> {
         match self {
             Self::Every => Some(hop.link * OF_CHANNEL + u32::from(hop.vc)),
             Self::Pausing(masks) => {
@@ -42,8 +42,8 @@ impl WaitNodes {
         }
     }
 
-    /// The nodes that packets wait for that want a hop between switches.
-    pub fn wanted(&self, hop: Hop) -> impl Iterator<Item = u32> {
+    /// The nodes that packets request before a hop between switches.
+    pub fn requests(&self, hop: Hop) -> impl Iterator<Item = u32> {
         let first = hop.link * OF_CHANNEL;
         let set: u16 = match self {
             Self::Every => 1 << hop.vc,
