@@ -94,32 +94,32 @@ def test_a_change_of_all_switches_at_once_is_not_proven_if_it_can_deadlock() -> 
     assert len(proof.mixed.outcome.witnesses) == len(proof.mixed.outcome.cycle)
 
 
-def test_the_new_plane_and_its_priorities_are_free() -> None:
+def test_the_new_vlan_generation_and_its_priorities_are_free() -> None:
     fabric = load("ring,4")
     before = _installed(make_plan(fabric, **ROOT_1), "pfc")
     change = plan_change(before, make_plan(fabric, **ROOT_3))
     after = change.steps[-1].rules
     assert vlan_generation_of(before.rules) == VlanGeneration(0, 0)
     assert vlan_generation_of(after) == VlanGeneration(1, 1)
-    # The way back takes the plane that is free now.
+    # The change back takes the VLAN generation that is free now.
     back = plan_change(replace(before, rules=after), make_plan(fabric, **ROOT_1))
     assert back.tier == 2
     assert vlan_generation_of(back.steps[-1].rules) == VlanGeneration(0, 0)
-    # Before the old plane is empty, both are in use.
-    undrained = (Generation(before.rules), Generation(change.steps[0].rules))
-    halfway = replace(before, rules=change.steps[1].rules, older_generations=undrained)
+    # Before the old one is empty, both are in use.
+    older = (Generation(before.rules), Generation(change.steps[0].rules))
+    halfway = replace(before, rules=change.steps[1].rules, older_generations=older)
     third = plan_change(halfway, make_plan(fabric, **DL))
     assert third.tier == 2
     assert vlan_generation_of(third.steps[-1].rules).number == 2
 
 
-def test_without_a_free_plane_switches_change_in_batches_or_all_is_stopped() -> None:
+def test_without_a_free_vlan_generation_switches_change_in_batches_or_all_is_stopped() -> None:
     fabric = load("ring,6")
     old, new = make_plan(fabric, **ROOT_1), make_plan(fabric, **ROOT_3)
     rules: FabricRules = compile_rules(old)
-    for plane in (1, 2, 3):
+    for number in (1, 2, 3):
         rules = joined(
-            rules, without_admission(rules_in(compile_rules(old), VlanGeneration(plane)))
+            rules, without_admission(rules_in(compile_rules(old), VlanGeneration(number)))
         )
     assert vlan_generations_in(rules) == {0, 1, 2, 3}
     before = replace(_installed(old), rules=rules)
@@ -272,7 +272,7 @@ def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_changes_follow_each_other(flow_control: str) -> None:
-    """Each change starts from the rules that the last one left, in whatever plane they are."""
+    """Each change starts from the rules that the last one left, in any VLAN generation."""
     tiers: set[int] = set()
     for _, pick in seeded(range(2000, 2030)):
         fabric = small_fabric(pick)

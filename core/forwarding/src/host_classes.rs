@@ -24,9 +24,9 @@ pub(crate) fn sender_classes(state: &mut State) -> Vec<SenderClass> {
     class_members.retain(|hosts| !hosts.is_empty());
     let untagged = state.first_labels.is_empty();
     let mut class_of = |hosts: Vec<u32>| {
-        let link = state.fabric.host_link(hosts[0]);
-        let (switch, _) = state.fabric.enters(link);
-        let start = untagged.then(|| state.hop_id(Hop { link, label: 0, vc: 0 }));
+        let channel = state.fabric.host_channel(hosts[0]);
+        let (switch, _) = state.fabric.enters(channel);
+        let start = untagged.then(|| state.hop_id(Hop { channel, label: 0, vc: 0 }));
         SenderClass { hosts, switch, start }
     };
     class_members.into_iter().map(&mut class_of).collect()
@@ -37,7 +37,7 @@ pub(crate) fn receiver_classes(state: &State) -> Vec<ReceiverClass> {
     let mut by_switch: Vec<Vec<ReceiverClass>> = vec![Vec::new(); state.fabric.switches()];
     let mut firsts = Vec::new();
     for host in 0..state.fabric.hosts() as u32 {
-        let (switch, _) = state.fabric.enters(state.fabric.host_link(host));
+        let (switch, _) = state.fabric.enters(state.fabric.host_channel(host));
         let classes = &mut by_switch[switch as usize];
         let same =
             |class: &&mut ReceiverClass| state.same_classes_except_at(class[0], host, switch);

@@ -84,7 +84,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     /// switch does not deliver packets for each of them directly.
     fn together(&mut self, classes: &[SenderClass], receivers: &ReceiverClass) -> bool {
         let destination = receivers[0];
-        let (home, _) = self.state.fabric.enters(self.state.fabric.host_link(destination));
+        let (home, _) = self.state.fabric.enters(self.state.fabric.host_channel(destination));
         self.begin();
         let mut starts = Vec::with_capacity(classes.len());
         for group in classes {
@@ -98,7 +98,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             .order
             .iter()
             .copied()
-            .filter(|&id| self.state.fabric.enters(self.state.hop(id).link).0 == home)
+            .filter(|&id| self.state.fabric.enters(self.state.hop(id).channel).0 == home)
             .collect();
         let mut local = 0.0;
         for &receiver in receivers {
@@ -152,9 +152,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         if let Some(id) = group.start {
             return vec![id];
         }
-        let link = self.state.fabric.host_link(group.hosts[0]);
+        let channel = self.state.fabric.host_channel(group.hosts[0]);
         let labels = self.state.sent_labels(source, destination).into_iter();
-        labels.map(|label| self.state.hop_id(Hop { link, label, vc: 0 })).collect()
+        labels.map(|label| self.state.hop_id(Hop { channel, label, vc: 0 })).collect()
     }
 
     fn begin(&mut self) {
@@ -200,8 +200,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     fn delivers(&mut self, id: HopId, host: u32) -> bool {
         let place = self.state.fill(id, host, self.behaviour);
         let Step::Next(_, &[only]) = self.state.entry(place) else { return false };
-        let Hop { link, label, .. } = self.state.hop(only);
-        link == self.state.fabric.host_link(host) && label == 0
+        let Hop { channel, label, .. } = self.state.hop(only);
+        channel == self.state.fabric.host_channel(host) && label == 0
     }
 
     /// Determines the fate of packets from a hop on, depth first.
@@ -213,7 +213,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             let (id, place, child) = (*id, *place, *next);
             *next += 1;
             match self.state.entry(place).hops().get(child).copied() {
-                Some(child) if self.state.fabric.host(self.state.hop(child).link).is_none() => {
+                Some(child) if self.state.fabric.host(self.state.hop(child).channel).is_none() => {
                     self.enter(child, source, destination);
                 }
                 Some(_) => {}
@@ -276,9 +276,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let mut sum = Outcome { switches: 1, ..Outcome::default() };
         for &id in onward {
             let hop = self.state.hop(id);
-            let one = if hop.link == NOWHERE {
+            let one = if hop.channel == NOWHERE {
                 Outcome { cut: true, ..Outcome::default() }
-            } else if let Some(host) = self.state.fabric.host(hop.link) {
+            } else if let Some(host) = self.state.fabric.host(hop.channel) {
                 if host == destination && hop.label == 0 {
                     Outcome::ARRIVES
                 } else {
@@ -314,8 +314,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 _ => pairs,
             };
             for &next in step.hops() {
-                let link = self.state.hop(next).link;
-                if let Some(load) = self.found.loads.get_mut(link as usize) {
+                let channel = self.state.hop(next).channel;
+                if let Some(load) = self.found.loads.get_mut(channel as usize) {
                     *load += share;
                     self.visits[next as usize].pairs += share;
                 }

@@ -97,7 +97,7 @@ def test_only_the_first_bucket_whose_port_is_up_is_applied() -> None:
     assert plain.live({2}) is plain
 
 
-def test_backups_move_to_another_plane_with_their_plan(plan: Plan) -> None:
+def test_backups_move_to_another_vlan_generation_with_their_plan(plan: Plan) -> None:
     rules = compile_rules(plan)
     moved = rules_in(rules, VlanGeneration(1))
     expected = coverage(plan.fabric, rules, "pfc")

@@ -175,14 +175,19 @@ def _union_has_cycle(fabric: Fabric, old: FabricRules, new: FabricRules) -> bool
     return bool(find_cycle(np.concatenate(edges)))
 
 
-def test_planes_do_not_mix() -> None:
-    """What is admitted into a plane stays there, even without the rules of the other plane."""
+def test_vlan_generations_do_not_mix() -> None:
+    """What is admitted into a VLAN generation stays there, even without the rules of the other."""
     fabric = load("torus,4,4,hosts=2")
     plan = make_plan(fabric, "dl", vcs=2)
     compiled = compile_rules(plan)
     alone = check(fabric, compiled)
-    for plane in (VlanGeneration(1), VlanGeneration(3), VlanGeneration(2, 4), VlanGeneration(0, 6)):
-        verdict = check(fabric, rules_in(compiled, plane))
+    for generation in (
+        VlanGeneration(1),
+        VlanGeneration(3),
+        VlanGeneration(2, 4),
+        VlanGeneration(0, 6),
+    ):
+        verdict = check(fabric, rules_in(compiled, generation))
         assert verdict.ok
         assert verdict.problems == []
         assert verdict.max_channel_load == alone.max_channel_load

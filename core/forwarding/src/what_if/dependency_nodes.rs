@@ -32,23 +32,23 @@ impl DependencyNodes {
     /// The node that packets on a hop between switches hold; None if it never waits.
     pub fn holds(&self, hop: Hop) -> Option<u32> {
         match self {
-            Self::Every => Some(hop.link * OF_CHANNEL + u32::from(hop.vc)),
+            Self::Every => Some(hop.channel * OF_CHANNEL + u32::from(hop.vc)),
             Self::Pausing(masks) => {
                 let group = hop.vc % GROUPS;
-                let first = hop.link as usize * QUEUES;
+                let first = hop.channel as usize * QUEUES;
                 let pauses = masks[first..first + QUEUES].iter().any(|mask| mask >> group & 1 == 1);
-                pauses.then_some(hop.link * OF_CHANNEL + u32::from(group))
+                pauses.then_some(hop.channel * OF_CHANNEL + u32::from(group))
             }
         }
     }
 
     /// The nodes that packets request before a hop between switches.
     pub fn requests(&self, hop: Hop) -> impl Iterator<Item = u32> {
-        let first = hop.link * OF_CHANNEL;
+        let first = hop.channel * OF_CHANNEL;
         let set: u16 = match self {
             Self::Every => 1 << hop.vc,
             Self::Pausing(masks) => {
-                u16::from(masks[hop.link as usize * QUEUES + usize::from(hop.vc / GROUPS)])
+                u16::from(masks[hop.channel as usize * QUEUES + usize::from(hop.vc / GROUPS)])
             }
         };
         (0..OF_CHANNEL).filter(move |node| set >> node & 1 == 1).map(move |node| first + node)

@@ -211,7 +211,7 @@ impl WhatIf {
         let mut seen = self.dead.switch.clone();
         let sources = self.network.demands[group as usize].iter();
         let mut waiting: Vec<u32> =
-            sources.map(|demand| fabric.enters(fabric.host_link(demand.source)).0).collect();
+            sources.map(|demand| fabric.enters(fabric.host_channel(demand.source)).0).collect();
         while let Some(at) = waiting.pop() {
             if std::mem::replace(&mut seen[at as usize], true) {
                 continue;
@@ -272,7 +272,7 @@ impl WhatIf {
         let rows = Overlay { intact: &self.intact, changed };
         let fabric = &self.network.fabric;
         let works = |demand: &&Demand| {
-            let (at, _) = fabric.enters(fabric.host_link(demand.source));
+            let (at, _) = fabric.enters(fabric.host_channel(demand.source));
             !self.dead.switch[at as usize]
         };
         let demands = self.network.demands[group as usize].iter().filter(works).copied();

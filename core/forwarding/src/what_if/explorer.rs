@@ -91,8 +91,8 @@ impl Explorer {
         self.round += 1;
         let mut undelivered = 0;
         for demand in demands {
-            let link = network.fabric.host_link(demand.source);
-            let start = self.hop_id(Hop { link, label: demand.label, vc: 0 });
+            let channel = network.fabric.host_channel(demand.source);
+            let start = self.hop_id(Hop { channel, label: demand.label, vc: 0 });
             self.visit(network, start, group, &demand, rows);
             if self.visits[start as usize].loses {
                 undelivered += demand.pairs;
@@ -171,7 +171,7 @@ impl Explorer {
     /// The number of the step of packets on a hop.
     fn step(&mut self, network: &Network, id: u32, group: u32, rows: &impl Rows) -> u32 {
         let hop = self.hops[id as usize];
-        let (at, _) = network.fabric.enters(hop.link);
+        let (at, _) = network.fabric.enters(hop.channel);
         let mut label = hop.label;
         let mut act = 0;
         for _ in 0..MOST_RELABELLINGS {
@@ -200,13 +200,13 @@ impl Explorer {
             unknown: act.unknown,
             intact: false,
         };
-        let holds = (network.fabric.host(hop.link).is_none())
+        let holds = (network.fabric.host(hop.channel).is_none())
             .then(|| network.dependency_nodes.holds(hop))
             .flatten();
         for &channel in &act.channels {
             let row = network
                 .vc_row
-                .get(&(hop.link, channel))
+                .get(&(hop.channel, channel))
                 .map(|&row| row as usize * network.towards.len() + usize::from(label));
             let vc = row.map_or(UNKNOWN, |place| network.vcs[place]);
             if vc >= DROPPED {
@@ -215,7 +215,7 @@ impl Explorer {
                 continue;
             }
             let onward = row.and_then(|place| network.vc_labels.get(place).copied());
-            let next = Hop { link: channel, label: onward.unwrap_or(label), vc };
+            let next = Hop { channel, label: onward.unwrap_or(label), vc };
             let id = self.hop_id(next);
             self.step_hops.push(id);
             for requests in network.dependency_nodes.requests(next) {
