@@ -198,7 +198,7 @@ def analyse(
     chosen = pattern_named(pattern)
     analysis = analyse_plan(made.plan, chosen, seed)
     title = f"{chosen.name} on {made.fabric.name}, {made.plan.engine}"
-    return Figures(title, analysis.figures(), source=analysis)
+    return Figures(title, analysis.metrics(), source=analysis)
 
 
 def simulate(

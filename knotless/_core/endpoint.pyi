@@ -21,23 +21,23 @@ class Message:
     @property
     def data(self) -> bytes: ...
 
-class Shape:
+class AccessPattern:
     """The bytes of an area that an operation reads or writes, in order."""
 
     @staticmethod
-    def contiguous(offset: int, bytes: int) -> Shape:
+    def contiguous(offset: int, bytes: int) -> AccessPattern:
         """One range."""
 
     @staticmethod
-    def strided(offset: int, block: int, stride: int, count: int) -> Shape:
+    def strided(offset: int, block: int, stride: int, count: int) -> AccessPattern:
         """``count`` ranges of ``block`` bytes; their starts are ``stride`` bytes apart."""
 
     @staticmethod
-    def bitmap(offset: int, element: int, elements: int, bits: bytes) -> Shape:
+    def bitmap(offset: int, element: int, elements: int, bits: bytes) -> AccessPattern:
         """The elements i, of ``element`` bytes, whose bit ``i % 8`` of byte ``i // 8`` is set."""
 
     @staticmethod
-    def runs(runs: list[tuple[int, int]]) -> Shape:
+    def runs(runs: list[tuple[int, int]]) -> AccessPattern:
         """Ranges (offset, bytes), in ascending order and without overlap."""
 
 class Twin:
@@ -125,17 +125,17 @@ class Endpoint:
     def write_area(self, area: int, offset: int, data: bytes) -> None:
         """Write to an area of this process."""
 
-    def push(self, to: Address, area: int, shape: Shape, data: bytes) -> int:
+    def push(self, to: Address, area: int, pattern: AccessPattern, data: bytes) -> int:
         """Post a write to an area of another process; return the operation's number."""
 
-    def pull(self, to: Address, area: int, shape: Shape) -> int:
+    def pull(self, to: Address, area: int, pattern: AccessPattern) -> int:
         """Post a read of an area of another process."""
 
     def push_diff(self, to: Address, area: int, twin: Twin, now: bytes) -> int:
         """Post a write of the differences between ``twin`` and ``now``, which becomes the twin."""
 
     def mcast(
-        self, group: Address, members: list[Address], area: int, shape: Shape, data: bytes
+        self, group: Address, members: list[Address], area: int, pattern: AccessPattern, data: bytes
     ) -> int:
         """Post a write to the same area of all members; each must have joined the group."""
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 End = tuple[int, int]
 """A switch (its index) and a port."""
 Hop = tuple[int, int, int]
-"""A link (channels, then hosts' links), and the packet's label and priority on it."""
+"""A channel (those between switches, then of hosts); the packet's label and priority on it."""
 Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
 """See :class:`knotless.forwarding.state.Trace`."""
 
@@ -163,10 +163,10 @@ def of_tables(
         number, 3 is unknown.
     towards : (labels,) int64, the destination that tables are asked for; -1: the packet's own.
     relabelled : (maps, labels) uint16, the new labels.
-    vc_in, vc_out, vc_row : uint32, the row for each link in and channel out.
+    vc_in, vc_out, vc_row : uint32, the row for each channel in and channel out.
     vcs : (rows, labels) uint8, virtual channels; 254: dropped, 255: unknown.
     vc_labels : (rows, labels) uint16, the label on the channel out; or (0, labels): it stays.
-    stands_for : (hosts,) uint32, the host whose unicasts are treated alike.
+    representative : (hosts,) uint32, the host whose unicasts are treated alike.
     first_labels : (hosts, hosts) uint16, the label at the start, 65535: nothing is sent; or
         (0, hosts): label 0.
 
@@ -197,7 +197,8 @@ class WhatIf:
     ) -> None:
         """Follow everything without failures; ValueError for arrays that do not fit.
 
-        ``arrays`` are those of :func:`of_tables` without ``stands_for`` and ``first_labels``, and:
+        ``arrays`` are those of :func:`of_tables`, without ``representative`` and ``first_labels``,
+        and:
 
         fallbacks : (layers, hosts, switches) int32, actions by shorter prefixes, -1: none.
         pausing : (channels, 8, 16) bool, whether a priority group stops a queue; or (0, 8, 16):
@@ -214,7 +215,7 @@ class WhatIf:
     def differences(self) -> list[tuple[int, int]]:
         """Return (destination, switch) at which the routes without failures are not those read."""
 
-    def causes(self, held: int, wanted: int) -> list[int]:
+    def causes(self, holds: int, requests: int) -> list[int]:
         """Return the destinations whose packets hold a node while they wait for another."""
 
     def evaluate(self, channels: Sequence[int], switches: Sequence[int]) -> FailureAnswer:

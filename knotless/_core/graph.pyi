@@ -1,8 +1,8 @@
 """Graph algorithms of routing. Arrays must be contiguous; ValueError if shapes do not match.
 
 Paths are two arrays (rows, switches, longest): channels, padded with -1, and their priorities,
-padded with 0. A row is the set of hosts of one rank (plane) on one switch; rows are ordered by
-plane.
+padded with 0. A row is the set of hosts of one rank class on one switch; rows are ordered by
+rank class.
 """
 
 from typing import Any
@@ -174,9 +174,9 @@ class StateGraph:
 
     def balanced_paths(
         self,
-        plane: Ints,
-        at: Ints,
-        senders: Ints,
+        rank_class: Ints,
+        switch: Ints,
+        host_count: Ints,
         receivers: Ints,
         rounds: int,
         most_hops: int,
@@ -184,7 +184,7 @@ class StateGraph:
         """Return shortest paths that avoid loaded channels; each tree is chosen ``rounds`` times.
 
         ValueError if there is no path; OverflowError(longest) if rows * switches * longest exceeds
-        ``most_hops``. With 0 rounds, the first channel is taken at every state. ``senders`` are
+        ``most_hops``. With 0 rounds, the first channel is taken at every state. ``host_count`` are
         the hosts of each row, ``receivers`` those of each switch.
         """
 
@@ -197,10 +197,13 @@ class StateGraph:
         LookupError(from, to) if there is no path between two switches that receive.
         """
 
-def rows(switch: Ints, rank: Ints, planes: int, switches: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the row of each host; plane, switch and number of hosts of each row.
+def rows(
+    switch: Ints, rank: Ints, rank_classes: int, switches: int
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the row of each host; rank class, switch and number of hosts of each row.
 
-    ``switch`` and ``rank`` have an entry for each host; its plane is its rank modulo ``planes``.
+    ``switch`` and ``rank`` have an entry for each host; its class is its rank modulo
+    ``rank_classes``.
     """
 
 def last_hops(paths: Ints, priorities: NDArray[np.uint8], at: Ints) -> Paths:

@@ -56,12 +56,9 @@ def why_lines(
     ``knot`` are the deadlocked channels, each waiting for the next one; empty: no deadlock.
     """
     if not knot:
-        possible = [
-            f"It would be: {of.packet} holds {of.held} while it waits for {of.wanted}."
-            for of in verdict.witnesses
-        ]
+        possible = [f"It would be: {witness.text}." for witness in verdict.witnesses]
         return [f"No deadlock now. By the rules in the switches, it {verdict.text}.", *possible]
-    packets = {(of.held, of.wanted): of for of in witnesses_of(state, knot, flow_control)}
+    packets = {(w.holds, w.requests): w for w in witnesses_of(state, knot, flow_control)}
     lines = [f"{len(knot)} channels wait for each other under {NAMES[flow_control]}:"]
     for held, wanted in pairwise([*knot, knot[0]]):
         lines.append(f"{held} is paused: {_reason(held, wanted, packets)}")

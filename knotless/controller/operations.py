@@ -31,8 +31,7 @@ from knotless.topologies.drained import avoided
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
 from knotless.topologies.union import removed
-from knotless.verification.changes.certificate import described
-from knotless.verification.changes.folder import step_files
+from knotless.verification.changes.certificate import described, step_files
 
 _LOG = logging.getLogger("knotless.roles")
 _WATCH_S = 1.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from knotless._core import forwarding as core
 from knotless.base.errors import PlanError
-from knotless.forwarding.state import ForwardingState, links_of, members_of
+from knotless.forwarding.state import ForwardingState, channel_ends_of, members_of
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import Plan
 from knotless.routing.routes import Routes, TableRoutes
@@ -28,7 +28,7 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
 
     """
     fabric, channels, routes = plan.fabric, plan.channels, plan.routes
-    links = links_of(fabric, channels)
+    ends = channel_ends_of(fabric, channels)
     arrays = {
         "row": routes.rows.astype(np.uint32),
         "flood_vlan": plan.vlans.astype(np.uint16),
@@ -37,11 +37,11 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
         **(_of_tables(plan, routes) or _of_paths(plan)),
     }
     try:
-        found = core.of_plan(
+        state = core.of_plan(
             len(fabric.switches),
-            links.leaves,
-            links.enters,
-            links.hosts,
+            ends.leaves,
+            ends.enters,
+            ends.hosts,
             members_of(fabric, plan.multicast),
             plan.tagging == "host",
             arrays,
@@ -49,7 +49,7 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
         )
     except LookupError as conflict:
         raise PlanError(_conflict(plan, *conflict.args)) from None
-    return ForwardingState(fabric, channels, plan.multicast, found, failures=plan.failures)
+    return ForwardingState(fabric, channels, plan.multicast, state, failures=plan.failures)
 
 
 def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
@@ -62,12 +62,12 @@ def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
             return None
     tables: dict[int, Ints] = {}
     for table, vlan in vlans.items():
-        mine = routes.next_hop[table]
-        known = tables.setdefault(vlan, mine)
-        if known is not mine:
-            if ((known >= 0) & (mine >= 0) & (known != mine)).any():
+        next_hop = routes.next_hop[table]
+        merged = tables.setdefault(vlan, next_hop)
+        if merged is not next_hop:
+            if ((merged >= 0) & (next_hop >= 0) & (merged != next_hop)).any():
                 return None
-            tables[vlan] = np.maximum(known, mine)
+            tables[vlan] = np.maximum(merged, next_hop)
     return {
         "vlan": plan.vlans.astype(np.uint16),
         "table_vlan": np.array(list(tables), dtype=np.uint16),
@@ -92,8 +92,8 @@ def _of_paths(plan: Plan) -> dict[str, object]:
 def _conflict(plan: Plan, kind: str, a: int, b: int, c: int, two: list[int]) -> str:
     channels = plan.channels
     if kind == "next hop":
-        here, to, (first, second) = channels.names[a], channels.names[c], channels.out_port[two]
-        return f"VLAN {b} at {here}: paths to {to} split by source, on ports {first} and {second}"
+        switch, to, (first, second) = channels.names[a], channels.names[c], channels.out_port[two]
+        return f"VLAN {b} at {switch}: paths to {to} split by source, on ports {first} and {second}"
     switch = channels.names[channels.tail[b]]
     return (
         f"{switch}: frames from port {channels.in_port[a]} to port {channels.out_port[b]} on"

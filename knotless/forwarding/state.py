@@ -1,12 +1,13 @@
 """The forwarding state of a fabric, explored from everything that hosts can send.
 
 To a switch, a packet is a destination, a label (in our plans the VLAN) and a virtual channel. The
-state maps each packet on each input link of a switch to its output links. It is made from a plan
-(:mod:`knotless.forwarding.from_plan`), from rules (:mod:`knotless.forwarding.openflow.reader`) or
-from the tables of 802.1Q switches (:mod:`knotless.forwarding.dot1q.state`). The Rust core stores it
-in columns, and computes the entries that packets can reach while it traces them.
+state maps each packet on each input channel of a switch to its output channels. It is made from a
+plan (:mod:`knotless.forwarding.from_plan`), from rules (:mod:`knotless.forwarding.openflow.reader`)
+or from the tables of 802.1Q switches (:mod:`knotless.forwarding.dot1q.state`). The Rust core stores
+it in columns, and computes the entries that packets can reach while it traces them.
 
-Links are numbered: first the channels between switches, then the links to and from each host.
+Channels are numbered: first those between switches, then those of the link of each host, whose two
+directions share a number.
 Destinations are numbered: first the hosts, then the floods. A flood is what is sent to all hosts
 or to a group; sources that switches treat alike share one.
 """
@@ -29,9 +30,9 @@ from knotless.topologies.failures import NO_FAILURES, Failures
 
 
 class Hop(NamedTuple):
-    """A link, and the label and priority that a packet has on it."""
+    """A channel, and the label and priority that a packet has on it."""
 
-    link: int
+    channel: int
     label: int
     priority: int
 
@@ -39,10 +40,10 @@ class Hop(NamedTuple):
 class Trace(NamedTuple):
     """The trace of one packet, along all of its paths if it has a choice.
 
-    ``hops`` are the links that it takes, including those of hosts. ``delivered`` are the numbers
+    ``hops`` are the channels that it takes, including those of hosts. ``delivered`` are the numbers
     of the hosts that receive it, with the label at delivery. ``dropped`` are the switches that
     drop it, ``unsupported`` the switches whose actions cannot be followed. ``repeated`` is true if
-    a copy passes a link twice, unchanged, or two copies pass the same link.
+    a copy passes a channel twice, unchanged, or two copies pass the same channel.
     """
 
     hops: list[Hop]
@@ -53,18 +54,18 @@ class Trace(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Links:
-    """The fabric in the form of the Rust core: the ends of its channels, and its hosts."""
+class ChannelEnds:
+    """The ends of the channels between switches that they leave and enter, and those of hosts."""
 
     leaves: list[End]
     enters: list[End]
     hosts: list[End]
 
 
-def links_of(fabric: Fabric, channels: Channels) -> Links:
+def channel_ends_of(fabric: Fabric, channels: Channels) -> ChannelEnds:
     """Return the ends of all channels and hosts of ``fabric``."""
     index = fabric.switch_index
-    return Links(
+    return ChannelEnds(
         list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)),
         list(zip(channels.head.tolist(), channels.in_port.tolist(), strict=True)),
         [(index[host.switch], host.port) for host in fabric.hosts],
@@ -135,8 +136,8 @@ class ForwardingState:
 
     def trace_number(self, source: str, destination: int) -> Trace:
         """Trace a packet from a host to a destination number."""
-        found = self.core.trace(self.fabric.host_index[source], destination)
-        return Trace([Hop(*hop) for hop in found[0]], *found[1:])
+        trace = self.core.trace(self.fabric.host_index[source], destination)
+        return Trace([Hop(*hop) for hop in trace[0]], *trace[1:])
 
     def destination_name(self, number: int) -> str:
         """Return the name of a destination: a host, ``all`` or ``multicast:N``."""
@@ -158,13 +159,13 @@ class ForwardingState:
 
     def difference(self, other: ForwardingState) -> str:
         """Describe a packet that the two states treat differently; empty if there is none."""
-        found = self.core.difference(other.core)
-        if found is None:
+        packet = self.core.difference(other.core)
+        if packet is None:
             return ""
-        source, destination, (link, label, priority) = found
+        source, destination, (channel, label, priority) = packet
         to = self.destination_name(destination)
-        where = "from its host"
-        if link < len(self.channels):
-            where = f"from {self.channels.name(link, priority)}"
+        origin = "from its host"
+        if channel < len(self.channels):
+            origin = f"from {self.channels.name(channel, priority)}"
         sender = self.fabric.hosts[source].name
-        return f"the packet from {sender} to {to}, coming {where} with label {label}"
+        return f"the packet from {sender} to {to}, coming {origin} with label {label}"

@@ -35,7 +35,7 @@ def _no_files(_: PortsGone) -> None:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What can be sent at the same time: its state, and the label of each packet at its start.
+    """Packets that can be sent at the same time: their state, and the first label of each.
 
     If the same pairs are sent in several ways, the undelivered pairs of one of these count.
     """
@@ -65,7 +65,7 @@ class TableTraffic(Traffic):
         if not self.dscps:
             return hop
         dscp = self.dscps[hop.label % len(self.dscps)]
-        return Hop(hop.link, dscp, hop.priority % PRIORITIES)
+        return Hop(hop.channel, dscp, hop.priority % PRIORITIES)
 
     def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
         """Return the same packets with other next hops and virtual channels."""
@@ -141,13 +141,13 @@ class TableFabric(ImportedFabric):
             hops=hops,
             pausing=self.pausing if pausing is None else pausing,
             traffics=tuple(
-                traffic.with_tables(hops, of)
-                for traffic, of in zip(self.traffics, maps, strict=True)
+                traffic.with_tables(hops, vc_map)
+                for traffic, vc_map in zip(self.traffics, maps, strict=True)
             ),
         )
 
     def with_pauses(self, pausing: NDArray[np.bool_]) -> TableFabric:
-        """Return the fabric with other pauses; packets take the same ways."""
+        """Return the fabric with other pauses; packets take the same paths."""
         return replace(self, pausing=pausing)
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
@@ -158,13 +158,13 @@ class TableFabric(ImportedFabric):
         """
         if self.pausing is None:
             return super().waits(dependencies)
-        held, held_vc, wanted, wanted_vc = dependencies[:, :4].T
-        group = held_vc % PRIORITIES
-        lossless = np.any(self.pausing[held, group], axis=1)
-        stopping = self.pausing[wanted, :, wanted_vc // PRIORITIES] & lossless[:, None]
-        rows, wanted_group = np.nonzero(stopping)
-        return rows, np.stack([held[rows], group[rows], wanted[rows], wanted_group], axis=1)
+        holds, holds_vc, requests, requests_vc = dependencies[:, :4].T
+        group = holds_vc % PRIORITIES
+        lossless = np.any(self.pausing[holds, group], axis=1)
+        stopping = self.pausing[requests, :, requests_vc // PRIORITIES] & lossless[:, None]
+        rows, requests_group = np.nonzero(stopping)
+        return rows, np.stack([holds[rows], group[rows], requests[rows], requests_group], axis=1)
 
 
 AnyFabric = RulesFabric | TableFabric
-"""What is read from files."""
+"""The fabrics that are read from files."""

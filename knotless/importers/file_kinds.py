@@ -91,10 +91,10 @@ SOURCES = ("cabling", "frr", "infiniband", "linux", "openflow", "sonic")
 @cache
 def file_kinds() -> Mapping[str, FileKind]:
     """Return all kinds by name, in alphabetical order."""
-    found: dict[str, FileKind] = {}
+    kinds: dict[str, FileKind] = {}
     for source in SOURCES:
-        found |= plugins(f"knotless.importers.{source}", FileKind)
-    return dict(sorted(found.items()))
+        kinds |= plugins(f"knotless.importers.{source}", FileKind)
+    return dict(sorted(kinds.items()))
 
 
 def kind_of(content: Content) -> FileKind | None:

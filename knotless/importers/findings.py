@@ -1,15 +1,15 @@
-"""What reading the files of a fabric shows besides its forwarding state."""
+"""Findings: what reading the files of a fabric shows besides its forwarding state."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-_MOST = 1000
+_MAX = 1000
 
 
 @dataclass
 class Findings:
-    """What is missing or unusual, in the order in which it was found; a bounded number.
+    """Missing and unusual facts, in the order in which they were found; a bounded number.
 
     ``gaps`` are missing facts, without which nothing can be called safe. ``doubts`` are missing
     facts without which a cycle is not certain. ``problems`` are mistakes that can lose packets or
@@ -44,5 +44,5 @@ class Findings:
 
 
 def _keep(texts: dict[str, None], text: str) -> None:
-    if len(texts) < _MOST:
+    if len(texts) < _MAX:
         texts[text] = None

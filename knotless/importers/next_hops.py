@@ -46,12 +46,12 @@ class Actions:
     def with_port(self, port: int) -> list[int]:
         """Return the actions that send out of a port."""
         listed = self._numbers.items()
-        return [of for (kind, ports), of in listed if kind < _RELABEL and port in ports]
+        return [number for (kind, ports), number in listed if kind < _RELABEL and port in ports]
 
     def without(self, number: int, port: int) -> int:
         """Return the action that does the same without sending out of ``port``."""
         kind, ports = list(self._numbers)[number]
-        return self.send([of for of in ports if of != port]) if kind < _RELABEL else number
+        return self.send([other for other in ports if other != port]) if kind < _RELABEL else number
 
     def count(self, number: int) -> int:
         """Return out of how many ports an action sends."""
@@ -74,7 +74,7 @@ def classes_at(
     """Return the class of each destination at a switch, and the value of each class.
 
     Destinations of equal ``values`` are one class, but those that are ``attached`` to the switch
-    are a class each: the switch sends them on different links.
+    are a class each: the switch sends them on different channels.
 
     Raises
     ------
@@ -82,9 +82,9 @@ def classes_at(
         There are too many classes.
 
     """
-    own = int(values.max(initial=0)) + 1 + np.arange(len(values))
+    unique = int(values.max(initial=0)) + 1 + np.arange(len(values))
     _, first, classes = np.unique(
-        np.where(attached, own, values), return_index=True, return_inverse=True
+        np.where(attached, unique, values), return_index=True, return_inverse=True
     )
     if len(first) > MAX_CLASSES:
         raise RuleError(f"a switch treats more than {MAX_CLASSES} destinations differently")
@@ -93,14 +93,14 @@ def classes_at(
 
 @dataclass(frozen=True)
 class VcMap:
-    """The virtual channel on a link out, by link in and label.
+    """The virtual channel on a channel out, by channel in and label.
 
-    ``rows`` (rows, labels) uint8 are virtual channels, :data:`DROPPED` or :data:`UNKNOWN`; links
-    ``link_in[i]`` and ``channel_out[i]`` have row ``row[i]``. ``labels`` (rows, labels) are the
-    labels on the link out; without them packets keep theirs.
+    ``rows`` (rows, labels) uint8 are virtual channels, :data:`DROPPED` or :data:`UNKNOWN`; channels
+    ``channel_in[i]`` and ``channel_out[i]`` have row ``row[i]``. ``labels`` (rows, labels) are the
+    labels on the channel out; without them packets keep theirs.
     """
 
-    link_in: NDArray[np.uint32]
+    channel_in: NDArray[np.uint32]
     channel_out: NDArray[np.uint32]
     row: NDArray[np.uint32]
     rows: NDArray[np.uint8]
@@ -118,12 +118,12 @@ class VcMap:
             number = np.zeros(self.rows.shape[1], dtype=np.uint16)
             number[chosen] = np.arange(len(chosen))
             onward = np.ascontiguousarray(number[self.labels[:, chosen]])
-        return VcMap(self.link_in, self.channel_out, self.row, rows, onward)
+        return VcMap(self.channel_in, self.channel_out, self.row, rows, onward)
 
 
 @dataclass(frozen=True)
 class NextHops:
-    """What switches do with packets for the destinations of an imported fabric.
+    """The actions of switches for the destinations of an imported fabric.
 
     ``ends`` are the switch and port of each destination; hosts, which also send, come first.
     ``classes`` (destinations, switches) uint16 number the classes of each switch from 0.
@@ -145,7 +145,9 @@ class NextHops:
     @property
     def table(self) -> NDArray[np.int32]:
         """(destinations, switches) the action of each switch for each destination."""
-        columns = [of[self.classes[:, at]] for at, of in enumerate(self.action_of)]
+        columns = [
+            actions[self.classes[:, switch]] for switch, actions in enumerate(self.action_of)
+        ]
         return np.stack(columns, axis=1).astype(np.int32)
 
     def with_table(self, table: NDArray[np.int32]) -> NextHops:
@@ -167,26 +169,28 @@ class NextHops:
         self,
         vcs: VcMap,
         first_labels: NDArray[np.uint16] | None = None,
-        stands_for: NDArray[np.uint32] | None = None,
+        representative: NDArray[np.uint32] | None = None,
     ) -> core.State:
         """Return the explored state.
 
         ``first_labels`` (destinations, destinations) are the labels at the start; by default
-        everybody sends to all with label 0. ``stands_for`` (destinations,) is a host whose
+        everybody sends to all with label 0. ``representative`` (destinations,) is a host whose
         packets are treated alike.
         """
         count = len(self.ends)
         arrays = {
             **self.arrays(vcs),
-            "stands_for": np.arange(count, dtype=np.uint32) if stands_for is None else stands_for,
+            "representative": np.arange(count, dtype=np.uint32)
+            if representative is None
+            else representative,
             "first_labels": np.empty((0, count), dtype=np.uint16)
             if first_labels is None
             else first_labels,
         }
-        return core.of_tables(*self.links, arrays)
+        return core.of_tables(*self.core_ends, arrays)
 
     @property
-    def links(self) -> tuple[int, list[End], list[End], list[End]]:
+    def core_ends(self) -> tuple[int, list[End], list[End], list[End]]:
         """The number of switches; the ends that channels leave and enter; those of destinations."""
         channels = self.channels
         leaves = list(zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True))
@@ -197,7 +201,7 @@ class NextHops:
         """Return the tables as arrays; see ``of_tables`` in ``forwarding.pyi``."""
         labels = vcs.rows.shape[1]
         own_labels = np.full(labels, -1, dtype=np.int64)
-        sizes = [len(of) for of in self.action_of]
+        sizes = [len(actions) for actions in self.action_of]
         return {
             **self.actions.columns(),
             "class": np.ascontiguousarray(self.classes),
@@ -207,7 +211,7 @@ class NextHops:
             "relabelled": np.empty((0, labels), dtype=np.uint16)
             if self.relabelled is None
             else self.relabelled,
-            "vc_in": vcs.link_in,
+            "vc_in": vcs.channel_in,
             "vc_out": vcs.channel_out,
             "vc_row": vcs.row,
             "vcs": vcs.rows,
@@ -226,8 +230,10 @@ def classes_of(
     """
     classes = np.zeros(table.shape, dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
-    here = np.array(actions.with_port(HERE), dtype=np.int32)
-    for at in range(table.shape[1]):
-        classes[:, at], found = classes_at(table[:, at], np.isin(table[:, at], here))
-        action_of.append(found.astype(np.uint32) if len(found) else np.array([0], np.uint32))
+    attached = np.array(actions.with_port(HERE), dtype=np.int32)
+    for switch in range(table.shape[1]):
+        classes[:, switch], values = classes_at(
+            table[:, switch], np.isin(table[:, switch], attached)
+        )
+        action_of.append(values.astype(np.uint32) if len(values) else np.array([0], np.uint32))
     return classes, action_of

@@ -19,7 +19,7 @@ from knotless.importers.sources import Source, sources
 MAX_FILES = 100_000
 MAX_ALL_BYTES = 2 << 30
 MEMORY_PER_BYTE = 12
-"""What a byte of JSON becomes in memory."""
+"""The bytes that a byte of JSON becomes in memory."""
 _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "infiniband": infiniband.assemble,
     "openflow": openflow_switches.assemble,
@@ -42,7 +42,7 @@ def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
 
     """
     with collector_paused():
-        found: list[FoundFile] = []
+        recognised: list[FoundFile] = []
         ignored: list[str] = []
         total = 0
         for number, source in enumerate(sources([Path(path) for path in paths], ignored)):
@@ -57,8 +57,8 @@ def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
             if file is None:
                 ignored.append(str(source.path))
             else:
-                found.append(file)
-        return replace(assembled(str(paths[0]), found), ignored=tuple(ignored))
+                recognised.append(file)
+        return replace(assembled(str(paths[0]), recognised), ignored=tuple(ignored))
 
 
 def read_source(source: Source) -> FoundFile | None:

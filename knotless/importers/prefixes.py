@@ -79,7 +79,7 @@ class Ranges:
         """Return the number of ranges."""
         return max(0, len(self.ends) - 1)
 
-    def of(self, prefix: Prefix) -> slice:
+    def places(self, prefix: Prefix) -> slice:
         """Return the places of the ranges in a prefix."""
         return slice(self.place[prefix.first], self.place[prefix.end])
 
@@ -96,7 +96,7 @@ class Ranges:
         """
         layers: list[NDArray[np.int32]] = [np.full(len(self), -1, dtype=np.int32)]
         for prefix, value in sorted(routes, key=lambda route: -route[0].size):
-            place = self.of(prefix)
+            place = self.places(prefix)
             moved = np.full(place.stop - place.start, value, dtype=np.int32)
             covered = layers[0][place] != value
             for layer in layers:

@@ -66,7 +66,7 @@ def what_if(imported: TableFabric, reaction: str) -> core.WhatIf:
         )
         for traffic, first in zip(traffics, first_labels(traffics), strict=True)
     ]
-    return core.WhatIf(*hops.links, arrays, sent, REACTIONS[reaction])
+    return core.WhatIf(*hops.core_ends, arrays, sent, REACTIONS[reaction])
 
 
 def levels(imported: TableFabric) -> NDArray[np.int32]:
@@ -89,8 +89,10 @@ def _spread(channels: Channels, level: NDArray[np.int32]) -> NDArray[np.int32]:
 def rises(imported: TableFabric) -> NDArray[np.int8]:
     """Return for each channel 1 if it leads up, away from hosts, -1 if down, 0 if neither."""
     level, channels = levels(imported), imported.channels
-    found: NDArray[np.int8] = np.sign(level[channels.head] - level[channels.tail]).astype(np.int8)
-    return found
+    directions: NDArray[np.int8] = np.sign(level[channels.head] - level[channels.tail]).astype(
+        np.int8
+    )
+    return directions
 
 
 def first_labels(traffics: tuple[TableTraffic, ...]) -> list[int]:
@@ -105,8 +107,13 @@ def _all_vcs(traffics: tuple[TableTraffic, ...]) -> VcMap:
     labels = None
     if any(traffic.vcs.labels is not None for traffic in traffics):
         parts = [
-            start + (np.broadcast_to(np.arange(rows.shape[1]), rows.shape) if of is None else of)
-            for start, of, rows in zip(
+            start
+            + (
+                np.broadcast_to(np.arange(rows.shape[1]), rows.shape)
+                if labels_of_traffic is None
+                else labels_of_traffic
+            )
+            for start, labels_of_traffic, rows in zip(
                 first_labels(traffics),
                 [traffic.vcs.labels for traffic in traffics],
                 [traffic.vcs.rows for traffic in traffics],
@@ -114,8 +121,8 @@ def _all_vcs(traffics: tuple[TableTraffic, ...]) -> VcMap:
             )
         ]
         labels = np.ascontiguousarray(np.concatenate(parts, axis=1), dtype=np.uint16)
-    rows = np.ascontiguousarray(np.concatenate([of.vcs.rows for of in traffics], axis=1))
-    return VcMap(first.link_in, first.channel_out, first.row, rows, labels)
+    rows = np.ascontiguousarray(np.concatenate([traffic.vcs.rows for traffic in traffics], axis=1))
+    return VcMap(first.channel_in, first.channel_out, first.row, rows, labels)
 
 
 def _towards(imported: TableFabric, traffic: TableTraffic) -> NDArray[np.int64]:

@@ -104,10 +104,10 @@ def _members(path: Path, archive: archives.Archive, ignored: list[str]) -> Itera
 
 def _source(path: Path, named: bool, data: bytes) -> Source:
     whole = path.resolve()
-    found = _in_techsupport(whole)
-    if found is None:
+    inside = _in_techsupport(whole)
+    if inside is None:
         return Source(path, named, data, whole.parent)
-    base, inner = found
+    base, inner = inside
     read = _OF_TECHSUPPORT.fullmatch(inner)
     asic = "" if read is None else read["dump"] or read["saved"] or ""
     running = base / "dump" / f"CONFIG_DB.json{'.' * bool(asic)}{asic}"
@@ -129,5 +129,5 @@ def _is_archive_name(name: str) -> bool:
 
 def _is_read(path: Path) -> bool:
     """Tell whether a file is read: all are, but of a techsupport only those that matter."""
-    found = _in_techsupport(path)
-    return found is None or _OF_TECHSUPPORT.fullmatch(found[1]) is not None
+    inside = _in_techsupport(path)
+    return inside is None or _OF_TECHSUPPORT.fullmatch(inside[1]) is not None

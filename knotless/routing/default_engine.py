@@ -37,8 +37,8 @@ def family_of(fabric: Fabric) -> tuple[Family, Request] | None:
 
 def default_engine(fabric: Fabric) -> str:
     """Return the engine for the fabric's family, or updown, which routes any fabric."""
-    found = family_of(fabric)
-    return _ENGINES.get(found[0].name, "updown") if found else "updown"
+    family = family_of(fabric)
+    return _ENGINES.get(family[0].name, "updown") if family else "updown"
 
 
 def engine_for(fabric: Fabric, name: str) -> str:

@@ -52,12 +52,12 @@ def add_engine(engine: Engine) -> None:
 
 def engine_named(name: str) -> Engine:
     """Return the engine called ``name``; raises PlanError if there is none."""
-    known = engines()
-    found = known.get(name) or _ADDED.get(name)
-    if found is not None:
-        return found
+    registered = engines()
+    engine = registered.get(name) or _ADDED.get(name)
+    if engine is not None:
+        return engine
     if name.endswith(".py"):
         raise PlanError(f"the file {name} is no loaded engine: name it with --engine when you plan")
-    close = get_close_matches(name.lower()[:50], known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    close = get_close_matches(name.lower()[:50], registered, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(registered)}"
     raise PlanError(f"there is no routing engine {name[:50]!r}; {hint}")

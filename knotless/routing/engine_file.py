@@ -36,13 +36,13 @@ def loaded(name: str, directory: Path | None = None) -> str:
         return name
     path = (directory or Path()).joinpath(name).absolute()
     values = python_file.run(path, PlanError).values()
-    found = {id(value): value for value in values if isinstance(value, Engine)}
-    if len(found) != 1:
+    defined = {id(value): value for value in values if isinstance(value, Engine)}
+    if len(defined) != 1:
         raise PlanError(
-            f"{path}: it defines {len(found)} engines, and must define one:"
+            f"{path}: it defines {len(defined)} engines, and must define one:"
             " ENGINE = Engine(name=.., summary=.., route=route)"
         )
-    (engine,) = found.values()
+    (engine,) = defined.values()
     add_engine(replace(engine, name=str(path), route=_in_one_line(path, engine.route)))
     return str(path)
 

@@ -32,7 +32,7 @@ class MulticastGroup:
 
 
 def groups_of(
-    fabric: Fabric, wanted: Mapping[int, Sequence[str]] | None
+    fabric: Fabric, requested: Mapping[int, Sequence[str]] | None
 ) -> tuple[MulticastGroup, ...]:
     """Return the groups of ``{number: members}``, in the order of their numbers.
 
@@ -43,18 +43,18 @@ def groups_of(
 
     """
     groups = []
-    for number, members in sorted((wanted or {}).items()):
-        where = f"multicast group {number}"
+    for number, members in sorted((requested or {}).items()):
+        group = f"multicast group {number}"
         if not 1 <= number <= MAX_GROUPS:
-            raise PlanError(f"{where}: groups are numbered from 1 to {MAX_GROUPS}")
+            raise PlanError(f"{group}: groups are numbered from 1 to {MAX_GROUPS}")
         names = list(members)
         if names == [ALL]:
             names = [host.name for host in fabric.hosts]
         for name in names:
             if name not in fabric.host_index:
-                raise PlanError(f"{where}: {fabric.name} has no host {name!r}")
+                raise PlanError(f"{group}: {fabric.name} has no host {name!r}")
         if not names or len(set(names)) != len(names):
-            raise PlanError(f"{where}: name at least one member, each once, or {ALL!r} alone")
+            raise PlanError(f"{group}: name at least one member, each once, or {ALL!r} alone")
         names.sort(key=fabric.host_index.__getitem__)
         groups.append(MulticastGroup(number, tuple(names)))
     return tuple(groups)
@@ -69,15 +69,15 @@ def parse(texts: Iterable[str]) -> dict[int, list[str]]:
         A text has another form, or a number occurs twice.
 
     """
-    wanted: dict[int, list[str]] = {}
+    requested: dict[int, list[str]] = {}
     for text in texts:
         number, equals, members = text.partition("=")
         if not (equals and number.isdecimal() and len(number) < 10):
             raise PlanError(f"multicast {text!r}: must be NUMBER=HOST,HOST,... or NUMBER=all")
-        if int(number) in wanted:
+        if int(number) in requested:
             raise PlanError(f"multicast {text!r}: group {int(number)} is already declared")
-        wanted[int(number)] = [name.strip() for name in members.split(",")]
-    return wanted
+        requested[int(number)] = [name.strip() for name in members.split(",")]
+    return requested
 
 
 def to_text(groups: Iterable[MulticastGroup]) -> str:

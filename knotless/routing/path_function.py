@@ -36,17 +36,17 @@ def routes_of_paths(task: Task, path: PathFunction, trees: Ints | None = None) -
         for v in range(count)
     }
     longest = max(map(len, paths.values()), default=0)
-    taken = np.full((len(sources), count, longest), -1, dtype=np.int32)
+    channels_of_pairs = np.full((len(sources), count, longest), -1, dtype=np.int32)
     for (u, v), of_pair in paths.items():
-        taken[sources.index(u), v, : len(of_pair)] = of_pair
+        channels_of_pairs[sources.index(u), v, : len(of_pair)] = of_pair
     if trees is None:
         trees = np.full((count, count), -1, dtype=np.int32)
         for u in sources:
             trees[u] = _tree(channels, u, (paths[u, v] for v in range(count)))
     return ExplicitRoutes(
         np.searchsorted(sources, task.host_switches).astype(np.int32),
-        taken,
-        np.zeros(taken.shape, dtype=np.uint8),
+        channels_of_pairs,
+        np.zeros(channels_of_pairs.shape, dtype=np.uint8),
         trees,
         np.zeros(trees.shape, dtype=np.uint8),
     )
@@ -55,33 +55,33 @@ def routes_of_paths(task: Task, path: PathFunction, trees: Ints | None = None) -
 def _checked(channels: Channels, u: int, v: int, path: Sequence[int]) -> list[int]:
     """Return the path as whole numbers; raises PlanError unless it leads from ``u`` to ``v``."""
     names = channels.names
-    at, found = u, []
+    switch, checked = u, []
     for channel in path:
         if not 0 <= channel < len(channels):
             raise PlanError(f"path from {names[u]} to {names[v]}: there is no channel {channel}")
-        if channels.tail[channel] != at:
+        if channels.tail[channel] != switch:
             raise PlanError(
                 f"path from {names[u]} to {names[v]}: channel {channels.name(channel, 0)}"
-                f" does not begin at {names[at]}, where the path is"
+                f" does not begin at {names[switch]}, where the path is"
             )
-        at = int(channels.head[channel])
-        found.append(int(channel))
-    if at != v:
-        raise PlanError(f"path from {names[u]} to {names[v]}: it ends at {names[at]}")
-    if len(found) >= len(names):
+        switch = int(channels.head[channel])
+        checked.append(int(channel))
+    if switch != v:
+        raise PlanError(f"path from {names[u]} to {names[v]}: it ends at {names[switch]}")
+    if len(checked) >= len(names):
         raise PlanError(f"path from {names[u]} to {names[v]}: it passes a switch twice")
-    return found
+    return checked
 
 
 def _tree(channels: Channels, u: int, paths: Iterable[Sequence[int]]) -> Ints:
     """Return the channel on which each switch is entered; raises PlanError if there are two."""
     entered = np.full(len(channels.names), -1, dtype=np.int32)
     for channel in {channel for path in paths for channel in path}:
-        at = channels.head[channel]
-        if entered[at] >= 0 or at == u:
+        switch = channels.head[channel]
+        if entered[switch] >= 0 or switch == u:
             raise PlanError(
                 f"the paths from {channels.names[u]} form no tree: they enter"
-                f" {channels.names[at]} on two channels; give the broadcast trees"
+                f" {channels.names[switch]} on two channels; give the broadcast trees"
             )
-        entered[at] = channel
+        entered[switch] = channel
     return entered

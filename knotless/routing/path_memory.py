@@ -14,7 +14,7 @@ BYTES_A_PAIR = 26
 """Memory for a pair of switches: next hops and broadcast trees (measured: ``dor``, torus,64,64)."""
 
 
-def most_hops(bound: int) -> int:
+def max_hops(bound: int) -> int:
     """Return how many channels all paths together may have, if they have at most ``bound``."""
     if bound * BYTES_A_HOP <= SMALL_BYTES:
         return bound

@@ -19,8 +19,8 @@ from knotless.routing import path_memory
 from knotless.routing.default_engine import engine_for
 from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import resolved
-from knotless.routing.graphs.broadcast_trees import pruned
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
+from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.multicast import MulticastGroup, groups_of
 from knotless.routing.request import PlanRequest
@@ -79,7 +79,7 @@ class Plan:
 
     @property
     def tagging(self) -> str:
-        """Who adds the VLAN tag: ``switch`` or ``host``."""
+        """The device that adds the VLAN tag: ``switch`` or ``host``."""
         return self.request.tagging
 
     @cached_property
@@ -120,8 +120,8 @@ class Plan:
     @cached_property
     def vlans(self) -> Ints:
         """Return the VLAN of each row; if hosts tag, the VLAN of its broadcasts."""
-        own: Ints = self.pair_vlans[np.arange(len(self.pair_vlans)), self.row_switch]
-        return own
+        row_vlans: Ints = self.pair_vlans[np.arange(len(self.pair_vlans)), self.row_switch]
+        return row_vlans
 
     def vlan_of(self, host: str) -> int:
         """Return the VLAN in which ``host`` sends; if hosts tag, that of its broadcasts."""
@@ -139,10 +139,10 @@ class Plan:
         fabric, index = self.fabric, self.fabric.switch_index
         tags: HostTags = {}
         for host, row in zip(fabric.hosts, self.routes.rows.tolist(), strict=True):
-            to, usual = self.pair_vlans[row].tolist(), int(self.vlans[row])
-            others = {far.mac: to[index[far.switch]] for far in fabric.hosts}
-            others = {mac: vlan for mac, vlan in others.items() if vlan != usual}
-            tags[host.name] = {EVERYTHING_ELSE: usual, **others}
+            by_switch, default = self.pair_vlans[row].tolist(), int(self.vlans[row])
+            others = {other.mac: by_switch[index[other.switch]] for other in fabric.hosts}
+            others = {mac: vlan for mac, vlan in others.items() if vlan != default}
+            tags[host.name] = {EVERYTHING_ELSE: default, **others}
         return tags
 
     def _host(self, name: str) -> int:
@@ -159,15 +159,15 @@ class Plan:
     @cached_property
     def receivers(self) -> Ints:
         """Return the number of hosts on each switch, shape (switches,)."""
-        at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
-        return np.bincount(at, minlength=len(self.channels.names)).astype(np.int32)
+        switches = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
+        return np.bincount(switches, minlength=len(self.channels.names)).astype(np.int32)
 
     @cached_property
     def row_switch(self) -> Ints:
         """Return the switch of each row's hosts, shape (rows,)."""
         switch = np.zeros(len(self.pair_vlans), dtype=np.int32)
-        at = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
-        switch[self.routes.rows] = at
+        switches = [self.fabric.switch_index[host.switch] for host in self.fabric.hosts]
+        switch[self.routes.rows] = switches
         return switch
 
     @cached_property
@@ -225,7 +225,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     apart = next((i for i, part in enumerate(parts(fabric, NO_FAILURES)) if part), None)
     if apart is not None:
         first, other = fabric.switches[0].name, fabric.switches[apart].name
-        raise PlanError(f"{fabric.name} is not connected: no way from {first} to {other}")
+        raise PlanError(f"{fabric.name} is not connected: no path from {first} to {other}")
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]
@@ -253,11 +253,11 @@ def with_broadcast_vlans(plan: Plan) -> Plan:
     # Failures can divide the fabric into parts, which need a broadcast VLAN each.
     part = np.array(parts(plan.fabric, plan.failures))[plan.row_switch]
     for rows in [np.flatnonzero(part == number) for number in np.unique(part)]:
-        own = paths[rows], vlans[rows], trees, plan.row_switch[rows]
-        found = broadcast_vlans(plan.channels, *own)
-        of_row[rows] = found.of_row
-        for vlan, of in found.links.items():
-            links[vlan] = tuple(sorted({*links.get(vlan, ()), *of}))
+        routes = paths[rows], vlans[rows], trees, plan.row_switch[rows]
+        assigned = broadcast_vlans(plan.channels, *routes)
+        of_row[rows] = assigned.of_row
+        for vlan, vlan_links in assigned.links.items():
+            links[vlan] = tuple(sorted({*links.get(vlan, ()), *vlan_links}))
     refuse_vlans_above(int(of_row.max()) - FIRST_VLAN + 1, plan.request.max_vlans)
     has_path = (paths >= 0).any(axis=2)
     vlans = np.where(has_path, vlans, of_row[:, None]).astype(np.int32)
@@ -284,3 +284,27 @@ def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes
     trees = pruned(channels, routes.tree_channels, has_host, sources=has_host)
     priorities = np.where(trees >= 0, routes.tree_priorities, np.uint8(0))
     return replace(routes, tree_channels=trees, tree_priorities=priorities)
+
+
+def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]:
+    """Return the ``summary`` and all paths of ``plan`` as a value for :func:`json.dumps`.
+
+    ``sources`` has one entry per set of hosts with the same paths: their names, their VLAN, and
+    ``paths``. A path maps the name of a destination switch to a list of virtual channels, such
+    as ``s1:2/0`` for output port 2 of s1 with priority 0; switches that failures separate from the
+    source are omitted.
+    """
+    routes, channels = plan.routes, plan.channels
+    sources = []
+    for row in range(len(plan.vlans)):
+        names = [
+            host.name
+            for host, host_row in zip(plan.fabric.hosts, routes.rows.tolist(), strict=True)
+            if host_row == row
+        ]
+        paths = {}
+        for d, switch in enumerate(plan.fabric.switches):
+            if plan.receivers[d] and (hops := routes.path(row, d)):
+                paths[switch.name] = [channels.name(c, p) for c, p in hops]
+        sources.append({"hosts": names, "vlan": int(plan.vlans[row]), "paths": paths})
+    return {**summary, "sources": sources}

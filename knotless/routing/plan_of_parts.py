@@ -44,13 +44,15 @@ def new_plan(intact: Plan, failures: Failures, promise: str) -> tuple[Kind, Plan
     """
     parts = list(components(intact.fabric, failures))
     try:
-        plan = _joined(intact, failures, [make_plan(of, _request(intact, of)) for of in parts])
+        plan = _joined(
+            intact, failures, [make_plan(part, _request(intact, part)) for part in parts]
+        )
         if _keeps(plan, promise):
             return "replanned", plan
     except PlanError:
         pass  # the engine cannot route what is left; up*/down* can
     # Under PAUSE, several virtual channels of up*/down* have no cycle either.
-    again = [make_plan(of, _request(intact, of, LAST_RESORT)) for of in parts]
+    again = [make_plan(part, _request(intact, part, LAST_RESORT)) for part in parts]
     return "updown", _joined(intact, failures, again)
 
 
@@ -76,7 +78,7 @@ def _keeps(plan: Plan, promise: str) -> bool:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a part is in the whole fabric: its switches and channels, and its first row."""
+    """The place of a part in the whole fabric: its switches and channels, and its first row."""
 
     plan: Plan
     switches: Ints
@@ -115,14 +117,14 @@ def _joined(intact: Plan, failures: Failures, plans: list[Plan]) -> Plan:
     tree_priorities = np.zeros(trees.shape, dtype=np.uint8)
     vlans: Ints = np.full(shape[:2], FIRST_VLAN, dtype=np.int32)
     for place in places:
-        of, at = place.plan, place.switches
-        hops = of.routes.channels.shape[2]
-        channels[place.rows, at, :hops] = place.whole(of.routes.channels)
-        priorities[place.rows, at, :hops] = of.routes.priorities
-        trees[np.ix_(at, at)] = place.whole(of.routes.tree_channels)
-        tree_priorities[np.ix_(at, at)] = of.routes.tree_priorities
-        vlans[place.rows] = of.vlans[:, None]
-        vlans[place.rows, at] = of.pair_vlans
+        part, switches_of_part = place.plan, place.switches
+        hops = part.routes.channels.shape[2]
+        channels[place.rows, switches_of_part, :hops] = place.whole(part.routes.channels)
+        priorities[place.rows, switches_of_part, :hops] = part.routes.priorities
+        trees[np.ix_(switches_of_part, switches_of_part)] = place.whole(part.routes.tree_channels)
+        tree_priorities[np.ix_(switches_of_part, switches_of_part)] = part.routes.tree_priorities
+        vlans[place.rows] = part.vlans[:, None]
+        vlans[place.rows, switches_of_part] = part.pair_vlans
     routes = ExplicitRoutes(
         numbers.astype(np.int32), channels[used], priorities[used], trees, tree_priorities
     )
@@ -156,23 +158,23 @@ def _channel_map(whole: Channels, switches: Ints, part: Channels) -> Ints:
     return np.array([whole.leaving[end] for end in ends], dtype=np.int32)
 
 
-def path_changes(before: Plan, after: Plan) -> tuple[Counts, Counts, Counts]:
+def path_changes(intact: Plan, repaired: Plan) -> tuple[Counts, Counts, Counts]:
     """Return ordered pairs of hosts, channels before and channels after of each changed path."""
     # Rows may be numbered differently, so hosts with the same rows in both are compared.
-    both, hosts = np.unique(
-        np.stack([before.routes.rows, after.routes.rows]), axis=1, return_counts=True
+    rows, hosts = np.unique(
+        np.stack([intact.routes.rows, repaired.routes.rows]), axis=1, return_counts=True
     )
-    found: list[Counts] = [np.empty((3, 0), dtype=np.int64)]
-    for old, new, count in zip(*both.tolist(), hosts.tolist(), strict=True):
-        paths = [_nodes(of.routes, row) for of, row in ((before, old), (after, new))]
+    changes: list[Counts] = [np.empty((3, 0), dtype=np.int64)]
+    for old, new, count in zip(*rows.tolist(), hosts.tolist(), strict=True):
+        paths = [_nodes(plan.routes, row) for plan, row in ((intact, old), (repaired, new))]
         shared = min(path.shape[1] for path in paths)
         lengths = [np.count_nonzero(path >= 0, axis=1) for path in paths]
         differ = (paths[0][:, :shared] != paths[1][:, :shared]).any(axis=1)
         differ |= lengths[0] != lengths[1]
-        differ &= before.receivers > 0
-        pairs = count * before.receivers[differ]
-        found.append(np.stack([pairs, lengths[0][differ], lengths[1][differ]]).astype(np.int64))
-    pairs, old_hops, new_hops = np.concatenate(found, axis=1)
+        differ &= intact.receivers > 0
+        pairs = count * intact.receivers[differ]
+        changes.append(np.stack([pairs, lengths[0][differ], lengths[1][differ]]).astype(np.int64))
+    pairs, old_hops, new_hops = np.concatenate(changes, axis=1)
     return pairs, old_hops, new_hops
 
 

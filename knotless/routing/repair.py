@@ -64,7 +64,7 @@ class Repair:
     @property
     def mean_stretch(self) -> float:
         """The mean number of channels of the moved paths, over that in the intact plan."""
-        before, after = (int((self._weights * of).sum()) for of in (self.before, self.after))
+        before, after = (int((self._weights * hops).sum()) for hops in (self.before, self.after))
         return after / before if before else 1.0
 
     @property
@@ -74,7 +74,7 @@ class Repair:
         return float((self.after[moves] / self.before[moves]).max(initial=1.0))
 
     def summary(self) -> dict[str, object]:
-        """Return the figures that ``knotless plan --without`` adds."""
+        """Return the metrics that ``knotless plan --without`` adds."""
         separated = hosts_by_part(self.plan.fabric, self.plan.failures)
         pairs = pairs_apart(separated)
         return {
@@ -117,15 +117,15 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     began = time.perf_counter()
     kind: Kind
     moves: tuple[Counts, Counts, Counts]
-    found = _moves(plan, failures)
-    if found["unrouted"] is not None or found["unrouted_tree"] is not None:
-        kind, repaired = new_plan(plan, failures, found["promise"])
+    moved = _moves(plan, failures)
+    if moved["unrouted"] is not None or moved["unrouted_tree"] is not None:
+        kind, repaired = new_plan(plan, failures, moved["promise"])
         moves = path_changes(plan, repaired)
     else:
-        kind = "extended" if found["extended"] else "repaired"
-        repaired = _with_moves(plan, failures, found)
-        pairs = plan.senders[found["row"]].astype(np.int64) * plan.receivers[found["to"]]
-        moves = pairs, found["before"].astype(np.int64), found["hops"].astype(np.int64)
+        kind = "extended" if moved["extended"] else "repaired"
+        repaired = _with_moves(plan, failures, moved)
+        pairs = plan.senders[moved["row"]].astype(np.int64) * plan.receivers[moved["to"]]
+        moves = pairs, moved["before"].astype(np.int64), moved["hops"].astype(np.int64)
     changed = plan.routes.tree_channels != repaired.routes.tree_channels
     trees = int(changed.any(axis=1).sum())
     if kind == "repaired" and not len(moves[0]) and not trees:
@@ -163,34 +163,34 @@ def failed_channels(plan: Plan, failures: Failures) -> NDArray[np.bool_]:
     return failed
 
 
-def _with_moves(plan: Plan, failures: Failures, found: dict[str, Any]) -> Plan:
+def _with_moves(plan: Plan, failures: Failures, moved: dict[str, Any]) -> Plan:
     """Return the plan with the moved paths and trees."""
-    trees = {key: found[key] for key in ("tree_channels", "tree_priorities")}
+    trees = {key: moved[key] for key in ("tree_channels", "tree_priorities")}
     routes: Routes
     if isinstance(plan.routes, TableRoutes):
-        next_hop = found["next_hop"].reshape(plan.routes.next_hop.shape)
-        routes = replace(plan.routes, next_hop=next_hop, changes=found["changes"], **trees)
+        next_hop = moved["next_hop"].reshape(plan.routes.next_hop.shape)
+        routes = replace(plan.routes, next_hop=next_hop, changes=moved["changes"], **trees)
     else:
-        channels, priorities = _paths(plan.routes, found)
+        channels, priorities = _paths(plan.routes, moved)
         routes = replace(plan.routes, channels=channels, priorities=priorities, **trees)
     request = plan.settled_request()
     repaired = replace(plan, request=request, routes=routes, failures=failures)
     if not plan.broadcast_links:
         return repaired
     had_path = (plan.routes.channels >= 0).any(axis=2)
-    own = np.where(had_path, plan.pair_vlans, FIRST_VLAN).astype(np.int32)
-    return with_broadcast_vlans(replace(repaired, pair_vlans=own))
+    vlans = np.where(had_path, plan.pair_vlans, FIRST_VLAN).astype(np.int32)
+    return with_broadcast_vlans(replace(repaired, pair_vlans=vlans))
 
 
-def _paths(routes: ExplicitRoutes, found: dict[str, Any]) -> tuple[Ints, Priorities]:
+def _paths(routes: ExplicitRoutes, moved: dict[str, Any]) -> tuple[Ints, Priorities]:
     """Return all paths, with those that moved in their new places."""
-    row, to, hops = (found[key] for key in ("row", "to", "hops"))
+    row, to, hops = (moved[key] for key in ("row", "to", "hops"))
     longer = max(0, int(hops.max(initial=0)) - routes.channels.shape[2])
     room = ((0, 0), (0, 0), (0, longer))
     channels = np.pad(routes.channels, room, constant_values=-1)
     priorities = np.pad(routes.priorities, room)
     channels[row, to], priorities[row, to] = -1, 0
-    place = np.arange(len(found["channels"])) - np.repeat(np.cumsum(hops) - hops, hops)
+    place = np.arange(len(moved["channels"])) - np.repeat(np.cumsum(hops) - hops, hops)
     cells = np.repeat(row, hops), np.repeat(to, hops), place
-    channels[cells], priorities[cells] = found["channels"], found["priorities"]
+    channels[cells], priorities[cells] = moved["channels"], moved["priorities"]
     return channels, priorities

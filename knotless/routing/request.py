@@ -20,7 +20,7 @@ from knotless.base.errors import PlanError
 from knotless.base.flow_control import AUTO, FlowControlChoice, accepted, normalised
 from knotless.base.yaml_file import complaint
 from knotless.routing.graphs.task import MAX_VCS, Selection
-from knotless.routing.vlans.assignment import MOST_VLANS, Assignment, Tagging
+from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
 
 Protection = Literal["none", "fast-failover"]
 PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
@@ -32,10 +32,10 @@ def _groups(value: object) -> object:
     if not isinstance(value, Mapping):
         return value
     try:
-        groups = sorted((int(number), tuple(of)) for number, of in value.items())
+        groups = sorted((int(number), tuple(members)) for number, members in value.items())
     except (TypeError, ValueError):
         groups = []
-    if len(groups) < len(value) or any(isinstance(of, str) for of in value.values()):
+    if len(groups) < len(value) or any(isinstance(members, str) for members in value.values()):
         raise ValueError("must map numbers to lists of hosts, such as {1: [h1, h2]}")
     return tuple(groups)
 
@@ -65,7 +65,7 @@ class PlanRequest(BaseModel):
     select: Selection = "spread"
     tagging: Tagging = "switch"
     vlans: Assignment = "default"
-    max_vlans: Annotated[int, Field(ge=1, le=MOST_VLANS)] = MOST_VLANS
+    max_vlans: Annotated[int, Field(ge=1, le=MAX_VLANS)] = MAX_VLANS
     root: str | None = None
     multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
     flow_control: Annotated[FlowControlChoice, BeforeValidator(accepted)] = AUTO
@@ -89,8 +89,8 @@ class PlanRequest(BaseModel):
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
         """Return the request in the stored settings of a running fabric; raises PlanError."""
-        known = PlanRequest.model_fields
-        choices = {key: value for key, value in settings.items() if key in known}
+        fields = PlanRequest.model_fields
+        choices = {key: value for key, value in settings.items() if key in fields}
         if "engine" in choices:
             choices["engine"] = engine_name.normalised(choices["engine"])
         if "flow_control" in choices:

@@ -6,7 +6,7 @@ Both classes have the same attributes. Tables compute explicit paths only when `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,15 +39,15 @@ class ExplicitRoutes:
 
     def path(self, row: int, destination: int) -> list[tuple[int, int]]:
         """Return the (channel, priority) pairs from the hosts of ``row`` to a switch."""
-        taken = self.channels[row, destination].tolist()
+        channels = self.channels[row, destination].tolist()
         priorities = self.priorities[row, destination].tolist()
-        return [(c, p) for c, p in zip(taken, priorities, strict=True) if c >= 0]
+        return [(c, p) for c, p in zip(channels, priorities, strict=True) if c >= 0]
 
     @property
     def vcs(self) -> int:
         """The number of virtual channels that unicasts and broadcasts use."""
-        most = int(self.priorities[self.channels >= 0].max(initial=0))
-        return 1 + max(most, int(self.tree_priorities.max(initial=0)))
+        highest = int(self.priorities[self.channels >= 0].max(initial=0))
+        return 1 + max(highest, int(self.tree_priorities.max(initial=0)))
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class TableRoutes:
 
     rows: Ints
     fabric_channels: Channels
-    at: Ints
+    switch: Ints
     table: Ints
     next_hop: Ints
     first_priority: Priorities
@@ -85,7 +85,7 @@ class TableRoutes:
         return core.Tables(
             self.fabric_channels.core,
             self.next_hop,
-            self.at,
+            self.switch,
             self.table,
             self.first_priority,
             self.changes,
@@ -111,23 +111,23 @@ class TableRoutes:
     @cached_property
     def _paths(self) -> tuple[Ints, Priorities]:
         longest = self.core.longest()
-        sources, switches = len(self.at), len(self.fabric_channels.names)
+        sources, switches = len(self.switch), len(self.fabric_channels.names)
         hops = sources * switches * longest
-        if hops > path_memory.most_hops(hops):
+        if hops > path_memory.max_hops(hops):
             raise path_memory.too_long(sources, switches, longest)
         return self.core.paths(longest)
 
     def path(self, row: int, destination: int) -> list[tuple[int, int]]:
         """Return the (channel, priority) pairs from the hosts of ``row`` to a switch."""
         next_hop, head = self.next_hop[self.table[row], :, destination], self.fabric_channels.head
-        taken = int(next_hop[self.at[row]])
+        channel = int(next_hop[self.switch[row]])
         priority = int(self.first_priority[self.table[row], destination])
         hops = []
-        while taken >= 0:
-            hops.append((taken, priority))
-            after = int(next_hop[head[taken]])
-            priority = self._change_of.get((taken, after, priority), priority)
-            taken = after
+        while channel >= 0:
+            hops.append((channel, priority))
+            next_channel = int(next_hop[head[channel]])
+            priority = self._change_of.get((channel, next_channel, priority), priority)
+            channel = next_channel
         return hops
 
     @cached_property
@@ -170,3 +170,38 @@ def dependencies(channels: Channels, routes: Routes, receivers: Ints) -> tuple[I
 def _nodes(channel: Ints, priority: Priorities) -> Ints:
     nodes = np.where(channel >= 0, channel * VCS_PER_CHANNEL + priority, -1)
     return nodes.astype(np.int32, copy=False)
+
+
+def common_routes(old: Routes, new: Routes) -> Routes | None:
+    """Return ``old`` without the hops in which ``new`` differs, or None if they have other forms.
+
+    A path ends before its first hop that differs; a broadcast tree does not enter a switch that
+    ``new`` enters on another channel or with another priority.
+    """
+    if old.rows.shape != new.rows.shape or (old.rows != new.rows).any():
+        return None
+    same = (old.tree_channels == new.tree_channels) & (old.tree_priorities == new.tree_priorities)
+    trees = np.where(same, old.tree_channels, -1).astype(old.tree_channels.dtype)
+    if isinstance(old, TableRoutes) and isinstance(new, TableRoutes):
+        if old.next_hop.shape != new.next_hop.shape:
+            return None
+        hops = np.where(old.next_hop == new.next_hop, old.next_hop, -1)
+        return replace(
+            old,
+            next_hop=hops.astype(old.next_hop.dtype),
+            changes=np.concatenate([old.changes, new.changes]),  # the last one counts
+            tree_channels=trees,
+        )
+    if isinstance(old, ExplicitRoutes) and isinstance(new, ExplicitRoutes):
+        longest = min(old.channels.shape[2], new.channels.shape[2])
+        channels, priorities = old.channels[..., :longest], old.priorities[..., :longest]
+        same = channels == new.channels[..., :longest]
+        same &= priorities == new.priorities[..., :longest]
+        same = np.logical_and.accumulate(same, axis=2)
+        return replace(
+            old,
+            channels=np.where(same, channels, -1).astype(channels.dtype),
+            priorities=np.where(same, priorities, 0).astype(priorities.dtype),
+            tree_channels=trees,
+        )
+    return None

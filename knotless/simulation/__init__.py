@@ -2,7 +2,7 @@
 
 :class:`Scenario` describes a simulation, :func:`simulate` runs it. The simulation itself is in Rust
 (``core/simulator``); this package converts fabrics, plans and patterns to its arrays, and its
-counters to figures.
+counters to metrics.
 """
 
 from __future__ import annotations

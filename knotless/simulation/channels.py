@@ -101,8 +101,8 @@ def channel_table(
     )
     return ChannelTable(
         names=tuple(
-            hosts[-1 - at].name if at < 0 else f"{fabric.switches[at].name}:{port}"
-            for at, port in sources
+            hosts[-1 - switch].name if switch < 0 else f"{fabric.switches[switch].name}:{port}"
+            for switch, port in sources
         ),
         leaves=leaves,
         enters=enters,

@@ -30,7 +30,7 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) 
     channels = 2 * (len(fabric.links) + hosts)
     # The class of each destination at each switch. In the state: each host, and each flood of a
     # switch with hosts; in the tables: mostly each switch with hosts.
-    leaves = sum(1 for at in fabric.hosts_at.values() if at)
+    leaves = sum(1 for hosts in fabric.hosts_at.values() if hosts)
     tables = 2 * switches * (hosts + 2 * leaves) + BYTES_A_HOP * 2 * len(fabric.links) * vlans
     return (
         BYTES_AT_LEAST

@@ -18,11 +18,11 @@ from knotless.topologies.formats import files
 
 keep: ContextVar[Callable[[Recording], None] | None] = ContextVar("keep", default=None)
 """Receives a recording of every simulation that has no runner of its own; None: none is made."""
-USUAL_SAMPLES = 500
+DEFAULT_SAMPLES = 500
 ENDLESS_US = 5e4
 """Stands for the duration of a simulation that ends by itself."""
-MOST_SAMPLES = 1000
-MOST_BYTES = 256 << 20
+MAX_SAMPLES = 1000
+MAX_BYTES = 256 << 20
 """Above either, every second sample is dropped and the interval doubles."""
 
 _Numbers = NDArray[np.uint64]
@@ -37,9 +37,9 @@ class Recorder:
         self._samples: list[_Sample] = []
 
     @classmethod
-    def of(cls, scenario: Scenario, every_us: float | None = None) -> Recorder:
+    def for_scenario(cls, scenario: Scenario, every_us: float | None = None) -> Recorder:
         """Return one for a scenario; by default it samples :data:`USUAL_SAMPLES` times."""
-        return cls(every_us or (scenario.duration_us or ENDLESS_US) / USUAL_SAMPLES)
+        return cls(every_us or (scenario.duration_us or ENDLESS_US) / DEFAULT_SAMPLES)
 
     def run(self, simulation: Simulation, progress: Callable[[], None]) -> None:
         """Run a simulation to its end; the result is the same as without a recorder."""
@@ -79,20 +79,20 @@ class Recorder:
 
     def _thin(self) -> None:
         size = sum(column.nbytes for _, sample in self._samples for column in sample)
-        if len(self._samples) > MOST_SAMPLES or size > MOST_BYTES:
+        if len(self._samples) > MAX_SAMPLES or size > MAX_BYTES:
             # The first sample stays: it is where the first interval begins.
             self._samples = self._samples[::2]
             self._every_ps *= 2
 
     @staticmethod
     def _knot(result: Result, at_ps: int) -> dict[str, Any] | None:
-        found = result.report.deadlock
-        if found is None or at_ps < found.since_ps:
+        deadlock = result.report.deadlock
+        if deadlock is None or at_ps < deadlock.since_ps:
             return None
-        if found.broken_ps is not None and at_ps >= found.broken_ps:
+        if deadlock.broken_ps is not None and at_ps >= deadlock.broken_ps:
             return None
         return {
-            "since_us": found.since_ps / PICOSECONDS_PER_US,
+            "since_us": deadlock.since_ps / PICOSECONDS_PER_US,
             "cycle": result.knot,
             "members": result.knot_members,
             "waiting": {channel: _flows(flows) for channel, flows in result.knot_frames().items()},
@@ -116,10 +116,10 @@ def _frame(
     """
     passed_ps = max(1, after[0] - before[0])
     sent, octets, paused_ps, queue, ingress, dropped = after[1]
-    then = [_widened(column, sent.shape[1]) for column in before[1][:3]]
-    wire = (octets - then[1]) + np.uint64(GAP_BYTES) * (sent - then[0])
+    previous = [_widened(column, sent.shape[1]) for column in before[1][:3]]
+    wire = (octets - previous[1]) + np.uint64(GAP_BYTES) * (sent - previous[0])
     load = np.minimum(FULL, np.rint(FULL * wire / (capacity * passed_ps))).astype(np.int64)
-    paused = np.rint(FULL * ((paused_ps - then[2]) / passed_ps)).astype(np.int64)
+    paused = np.rint(FULL * ((paused_ps - previous[2]) / passed_ps)).astype(np.int64)
     paused = np.minimum(FULL, paused)
     # Under 802.3x all priorities pause together: those that carry nothing are left out.
     alone = (paused > 0) & (paused != paused[:, :1])

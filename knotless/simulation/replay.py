@@ -118,8 +118,12 @@ def replay(
         if progress is not None:
             progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
     ended = [time for time in ends.times_ps() if time is not None]
-    found = simulation.report().deadlock
-    cycle = [] if found is None else [f"{table.names[at]}/{of}" for at, of in found.cycle]
+    deadlock = simulation.report().deadlock
+    cycle = (
+        []
+        if deadlock is None
+        else [f"{table.names[channel]}/{priority}" for channel, priority in deadlock.cycle]
+    )
     if not cycle:
         waiting(plan.fabric, ends)
     last_ps = max(ended, default=0) if len(ended) == hosts else simulation.now_ps

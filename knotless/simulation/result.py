@@ -1,4 +1,4 @@
-"""The result of a simulation, as figures."""
+"""The result of a simulation, as metrics."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Result:
 
     @property
     def program_us(self) -> float | None:
-        """When the last process of a recorded program ended; None without one or if one has not."""
+        """The end of the last process of a recorded program; None without one or if one runs."""
         times_ps = [None] if self.ends is None else self.ends.times_ps()
         known_ps = [time for time in times_ps if time is not None]
         return max(known_ps) / PICOSECONDS_PER_US if len(known_ps) == len(times_ps) else None
@@ -94,14 +94,14 @@ class Result:
 
         A deadlock may end again: see ``report.deadlock.broken_ps``.
         """
-        found = self.report.deadlock
-        return [] if found is None else [self._name(*member) for member in found.cycle]
+        deadlock = self.report.deadlock
+        return [] if deadlock is None else [self._name(*member) for member in deadlock.cycle]
 
     @property
     def knot_members(self) -> list[str]:
         """All channels of the first deadlock, also those that only wait for its cycle."""
-        found = self.report.deadlock
-        return [] if found is None else [self._name(*member) for member in found.members]
+        deadlock = self.report.deadlock
+        return [] if deadlock is None else [self._name(*member) for member in deadlock.members]
 
     def _name(self, channel: int, priority: int) -> str:
         return f"{self.channels.names[channel]}/{priority}"
@@ -138,7 +138,7 @@ class Result:
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures that ``knotless simulate --json`` prints."""
+        """Return the metrics that ``knotless simulate --json`` prints."""
         report = self.report
         drops = {
             cause: int(counted.sum())
@@ -193,12 +193,12 @@ class Result:
 
     def knot_frames(self) -> dict[str, dict[str, int]]:
         """Return, for each channel of the knot, the number of waiting frames of each flow."""
-        found = self.report.deadlock
-        if found is None:
+        deadlock = self.report.deadlock
+        if deadlock is None:
             return {}
         hosts = [host.name for host in self.scenario.plan.fabric.hosts]
         waiting: dict[str, dict[str, int]] = {}
-        for member, frames in zip(found.cycle, found.frames, strict=True):
+        for member, frames in zip(deadlock.cycle, deadlock.frames, strict=True):
             by_flow: dict[str, int] = {}
             for source, to in frames:
                 flow = f"{hosts[source]}>{hosts[to]}"
@@ -221,3 +221,50 @@ def _digest_array(digest: Any, name: str, values: NDArray[Any]) -> None:
     # Little-endian on every machine.
     digest.update(f"{name}:{values.shape};".encode())
     digest.update(values.astype(values.dtype.newbyteorder("<")).tobytes())
+
+
+def by_flow(result: Result) -> list[dict[str, Any]]:
+    """Return the metrics of each flow; flows of a host to all others are combined."""
+    report, rates = result.report, result.flows_mbps
+    return [
+        {
+            "source": source,
+            "destination": destination,
+            "packets": int(report.flow_packets[flow]),
+            "bytes": int(report.flow_bytes[flow]),
+            "messages": int(report.flow_messages[flow]),
+            "lost_frames": int(report.flow_lost[flow]),
+            "throughput_mbps": round(float(rates[flow]), 6),
+            "latency_us": {
+                "mean": float(report.flow_latency_mean_ps[flow]) / PICOSECONDS_PER_US,
+                "min": int(report.flow_latency_min_ps[flow]) / PICOSECONDS_PER_US,
+                "p50": int(report.flow_latency_p50_ps[flow]) / PICOSECONDS_PER_US,
+                "p99": int(report.flow_latency_p99_ps[flow]) / PICOSECONDS_PER_US,
+                "max": int(report.flow_latency_max_ps[flow]) / PICOSECONDS_PER_US,
+            },
+        }
+        for flow, (source, destination) in enumerate(result.flows)
+    ]
+
+
+def by_channel(result: Result) -> list[dict[str, Any]]:
+    """Return the counters of each channel, with the names of the emulator's counters."""
+    report, loads = result.report, result.loads
+    return [
+        {
+            "channel": name,
+            "load": round(float(loads[channel]), 6),
+            "tx_frames": int(report.channel_tx_frames[channel]),
+            "tx_bytes": int(report.channel_tx_bytes[channel]),
+            "rx_frames": int(report.channel_rx_frames[channel]),
+            "pauses": int(report.channel_pauses[channel]),
+            "paused_us": int(report.channel_paused_ps[channel]) / PICOSECONDS_PER_US,
+            "queue_peak_bytes": int(report.channel_queue_peak_bytes[channel]),
+            "account_peak_bytes": int(report.channel_ingress_peak_bytes[channel]),
+            "drops": {
+                cause: int(drops[channel])
+                for cause, drops in zip(DROP_CAUSES, report.channel_drops, strict=True)
+            },
+        }
+        for channel, name in enumerate(result.channels.names)
+    ]

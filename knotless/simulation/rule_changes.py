@@ -56,7 +56,9 @@ class RuleChanges:
 
         def named(counts: Numbers) -> Frames:
             lines = {name: counts[number].tolist() for number, name in names}
-            return {(name, p): of for name, line in lines.items() for p, of in enumerate(line)}
+            return {
+                (name, p): frames for name, line in lines.items() for p, frames in enumerate(line)
+            }
 
         return named(queued), named(arrived)
 

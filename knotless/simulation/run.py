@@ -58,8 +58,8 @@ def simulate(
         if progress is not None:
             progress(simulation.now_ps / PICOSECONDS_PER_US, simulation.events)
 
-    kept = keep.get() if runner is None else None
-    recorder = None if kept is None else Recorder.of(scenario)
+    store_recording = keep.get() if runner is None else None
+    recorder = None if store_recording is None else Recorder.for_scenario(scenario)
     if recorder is not None:
         runner = recorder.run
     if runner is None:
@@ -80,8 +80,8 @@ def simulate(
         wall_s=ended - prepared,
         setup_s=prepared - began,
     )
-    if kept is not None and recorder is not None:
-        kept(recorder.recording(result))
+    if store_recording is not None and recorder is not None:
+        store_recording(recorder.recording(result))
     return result
 
 

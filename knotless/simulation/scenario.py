@@ -20,7 +20,7 @@ MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0
-USUAL_PACKETS = 2000
+DEFAULT_PACKETS = 2000
 """Default duration of traffic without an end: the time in which a host sends this many packets."""
 
 
@@ -118,14 +118,14 @@ class Scenario:
 
     @property
     def ends(self) -> bool:
-        """Whether the traffic ends by itself."""
+        """Return whether the traffic ends by itself."""
         if self.trace is not None or self.load.arrivals == "acknowledged":
             return True
         return self.in_phases
 
     @property
     def in_phases(self) -> bool:
-        """Whether hosts send in phases, about as many as there are hosts."""
+        """Return whether hosts send in phases, about as many as there are hosts."""
         return self.trace is None and not self.senders and self.chosen_pattern.in_phases
 
     @property
@@ -143,9 +143,9 @@ class Scenario:
         return replace(self, duration_us=duration_us)
 
     def that_ends(self) -> Scenario:
-        """Return the same scenario; without an end, with the time of :data:`USUAL_PACKETS`."""
+        """Return the same scenario; without an end, with the time of :data:`DEFAULT_PACKETS`."""
         if self.duration_us is not None or self.ends:
             return self
         slowest_mbps = min(host.rate_mbps for host in self.plan.fabric.hosts)
-        usual_us = 8 * USUAL_PACKETS * self.packet_bytes / slowest_mbps
+        usual_us = 8 * DEFAULT_PACKETS * self.packet_bytes / slowest_mbps
         return self.lasting(self.warm_up_us + usual_us)

@@ -1,7 +1,7 @@
-"""Conversion of a forwarding state to the simulator's tables and trees.
+"""The simulator's tables and trees, made from a forwarding state.
 
-The state numbers links. The simulator numbers channels, in the order of the ports of each switch.
-The forwarding state alone determines what switches do.
+The forwarding state alone determines what switches do. It numbers the channels between switches
+first, then those of hosts; the simulator numbers channels by the ports of each switch.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ def _tree(
     state: ForwardingState, table: ChannelTable, numbers: NDArray[np.int64], host: str, group: int
 ) -> NDArray[np.uint32]:
     hops = state.flood(host, group).hops
-    links = np.array([hop.link for hop in hops], dtype=np.int64)
+    channels = np.array([hop.channel for hop in hops], dtype=np.int64)
     rows = np.zeros((len(hops), 3), dtype=np.uint32)
-    rows[:, 1] = numbers[links]
+    rows[:, 1] = numbers[channels]
     rows[:, 0] = table.leaves[rows[:, 1]]
     rows[:, 2] = [hop.priority for hop in hops]
     # Sorted by the switch entered; hosts come last, by number.
-    enters = np.where(links < len(state.channels), table.enters[rows[:, 1]], 2**32 + links)
-    ordered: NDArray[np.uint32] = rows[np.lexsort((links, enters))]
+    enters = np.where(channels < len(state.channels), table.enters[rows[:, 1]], 2**32 + channels)
+    ordered: NDArray[np.uint32] = rows[np.lexsort((channels, enters))]
     return ordered
 
 
 def _numbers(state: ForwardingState, table: ChannelTable) -> NDArray[np.int64]:
-    """Return, for each link of the state, the output channel that leads to it."""
+    """Return the simulator's number of each channel of the state."""
     channels, place = state.channels, table.place
     ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
     names = [f"{channels.names[switch]}:{port}" for switch, port in ends]

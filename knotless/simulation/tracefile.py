@@ -73,8 +73,8 @@ def _parse(path: str, parsers: Mapping[Columns, Callable[[list[str]], None]]) ->
             lines = csv.reader(pieces, quoting=csv.QUOTE_NONE)
             columns = tuple(next(lines, ()))
             if columns not in parsers:
-                known = " or ".join(",".join(each) for each in parsers)
-                raise SimulationError(f"{path}: line 1 must be {known}")
+                headers = " or ".join(",".join(each) for each in parsers)
+                raise SimulationError(f"{path}: line 1 must be {headers}")
             add = parsers[columns]
             for number, line in enumerate(lines, 2):
                 if number > MAX_LINES:
@@ -103,10 +103,10 @@ class _Messages:
         time_ps = round(_number(line[0], MAX_TIME_US, "time in microseconds") * 1e6)
         if time_ps < self._times_ps[-1]:
             raise SimulationError("the time is earlier than in the previous line")
-        for name, found in zip(line[1:3], self._ends, strict=True):
+        for name, ends in zip(line[1:3], self._ends, strict=True):
             if name not in self._fabric.host_index:
                 raise SimulationError(f"{self._fabric.name} has no host {name[:QUOTED]!r}")
-            found.append(self._fabric.host_index[name])
+            ends.append(self._fabric.host_index[name])
         if line[1] == line[2]:
             raise SimulationError(f"{line[1]} would send to itself")
         self._bytes.append(_whole(line[3], 1, MAX_BYTES, "number of bytes"))
@@ -137,26 +137,26 @@ class _Steps:
         self._program.add(process, kind, peer, size, seconds)
 
     def _process(self, text: str) -> int:
-        there = self._program.processes
+        processes = self._program.processes
         process = _whole(text, 0, 2**32, "process")
-        if process >= there:
-            raise SimulationError(f"process {process} is not one of 0 to {there - 1}")
+        if process >= processes:
+            raise SimulationError(f"process {process} is not one of 0 to {processes - 1}")
         return process
 
 
-def _number(text: str, most: float, what: str) -> float:
+def _number(text: str, maximum: float, quantity: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = math.nan
-    if not 0 <= value <= most:
-        raise SimulationError(f"{text[:QUOTED]!r} is not a {what}")
+    if not 0 <= value <= maximum:
+        raise SimulationError(f"{text[:QUOTED]!r} is not a {quantity}")
     return value
 
 
-def _whole(text: str, least: int, end: int, what: str) -> int:
+def _whole(text: str, minimum: int, end: int, quantity: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < QUOTED):
-        raise SimulationError(f"{text[:QUOTED]!r} is not a {what}")
-    if not least <= int(text) < end:
-        raise SimulationError(f"{text!r} is not a {what}")
+        raise SimulationError(f"{text[:QUOTED]!r} is not a {quantity}")
+    if not minimum <= int(text) < end:
+        raise SimulationError(f"{text!r} is not a {quantity}")
     return int(text)

@@ -24,21 +24,21 @@ class Analysis:
     """
 
     lines: Lines
-    found: Contention
+    contention: Contention
     rates: Rates | None
 
-    def figures(self) -> dict[str, Any]:
-        """Return the figures by name; missing ones are None."""
+    def metrics(self) -> dict[str, Any]:
+        """Return the metrics by name; missing ones are None."""
         low, mean, high = (
             (None, None, None)
             if self.rates is None
             else (round(float(f(self.rates)), 6) for f in (np.min, np.mean, np.max))
         )
         return {
-            "flows": self.found.flows,
-            "throughput_ratio": rounded(self.found.throughput_ratio),
-            "max_channel_load": self.found.max_channel_load,
-            "max_host_load": self.found.max_host_load,
+            "flows": self.contention.flows,
+            "throughput_ratio": rounded(self.contention.throughput_ratio),
+            "max_channel_load": self.contention.max_channel_load,
+            "max_host_load": self.contention.max_host_load,
             "fair_min_mbps": low,
             "fair_mean_mbps": mean,
             "fair_max_mbps": high,
@@ -48,13 +48,13 @@ class Analysis:
 def analyse(plan: Plan, pattern: Pattern, seed: int) -> Analysis:
     """Analyse a pattern's flows on a plan; raises PatternError if it does not fit the fabric."""
     lines = Lines(plan)
-    found = contention(lines, pattern.phases(plan.fabric, seed))
+    shared = contention(lines, pattern.phases(plan.fabric, seed))
     rates = None
-    if 0 < found.flows <= FAIR_FLOWS:
+    if 0 < shared.flows <= FAIR_FLOWS:
         capacity = lines.rates_mbps()
         phases = pattern.phases(plan.fabric, seed)
-        rates = np.concatenate([fair_rates(lines.of(flows), capacity) for flows in phases])
-    return Analysis(lines, found, rates)
+        rates = np.concatenate([fair_rates(lines.channels_of(flows), capacity) for flows in phases])
+    return Analysis(lines, shared, rates)
 
 
 def rounded(ratio: float) -> float:

@@ -58,13 +58,13 @@ class Lines:
         self.switch_lines = len(plan.channels)
         self.count = self.switch_lines + 2 * len(fabric.hosts)
         self._switches = len(fabric.switches)
-        at = [fabric.switch_index[host.switch] for host in fabric.hosts]
-        self._target = np.array(at, dtype=np.int32)
+        switches = [fabric.switch_index[host.switch] for host in fabric.hosts]
+        self._target = np.array(switches, dtype=np.int32)
         self._row = routes.rows.astype(np.int64) * self._switches
-        taken = np.where(routes.channels >= 0, routes.channels, self.count).astype(np.int32)
-        self._hops = [taken[:, :, hop].reshape(-1) for hop in range(taken.shape[2])]
+        channels = np.where(routes.channels >= 0, routes.channels, self.count).astype(np.int32)
+        self._hops = [channels[:, :, hop].reshape(-1) for hop in range(channels.shape[2])]
 
-    def of(self, flows: Ints) -> list[Ints]:
+    def channels_of(self, flows: Ints) -> list[Ints]:
         """Return the channels of ``flows`` (flows, 2), one array for each hop.
 
         After the end of a path the entry is :attr:`count`, which is no channel's number.
@@ -165,4 +165,4 @@ def _parts(flows: Ints, phase: Ints) -> Iterator[tuple[Ints, Ints]]:
 def _numbered(lines: Lines, flows: Ints, phase: Ints) -> list[Ints]:
     """Return each hop's channels, with separate numbers for each phase."""
     first = phase * np.int32(lines.count + 1)
-    return [channel + first for channel in lines.of(flows)]
+    return [channel + first for channel in lines.channels_of(flows)]

@@ -41,12 +41,12 @@ def fair_rates(
     if (paths == channels).all(axis=1).any():
         raise ValueError("a flow that takes no channel has no fair rate")
     members, first = _members(paths, channels)
-    left = capacity.astype(np.float64)
+    spare = capacity.astype(np.float64)
     rising = np.diff(first)
     load = _sums(paths, weights, channels)
     rates = np.full(len(paths), np.nan)
     while rising.any():
-        share = np.divide(left, load, out=np.full(channels, np.inf), where=rising > 0)
+        share = np.divide(spare, load, out=np.full(channels, np.inf), where=rising > 0)
         level = share.min()
         full = np.flatnonzero(share <= level * (1 + _SAME))
         stopped = np.unique(_slices(members, first[full], first[full + 1]))
@@ -56,7 +56,7 @@ def fair_rates(
         rising = rising - ended
         less = _sums(paths[stopped], weights[stopped], channels)
         load = load - less
-        left = np.maximum(left - level * less, 0.0)
+        spare = np.maximum(spare - level * less, 0.0)
     return rates
 
 

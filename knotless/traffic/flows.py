@@ -61,26 +61,26 @@ class Line:
 
 def lines(fabric: Fabric) -> dict[str, Line]:
     """Return the line of every channel, by ``SWITCH:PORT`` (output port) or sending host."""
-    found: dict[str, Line] = {}
+    line_of: dict[str, Line] = {}
     for host in fabric.hosts:
         line = Line(host.rate_mbps, host.delay_us)
-        found[host.name] = found[f"{host.switch}:{host.port}"] = line
+        line_of[host.name] = line_of[f"{host.switch}:{host.port}"] = line
     for link in fabric.links:
         line = Line(link.rate_mbps, link.delay_us)
-        found[f"{link.a}:{link.a_port}"] = found[f"{link.b}:{link.b_port}"] = line
-    return found
+        line_of[f"{link.a}:{link.a_port}"] = line_of[f"{link.b}:{link.b_port}"] = line
+    return line_of
 
 
 def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> list[float]:
     """Return each flow's max-min fair share, as goodput in Mbit/s, TCP's ACKs included."""
-    known = lines(plan.fabric)
-    number = {name: place for place, name in enumerate(known)}
+    line_of = lines(plan.fabric)
+    number = {name: place for place, name in enumerate(line_of)}
     paths = []
     for flow in flows:
         path: list[tuple[int, float]] = []
         back = channels_of(plan, flow.destination, flow.source)
-        ways = (((flow.source, *flow.channels), False), ((flow.destination, *back), True))
-        for channels, ack in ways:
+        directions = (((flow.source, *flow.channels), False), ((flow.destination, *back), True))
+        for channels, ack in directions:
             for channel in channels:
                 tagged = channel not in (channels[0], channels[-1])
                 load = theory.load_per_payload(protocol, tagged=tagged, ack=ack)
@@ -89,27 +89,27 @@ def fair_mbps(plan: Plan, flows: Sequence[Flow], protocol: theory.Protocol) -> l
     hops = list(zip_longest(*paths, fillvalue=(len(number), 0.0)))
     rates = fair_rates(
         [np.array([channel for channel, _ in hop], dtype=np.int32) for hop in hops],
-        np.array([line.rate_mbps for line in known.values()]),
+        np.array([line.rate_mbps for line in line_of.values()]),
         [np.array([load for _, load in hop]) for hop in hops],
     )
     return [float(rate) for rate in rates]
 
 
-def way_us(way: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) -> float:
+def path_us(path: Sequence[Line], packets: Sequence[int], *, tagged: bool = True) -> float:
     """Return the time that IP packets of these sizes take end to end in an empty fabric.
 
     Switches store and forward. If ``tagged``, frames have a VLAN tag on all lines except the
     first and the last.
     """
-    there = [0.0] * len(packets)
-    for hop, line in enumerate(way):
-        inside = tagged and 0 < hop < len(way) - 1
+    arrival_us = [0.0] * len(packets)
+    for hop, line in enumerate(path):
+        inside = tagged and 0 < hop < len(path) - 1
         free = 0.0
         for frame, packet in enumerate(packets):
             wire = theory.packet_wire_bytes(packet, tagged=inside)
-            free = max(free, there[frame]) + 8 * wire / line.rate_mbps
-            there[frame] = free + line.delay_us
-    return there[-1]
+            free = max(free, arrival_us[frame]) + 8 * wire / line.rate_mbps
+            arrival_us[frame] = free + line.delay_us
+    return arrival_us[-1]
 
 
 def exchange_us(plan: Plan, flow: Flow, message_bytes: int) -> float:
@@ -117,9 +117,9 @@ def exchange_us(plan: Plan, flow: Flow, message_bytes: int) -> float:
 
     The acknowledgement is a frame of minimum size. The hosts' processing time is not included.
     """
-    known = lines(plan.fabric)
+    line_of = lines(plan.fabric)
     back = channels_of(plan, flow.destination, flow.source)
-    there = [known[channel] for channel in (flow.source, *flow.channels)]
-    return way_us(there, theory.message_packets(message_bytes)) + way_us(
-        [known[channel] for channel in (flow.destination, *back)], theory.message_packets(0)
+    out = [line_of[channel] for channel in (flow.source, *flow.channels)]
+    return path_us(out, theory.message_packets(message_bytes)) + path_us(
+        [line_of[channel] for channel in (flow.destination, *back)], theory.message_packets(0)
     )

@@ -59,21 +59,21 @@ def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
     default = default_engine(fabric)
 
     def rank(row: Compared) -> tuple[Any, ...]:
-        figures = row.summary or {}
-        return (*(figures[key] for key in _ORDER), row.engine != default, row.engine)
+        summary = row.summary or {}
+        return (*(summary[key] for key in _ORDER), row.engine != default, row.engine)
 
     safe = sorted((row for row in rows if row.summary and row.summary["acyclic"]), key=rank)
     if not safe:
         reasons = {row.engine: _unsafe(row) for row in rows}
         return Advice(None, "no engine has a plan that cannot deadlock", reasons, (), tuple(rows))
     best = safe[0]
-    of = best.summary or {}
+    metrics = best.summary or {}
     reasons = {row.engine: _compared(row, best) for row in rows}
     second = f" {safe[1].engine} is next: {reasons[safe[1].engine]}." if len(safe) > 1 else ""
     reason = (
         f"{best.engine}: of {len(safe)} engines whose plans cannot deadlock, its most loaded"
-        f" channel carries the fewest paths: {of['max_channel_load']}; no engine gets below"
-        f" {of['load_bound']:.2f}. Equal ones are ranked by length of paths,"
+        f" channel carries the fewest paths: {metrics['max_channel_load']}; no engine gets below"
+        f" {metrics['load_bound']:.2f}. Equal ones are ranked by length of paths,"
         f" virtual channels, VLANs and rules.{second} {engine_named(best.engine).rule}"
     )
     return Advice(best.engine, reason, reasons, _cheaper(safe), tuple(rows))
@@ -92,23 +92,23 @@ def _compared(row: Compared, best: Compared) -> str:
         return "advised"
     if row.summary is None or not row.summary["acyclic"]:
         return _unsafe(row)
-    mine, other = row.summary, best.summary or {}
+    metrics, other = row.summary, best.summary or {}
     for key in _ORDER:
-        if mine[key] != other[key]:
-            return _REASONS[key].format(mine=mine[key], best=other[key])
+        if metrics[key] != other[key]:
+            return _REASONS[key].format(mine=metrics[key], best=other[key])
     return "equal in all figures"
 
 
 def _cheaper(safe: Sequence[Compared]) -> tuple[str, ...]:
     """Return the best engine for each smaller number of virtual channels, the largest first."""
-    found: list[str] = []
+    cheaper: list[str] = []
     vcs: Any = (safe[0].summary or {})["vcs"]
     for row in safe[1:]:
-        figures: Any = row.summary or {}
-        if figures["vcs"] < vcs:
-            vcs = figures["vcs"]
-            found.append(
-                f"{row.engine} needs only {vcs} ({figures['flow_control']}) and carries"
-                f" {figures['max_channel_load']} paths on its most loaded channel"
+        summary: Any = row.summary or {}
+        if summary["vcs"] < vcs:
+            vcs = summary["vcs"]
+            cheaper.append(
+                f"{row.engine} needs only {vcs} ({summary['flow_control']}) and carries"
+                f" {summary['max_channel_load']} paths on its most loaded channel"
             )
-    return tuple(found)
+    return tuple(cheaper)

@@ -21,7 +21,7 @@ from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
 
 @dataclass(frozen=True)
 class Outcome:
-    """The figures of a check, and a cycle.
+    """The metrics of a check, and a cycle.
 
     ``pairs`` ordered pairs of different hosts were traced; ``undelivered`` of them failed: not
     exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts
@@ -56,8 +56,8 @@ class Outcome:
         return self.undelivered + self.broadcasts_undelivered + self.multicasts_undelivered
 
     @property
-    def good(self) -> bool:
-        """Whether everything is delivered and no deadlock is possible."""
+    def ok(self) -> bool:
+        """Return whether everything is delivered and no deadlock is possible."""
         return self.failed == 0 and self.acyclic
 
     @property
@@ -66,8 +66,8 @@ class Outcome:
         return verdict_text(self.flow_control, self.cycle)
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures as plain values."""
-        return asdict(self)
+        """Return the metrics as plain values."""
+        return {**asdict(self), "witnesses": [step.columns() for step in self.witnesses]}
 
 
 @dataclass(frozen=True)
@@ -92,27 +92,27 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
 
 
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
-    """Return the figures of :func:`verdict_of`, without the time that descriptions take."""
+    """Return the metrics of :func:`verdict_of`, without the time that descriptions take."""
     flow_control = resolved(flow_control, priorities_of(state))
     cycle = cycle_of(state, flow_control)
-    hosts, pairs, found = len(state.fabric.hosts), state.pairs, state.core
+    hosts, pairs, core = len(state.fabric.hosts), state.pairs, state.core
     load = float(state.loads.max(initial=0.0))
     receivers = sum(len(group.members) for group in state.groups)
     dropped = dropped_pairs(state)
-    floods = [n - due for n, due in zip(found.floods_undelivered, dropped, strict=True)]
+    floods = [n - due for n, due in zip(core.floods_undelivered, dropped, strict=True)]
     return Outcome(
         fabric=state.fabric.name,
         flow_control=flow_control,
         pairs=pairs,
-        undelivered=found.undelivered - dropped[0],
+        undelivered=core.undelivered - dropped[0],
         unreachable=unreachable_pairs(state),
         broadcasts=pairs,
         broadcasts_undelivered=floods[0],
         multicasts=receivers * (hosts - 1),
         multicasts_undelivered=sum(floods[1:]),
         max_channel_load=int(load) if load.is_integer() else load,
-        mean_switches=(found.switches_passed + hosts) / (pairs - found.undelivered + hosts),
-        max_switches=found.max_switches,
+        mean_switches=(core.switches_passed + hosts) / (pairs - core.undelivered + hosts),
+        max_switches=core.max_switches,
         acyclic=not cycle,
         cycle=cycle_names(state.channels, cycle),
         witnesses=witnesses(state, cycle, flow_control),

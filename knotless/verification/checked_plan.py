@@ -1,4 +1,4 @@
-"""A plan with its forwarding state, verdict, rules and figures, each computed once."""
+"""A plan with its forwarding state, verdict, rules and metrics, each computed once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CheckedPlan:
 
     @cached_property
     def coverage(self) -> Coverage | None:
-        """What the plan's backups do in every single failure; None if it has none."""
+        """The failover of every single failure by the plan's backups; None if it has none."""
         plan = self.plan
         if not isinstance(self.rules, ProtectedRules):
             return None
@@ -71,11 +71,12 @@ class CheckedPlan:
 
     def refuse_unproven_backups(self) -> None:
         """Raise PlanError if the plan can deadlock while switches divert packets to backups."""
-        for of in self.coverage.failures if self.coverage else ():
-            if of.cycle:
+        for failover in self.coverage.failures if self.coverage else ():
+            if failover.cycle:
                 raise PlanError(
-                    f"{self.plan.engine} on {self.plan.fabric.name}: backup paths for {of.failed}"
-                    f" can deadlock: {' -> '.join(of.cycle)}; use protection none"
+                    f"{self.plan.engine} on {self.plan.fabric.name}: backup paths for"
+                    f" {failover.failed} can deadlock:"
+                    f" {' -> '.join(failover.cycle)}; use protection none"
                 )
 
     @property
@@ -106,7 +107,7 @@ class CheckedPlan:
 
     @property
     def is_minimal(self) -> bool:
-        """Whether all paths between hosts are shortest paths."""
+        """Return whether all paths between hosts are shortest paths."""
         return int(self.loads.sum()) == self._shortest_hops
 
     @property
@@ -119,7 +120,7 @@ class CheckedPlan:
         refuse_deadlock(self.plan, self.cycle)
 
     def summary(self) -> dict[str, object]:
-        """Return the plan's figures, which ``knotless plan --json`` prints.
+        """Return the plan's metrics, which ``knotless plan --json`` prints.
 
         The mean number of switches is over all ordered pairs of hosts, including a host to itself,
         as in Table 1 of Otsuka et al. ``load_bound`` is the mean load of a channel if all pairs

@@ -17,14 +17,14 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Compared:
-    """An engine with the figures of its plan, or the reason why it has none."""
+    """An engine with the metrics of its plan, or the reason why it has none."""
 
     engine: str
     summary: dict[str, object] | None
     reason: str = ""
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures as in ``knotless plan --json``, or the engine and the reason."""
+        """Return the metrics as in ``knotless plan --json``, or the engine and the reason."""
         return self.summary or {"engine": self.engine, "reason": self.reason}
 
 
@@ -37,8 +37,8 @@ def chosen(names: str) -> list[Engine]:
         An engine does not exist.
 
     """
-    wanted = list(engines()) if names == ALL else names.split(",")
-    return [engine_named(name) for name in dict.fromkeys(wanted)]
+    selected = list(engines()) if names == ALL else names.split(",")
+    return [engine_named(name) for name in dict.fromkeys(selected)]
 
 
 def compare(fabric: Fabric, names: str, request: PlanRequest) -> Iterator[Compared]:

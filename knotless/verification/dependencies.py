@@ -30,8 +30,8 @@ class Witness:
     ``destination`` is a host, ``all`` or ``multicast:N``.
     """
 
-    held: str
-    wanted: str
+    holds: str
+    requests: str
     source: str
     destination: str
 
@@ -40,13 +40,23 @@ class Witness:
         """The packet as text."""
         return f"{self.source} to {self.destination}"
 
+    @property
+    def text(self) -> str:
+        """The step of the cycle as a clause: the packet, what it holds and what it waits for."""
+        return f"{self.packet} holds {self.holds} while it waits for {self.requests}"
+
     def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
-        return asdict(self)
+        return self.columns()
+
+    def columns(self) -> dict[str, str | int]:
+        """Return the fields by the names that they have in JSON."""
+        values: dict[str, str | int] = asdict(self)
+        return {"held": values.pop("holds"), "wanted": values.pop("requests"), **values}
 
 
 def edges_of(state: ForwardingState) -> Edges:
-    """Return (dependencies, 2) nodes, held and waited for, if each priority waits separately."""
+    """Return (dependencies, 2) nodes, held and requested, if each priority waits separately."""
     rows = state.dependencies
     return np.stack([virtual_channel(rows[:, 0], rows[:, 1]), virtual_channel(*rows[:, 2:4].T)], 1)
 
@@ -64,7 +74,9 @@ def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> 
     edges: set[tuple[int, int]] = set()
     for source, destination in pairs:
         hops = state.trace(source, destination).hops
-        nodes = [virtual_channel(h.link, h.priority) for h in hops if h.link < len(state.channels)]
+        nodes = [
+            virtual_channel(h.channel, h.priority) for h in hops if h.channel < len(state.channels)
+        ]
         edges.update(pairwise(nodes))
     return np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
 
@@ -76,19 +88,19 @@ def cycle_of(state: ForwardingState, flow_control: str) -> list[int]:
 
 def longest_chain(edges: Edges) -> int | None:
     """Return the number of nodes of the longest chain of dependencies; None if there is a cycle."""
-    after: dict[int, list[int]] = {}
+    requested_by: dict[int, list[int]] = {}
     missing: dict[int, int] = {}
-    for held, wanted in {(int(held), int(wanted)) for held, wanted in edges.tolist()}:
-        after.setdefault(held, []).append(wanted)
-        missing[wanted] = missing.get(wanted, 0) + 1
-    length = {node: 1 for node in after if node not in missing}
+    for holds, requests in {(int(holds), int(requests)) for holds, requests in edges.tolist()}:
+        requested_by.setdefault(holds, []).append(requests)
+        missing[requests] = missing.get(requests, 0) + 1
+    length = {node: 1 for node in requested_by if node not in missing}
     ready = list(length)
-    for held in ready:
-        for wanted in after.get(held, ()):
-            length[wanted] = max(length.get(wanted, 0), length[held] + 1)
-            missing[wanted] -= 1
-            if not missing[wanted]:
-                ready.append(wanted)
+    for holds in ready:
+        for requests in requested_by.get(holds, ()):
+            length[requests] = max(length.get(requests, 0), length[holds] + 1)
+            missing[requests] -= 1
+            if not missing[requests]:
+                ready.append(requests)
     return None if any(missing.values()) else max(length.values(), default=1)
 
 
@@ -98,10 +110,10 @@ def witnesses(
     """Return a packet for each step of a cycle found by :func:`cycle_of`."""
     edges = waiting(edges_of(state), flow_control)
     names = cycle_names(state.channels, cycle)
-    found = []
+    steps = []
     for place, row in enumerate(first_rows(edges, cycle)):
         source, destination = state.dependencies[row, 4:].tolist()
-        found.append(
+        steps.append(
             Witness(
                 names[place],
                 names[(place + 1) % len(names)],
@@ -109,7 +121,7 @@ def witnesses(
                 state.destination_name(destination),
             )
         )
-    return tuple(found)
+    return tuple(steps)
 
 
 def witnesses_of(
@@ -118,9 +130,9 @@ def witnesses_of(
     """Return a packet for each step of a cycle of ``SWITCH:PORT/PRIORITY``; none if unknown."""
     edges = waiting(edges_of(state), flow_control)
     nodes = np.unique(edges).tolist()
-    known = dict(zip(cycle_names(state.channels, nodes), nodes, strict=True))
-    cycle = [known.get(name, -1) for name in names]
-    steps = {(held, wanted) for held, wanted in edges.tolist()}
+    node_of = dict(zip(cycle_names(state.channels, nodes), nodes, strict=True))
+    cycle = [node_of.get(name, -1) for name in names]
+    steps = {(holds, requests) for holds, requests in edges.tolist()}
     if not set(pairwise([*cycle, *cycle[:1]])) <= steps:
         return ()
     return witnesses(state, cycle, flow_control)

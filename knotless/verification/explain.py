@@ -8,7 +8,7 @@ from knotless.forwarding.state import ForwardingState, Trace
 from knotless.topologies.failures import host_parts
 from knotless.verification.unreachable import dropped_pairs
 
-MOST_PROBLEMS = 50
+MAX_PROBLEMS = 50
 """Limit of the packets, and of the rules, that are described."""
 
 
@@ -20,26 +20,26 @@ def problems_of(state: ForwardingState) -> list[str]:
     silent = [name for name in state.silent if name not in state.failures.switches]
     lines = [f"{name}: there are no rules for this switch" for name in silent]
     lines = [*_first(lines, "switches without rules"), *_of_packets(state)]
-    rules = [f"{state.channels.names[at]}: {text}" for at, text in state.core.problems]
+    rules = [f"{state.channels.names[switch]}: {text}" for switch, text in state.core.problems]
     return [*lines, *_first(rules, "problems of rules")]
 
 
-def _first(lines: list[str], what: str) -> list[str]:
+def _first(lines: list[str], subject: str) -> list[str]:
     """Return the first lines, and the number of further ones."""
-    more = len(lines) - MOST_PROBLEMS
-    return [*lines[:MOST_PROBLEMS], f"and {more} more {what}"] if more > 0 else lines
+    more = len(lines) - MAX_PROBLEMS
+    return [*lines[:MAX_PROBLEMS], f"and {more} more {subject}"] if more > 0 else lines
 
 
 def _of_packets(state: ForwardingState) -> Iterator[str]:
     hosts = state.fabric.hosts
     part = host_parts(state.fabric, state.failures)
     failed, count = state.core.failed, state.core.undelivered - dropped_pairs(state)[0]
-    fate = _fate
+    outcome = _outcome
     if state.changing:  # what the first switch drops is dropped by the rules of a generation alone
-        failed, count, fate = state.core.lost_pairs, state.core.lost, _possible_fate
+        failed, count, outcome = state.core.lost_pairs, state.core.lost, _possible_outcome
     described = 0
     for source, target in failed:
-        if described >= MOST_PROBLEMS:
+        if described >= MAX_PROBLEMS:
             break
         name = hosts[source].name
         trace = state.trace_number(name, target)
@@ -47,13 +47,13 @@ def _of_packets(state: ForwardingState) -> Iterator[str]:
         if is_dropped and target < len(part) and part[source] != part[target]:
             continue  # as it has to be
         described += 1
-        yield f"{name} to {state.destination_name(target)}: {fate(state, target, trace)}"
+        yield f"{name} to {state.destination_name(target)}: {outcome(state, target, trace)}"
     more = count - described
     if more > 0:
         yield f"and {more} more pairs of hosts"
     described = 0
     for source, destination in state.core.failed_floods:
-        if described >= MOST_PROBLEMS:
+        if described >= MAX_PROBLEMS:
             yield "and more that is sent to many hosts"
             return
         for line in _of_flood(state, source, destination, part):
@@ -61,7 +61,7 @@ def _of_packets(state: ForwardingState) -> Iterator[str]:
             yield line
 
 
-def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
+def _outcome(state: ForwardingState, target: int, trace: Trace) -> str:
     """Describe what happens to a packet for one host."""
     names = state.channels.names
     if trace.unsupported:
@@ -69,8 +69,8 @@ def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
     if trace.repeated:
         return "the frame goes round for ever"
     if not trace.delivered:
-        at = f" at {names[trace.dropped[0]]}" if trace.dropped else ""
-        return f"the frame is dropped{at}"
+        place = f" at {names[trace.dropped[0]]}" if trace.dropped else ""
+        return f"the frame is dropped{place}"
     if [host for host, _ in trace.delivered] != [target]:
         got = ", ".join(state.destination_name(host) for host, _ in trace.delivered[:5])
         return f"the frame arrives at {got}"
@@ -79,12 +79,12 @@ def _fate(state: ForwardingState, target: int, trace: Trace) -> str:
     return f"the frame can be dropped at {names[trace.dropped[0]]}"
 
 
-def _possible_fate(state: ForwardingState, target: int, trace: Trace) -> str:
+def _possible_outcome(state: ForwardingState, target: int, trace: Trace) -> str:
     """Describe what can happen to a packet for one host while rules are changed."""
     names = state.channels.names
     during = "while the rules change, the frame can"
     if trace.unsupported:
-        return _fate(state, target, trace)
+        return _outcome(state, target, trace)
     if trace.repeated:
         return f"{during} go round for ever"
     wrong = sorted({host for host, _ in trace.delivered} - {target})
@@ -107,16 +107,17 @@ def _of_flood(
     hosts = state.fabric.hosts
     trace = state.trace_number(hosts[source].name, destination)
     group, _ = state.core.floods[destination - len(hosts)]
-    name = f"a broadcast of {hosts[source].name}"
+    name, sent = f"a broadcast of {hosts[source].name}", f"broadcasts from {hosts[source].name}"
     due = set(range(len(hosts)))
     if group:
         declared = state.groups[group - 1]
         name = f"a multicast of {hosts[source].name} to group {declared.number}"
+        sent = f"multicasts from {hosts[source].name} to group {declared.number}"
         due = {state.fabric.host_index[member] for member in declared.members}
     due.discard(source)
     if trace.unsupported:
-        at = state.channels.names[trace.unsupported[0]]
-        yield f"{name}: what {at} does with the frame cannot be followed"
+        switch = state.channels.names[trace.unsupported[0]]
+        yield f"{name}: what {switch} does with the frame cannot be followed"
     if trace.repeated:
         yield f"{name} goes round for ever"
     copies: dict[int, int] = {}
@@ -132,5 +133,5 @@ def _of_flood(
         if h not in due:
             yield f"{name} reaches {to}, which it is not for"
         else:
-            times = "not" if copies.get(h, 0) == 0 else "not exactly once, or changed"
-            yield f"{name} reaches {to} {times}"
+            fault = "" if copies.get(h, 0) == 0 else " exactly once and unchanged"
+            yield f"{to} does not receive {sent}{fault}"

@@ -1,4 +1,4 @@
-"""What an engine did with a fabric and why, in sentences (``knotless plan --explain``)."""
+"""Sentences on what an engine did with a fabric and why (``knotless plan --explain``)."""
 
 from __future__ import annotations
 
@@ -47,9 +47,11 @@ def _choice(plan: Plan, requested: PlanRequest) -> str:
     summary = engine_named(plan.engine).summary
     if requested.engine != AUTO_ENGINE:
         return f"{plan.engine}, as requested: {summary}."
-    found = family_of(plan.fabric)
-    of = f"of the family {found[0].name}" if found else "of a fabric that belongs to no family"
-    return f"{plan.engine}, the default {of}: {summary}."
+    family = family_of(plan.fabric)
+    origin = (
+        f"of the family {family[0].name}" if family else "of a fabric that belongs to no family"
+    )
+    return f"{plan.engine}, the default {origin}: {summary}."
 
 
 def _paths(checked: CheckedPlan) -> str:
@@ -86,14 +88,16 @@ def _proof(checked: CheckedPlan) -> str:
     followed = f"The check followed the packets of {verdict.pairs} pairs of hosts and found"
     if not len(edges):
         return f"{followed} no channel that waits for another; the plan {verdict.text}."
-    found = f"{followed} {len(edges)} dependencies between {len(np.unique(edges))} virtual channels"
+    summary = (
+        f"{followed} {len(edges)} dependencies between {len(np.unique(edges))} virtual channels"
+    )
     if verdict.acyclic:
         chain = longest_chain(edges)
         return (
-            f"{found}. They form no cycle: at most {chain} virtual channels wait for each other in"
-            f" a row, and the last one can always send. The plan {verdict.text}."
+            f"{summary}. They form no cycle: at most {chain} virtual channels wait for each other"
+            f" in a row, and the last one can always send. The plan {verdict.text}."
         )
-    steps = "; ".join(
-        f"{of.packet} holds {of.held} while it waits for {of.wanted}" for of in verdict.witnesses
+    steps = "; ".join(witness.text for witness in verdict.witnesses)
+    return (
+        f"{summary}. {len(verdict.cycle)} of them form a cycle: {steps}. The plan {verdict.text}."
     )
-    return f"{found}. {len(verdict.cycle)} of them form a cycle: {steps}. The plan {verdict.text}."

@@ -1,4 +1,4 @@
-"""The proof of backups, and their coverage: what rules with fast-failover groups do in a failure.
+"""The proof and the coverage of backups: rules with fast-failover groups during a failure.
 
 For each link and each switch that may fail, packets are followed through the rules that switches
 hold. At every neighbour of the failed part they may take the port that leads to it or the backup,
@@ -26,14 +26,14 @@ from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures, host_parts
-from knotless.verification.failover_fates import Fates
+from knotless.verification.delivery_outcome import DeliveryOutcome
 from knotless.verification.failover_packets import Edge, Packet, Packets, Variant
 from knotless.verification.failures import Failure, single_failures
 
 
 @dataclass(frozen=True)
 class Failover:
-    """What switches do by themselves if ``failed`` has failed.
+    """The effect of backups, without a controller, if ``failed`` has failed.
 
     ``pairs`` ordered pairs of hosts are still connected; ``affected`` of them are lost without
     backups, ``lost`` with backups, once all neighbours have noticed. ``cycle`` is a cycle of
@@ -55,18 +55,18 @@ class Coverage:
 
     @property
     def acyclic(self) -> bool:
-        """Whether no failure makes a deadlock possible."""
-        return not any(of.cycle for of in self.failures)
+        """Return whether no failure makes a deadlock possible."""
+        return not any(failover.cycle for failover in self.failures)
 
     @property
     def affected(self) -> int:
         """The (pair, failure) combinations in which the pair is connected, but its path is not."""
-        return sum(of.affected for of in self.failures)
+        return sum(failover.affected for failover in self.failures)
 
     @property
     def lost(self) -> int:
         """The combinations of these that have no backup."""
-        return sum(of.lost for of in self.failures)
+        return sum(failover.lost for failover in self.failures)
 
     @property
     def share(self) -> float:
@@ -74,7 +74,7 @@ class Coverage:
         return 1 - self.lost / self.affected if self.affected else 1.0
 
     def as_json(self) -> dict[str, object]:
-        """Return the figures that ``knotless plan --protection fast-failover`` adds."""
+        """Return the metrics that ``knotless plan --protection fast-failover`` adds."""
         return {
             "failures": len(self.failures),
             "affected": self.affected,
@@ -84,8 +84,8 @@ class Coverage:
         }
 
 
-def diverted(fabric: Fabric, rules: FabricRules, failures: Failures) -> FabricRules:
-    """Return what switches do when all neighbours have noticed the failures.
+def after_failover(fabric: Fabric, rules: FabricRules, failures: Failures) -> FabricRules:
+    """Return the rules in effect when all neighbours have noticed the failures.
 
     The groups of these neighbours are of type 'all'; the rules of other switches stay as they are.
     If no port that is watched is down, ``rules`` itself is returned.
@@ -128,7 +128,7 @@ def coverage(
 
 
 class _Proof:
-    """What is known of the intact fabric, and the evaluation of one failure after the other."""
+    """The packets of the intact fabric, and the evaluation of one failure after the other."""
 
     def __init__(
         self,
@@ -144,7 +144,7 @@ class _Proof:
         self.edges = np.array(sorted(self.packets.edges), dtype=np.int64).reshape(-1, 2)
         self.variants: dict[tuple[int, frozenset[int]], tuple[Variant, list[Packet]]] = {}
         self.starts = {(s, self.packets.receiver(start)): start for s, start in self.packets.starts}
-        intact = Fates(self.packets, (), (), {})
+        intact = DeliveryOutcome(self.packets, (), (), {})
         self.lost = [ends for ends, start in self.starts.items() if not intact.delivers(start)]
 
     def coverage(self) -> Coverage:
@@ -153,12 +153,12 @@ class _Proof:
         return Coverage(tuple(map(self._failover, singles)))
 
     def _failover(self, failure: Failure) -> Failover:
-        dead, gone = self._dead(failure), failure.switches
+        dead, dead_switches = self._dead(failure), failure.switches
         changed = self._changed(dead)
-        variants = {variant.at: variant for variant, _ in changed}
+        variants = {variant.switch: variant for variant, _ in changed}
         met = [packet for _, packets in changed for packet in packets]
         cycle = self._cycle(self._diverted(changed, variants))
-        part = host_parts(self.fabric, failure.of(self.fabric))
+        part = host_parts(self.fabric, failure.parts_of(self.fabric))
         together = sum(count * (count - 1) for count in Counter(part).values())
         ends = [
             (source, to)
@@ -166,13 +166,13 @@ class _Proof:
             if part[source] == part[to]
         ]
 
-        def lost(of: Fates) -> int:
-            return sum(not of.delivers(self.starts[pair]) for pair in ends)
+        def lost(outcome: DeliveryOutcome) -> int:
+            return sum(not outcome.delivers(self.starts[pair]) for pair in ends)
 
-        before = lost(Fates(self.packets, dead, gone, {}))
-        after = lost(Fates(self.packets, dead, gone, variants))
+        lost_without = lost(DeliveryOutcome(self.packets, dead, dead_switches, {}))
+        lost_with = lost(DeliveryOutcome(self.packets, dead, dead_switches, variants))
         names = tuple(cycle_names(self.channels, cycle))
-        return Failover(failure.names[0], together, before, after, names)
+        return Failover(failure.names[0], together, lost_without, lost_with, names)
 
     def _dead(self, failure: Failure) -> set[int]:
         """Return the channels that a failure ends."""
@@ -185,17 +185,17 @@ class _Proof:
         down: defaultdict[int, set[int]] = defaultdict(set)
         for channel in dead:
             down[int(self.channels.tail[channel])].add(int(self.channels.out_port[channel]))
-        found = []
-        for at, ports in sorted(down.items()):
-            rules = self.rules.get(self.channels.names[at])
+        changed = []
+        for switch, ports in sorted(down.items()):
+            rules = self.rules.get(self.channels.names[switch])
             if rules is None or not any(ports & {*group.watch} for group in rules.groups):
                 continue
-            key = (at, frozenset(ports))
+            key = (switch, frozenset(ports))
             if key not in self.variants:
-                variant = self.packets.variant(at, ports)
+                variant = self.packets.variant(switch, ports)
                 self.variants[key] = (variant, self.packets.changed(variant))
-            found.append(self.variants[key])
-        return found
+            changed.append(self.variants[key])
+        return changed
 
     def _diverted(
         self,
@@ -203,14 +203,18 @@ class _Proof:
         variants: Mapping[int, Variant],
     ) -> set[Edge]:
         """Return the dependencies that are added while neighbours notice, in any order."""
-        packets, found = self.packets, set[Edge]()
+        packets, dependencies = self.packets, set[Edge]()
         seen: set[Packet] = set()
         ahead: list[Packet] = []
 
         def follow(packet: Packet, variant: Variant | None) -> None:
             for hop in packets.hops(packet, variant):
-                found.update(packets.edge(packet, hop))
-                if hop.link < packets.channels and hop not in packets.reached and hop not in seen:
+                dependencies.update(packets.edge(packet, hop))
+                if (
+                    hop.channel < packets.channels
+                    and hop not in packets.reached
+                    and hop not in seen
+                ):
                     seen.add(hop)
                     ahead.append(hop)
 
@@ -222,7 +226,7 @@ class _Proof:
             follow(packet, None)
             if (other := variants.get(packets.switch_of(packet))) is not None:
                 follow(packet, other)
-        return found
+        return dependencies
 
     def _cycle(self, added: set[Edge]) -> list[int]:
         """Return a cycle of the dependencies of the intact fabric and more, or an empty list."""
@@ -237,8 +241,8 @@ class _Proof:
         for source, to in self.lost:
             sources[to] |= 1 << source
         for to, bits in sources.items():
-            left = bits
-            while left:
-                low = left & -left
-                left ^= low
+            rest = bits
+            while rest:
+                low = rest & -rest
+                rest ^= low
                 yield low.bit_length() - 1, to

@@ -1,4 +1,4 @@
-"""What switches do with packets by their rules, one packet at a time, while a part has failed.
+"""The packets of a fabric, followed one by one through rules while a part has failed.
 
 A packet is followed from the hosts once, by the rules of the intact fabric. A failure changes the
 rules of the failed part's neighbours only, so just the packets that meet a changed rule are
@@ -24,12 +24,12 @@ _PRIORITY_SHIFT = 13
 
 
 class Packet(NamedTuple):
-    """A packet on a link: the VLAN tags (outermost first), and the number of its kind.
+    """A packet on a channel: the VLAN tags (outermost first), and the number of its kind.
 
-    ``link`` is a channel, or the number of channels plus that of the host on whose link it is.
+    ``channel`` is one between switches, or their number plus that of the host at its end.
     """
 
-    link: int
+    channel: int
     tags: tuple[int, ...]
     kind: int
 
@@ -50,9 +50,9 @@ Hops = tuple[Packet, ...]
 class Variant:
     """The rules of one switch while some of its ports are down."""
 
-    def __init__(self, at: int, rules: SwitchRules, down: Collection[int]) -> None:
-        self.at = at
-        self.switch = rules.live(down).parsed
+    def __init__(self, switch: int, rules: SwitchRules, down: Collection[int]) -> None:
+        self.switch = switch
+        self.behaviour = rules.live(down).parsed
         self.hops: dict[Packet, Hops] = {}
         self.ports: set[int] = set()
         self.any_port = False
@@ -75,7 +75,7 @@ class Variant:
 class Packets:
     """All packets that hosts can send.
 
-    ``reached`` are those that are on some link of the intact fabric, ``edges`` the dependencies
+    ``reached`` are those that are on some channel of the intact fabric, ``edges`` the dependencies
     between virtual channels that they cause.
     """
 
@@ -91,14 +91,14 @@ class Packets:
         index = fabric.switch_index
         hosts = [(index[host.switch], host.port) for host in fabric.hosts]
         ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
-        self._leaving = {end: link for link, end in enumerate([*ends, *hosts])}
+        self._leaving = {end: channel for channel, end in enumerate([*ends, *hosts])}
         self._entered: list[tuple[int, int]] = [
             *zip(channels.head.tolist(), channels.in_port.tolist(), strict=True),
             *hosts,
         ]
         nothing = SwitchRules(())
         self._rules = [rules.get(name, nothing) for name in channels.names]
-        self._switches = [of.parsed for of in self._rules]
+        self._switches = [rules.parsed for rules in self._rules]
         self._macs = [mac_value(host.mac) for host in fabric.hosts]
         self._kinds: list[_Kind] = []
         self._hops: dict[Packet, Hops] = {}
@@ -107,7 +107,7 @@ class Packets:
         self.starts: list[tuple[int, Packet]] = []
         """(source, what it sends to a host)."""
         self._by_output: defaultdict[int, list[Packet]] = defaultdict(list)
-        self._at: defaultdict[int, list[Packet]] = defaultdict(list)
+        self._by_switch: defaultdict[int, list[Packet]] = defaultdict(list)
         self._sent(fabric, groups, tags)
         self.sources = self._sources()
 
@@ -137,18 +137,18 @@ class Packets:
     def _tell_sources_apart(self) -> bool:
         """Tell whether a switch distinguishes the senders of packets of other switches."""
 
-        def matches_source(at: int, rule: Rule) -> bool:
+        def matches_source(switch: int, rule: Rule) -> bool:
             names = {field.name for field in rule.match}
             from_host = any(
                 field.name == "in_port"
                 and field.mask is None
-                and self._leaving.get((at, field.value), -1) >= self.channels
+                and self._leaving.get((switch, field.value), -1) >= self.channels
                 for field in rule.match
             )
             return "eth_src" in names and not from_host
 
-        every = ((at, rule) for at, of in enumerate(self._rules) for rule in of.rules)
-        return any(matches_source(at, rule) for at, rule in every)
+        every = ((switch, rule) for switch, rules in enumerate(self._rules) for rule in rules.rules)
+        return any(matches_source(switch, rule) for switch, rule in every)
 
     def _reach(self, start: Packet) -> None:
         waiting = [start]
@@ -157,63 +157,69 @@ class Packets:
             if packet in self.reached:
                 continue
             self.reached.add(packet)
-            self._at[self.switch_of(packet)].append(packet)
+            self._by_switch[self.switch_of(packet)].append(packet)
             for hop in self.hops(packet):
-                self._by_output[hop.link].append(packet)
+                self._by_output[hop.channel].append(packet)
                 self.edges.update(self.edge(packet, hop))
-                if hop.link < self.channels:
+                if hop.channel < self.channels:
                     waiting.append(hop)
 
     def _sources(self) -> dict[Packet, int]:
-        """Return the hosts whose packets are on a link on their way, as bits, for each packet."""
-        found: dict[Packet, int] = {}
+        """Return the hosts that send each packet, or what becomes it on its way, as bits."""
+        sources: dict[Packet, int] = {}
         for source, start in self.starts:
             waiting, seen = [start], {start}
             while waiting:
                 packet = waiting.pop()
-                found[packet] = found.get(packet, 0) | 1 << source
+                sources[packet] = sources.get(packet, 0) | 1 << source
                 for hop in self.hops(packet):
-                    if hop.link < self.channels and hop not in seen:
+                    if hop.channel < self.channels and hop not in seen:
                         seen.add(hop)
                         waiting.append(hop)
-        return found
+        return sources
 
     def switch_of(self, packet: Packet) -> int:
-        """Return the switch that a packet on a link enters."""
-        return self._entered[packet.link][0]
+        """Return the switch that a packet on a channel enters."""
+        return self._entered[packet.channel][0]
 
     def hops(self, packet: Packet, variant: Variant | None = None) -> Hops:
         """Return where the switch that a packet enters sends it, by its rules or a variant's."""
-        known = self._hops if variant is None else variant.hops
-        hops = known.get(packet)
+        cache = self._hops if variant is None else variant.hops
+        hops = cache.get(packet)
         if hops is None:
-            at, port = self._entered[packet.link]
-            of: core.Switch = self._switches[at] if variant is None else variant.switch
+            switch, port = self._entered[packet.channel]
+            behaviour: core.Switch = (
+                self._switches[switch] if variant is None else variant.behaviour
+            )
             kind = self._kinds[packet.kind]
-            source = packet.link - self.channels
+            source = packet.channel - self.channels
             eth_src = self._macs[source] if source >= 0 else kind.eth_src
-            copies, _ = of.outputs(port, kind.eth_dst, eth_src, kind.eth_type, packet.tags)
-            links = ((self._leaving.get((at, out)), tags) for out, tags in copies)
-            hops = known[packet] = tuple(
-                Packet(link, tuple(tags), packet.kind) for link, tags in links if link is not None
+            copies, _ = behaviour.outputs(port, kind.eth_dst, eth_src, kind.eth_type, packet.tags)
+            sent = ((self._leaving.get((switch, out)), tags) for out, tags in copies)
+            hops = cache[packet] = tuple(
+                Packet(out, tuple(tags), packet.kind) for out, tags in sent if out is not None
             )
         return hops
 
     def edge(self, packet: Packet, hop: Packet) -> Iterator[Edge]:
         """Yield the dependency of a packet on its hop, if both are between switches."""
-        if packet.link < self.channels and hop.link < self.channels:
+        if packet.channel < self.channels and hop.channel < self.channels:
             yield _node(packet), _node(hop)
 
-    def variant(self, at: int, down: Collection[int]) -> Variant:
+    def variant(self, switch: int, down: Collection[int]) -> Variant:
         """Return the rules of a switch while some of its ports are down."""
-        return Variant(at, self._rules[at], down)
+        return Variant(switch, self._rules[switch], down)
 
     def changed(self, variant: Variant) -> list[Packet]:
         """Return the packets of the intact fabric that the variant sends elsewhere."""
-        possible: Iterable[Packet] = self._at[variant.at]
+        possible: Iterable[Packet] = self._by_switch[variant.switch]
         if not variant.any_port:
-            links = (self._leaving.get((variant.at, port), -1) for port in sorted(variant.ports))
-            possible = dict.fromkeys(packet for link in links for packet in self._by_output[link])
+            channels_out = (
+                self._leaving.get((variant.switch, port), -1) for port in sorted(variant.ports)
+            )
+            possible = dict.fromkeys(
+                packet for channel in channels_out for packet in self._by_output[channel]
+            )
         return [p for p in possible if self.hops(p, variant) != self.hops(p)]
 
     def sent_on(self, channels: Iterable[int]) -> Iterator[Packet]:
@@ -226,11 +232,11 @@ class Packets:
         return self._kinds[packet.kind].host
 
     def arrives(self, hop: Packet) -> bool:
-        """Tell whether a packet on the link of a host is for this host, and has no tag."""
-        return hop.link - self.channels == self.receiver(hop) and not hop.tags
+        """Tell whether a packet on the channel to a host is for this host, and has no tag."""
+        return hop.channel - self.channels == self.receiver(hop) and not hop.tags
 
 
 def _node(packet: Packet) -> int:
     """Return the virtual channel that a packet is on."""
     priority = packet.tags[0] >> _PRIORITY_SHIFT if packet.tags else 0
-    return packet.link * VCS_PER_CHANNEL + priority
+    return packet.channel * VCS_PER_CHANNEL + priority

@@ -32,7 +32,7 @@ class SentWitness(Witness):
 
     def as_json(self) -> dict[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`, the label as a key of its own."""
-        values: dict[str, str | int] = asdict(self)
+        values = self.columns()
         del values["label"], values["value"]
         return {**values, self.label.lower(): self.value}
 
@@ -69,8 +69,8 @@ class ImportedVerdict:
         return self.undelivered
 
     @property
-    def good(self) -> bool:
-        """Whether everything is delivered and no deadlock is possible."""
+    def ok(self) -> bool:
+        """Return whether everything is delivered and no deadlock is possible."""
         return self.failed == 0 and self.acyclic is True
 
     @property
@@ -91,7 +91,7 @@ class ImportedVerdict:
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""
-        return asdict(self)
+        return {**asdict(self), "witnesses": [step.columns() for step in self.witnesses]}
 
 
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
@@ -155,15 +155,15 @@ def _met(imported: ImportedFabric, traffic: Traffic) -> Iterable[str]:
     if not isinstance(imported, TableFabric):
         return  # its reader has described them in the findings
     names = imported.channels.names
-    for at, text in traffic.state.core.problems:
+    for switch, text in traffic.state.core.problems:
         kind, *ports = text.split()
-        shown = [imported.channels.port_name(at, int(port)) for port in ports]
+        shown = [imported.channels.port_name(switch, int(port)) for port in ports]
         if kind == "port":
-            yield f"what port {shown[0]} of {names[at]} leads to"
+            yield f"what port {shown[0]} of {names[switch]} leads to"
         elif kind == "ports":
-            yield f"the virtual channel from {shown[0]} to {shown[1]} at {names[at]}"
+            yield f"the virtual channel from {shown[0]} to {shown[1]} at {names[switch]}"
         else:
-            yield f"what {names[at]} does with some destinations"
+            yield f"what {names[switch]} does with some destinations"
 
 
 def _witnesses(

@@ -34,7 +34,7 @@ from knotless.verification.remedy_without_pfc import without_pfc
 class Remedy:
     """A change that makes a fabric safe.
 
-    ``changes`` are lines that say what to change, ``cost`` figures by name. ``fabric`` is the
+    ``changes`` are lines that say what to change, ``cost`` numbers by name. ``fabric`` is the
     changed fabric, None if other routes are planned. ``files`` are configurations by file name.
     """
 
@@ -61,7 +61,7 @@ def remedies_of(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[
     if not isinstance(imported, TableFabric):
         yield from _engines(imported)
         return
-    for make in (_tunnels, _bounces, _withdrawn, lambda of, _: _engines(of), _lossy):
+    for make in (_tunnels, _bounces, _withdrawn, lambda fabric, _: _engines(fabric), _lossy):
         for remedy in make(imported, verdict):
             if remedy.fabric is None or not verdict_of_imported(remedy.fabric).cycle:
                 yield remedy
@@ -70,22 +70,22 @@ def remedies_of(imported: ImportedFabric, verdict: ImportedVerdict) -> Iterator[
 def _unsafe(imported: TableFabric, verdict: ImportedVerdict) -> list[int]:
     """Return the lossless priorities with a cycle; all, if no priority has one by itself."""
     every = lossless_priorities(imported)
-    return [of for of in every if not verdict.vcs.get(str(of), True)] or every
+    return [priority for priority in every if not verdict.vcs.get(str(priority), True)] or every
 
 
 def _priorities(
     imported: TableFabric,
     kind: str,
-    what: str,
+    packets: str,
     change: PriorityChange,
     patches: Mapping[str, SwitchPatch] | None,
 ) -> Remedy:
-    moves = [f"priority {former} to {now}" for former, now in change.moved.items()]
+    moves = [f"priority {former} to {new}" for former, new in change.moved.items()]
     ports = len(change.fabric.channels)
     return Remedy(
         kind,
-        f"{what}: {', '.join(moves)}",
-        tuple(f"{what} move from {move}" for move in moves),
+        f"{packets}: {', '.join(moves)}",
+        tuple(f"{packets} move from {move}" for move in moves),
         {"extra_priorities": len(moves), "ports": ports, "routes": 0, "pairs_lost": 0},
         change.fabric,
         _files(imported, patches),
@@ -96,45 +96,48 @@ def _files(imported: TableFabric, patches: Mapping[str, SwitchPatch] | None) -> 
     """Return the patches by file name; none if a switch is a Linux router without CONFIG_DB."""
     if any("DCB" in config for config in imported.configs):
         return {}
-    return {f"{name}.json": of.text for name, of in (patches or {}).items() if of.ops}
+    return {f"{name}.json": patch.text for name, patch in (patches or {}).items() if patch.ops}
 
 
 def _tunnels(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     change = with_tunnel_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
-        what = "packets in tunnels"
+        packets = "packets in tunnels"
         patches = tunnel_patch(imported, change.moved)
-        yield _priorities(imported, "tunnel-priority", what, change, patches)
+        yield _priorities(imported, "tunnel-priority", packets, change, patches)
 
 
 def _bounces(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
     change = with_bounce_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
-        what = "packets that go up after they went down"
+        packets = "packets that go up after they went down"
         patches = bounce_patch(imported, change.moved)
-        yield _priorities(imported, "bounce-priority", what, change, patches)
+        yield _priorities(imported, "bounce-priority", packets, change, patches)
 
 
 def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy]:
-    found = without_turns(imported)
-    if found is None:
+    withdrawal = without_turns(imported)
+    if withdrawal is None:
         return
-    changed, taken = found
+    changed, withdrawn = withdrawal
     state, channels = imported.traffics[0].state, imported.channels
     lines = [
-        f"{channels.name(of.channel, 0).rpartition('/')[0]}: no longer to"
-        f" {', '.join(state.destination_name(number) for number in of.destinations)}"
-        for of in taken
+        f"{channels.name(routes_at.channel, 0).rpartition('/')[0]}: no longer to"
+        f" {', '.join(state.destination_name(number) for number in routes_at.destinations)}"
+        for routes_at in withdrawn
     ]
     lost = verdict_of_imported(changed).undelivered - verdict.undelivered
-    routes = sum(len(of.destinations) for of in taken)
+    routes = sum(len(routes_at.destinations) for routes_at in withdrawn)
     cost = {"extra_priorities": 0, "ports": 0, "routes": routes, "pairs_lost": lost}
-    gone: dict[tuple[int, int], set[str]] = {}
-    for of in taken:
-        at, port = int(channels.tail[of.channel]), int(channels.out_port[of.channel])
-        for number in of.destinations:
-            gone.setdefault((at, number), set()).add(channels.port_name(at, port))
-    files = imported.routes_without(gone) or {}
+    unused_ports: dict[tuple[int, int], set[str]] = {}
+    for routes_at in withdrawn:
+        switch, port = (
+            int(channels.tail[routes_at.channel]),
+            int(channels.out_port[routes_at.channel]),
+        )
+        for number in routes_at.destinations:
+            unused_ports.setdefault((switch, number), set()).add(channels.port_name(switch, port))
+    files = imported.routes_without(unused_ports) or {}
     text = f"withdraw {routes} next hops"
     yield Remedy("withdraw-routes", text, tuple(lines), cost, changed, files)
 
@@ -159,15 +162,16 @@ def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
 
 
 def _lossy(imported: TableFabric, _verdict: ImportedVerdict) -> Iterator[Remedy]:
-    found = without_pfc(imported)
-    if found is None:
+    result = without_pfc(imported)
+    if result is None:
         return
-    changed, links = found
+    changed, links = result
     channels = imported.channels
     lines = []
     for channel, priority in links:
         ends = [
-            channels.name(of, 0).rpartition("/")[0] for of in (channel, channels.reverse[channel])
+            channels.name(direction, 0).rpartition("/")[0]
+            for direction in (channel, channels.reverse[channel])
         ]
         lines.append(f"no PFC for priority {priority} on {ends[0]} and {ends[1]}")
     text = f"disable PFC on {len(links)} links, whose packets can then be lost"

@@ -17,17 +17,17 @@ from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 
 ROOTS = "/etc/opensm/root_guids"
-"""Where OpenSM reads the roots of up*/down* routing."""
+"""The file from which OpenSM reads the roots of up*/down* routing."""
 ENGINES = ("updown", "dfsssp", "lash")
 """Engines that route any fabric; OpenSM has them as updn, dfsssp and lash."""
 OPENSM = {"updown": "updn", "dfsssp": "dfsssp", "lash": "lash"}
-MOST_HOSTS = 2_000
+MAX_HOSTS = 2_000
 """Larger fabrics are not planned for a remedy."""
 
 
 def other_engines(fabric: Fabric, flow_control: str) -> Iterator[CheckedPlan]:
     """Yield the plans of engines whose routes are proven safe under a flow control."""
-    if len(fabric.hosts) > MOST_HOSTS:
+    if len(fabric.hosts) > MAX_HOSTS:
         return
     for engine in ENGINES:
         try:
@@ -35,7 +35,7 @@ def other_engines(fabric: Fabric, flow_control: str) -> Iterator[CheckedPlan]:
             verdict = verdict_of(checked.state, flow_control)
         except PlanError:
             continue
-        if verdict.good:
+        if verdict.ok:
             yield checked
 
 
@@ -49,7 +49,7 @@ def opensm_files(imported: TableFabric, engine: str) -> dict[str, str]:
     files = {}
     if engine == "updown":
         lines.append(f"root_guid_file {ROOTS}")
-        guids = [f"0x{imported.fabric.switches[at].dpid:016x}\n" for at in _roots(imported)]
+        guids = [f"0x{imported.fabric.switches[switch].dpid:016x}\n" for switch in _roots(imported)]
         files[Path(ROOTS).name] = "".join(guids)
     else:
         lines += ["qos TRUE", "lash_start_vl 0"] if engine == "lash" else ["qos TRUE"]
@@ -62,4 +62,4 @@ def _roots(imported: TableFabric) -> list[int]:
     top = level == level.max()
     if level.max() == 0 or (top[channels.tail] & top[channels.head]).any():
         return [0]
-    return [int(at) for at in np.flatnonzero(top)]
+    return [int(switch) for switch in np.flatnonzero(top)]

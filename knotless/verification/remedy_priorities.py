@@ -29,7 +29,7 @@ def lossless_priorities(imported: TableFabric) -> list[int]:
     """Return the priorities that some link keeps lossless."""
     if imported.pausing is None:
         return []
-    return [int(of) for of in np.flatnonzero(imported.pausing.any(axis=(0, 2)))]
+    return [int(priority) for priority in np.flatnonzero(imported.pausing.any(axis=(0, 2)))]
 
 
 def with_bounce_priorities(
@@ -46,10 +46,12 @@ def with_bounce_priorities(
     rise = np.append(rises(imported), np.zeros(len(imported.fabric.hosts), dtype=np.int8))
     vcs = []
     for traffic in imported.traffics:
-        of = traffic.vcs
-        links = np.minimum(of.link_in, len(rise) - 1)
-        bounces = (of.link_in < channels) & (rise[links] < 0) & (rise[of.channel_out] > 0)
-        vcs.append(_bounced(imported, of, bounces, moved))
+        vc_map = traffic.vcs
+        entering = np.minimum(vc_map.channel_in, len(rise) - 1)
+        bounces = (
+            (vc_map.channel_in < channels) & (rise[entering] < 0) & (rise[vc_map.channel_out] > 0)
+        )
+        vcs.append(_bounced(imported, vc_map, bounces, moved))
     return PriorityChange(
         imported.with_tables(imported.hops.repeated(2), vcs, _pausing(imported, moved)), moved
     )
@@ -84,7 +86,7 @@ def _free(imported: TableFabric, priorities: Sequence[int]) -> dict[int, int] | 
     used = set(lossless_priorities(imported))
     for config in imported.configs:  # a new priority needs a traffic class of the same number
         maps = config.get("DSCP_TO_TC_MAP", {}).values()
-        used |= {int(tc) for of in maps for tc in of.values() if tc.isdecimal()}
+        used |= {int(tc) for mapping in maps for tc in mapping.values() if tc.isdecimal()}
     free = [priority for priority in PREFERRED if priority not in used]
     if not priorities or len(free) < len(priorities):
         return None
@@ -94,36 +96,36 @@ def _free(imported: TableFabric, priorities: Sequence[int]) -> dict[int, int] | 
 def _pausing(imported: TableFabric, moved: Mapping[int, int]) -> NDArray[np.bool_]:
     """Return the pauses with the new priorities lossless wherever the former ones are."""
     pausing = pauses_of(imported)
-    for former, now in moved.items():
-        pausing[:, now, now] |= pausing[:, former].any(axis=1)
+    for former, new in moved.items():
+        pausing[:, new, new] |= pausing[:, former].any(axis=1)
     return pausing
 
 
 def _moved(rows: NDArray[np.uint8], moved: Mapping[int, int]) -> NDArray[np.uint8]:
     """Return virtual channels (queue times 8 plus priority group) in the new priorities."""
-    found = rows.copy()
-    for former, now in moved.items():
-        found[(rows < DROPPED) & (rows % PRIORITIES == former)] = now * PRIORITIES + now
-    return found
+    vcs = rows.copy()
+    for former, new in moved.items():
+        vcs[(rows < DROPPED) & (rows % PRIORITIES == former)] = new * PRIORITIES + new
+    return vcs
 
 
 def _bounced(
-    imported: TableFabric, of: VcMap, bounces: NDArray[np.bool_], moved: Mapping[int, int]
+    imported: TableFabric, vc_map: VcMap, bounces: NDArray[np.bool_], moved: Mapping[int, int]
 ) -> VcMap:
     """Return the map with labels of packets that bounced after those of packets that did not."""
-    count, labels = of.rows.shape
-    own = np.broadcast_to(np.arange(labels, dtype=np.uint16), of.rows.shape)
-    own = own if of.labels is None else of.labels
-    after = _moved(of.rows, moved)
+    count, labels = vc_map.rows.shape
+    labels_now = np.broadcast_to(np.arange(labels, dtype=np.uint16), vc_map.rows.shape)
+    labels_now = labels_now if vc_map.labels is None else vc_map.labels
+    bounced = _moved(vc_map.rows, moved)
     lossless = set(moved) | set(lossless_priorities(imported)) | set(moved.values())
     lossy = next((p for p in range(PRIORITIES) if p not in lossless), None)
-    lost = after.copy()
-    lost[after != of.rows] = DROPPED if lossy is None else lossy * PRIORITIES + lossy
+    lost = bounced.copy()
+    lost[bounced != vc_map.rows] = DROPPED if lossy is None else lossy * PRIORITIES + lossy
     rows = np.empty((2 * count, 2 * labels), dtype=np.uint8)
     onward = np.empty((2 * count, 2 * labels), dtype=np.uint16)
-    rows[0::2] = np.concatenate([of.rows, after], axis=1)
-    onward[0::2] = np.concatenate([own, labels + own], axis=1)
-    rows[1::2] = np.concatenate([after, lost], axis=1)
-    onward[1::2] = np.concatenate([labels + own, labels + own], axis=1)
-    row = (2 * of.row + bounces).astype(np.uint32)
-    return VcMap(of.link_in, of.channel_out, row, rows, onward)
+    rows[0::2] = np.concatenate([vc_map.rows, bounced], axis=1)
+    onward[0::2] = np.concatenate([labels_now, labels + labels_now], axis=1)
+    rows[1::2] = np.concatenate([bounced, lost], axis=1)
+    onward[1::2] = np.concatenate([labels + labels_now, labels + labels_now], axis=1)
+    row = (2 * vc_map.row + bounces).astype(np.uint32)
+    return VcMap(vc_map.channel_in, vc_map.channel_out, row, rows, onward)

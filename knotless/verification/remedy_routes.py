@@ -8,7 +8,7 @@ from knotless.importers.fabric import TableFabric
 from knotless.importers.reactions import what_if
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 
-MOST_TURNS = 64
+MAX_TURNS = 64
 """More turns are not tried."""
 
 
@@ -27,33 +27,33 @@ def without_turns(imported: TableFabric) -> tuple[TableFabric, list[Withdrawn]] 
     the one with the fewest destinations. Returns None if many turns are not enough.
     """
     changed = imported
-    taken: list[Withdrawn] = []
-    for _ in range(MOST_TURNS):
+    withdrawn: list[Withdrawn] = []
+    for _ in range(MAX_TURNS):
         core = what_if(changed, "static")
         nodes = core.intact()[0]
         if not nodes:
-            return changed, taken
+            return changed, withdrawn
         table, actions = changed.hops.table, changed.hops.actions
         best: tuple[tuple[int, int, int], Withdrawn] | None = None
-        for held, wanted in zip(nodes, [*nodes[1:], *nodes[:1]], strict=True):
-            channel = wanted // VCS_PER_CHANNEL
-            at = int(changed.channels.tail[channel])
-            causes = core.causes(held, wanted)
-            lost = sum(actions.count(int(table[of, at])) < 2 for of in causes)
+        for holds, requests in zip(nodes, [*nodes[1:], *nodes[:1]], strict=True):
+            channel = requests // VCS_PER_CHANNEL
+            switch = int(changed.channels.tail[channel])
+            causes = core.causes(holds, requests)
+            lost = sum(actions.count(int(table[destination, switch])) < 2 for destination in causes)
             rank = (lost, len(causes), channel)
             if causes and (best is None or rank < best[0]):
                 best = rank, Withdrawn(channel, tuple(causes))
         if best is None:
             return None
-        taken.append(best[1])
+        withdrawn.append(best[1])
         changed = _withdraw(changed, best[1])
     return None
 
 
-def _withdraw(imported: TableFabric, of: Withdrawn) -> TableFabric:
+def _withdraw(imported: TableFabric, withdrawn: Withdrawn) -> TableFabric:
     channels, hops = imported.channels, imported.hops
-    at, port = int(channels.tail[of.channel]), int(channels.out_port[of.channel])
+    switch, port = int(channels.tail[withdrawn.channel]), int(channels.out_port[withdrawn.channel])
     table = hops.table
-    for destination in of.destinations:
-        table[destination, at] = hops.actions.without(int(table[destination, at]), port)
+    for destination in withdrawn.destinations:
+        table[destination, switch] = hops.actions.without(int(table[destination, switch]), port)
     return imported.with_tables(hops.with_table(table))

@@ -13,7 +13,7 @@ from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.verification.remedy_priorities import pauses_of
 
-MOST_LINKS = 500
+MAX_LINKS = 500
 """More links are not a remedy."""
 
 
@@ -29,34 +29,34 @@ def without_pfc(imported: TableFabric) -> tuple[TableFabric, list[tuple[int, int
     load = np.sum([traffic.state.loads for traffic in imported.traffics], axis=0)
     reverse = imported.channels.reverse
     load = load + load[reverse]
-    taken: list[tuple[int, int]] = []
+    disabled: list[tuple[int, int]] = []
     while True:
-        cycle = _cycle(imported, dependencies, taken)
+        cycle = _cycle(imported, dependencies, disabled)
         if not cycle:
             break
-        if len(taken) >= MOST_LINKS:
+        if len(disabled) >= MAX_LINKS:
             return None
         nodes = [divmod(node, VCS_PER_CHANNEL) for node in cycle]
-        channel, priority = min(nodes, key=lambda of: (load[of[0]], of))
-        taken.append((min(channel, int(reverse[channel])), priority))
-    for link in list(taken):
-        fewer = [of for of in taken if of != link]
+        channel, priority = min(nodes, key=lambda node: (load[node[0]], node))
+        disabled.append((min(channel, int(reverse[channel])), priority))
+    for link in list(disabled):
+        fewer = [other for other in disabled if other != link]
         if not _cycle(imported, dependencies, fewer):
-            taken = fewer
-    return imported.with_pauses(_pausing(imported, taken)), sorted(taken)
+            disabled = fewer
+    return imported.with_pauses(_pausing(imported, disabled)), sorted(disabled)
 
 
-def _pausing(imported: TableFabric, taken: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
+def _pausing(imported: TableFabric, disabled: Iterable[tuple[int, int]]) -> NDArray[np.bool_]:
     pausing = pauses_of(imported)
-    for channel, priority in taken:
+    for channel, priority in disabled:
         pausing[[channel, imported.channels.reverse[channel]], priority] = False
     return pausing
 
 
 def _cycle(
-    imported: TableFabric, dependencies: Edges, taken: Iterable[tuple[int, int]]
+    imported: TableFabric, dependencies: Edges, disabled: Iterable[tuple[int, int]]
 ) -> list[int]:
-    _, ends = imported.with_pauses(_pausing(imported, taken)).waits(dependencies)
+    _, ends = imported.with_pauses(_pausing(imported, disabled)).waits(dependencies)
     return find_cycle(
         np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
     )

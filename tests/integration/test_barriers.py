@@ -115,7 +115,7 @@ def test_the_switches_rules_are_proven_with_the_group(labs: list[EmulatedFabric]
     groups = live_multicast(fabric, names.name)
     assert groups == make_plan(fabric, "updown", multicast={GROUP: ["all"]}).multicast
     verdict = check(fabric, rules, multicast=groups, flow_control="pause")
-    assert (verdict.multicasts, verdict.good) == (4 * 3, True)
+    assert (verdict.multicasts, verdict.ok) == (4 * 3, True)
 
 
 def test_the_experiment_prints_its_rows(knotless: Any, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ here.flush()
 
 USE = """
 import sys
-from knotless._core.endpoint import Endpoint, Shape, Twin
+from knotless._core.endpoint import Endpoint, AccessPattern, Twin
 here, there = Endpoint(sys.argv[1], 1), ("02:00:00:00:00:02", 1)
 
 def end(operation):
@@ -96,12 +96,12 @@ def end(operation):
     assert outcome is not None and not here.is_pending(operation)
     return outcome
 
-assert end(here.push(there, 4, Shape.contiguous(0, 2), b"ab")).done
-assert end(here.pull(there, 4, Shape.strided(0, 1, 3, 3))).data == b"a36"
-twin = Twin(0, end(here.pull(there, 4, Shape.contiguous(0, 10))).data)
+assert end(here.push(there, 4, AccessPattern.contiguous(0, 2), b"ab")).done
+assert end(here.pull(there, 4, AccessPattern.strided(0, 1, 3, 3))).data == b"a36"
+twin = Twin(0, end(here.pull(there, 4, AccessPattern.contiguous(0, 10))).data)
 assert end(here.push_diff(there, 4, twin, b"ab23X5X789")).done
-assert end(here.push(there, 4, Shape.bitmap(4, 1, 3, b"\\x05"), b"YY")).done
-refused = end(here.push(there, 4, Shape.contiguous(31, 2), b"zz"))
+assert end(here.push(there, 4, AccessPattern.bitmap(4, 1, 3, b"\\x05"), b"YY")).done
+refused = end(here.push(there, 4, AccessPattern.contiguous(31, 2), b"zz"))
 assert refused.status == "it reaches beyond the area" and not refused.done
 assert end(here.lock(there, 1)).done and end(here.unlock(there, 1)).done
 assert end(here.isend(there, 7, b"finished")).done

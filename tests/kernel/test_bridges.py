@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from knotless.forwarding.dot1q.reader import read_folder
+from knotless.forwarding.dot1q.files import read_folder
 from tests.kernel import machine
 from tests.support.dot1q_exports import EXPORTS, export_to, verdicts_of
 

@@ -14,25 +14,24 @@ import pytest
 from knotless.base.errors import PlanError
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import read_dir, write_dir
-from knotless.forwarding.openflow.planes import (
-    Plane,
-    joined,
-    plane_of,
-    planes_in,
-    rules_in,
-    without_admission,
-)
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VlanGeneration,
+    joined,
+    rules_in,
+    vlan_generation_of,
+    vlan_generations_in,
+    without_admission,
+)
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import NO_FAILURES, parts
-from knotless.verification.changes.certificate import digest
+from knotless.verification.changes.certificate import CERTIFICATE, digest, write_steps
 from knotless.verification.changes.change import Change, Installed
-from knotless.verification.changes.folder import CERTIFICATE, write_steps
-from knotless.verification.changes.proof import Circumstances, Prover
-from knotless.verification.changes.tiers import plan_change
+from knotless.verification.changes.planner import plan_change
+from knotless.verification.changes.proof import ProofContext, Prover
 from knotless.verification.check import check
 from tests.support.independent import RuleTracer
 from tests.support.mixture_walker import CUT, MixtureWalker
@@ -76,56 +75,58 @@ def test_the_first_tier_that_is_proven_is_taken(
     assert len(change.steps) == {0: 0, 1: 1, 2: 3, 3: 3}[tier]
     held = [change.before.rules, *(step.rules for step in change.steps)]
     assert all(set(rules) == set(held[0]) for rules in held)
-    assert any(step.drain for step in change.steps) == (tier > 1)
+    assert any(step.await_quiescence for step in change.steps) == (tier > 1)
     assert any(step.stopped for step in change.steps) == (tier == 3)
     if change.steps:
         last = change.steps[-1]
         verdict = check(change.before.fabric, last.rules, flow_control=flow_control, tags=last.tags)
-        assert verdict.good
+        assert verdict.ok
         assert last.stopped == ()
 
 
 def test_a_change_of_all_switches_at_once_is_not_proven_if_it_can_deadlock() -> None:
     fabric = load("ring,4")
     old, new = (Generation(compile_rules(make_plan(fabric, **root))) for root in (ROOT_1, ROOT_3))
-    proof = Prover(Circumstances(fabric, "pause")).prove([old, new])
+    proof = Prover(ProofContext(fabric, "pause")).prove([old, new])
     assert not proof.safe
     assert not proof.acyclic
     assert proof.lost > 0
     assert len(proof.mixed.outcome.witnesses) == len(proof.mixed.outcome.cycle)
 
 
-def test_the_new_plane_and_its_priorities_are_free() -> None:
+def test_the_new_vlan_generation_and_its_priorities_are_free() -> None:
     fabric = load("ring,4")
     before = _installed(make_plan(fabric, **ROOT_1), "pfc")
     change = plan_change(before, make_plan(fabric, **ROOT_3))
     after = change.steps[-1].rules
-    assert plane_of(before.rules) == Plane(0, 0)
-    assert plane_of(after) == Plane(1, 1)
-    # The way back takes the plane that is free now.
+    assert vlan_generation_of(before.rules) == VlanGeneration(0, 0)
+    assert vlan_generation_of(after) == VlanGeneration(1, 1)
+    # The change back takes the VLAN generation that is free now.
     back = plan_change(replace(before, rules=after), make_plan(fabric, **ROOT_1))
     assert back.tier == 2
-    assert plane_of(back.steps[-1].rules) == Plane(0, 0)
-    # Before the old plane is empty, both are in use.
-    undrained = (Generation(before.rules), Generation(change.steps[0].rules))
-    halfway = replace(before, rules=change.steps[1].rules, undrained=undrained)
+    assert vlan_generation_of(back.steps[-1].rules) == VlanGeneration(0, 0)
+    # Before the old one is empty, both are in use.
+    older = (Generation(before.rules), Generation(change.steps[0].rules))
+    halfway = replace(before, rules=change.steps[1].rules, older_generations=older)
     third = plan_change(halfway, make_plan(fabric, **DL))
     assert third.tier == 2
-    assert plane_of(third.steps[-1].rules).number == 2
+    assert vlan_generation_of(third.steps[-1].rules).number == 2
 
 
-def test_without_a_free_plane_switches_change_in_batches_or_all_is_stopped() -> None:
+def test_without_a_free_vlan_generation_switches_change_in_batches_or_all_is_stopped() -> None:
     fabric = load("ring,6")
     old, new = make_plan(fabric, **ROOT_1), make_plan(fabric, **ROOT_3)
     rules: FabricRules = compile_rules(old)
-    for plane in (1, 2, 3):
-        rules = joined(rules, without_admission(rules_in(compile_rules(old), Plane(plane))))
-    assert planes_in(rules) == {0, 1, 2, 3}
+    for number in (1, 2, 3):
+        rules = joined(
+            rules, without_admission(rules_in(compile_rules(old), VlanGeneration(number)))
+        )
+    assert vlan_generations_in(rules) == {0, 1, 2, 3}
     before = replace(_installed(old), rules=rules)
     change = plan_change(before, new)
     assert change.tier == 3
     assert change.proven
-    assert plane_of(change.steps[-1].rules).number == 0
+    assert vlan_generation_of(change.steps[-1].rules).number == 0
     assert {len(step.stopped) for step in change.steps} == {0, len(fabric.hosts)}
 
 
@@ -180,7 +181,7 @@ def _plan(
 
 def _good_under_pause(plan: Plan) -> bool:
     rules = compile_rules(plan)
-    return check(plan.fabric, rules, flow_control="pause", tags=plan.host_tags()).good
+    return check(plan.fabric, rules, flow_control="pause", tags=plan.host_tags()).ok
 
 
 def _walk(change: Change, folder: Path) -> None:
@@ -207,7 +208,7 @@ def _walk(change: Change, folder: Path) -> None:
                 )
             assert not walker.has_cycle(flow_control)
         assert bool(stopped) <= (change.tier == 3)
-        if step.drain:
+        if step.await_quiescence:
             first = number
 
 
@@ -232,7 +233,7 @@ def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
             fabric=cut,
             rules=held[-1].rules,
             tags=held[-1].tags,
-            undrained=tuple(held[:-1]),
+            older_generations=tuple(held[:-1]),
         )
         repair = plan_change(halfway, _plan(cut, pick))
         assert repair.proven
@@ -271,7 +272,7 @@ def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_changes_follow_each_other(flow_control: str) -> None:
-    """Each change starts from the rules that the last one left, in whatever plane they are."""
+    """Each change starts from the rules that the last one left, in any VLAN generation."""
     tiers: set[int] = set()
     for _, pick in seeded(range(2000, 2030)):
         fabric = small_fabric(pick)
@@ -288,7 +289,7 @@ def test_changes_follow_each_other(flow_control: str) -> None:
             if change.steps:
                 last = change.steps[-1]
                 verdict = check(fabric, last.rules, flow_control=flow_control, tags=last.tags)
-                assert verdict.good
+                assert verdict.ok
                 assert verdict.problems == []
                 installed = replace(installed, rules=last.rules, tags=last.tags)
             again = plan_change(installed, plan)

@@ -205,7 +205,7 @@ class Case:
             if name in fabric.switch_index
         }
         verdict = check(fabric, held)
-        assert verdict.good
+        assert verdict.ok
         assert verdict.problems == []
 
 

@@ -90,7 +90,7 @@ def test_two_generations(block: int, tmp_path: Path) -> None:
         fabric = small_fabric(pick)
         old, new = _generations(fabric, pick, 2)
         verdict = _agree(fabric, [old, new], tmp_path / str(seed))
-        good += verdict.good
+        good += verdict.ok
         differ = [name for name in old if old[name] != new[name]][:5]
         for chosen in product((False, True), repeat=len(differ)):
             taken = {name for name, is_new in zip(differ, chosen, strict=True) if is_new}

@@ -26,8 +26,8 @@ from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, Host, Link
 from knotless.topologies.failures import Failures
 from knotless.topologies.union import parts_of
+from knotless.verification.changes.certificate import write_steps
 from knotless.verification.changes.change import EVERYTHING
-from knotless.verification.changes.folder import write_steps
 from tests.support.mixture_walker import LOOP, MixtureWalker
 from tests.support.random_fabrics import seeded, two_fabrics
 
@@ -75,7 +75,7 @@ def walk(found: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
                 others = staying - {host}
                 assert is_stopped or all(of[name] == 1 for of in copies for name in others), host
             assert not walker.has_cycle(change.before.flow_control)
-        if step.drain:
+        if step.await_quiescence:
             first = number
 
 

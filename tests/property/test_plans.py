@@ -217,5 +217,5 @@ def test_removing_links_leaves_updown_sound(fabric: Fabric) -> None:
         except FabricError:
             continue  # it fell apart
         rules = compile_rules(make_plan(cut, "updown"))
-        assert check(cut, rules).good
+        assert check(cut, rules).ok
         return

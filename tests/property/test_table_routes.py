@@ -65,7 +65,7 @@ def test_tables_and_explicit_paths_give_equal_results(engine: str, data: st.Data
     tables = tables_of(plan)
     paths = written_out(tables)
     assert tables.vcs == paths.vcs
-    for row in range(len(tables.at)):
+    for row in range(len(tables.switch)):
         for destination in range(len(fabric.switches)):
             assert tables.path(row, destination) == paths.path(row, destination)
     of_tables, of_paths = (state_of_plan(replace(plan, routes=each)) for each in (tables, paths))
@@ -149,7 +149,9 @@ def test_fat_trees_count_ways_by_the_digits_of_the_destination(spec: str, select
     leaves = np.flatnonzero(plan.receivers).tolist()
     ranks = int(plan.receivers.max())
     tables = tables_of(plan)
-    for row, (at, rank) in enumerate(zip(tables.at.tolist(), tables.table.tolist(), strict=True)):
+    for row, (at, rank) in enumerate(
+        zip(tables.switch.tolist(), tables.table.tolist(), strict=True)
+    ):
         for number, destination in enumerate(leaves):
             expected = d_mod_k(plan.channels, leaves, at, destination, number * ranks + rank)
             assert [channel for channel, _ in plan.routes.path(row, destination)] == expected

@@ -14,7 +14,7 @@ from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import host_parts, usable
 from knotless.verification.dependencies import edges_of
-from knotless.verification.failover import Coverage, Failover, diverted
+from knotless.verification.failover import Coverage, Failover, after_failover
 from knotless.verification.failures import Failure, single_failures
 
 
@@ -31,9 +31,9 @@ def coverage_by_exploration(
     channels = channels_of(fabric)
 
     def failover(failure: Failure) -> Failover:
-        failures = failure.of(fabric)
+        failures = failure.parts_of(fabric)
         before = Generation(switches, tags)
-        after = Generation(diverted(fabric, switches, failures), tags)
+        after = Generation(after_failover(fabric, switches, failures), tags)
         mixed = state_of_generations(fabric, [before, after], groups)
         cycle = find_cycle(waiting(edges_of(mixed), flow_control))
         parts = host_parts(fabric, failures)

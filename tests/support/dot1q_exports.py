@@ -61,4 +61,4 @@ def verdicts_of(exported: L2Fabric) -> dict[str, Verdict]:
 
 def is_good(exported: L2Fabric) -> bool:
     """Return whether all tagged and untagged frames are delivered, and nothing can deadlock."""
-    return all(verdict.good for verdict in verdicts_of(exported).values())
+    return all(verdict.ok for verdict in verdicts_of(exported).values())

@@ -88,7 +88,7 @@ def _check_failed_channels(state: ForwardingState, failed: NDArray[np.bool_], wh
             continue
         host = next(iter(hosts.values()))
         floods = [state.flood(host.name, group) for group in range(1 + len(state.groups))]
-        links = {hop.link for trace in floods for hop in trace.hops}
+        links = {hop.channel for trace in floods for hop in trace.hops}
         assert not any(failed[link] for link in links if link < len(failed)), where
 
 

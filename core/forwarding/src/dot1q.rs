@@ -110,7 +110,7 @@ pub fn bridges(
     for (at, Tables { ports, entries }) in tables.into_iter().enumerate() {
         let mut switch = Switch::new(ports);
         let mut of_switch = class.iter_mut().skip(at).step_by(count);
-        let own = |host: u32| fabric.enters(fabric.host_link(host)).0 as usize == at;
+        let own = |host: u32| fabric.enters(fabric.host_channel(host)).0 as usize == at;
         switch.known = classes(hosts, own, entries, &mut of_switch)?;
         switches.push(switch);
     }
@@ -154,13 +154,13 @@ fn classes<'a>(
 fn group_hosts(state: &mut State, bridges: &Bridges) {
     let mut groups: Vec<Vec<Vec<u32>>> = vec![Vec::new(); bridges.switches.len()];
     for host in 0..state.fabric.hosts() as u32 {
-        let (switch, port) = state.fabric.enters(state.fabric.host_link(host));
+        let (switch, port) = state.fabric.enters(state.fabric.host_channel(host));
         if !bridges.forwards_all(state, host) {
             continue;
         }
         let ports = &bridges.switches[switch as usize].ports;
         let same = |&other: &u32| {
-            let (_, other_port) = state.fabric.enters(state.fabric.host_link(other));
+            let (_, other_port) = state.fabric.enters(state.fabric.host_channel(other));
             let vlans =
                 |port: &u32| ports.get(port).map(|port| (port.pvid, &port.untagged, &port.tagged));
             vlans(&port) == vlans(&other_port) && same_labels(state, host, other)
@@ -173,7 +173,7 @@ fn group_hosts(state: &mut State, bridges: &Bridges) {
     }
     for group in groups.iter().flatten() {
         for &host in group {
-            state.stands_for[host as usize] = group[0];
+            state.representative[host as usize] = group[0];
         }
     }
 }
@@ -197,7 +197,7 @@ impl Bridges {
     /// Whether the switch of a host has an entry for every other host, with another port than the
     /// host's own: then the port on which its frames arrive does not matter.
     fn forwards_all(&self, state: &State, host: u32) -> bool {
-        let (at, in_port) = state.fabric.enters(state.fabric.host_link(host));
+        let (at, in_port) = state.fabric.enters(state.fabric.host_channel(host));
         let switch = &self.switches[at as usize];
         let mut others = (0..state.fabric.hosts() as u32).filter(|&other| other != host);
         others.all(|other| {
@@ -216,7 +216,7 @@ impl Behaviour for Bridges {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
-        let (at, in_port) = fabric.enters(hop.link);
+        let (at, in_port) = fabric.enters(hop.channel);
         let switch = &self.switches[at as usize];
         let Some(vlan) = switch.vlan(in_port, hop.label) else { return Ok(Choice::All) };
         let Some(members) = switch.members.get(&vlan) else { return Ok(Choice::All) };
@@ -224,12 +224,12 @@ impl Behaviour for Bridges {
             return Ok(Choice::All);
         }
         let known = switch.port_to(self.class_of(at, destination), vlan);
-        // No host sends to itself: a frame on its link is one of a host that it represents.
-        let stands_in = fabric.host(hop.link) == Some(destination);
+        // No host sends to itself: a frame on its channel is one of a host that it represents.
+        let stands_in = fabric.host(hop.channel) == Some(destination);
         for &(port, tagged) in members {
             let sent = known.is_none_or(|known| known == port) && (port != in_port || stands_in);
-            if let Some(link) = fabric.leaving(at, port).filter(|_| sent) {
-                out.push(Hop { link, label: if tagged { vlan } else { 0 }, vc: 0 });
+            if let Some(channel) = fabric.leaving(at, port).filter(|_| sent) {
+                out.push(Hop { channel, label: if tagged { vlan } else { 0 }, vc: 0 });
             }
         }
         Ok(Choice::All)

@@ -2,14 +2,14 @@
 
 use rustc_hash::FxHashMap;
 
-/// A link in one direction: a channel between switches, by its number, or, from the number of
-/// channels on, the link of a host: the one it sends on where packets enter a switch, the one it
-/// receives on where they leave.
-pub type Link = u32;
+/// A channel, one direction of a link: between switches, by its number, or, from the number of these
+/// on, that of a host: the one it sends on where packets enter a switch, the one it receives on where
+/// they leave.
+pub type Channel = u32;
 
-/// In place of a link that leaves a switch: the port is there but nothing is behind it, for example
-/// because a link is cut.
-pub const NOWHERE: Link = Link::MAX;
+/// In place of a channel that leaves a switch: the port is there but nothing is behind it, for
+/// example because a link is cut.
+pub const NOWHERE: Channel = Channel::MAX;
 
 /// Switches, channels between them, and hosts; all are numbers from 0.
 #[derive(Debug, Default, Clone)]
@@ -17,10 +17,10 @@ pub struct Fabric {
     switches: usize,
     /// The switch and port that each channel leaves.
     leaves: Vec<(u32, u32)>,
-    /// The switch and port that each link enters: channels, then what hosts send on.
+    /// The switch and port that each channel enters: those between switches, then those of hosts.
     enters: Vec<(u32, u32)>,
-    /// By (switch, port): the link that leaves there.
-    leaving: FxHashMap<(u32, u32), Link>,
+    /// By (switch, port): the channel that leaves there.
+    leaving: FxHashMap<(u32, u32), Channel>,
 }
 
 impl Fabric {
@@ -33,7 +33,7 @@ impl Fabric {
         hosts: &[(u32, u32)],
     ) -> Self {
         let ends = leaves.iter().chain(hosts).enumerate();
-        let leaving = ends.map(|(link, &end)| (end, link as Link)).collect();
+        let leaving = ends.map(|(channel, &end)| (end, channel as Channel)).collect();
         let enters = enters.into_iter().chain(hosts.iter().copied()).collect();
         Self { switches, leaves, enters, leaving }
     }
@@ -53,29 +53,29 @@ impl Fabric {
         self.enters.len() - self.leaves.len()
     }
 
-    /// The link of a host.
-    pub fn host_link(&self, host: u32) -> Link {
+    /// The channel of a host, in either direction.
+    pub fn host_channel(&self, host: u32) -> Channel {
         self.leaves.len() as u32 + host
     }
 
-    /// The host whose link this is; None for a channel between switches.
-    pub fn host(&self, link: Link) -> Option<u32> {
-        link.checked_sub(self.leaves.len() as u32)
+    /// The host whose channel this is; None for a channel between switches.
+    pub fn host(&self, channel: Channel) -> Option<u32> {
+        channel.checked_sub(self.leaves.len() as u32)
     }
 
-    /// The switch and port that a packet enters by `link`.
-    pub fn enters(&self, link: Link) -> (u32, u32) {
-        self.enters[link as usize]
+    /// The switch and port that a packet enters by `channel`.
+    pub fn enters(&self, channel: Channel) -> (u32, u32) {
+        self.enters[channel as usize]
     }
 
-    /// The switch and port that a packet leaves by `link`.
-    pub fn leaves(&self, link: Link) -> (u32, u32) {
+    /// The switch and port that a packet leaves by `channel`.
+    pub fn leaves(&self, channel: Channel) -> (u32, u32) {
         // A host's link is one cable: it receives where it sends.
-        self.leaves.get(link as usize).copied().unwrap_or_else(|| self.enters(link))
+        self.leaves.get(channel as usize).copied().unwrap_or_else(|| self.enters(channel))
     }
 
-    /// The link that leaves a switch by a port, if anything is there.
-    pub fn leaving(&self, switch: u32, port: u32) -> Option<Link> {
+    /// The channel that leaves a switch by a port, if anything is there.
+    pub fn leaving(&self, switch: u32, port: u32) -> Option<Channel> {
         self.leaving.get(&(switch, port)).copied()
     }
 }

@@ -25,7 +25,8 @@ impl<'a> Floods<'a> {
     pub fn new(state: &State, members: &'a [Vec<bool>]) -> Self {
         let fabric = &state.fabric;
         let hosts = fabric.hosts() as u32;
-        let at: Vec<u32> = (0..hosts).map(|host| fabric.enters(fabric.host_link(host)).0).collect();
+        let at: Vec<u32> =
+            (0..hosts).map(|host| fabric.enters(fabric.host_channel(host)).0).collect();
         let count = |member: &Vec<bool>| {
             let mut counts = vec![0; fabric.switches()];
             for (host, _) in member.iter().enumerate().filter(|(_, &is_member)| is_member) {
@@ -87,25 +88,25 @@ impl<'a> Floods<'a> {
     ) -> Option<(u32, u32)> {
         self.round += 1;
         let &[label] = &state.sent_labels(source, destination)[..] else { return None };
-        let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
+        let start = state.hop_id(Hop { channel: state.fabric.host_channel(source), label, vc: 0 });
         let place = state.fill(start, destination, behaviour);
         if let Step::AnyOf(_) = state.entry(place) {
             return None;
         }
         let (local, away) = onward(state, place);
-        if local.iter().any(|&id| state.hop(id).link == NOWHERE) {
+        if local.iter().any(|&id| state.hop(id).channel == NOWHERE) {
             return None;
         }
         let mut irregular = state.entry(place) == Step::Unsupported;
         for &id in &local {
-            let Hop { link, label, .. } = state.hop(id);
-            irregular |= state.fabric.host(link).is_some_and(|host| !self.deliver(host, label));
+            let Hop { channel, label, .. } = state.hop(id);
+            irregular |= state.fabric.host(channel).is_some_and(|host| !self.deliver(host, label));
         }
         let member = &self.members[group];
         let home = self.at[source as usize] as usize;
         let due = self.members_at[group][home] - u32::from(member[source as usize]);
         let meant = |&id: &HopId| {
-            let host = state.fabric.host(state.hop(id).link);
+            let host = state.fabric.host(state.hop(id).channel);
             host.is_some_and(|host| host != source && member[host as usize])
         };
         // Copies on the same hops as those of an earlier source have the same fate.
@@ -128,9 +129,9 @@ impl<'a> Floods<'a> {
             match state.entry(place) {
                 Step::Next(_, onward) => {
                     for &id in onward {
-                        let Hop { link, label, .. } = state.hop(id);
-                        match state.fabric.host(link) {
-                            _ if link == NOWHERE => return None,
+                        let Hop { channel, label, .. } = state.hop(id);
+                        match state.fabric.host(channel) {
+                            _ if channel == NOWHERE => return None,
                             Some(host) => irregular |= !self.deliver(host, label),
                             None => waiting.push(id),
                         }
@@ -175,5 +176,5 @@ impl<'a> Floods<'a> {
 /// The next hops of an entry: those to hosts, and those to switches.
 fn onward(state: &State, place: usize) -> (Vec<HopId>, Vec<HopId>) {
     let onward = state.entry(place).hops();
-    onward.iter().partition(|&&id| state.fabric.host(state.hop(id).link).is_some())
+    onward.iter().partition(|&&id| state.fabric.host(state.hop(id).channel).is_some())
 }

@@ -116,7 +116,8 @@ impl FloodChoices {
     ) -> (u32, u32) {
         let (mut all, mut sent): (Option<Copies>, Option<Copies>) = (None, None);
         for label in state.sent_labels(source, self.destination) {
-            let start = state.hop_id(Hop { link: state.fabric.host_link(source), label, vc: 0 });
+            let start =
+                state.hop_id(Hop { channel: state.fabric.host_channel(source), label, vc: 0 });
             self.visit(start, source, state, behaviour, edges);
             let place = state.fill(start, self.destination, behaviour);
             either(&mut all, self.of_step(state, place, false));
@@ -152,7 +153,7 @@ impl FloodChoices {
             let Some((id, place, child)) = stack.last_mut() else { return };
             if let Some(&onward) = state.entry(*place).hops().get(*child) {
                 *child += 1;
-                next = state.fabric.host(state.hop(onward).link).is_none().then_some(onward);
+                next = state.fabric.host(state.hop(onward).channel).is_none().then_some(onward);
                 continue;
             }
             let (id, copies) = (*id, self.of_step(state, *place, false));
@@ -185,10 +186,10 @@ impl FloodChoices {
     fn of_set(&self, state: &State, hops: &[HopId]) -> Copies {
         let mut sum = Copies::none(state.fabric.hosts());
         for id in hops {
-            let Hop { link, label, .. } = state.hop(*id);
-            if link == NOWHERE {
+            let Hop { channel, label, .. } = state.hop(*id);
+            if channel == NOWHERE {
                 sum.cut = true;
-            } else if let Some(host) = state.fabric.host(link) {
+            } else if let Some(host) = state.fabric.host(channel) {
                 sum.deliver(host);
                 sum.irregular |= label != 0;
             } else {

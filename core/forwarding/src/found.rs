@@ -79,13 +79,13 @@ impl Edges {
             return;
         }
         let held = state.hop(id);
-        let node = |hop: Hop| u64::from(hop.link) << 8 | u64::from(hop.vc);
-        if state.fabric.host(held.link).is_some() {
+        let node = |hop: Hop| u64::from(hop.channel) << 8 | u64::from(hop.vc);
+        if state.fabric.host(held.channel).is_some() {
             return;
         }
         for &next in state.entry(place).hops() {
             let next = state.hop(next);
-            if state.fabric.host(next.link).is_none() {
+            if state.fabric.host(next.channel).is_none() {
                 self.known.entry((node(held), node(next))).or_insert((source, destination));
             }
         }

@@ -11,7 +11,7 @@ pub mod fabric;
 pub mod flood;
 mod flood_choices;
 pub mod found;
-mod host_groups;
+mod host_classes;
 pub mod openflow;
 pub mod plan;
 pub mod planned;

@@ -57,7 +57,7 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
     let switches = fabric.switches();
     let hosts_count = fabric.hosts();
     let at: Vec<u32> =
-        (0..hosts_count as u32).map(|host| fabric.enters(fabric.host_link(host)).0).collect();
+        (0..hosts_count as u32).map(|host| fabric.enters(fabric.host_channel(host)).0).collect();
     let mut hosts = vec![Vec::new(); switches];
     for (host, &switch) in at.iter().enumerate() {
         hosts[switch as usize].push(host as u32);
@@ -86,7 +86,7 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
         for &host in of_switch {
             let row = |host: u32| planned.plan.row[host as usize];
             let first = of_switch.iter().copied().find(|&first| row(first) == row(host));
-            state.stands_for[host as usize] = first.unwrap_or(host);
+            state.representative[host as usize] = first.unwrap_or(host);
         }
     }
     (state, planned)
@@ -234,9 +234,9 @@ impl Behaviour for Planned {
 impl Planned {
     fn unicast(&self, fabric: &Fabric, hop: Hop, destination: u32) -> Option<Hop> {
         let switches = self.switches();
-        let (at, _) = fabric.enters(hop.link);
+        let (at, _) = fabric.enters(hop.channel);
         let to = self.at[destination as usize];
-        let (vlan, priority) = match fabric.host(hop.link) {
+        let (vlan, priority) = match fabric.host(hop.channel) {
             None => (hop.label, None),
             Some(host) => {
                 let row = self.plan.row[host as usize];
@@ -248,22 +248,22 @@ impl Planned {
             }
         };
         if to == at {
-            // No host sends to itself: a packet on its link is one of a host that it represents.
-            return Some(Hop { link: fabric.host_link(destination), label: 0, vc: 0 });
+            // No host sends to itself: a packet on its channel is one of a host that it represents.
+            return Some(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
         }
-        let link = self.plan.next.get(switches, vlan, at, to)?;
-        let changed = || *self.plan.changes.get(&(hop.link, link, hop.vc)).unwrap_or(&hop.vc);
+        let channel = self.plan.next.get(switches, vlan, at, to)?;
+        let changed = || *self.plan.changes.get(&(hop.channel, channel, hop.vc)).unwrap_or(&hop.vc);
         let vc = priority.unwrap_or_else(changed);
-        Some(Hop { link, label: vlan, vc })
+        Some(Hop { channel, label: vlan, vc })
     }
 
     fn copies(&mut self, fabric: &Fabric, hop: Hop, flood: usize, out: &mut Vec<Hop>) {
         let Flood { group, sources } = &self.floods[flood];
         let (group, source) = (*group as usize, self.at[sources[0] as usize]);
-        let (at, _) = fabric.enters(hop.link);
+        let (at, _) = fabric.enters(hop.channel);
         let switches = self.switches();
         let row_start = source as usize * switches;
-        let label = match fabric.host(hop.link) {
+        let label = match fabric.host(hop.channel) {
             Some(host) => {
                 let vlan = self.plan.flood_vlan[self.plan.row[host as usize] as usize];
                 if at != source || hop.label != if self.plan.host_tags { vlan } else { 0 } {
@@ -271,19 +271,19 @@ impl Planned {
                 }
                 vlan
             }
-            None if self.plan.tree[row_start + at as usize] == hop.link as i32 => hop.label,
+            None if self.plan.tree[row_start + at as usize] == hop.channel as i32 => hop.label,
             None => return,
         };
         let member = &self.plan.members[group];
         for &host in &self.hosts[at as usize] {
-            let link = fabric.host_link(host);
-            if member[host as usize] && link != hop.link {
-                out.push(Hop { link, label: 0, vc: 0 });
+            let channel = fabric.host_channel(host);
+            if member[host as usize] && channel != hop.channel {
+                out.push(Hop { channel, label: 0, vc: 0 });
             }
         }
-        for link in self.onward(fabric, flood, at) {
-            let vc = self.plan.tree_priority[row_start + fabric.enters(link).0 as usize];
-            out.push(Hop { link, label, vc });
+        for channel in self.onward(fabric, flood, at) {
+            let vc = self.plan.tree_priority[row_start + fabric.enters(channel).0 as usize];
+            out.push(Hop { channel, label, vc });
         }
     }
 }

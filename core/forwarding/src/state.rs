@@ -1,21 +1,21 @@
 //! The forwarding state: next(hop, destination) -> hops, in columns.
 //!
-//! A hop is a link together with the label and the virtual channel that a packet has on it. What
+//! A hop is a channel together with the label and the virtual channel that a packet has on it. What
 //! a switch does with a packet depends on the hop on which it arrives and on its destination;
 //! destinations that a switch treats alike are one class there. Entries are filled when they are
 //! first needed, so an explored state holds what can happen, and no more.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::fabric::{Fabric, Link, NOWHERE};
+use crate::fabric::{Channel, Fabric, NOWHERE};
 use crate::steps::Steps;
 pub use crate::steps::{Choice, HopId, Sets, Step};
 
-/// A packet on a link.
+/// A packet on a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Hop {
-    /// The link.
-    pub link: Link,
+    /// The channel.
+    pub channel: Channel,
     /// The label there; 0: none, as hosts send and receive.
     pub label: u16,
     /// The virtual channel: the priority.
@@ -78,7 +78,7 @@ pub struct Flood {
 /// Destinations are numbered: first the hosts, then the floods.
 #[derive(Debug, Default)]
 pub struct State {
-    /// The switches, hosts and links.
+    /// The switches, channels and hosts.
     pub fabric: Fabric,
     /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
@@ -88,7 +88,7 @@ pub struct State {
     /// More such labels: a host may send with any of its labels for a destination.
     pub other_first_labels: Vec<Vec<u16>>,
     /// By host: the host of the same switch that represents it: their unicasts are treated alike.
-    pub stands_for: Vec<u32>,
+    pub representative: Vec<u32>,
     /// (destinations, switches): the class of each destination at each switch. Packets are followed
     /// for one destination after the other: its classes lie next to each other.
     class: Vec<u16>,
@@ -116,8 +116,8 @@ impl State {
                 *count = u32::max(*count, u32::from(class) + 1);
             }
         }
-        let stands_for = (0..fabric.hosts() as u32).collect();
-        Self { fabric, floods, class, class_count, stands_for, ..Self::default() }
+        let representative = (0..fabric.hosts() as u32).collect();
+        Self { fabric, floods, class, class_count, representative, ..Self::default() }
     }
 
     /// How many destinations there are: hosts, then floods.
@@ -209,7 +209,7 @@ impl State {
 
     /// The numbers of the pages of a hop's entries.
     fn pages_of(&self, id: HopId) -> &[u32] {
-        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let (switch, _) = self.fabric.enters(self.hop(id).channel);
         let count = (self.class_count(switch) as usize).div_ceil(PAGE);
         match self.first_page[id as usize] {
             NO_PAGE => &[],
@@ -221,7 +221,7 @@ impl State {
     /// entry. Packets with the same place are treated alike. The hop must enter a switch.
     #[inline]
     pub fn fill(&mut self, id: HopId, destination: u32, behaviour: &mut impl Behaviour) -> usize {
-        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let (switch, _) = self.fabric.enters(self.hop(id).channel);
         let place = self.place(id, switch, self.class_of(switch, destination));
         if self.entries[place] == UNREACHED {
             self.entries[place] = self.ask(id, destination, behaviour);
@@ -281,7 +281,7 @@ impl State {
 
     /// What a switch does with a packet for a destination that arrives on a hop.
     pub fn next(&self, id: HopId, destination: u32) -> Step<'_> {
-        let (switch, _) = self.fabric.enters(self.hop(id).link);
+        let (switch, _) = self.fabric.enters(self.hop(id).channel);
         self.step(id, self.class_of(switch, destination))
     }
 
@@ -294,11 +294,12 @@ impl State {
     /// Lets `first` represent `host`. Class `own` at their switch is `first` alone, to which `host`
     /// sends but `first` does not: the entry is copied.
     pub fn represent(&mut self, host: u32, first: u32, own: Option<u16>) {
-        self.stands_for[host as usize] = first;
-        let start =
-            |host: u32| self.known_hop(Hop { link: self.fabric.host_link(host), label: 0, vc: 0 });
+        self.representative[host as usize] = first;
+        let start = |host: u32| {
+            self.known_hop(Hop { channel: self.fabric.host_channel(host), label: 0, vc: 0 })
+        };
         if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {
-            let (switch, _) = self.fabric.enters(self.hop(to).link);
+            let (switch, _) = self.fabric.enters(self.hop(to).channel);
             let [to, from] = [to, from].map(|id| self.place(id, switch, class));
             self.entries[to] = self.entries[from];
         }
@@ -309,10 +310,10 @@ impl State {
     pub fn fill_for(&mut self, other: &Self, behaviour: &mut impl Behaviour) {
         let alike = self.alike_in_both(other);
         for (id, &hop) in (0..).zip(other.hops()) {
-            if hop.link == NOWHERE {
+            if hop.channel == NOWHERE {
                 continue;
             }
-            let (switch, _) = self.fabric.enters(hop.link);
+            let (switch, _) = self.fabric.enters(hop.channel);
             for &(class, destination) in &alike[switch as usize] {
                 if other.step(id, class) != Step::Unreached {
                     let id = self.hop_id(hop);

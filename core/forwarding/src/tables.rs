@@ -1,14 +1,14 @@
 //! What switches do by next-hop tables of any origin: InfiniBand, IP routers.
 //!
 //! A table gives each class of destinations of a switch an action. Packets keep their label, unless
-//! an action relabels them; the virtual channel on a link follows from the links in and out and
+//! an action relabels them; the virtual channel of a hop follows from the channels in and out and
 //! from the label. Equal actions and equal rows of virtual channels are shared.
 
 use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::{Fabric, Link};
+use crate::fabric::{Channel, Fabric};
 use crate::state::{Behaviour, Choice, Hop, State, Unsupported};
 
 /// What a switch does with a class of destinations.
@@ -45,8 +45,8 @@ pub struct Tables {
     pub towards: Vec<Option<u32>>,
     /// (maps, labels): the labels that relabelled packets get.
     pub relabelled: Vec<u16>,
-    /// By link in and channel out: the row of virtual channels.
-    pub vc_row: FxHashMap<(Link, Link), u32>,
+    /// By channel in and channel out: the row of virtual channels.
+    pub vc_row: FxHashMap<(Channel, Channel), u32>,
     /// (rows, labels): the virtual channel on the channel out, or [`DROPPED`] or [`UNKNOWN`].
     pub vcs: Vec<u8>,
     /// (rows, labels): the label on the channel out; empty: packets keep theirs.
@@ -75,15 +75,15 @@ pub enum Gap {
 
 /// Returns an empty state for switches with tables, and the behaviour from which it is filled.
 ///
-/// `stands_for` (hosts,) and `first_labels` (hosts, hosts) are those of the [`State`].
+/// `representative` (hosts,) and `first_labels` (hosts, hosts) are those of the [`State`].
 pub fn with_tables(
     fabric: Fabric,
     tables: Tables,
-    stands_for: Vec<u32>,
+    representative: Vec<u32>,
     first_labels: Vec<u16>,
 ) -> (State, TableSwitches) {
     let mut state = State::new(fabric, Vec::new(), tables.class.clone());
-    state.stands_for = stands_for;
+    state.representative = representative;
     state.first_labels = first_labels;
     (state, TableSwitches { tables, unknown: BTreeSet::new() })
 }
@@ -115,22 +115,22 @@ impl TableSwitches {
         (hop, at, in_port): (Hop, u32, u32),
         (port, label, destination): (u32, u16, u32),
     ) -> Result<Option<Hop>, Gap> {
-        let home = fabric.host_link(destination);
+        let home = fabric.host_channel(destination);
         if port == HERE || fabric.enters(home) == (at, port) {
-            return Ok(Some(Hop { link: home, label: 0, vc: 0 }));
+            return Ok(Some(Hop { channel: home, label: 0, vc: 0 }));
         }
-        let link = fabric.leaving(at, port).ok_or(Gap::Port(port))?;
-        if fabric.host(link).is_some() {
-            return Ok(Some(Hop { link, label: 0, vc: 0 }));
+        let channel = fabric.leaving(at, port).ok_or(Gap::Port(port))?;
+        if fabric.host(channel).is_some() {
+            return Ok(Some(Hop { channel, label: 0, vc: 0 }));
         }
-        let row = self.tables.vc_row.get(&(hop.link, link)).ok_or(Gap::Vc(in_port, port))?;
+        let row = self.tables.vc_row.get(&(hop.channel, channel)).ok_or(Gap::Vc(in_port, port))?;
         let place = *row as usize * self.labels() + usize::from(label);
         match self.tables.vcs[place] {
             UNKNOWN => Err(Gap::Vc(in_port, port)),
             DROPPED => Ok(None),
             vc => {
                 let label = self.tables.vc_labels.get(place).map_or(label, |&onward| onward);
-                Ok(Some(Hop { link, label, vc }))
+                Ok(Some(Hop { channel, label, vc }))
             }
         }
     }
@@ -144,7 +144,7 @@ impl Behaviour for TableSwitches {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
-        let (at, in_port) = fabric.enters(hop.link);
+        let (at, in_port) = fabric.enters(hop.channel);
         let mut label = hop.label;
         for _ in 0..MOST_RELABELLINGS {
             let (class, action) = self.action(at, label, destination);

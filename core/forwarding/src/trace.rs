@@ -28,12 +28,12 @@ fn start(state: &State, source: u32, destination: u32) -> Option<HopId> {
 /// The hops on which a host may send to a destination, those that the state holds.
 fn starts(state: &State, source: u32, destination: u32) -> impl Iterator<Item = HopId> + '_ {
     let known = move |host: u32, label: u16| {
-        let id = state.known_hop(Hop { link: state.fabric.host_link(host), label, vc: 0 })?;
+        let id = state.known_hop(Hop { channel: state.fabric.host_channel(host), label, vc: 0 })?;
         (state.next(id, destination) != Step::Unreached).then_some(id)
     };
     let labels = state.sent_labels(source, destination).into_iter();
     labels.filter_map(move |label| {
-        known(source, label).or_else(|| known(state.stands_for[source as usize], label))
+        known(source, label).or_else(|| known(state.representative[source as usize], label))
     })
 }
 
@@ -70,11 +70,11 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
             }
             *place += 1;
             let hop = state.hop(onward);
-            if hop.link == NOWHERE {
+            if hop.channel == NOWHERE {
                 continue;
             }
             trace.hops.push(hop);
-            match state.fabric.host(hop.link) {
+            match state.fabric.host(hop.channel) {
                 Some(host) => trace.delivered.push((host, hop.label)),
                 None => next = Some(onward),
             }
@@ -87,8 +87,8 @@ impl Trace {
     /// Notes whether the switch that a hop enters drops the packet, and returns whether it has a
     /// choice.
     fn arrive(&mut self, state: &State, id: HopId, destination: u32) -> bool {
-        let (switch, _) = state.fabric.enters(state.hop(id).link);
-        let lost = |hops: &[HopId]| hops.iter().all(|&id| state.hop(id).link == NOWHERE);
+        let (switch, _) = state.fabric.enters(state.hop(id).channel);
+        let lost = |hops: &[HopId]| hops.iter().all(|&id| state.hop(id).channel == NOWHERE);
         let (dropped, choice) = match state.next(id, destination) {
             Step::Unsupported => {
                 self.unsupported.push(switch);
@@ -141,7 +141,7 @@ fn differs(
     (in_a, in_b): (u32, u32),
     (seen, round): (&mut Vec<u32>, u32),
 ) -> Option<Difference> {
-    let no_hop = Hop { link: a.fabric.host_link(source), label: 0, vc: 0 };
+    let no_hop = Hop { channel: a.fabric.host_channel(source), label: 0, vc: 0 };
     let (from_a, from_b) = match (start(a, source, in_a), start(b, source, in_b)) {
         (Some(from_a), Some(from_b)) => (from_a, from_b),
         (None, None) => return None,
@@ -163,7 +163,7 @@ fn differs(
             return Some((source, in_a, a.hop(of_a)));
         }
         let pairs = next_a.into_iter().zip(next_b).flat_map(|(a, b)| a.1.into_iter().zip(b.1));
-        let channels = pairs.filter(|((hop, _), _)| a.fabric.host(hop.link).is_none());
+        let channels = pairs.filter(|((hop, _), _)| a.fabric.host(hop.channel).is_none());
         waiting.extend(channels.map(|((_, of_a), (_, of_b))| (of_a, of_b)));
     }
     None

@@ -2,7 +2,7 @@
 
 use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
-use crate::host_groups::{receivers, senders, Receivers, Senders};
+use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass, SenderClass};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
@@ -70,11 +70,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     pub fn explore(mut self) {
-        let senders = senders(self.state);
-        for receivers in receivers(self.state) {
-            if receivers.len() < 2 || !self.together(&senders, &receivers) {
+        let classes = sender_classes(self.state);
+        for receivers in receiver_classes(self.state) {
+            if receivers.len() < 2 || !self.together(&classes, &receivers) {
                 for &destination in &receivers {
-                    self.apart(&senders, destination);
+                    self.apart(&classes, destination);
                 }
             }
         }
@@ -82,12 +82,12 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
 
     /// Follows what all hosts send to `receivers` as if they were one host. Returns false if their
     /// switch does not deliver packets for each of them directly.
-    fn together(&mut self, senders: &[Senders], receivers: &Receivers) -> bool {
+    fn together(&mut self, classes: &[SenderClass], receivers: &ReceiverClass) -> bool {
         let destination = receivers[0];
-        let (home, _) = self.state.fabric.enters(self.state.fabric.host_link(destination));
+        let (home, _) = self.state.fabric.enters(self.state.fabric.host_channel(destination));
         self.begin();
-        let mut starts = Vec::with_capacity(senders.len());
-        for group in senders {
+        let mut starts = Vec::with_capacity(classes.len());
+        for group in classes {
             let Some(id) = group.start else { return false };
             if group.switch != home {
                 self.visit(id, group.hosts[0], destination);
@@ -98,14 +98,14 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             .order
             .iter()
             .copied()
-            .filter(|&id| self.state.fabric.enters(self.state.hop(id).link).0 == home)
+            .filter(|&id| self.state.fabric.enters(self.state.hop(id).channel).0 == home)
             .collect();
         let mut local = 0.0;
         for &receiver in receivers {
             if !into_home.iter().all(|&id| self.delivers(id, receiver)) {
                 return false;
             }
-            for group in senders.iter().filter(|group| group.switch == home) {
+            for group in classes.iter().filter(|group| group.switch == home) {
                 let others = group.hosts.iter().filter(|&&host| host != receiver).count();
                 local += others as f64;
                 if others > 0 && !group.start.is_some_and(|id| self.delivers(id, receiver)) {
@@ -124,9 +124,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     /// Follows what all other hosts send to one host.
-    fn apart(&mut self, senders: &[Senders], destination: u32) {
+    fn apart(&mut self, classes: &[SenderClass], destination: u32) {
         self.begin();
-        for group in senders {
+        for group in classes {
             let Some(&source) = group.hosts.iter().find(|&&host| host != destination) else {
                 continue;
             };
@@ -145,16 +145,16 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     /// The hops on which a host of a group may send to a destination; none if it sends nothing.
-    fn starts(&mut self, group: &Senders, source: u32, destination: u32) -> Vec<HopId> {
+    fn starts(&mut self, group: &SenderClass, source: u32, destination: u32) -> Vec<HopId> {
         if self.state.first_label(source, destination) == NOT_SENT {
             return Vec::new();
         }
         if let Some(id) = group.start {
             return vec![id];
         }
-        let link = self.state.fabric.host_link(group.hosts[0]);
+        let channel = self.state.fabric.host_channel(group.hosts[0]);
         let labels = self.state.sent_labels(source, destination).into_iter();
-        labels.map(|label| self.state.hop_id(Hop { link, label, vc: 0 })).collect()
+        labels.map(|label| self.state.hop_id(Hop { channel, label, vc: 0 })).collect()
     }
 
     fn begin(&mut self) {
@@ -200,8 +200,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     fn delivers(&mut self, id: HopId, host: u32) -> bool {
         let place = self.state.fill(id, host, self.behaviour);
         let Step::Next(_, &[only]) = self.state.entry(place) else { return false };
-        let Hop { link, label, .. } = self.state.hop(only);
-        link == self.state.fabric.host_link(host) && label == 0
+        let Hop { channel, label, .. } = self.state.hop(only);
+        channel == self.state.fabric.host_channel(host) && label == 0
     }
 
     /// Determines the fate of packets from a hop on, depth first.
@@ -213,7 +213,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             let (id, place, child) = (*id, *place, *next);
             *next += 1;
             match self.state.entry(place).hops().get(child).copied() {
-                Some(child) if self.state.fabric.host(self.state.hop(child).link).is_none() => {
+                Some(child) if self.state.fabric.host(self.state.hop(child).channel).is_none() => {
                     self.enter(child, source, destination);
                 }
                 Some(_) => {}
@@ -276,9 +276,9 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let mut sum = Outcome { switches: 1, ..Outcome::default() };
         for &id in onward {
             let hop = self.state.hop(id);
-            let one = if hop.link == NOWHERE {
+            let one = if hop.channel == NOWHERE {
                 Outcome { cut: true, ..Outcome::default() }
-            } else if let Some(host) = self.state.fabric.host(hop.link) {
+            } else if let Some(host) = self.state.fabric.host(hop.channel) {
                 if host == destination && hop.label == 0 {
                     Outcome::ARRIVES
                 } else {
@@ -314,8 +314,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 _ => pairs,
             };
             for &next in step.hops() {
-                let link = self.state.hop(next).link;
-                if let Some(load) = self.found.loads.get_mut(link as usize) {
+                let channel = self.state.hop(next).channel;
+                if let Some(load) = self.found.loads.get_mut(channel as usize) {
                     *load += share;
                     self.visits[next as usize].pairs += share;
                 }

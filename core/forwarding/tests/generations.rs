@@ -15,7 +15,7 @@ const LINKS: [(u32, u32); 3] = [(0, 1), (0, 2), (1, 2)];
 const FLOOD: u32 = 3;
 
 /// What switch 0 does with packets of host 0 to host 2, or with its floods: any of these sets of
-/// links. Switch 1 sends on, to its host as well if they are floods. All else is dropped at once.
+/// channels. Switch 1 sends on, to its host as well if they are floods. All else is dropped at once.
 struct Start(Vec<Vec<u32>>, Vec<u32>);
 
 impl Behaviour for Start {
@@ -26,23 +26,23 @@ impl Behaviour for Start {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
-        let (at, _) = fabric.enters(hop.link);
-        let by = |link| Hop { link, label: 0, vc: 0 };
+        let (at, _) = fabric.enters(hop.channel);
+        let by = |channel| Hop { channel, label: 0, vc: 0 };
         let flooded = destination == FLOOD;
         match at {
             0 if destination >= 2 => {
                 self.1.clear();
                 for set in &self.0 {
-                    out.extend(set.iter().map(|&link| by(link)));
+                    out.extend(set.iter().map(|&channel| by(channel)));
                     self.1.push(out.len() as u32);
                 }
                 return Ok(Choice::AnyOf);
             }
             1 if destination >= 2 => {
-                out.extend(flooded.then(|| by(fabric.host_link(1))));
+                out.extend(flooded.then(|| by(fabric.host_channel(1))));
                 out.push(by(2));
             }
-            2 if destination >= 2 => out.push(by(fabric.host_link(2))),
+            2 if destination >= 2 => out.push(by(fabric.host_channel(2))),
             _ => {}
         }
         Ok(Choice::All)
@@ -54,9 +54,11 @@ impl Behaviour for Start {
 }
 
 fn found(sets: &[&[u32]]) -> Found {
-    let port = |link: usize| 10 + link as u32;
-    let leaves = LINKS.iter().enumerate().map(|(link, &(from, _))| (from, port(link))).collect();
-    let enters = LINKS.iter().enumerate().map(|(link, &(_, to))| (to, 20 + link as u32)).collect();
+    let port = |channel: usize| 10 + channel as u32;
+    let leaves =
+        LINKS.iter().enumerate().map(|(channel, &(from, _))| (from, port(channel))).collect();
+    let enters =
+        LINKS.iter().enumerate().map(|(channel, &(_, to))| (to, 20 + channel as u32)).collect();
     let fabric = Fabric::new(3, leaves, enters, &[(0, 1), (1, 1), (2, 1)]);
     let class = (0..4).flat_map(|destination| [destination; 3]).collect();
     let floods = vec![Flood { group: 0, sources: vec![0] }];

@@ -23,14 +23,14 @@ impl Behaviour for Diamond {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
-        let (at, _) = fabric.enters(hop.link);
-        if destination == 0 || Some(hop.link) == self.broken {
+        let (at, _) = fabric.enters(hop.channel);
+        if destination == 0 || Some(hop.channel) == self.broken {
             return Ok(Choice::All);
         }
-        let by = |link| Hop { link, label: 0, vc: 0 };
+        let by = |channel| Hop { channel, label: 0, vc: 0 };
         match at {
             0 => out.extend([by(0), by(1)]),
-            4 => out.push(by(fabric.host_link(1))),
+            4 => out.push(by(fabric.host_channel(1))),
             _ => out.push(by(at + 1)),
         }
         Ok(if at == 0 { self.at_the_fork } else { Choice::All })
@@ -38,9 +38,10 @@ impl Behaviour for Diamond {
 }
 
 fn found(at_the_fork: Choice, broken: Option<u32>) -> Found {
-    let port = |link: usize| 10 + link as u32;
-    let leaves = LINKS.iter().enumerate().map(|(link, &(from, _))| (from, port(link))).collect();
-    let enters = LINKS.iter().enumerate().map(|(link, &(_, to))| (to, port(link))).collect();
+    let port = |channel: usize| 10 + channel as u32;
+    let leaves =
+        LINKS.iter().enumerate().map(|(channel, &(from, _))| (from, port(channel))).collect();
+    let enters = LINKS.iter().enumerate().map(|(channel, &(_, to))| (to, port(channel))).collect();
     let fabric = Fabric::new(5, leaves, enters, &[(0, 1), (4, 1)]);
     let class = [0; 5].into_iter().chain([1; 5]).collect();
     let mut state = State::new(fabric, Vec::new(), class);

@@ -20,7 +20,7 @@ impl Behaviour for Parity {
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
         self.asked.push(destination);
-        let hop = |link| Hop { link, label: 7, vc: 0 };
+        let hop = |channel| Hop { channel, label: 7, vc: 0 };
         match destination {
             51 => return Err(Unsupported),
             even if even % 2 == 0 => out.push(hop(0)),
@@ -39,12 +39,12 @@ fn entries_are_listed_by_class_and_filled_once() {
     let class = (0..=DESTINATIONS).flat_map(|destination| [destination as u16, 0]);
     let mut state = State::new(fabric, Vec::new(), class.collect());
     let mut behaviour = Parity::default();
-    let id = state.hop_id(Hop { link: state.fabric.host_link(0), label: 0, vc: 0 });
+    let id = state.hop_id(Hop { channel: state.fabric.host_channel(0), label: 0, vc: 0 });
     assert_eq!(state.steps(id).count(), 0);
     let places = [90, 51, 3, 90].map(|destination| state.fill(id, destination, &mut behaviour));
     assert_eq!(places[0], places[3]);
     assert_eq!(behaviour.asked, [90, 51, 3]);
-    let (one, two) = (state.known_hop(Hop { link: 0, label: 7, vc: 0 }), 2);
+    let (one, two) = (state.known_hop(Hop { channel: 0, label: 7, vc: 0 }), 2);
     let one = one.expect("destination 90 takes it");
     let steps: Vec<(u16, Step<'_>)> = state.steps(id).collect();
     assert_eq!(

@@ -1,11 +1,11 @@
 //! Messages of any content, from one process to another, whose frames may be lost.
 
+use knotless_endpoint::access_pattern::AccessPattern;
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, Time, MILLISECOND};
 use knotless_endpoint::memory::Rights;
 use knotless_endpoint::message::{MessageKind, Reliability};
 use knotless_endpoint::node::Node;
-use knotless_endpoint::shape::Shape;
 
 use crate::steps::Steps;
 
@@ -58,7 +58,8 @@ impl Pair {
         let [sender, victim] = &mut self.nodes;
         let data = || bytes.to_vec().into();
         let number = bytes.first().map_or(0, |byte| u32::from(*byte));
-        let shape = Shape::Contiguous { offset: u64::from(number), bytes: bytes.len() as u64 };
+        let pattern =
+            AccessPattern::Contiguous { offset: u64::from(number), bytes: bytes.len() as u64 };
         // The errors are those of the caller: too much at once, or of the wrong length.
         match action & 15 {
             0..=3 => drop(sender.messenger.post(
@@ -75,8 +76,8 @@ impl Pair {
             )),
             5 => drop(sender.messenger.send(ADDRESSES[1], data(), Reliability::Acknowledged)),
             6 => drop(sender.isend(ADDRESSES[1], number, bytes)),
-            7 => drop(victim.push(ADDRESSES[0], number % 4, shape, bytes)),
-            8 => drop(victim.pull(ADDRESSES[0], number % 4, shape)),
+            7 => drop(victim.push(ADDRESSES[0], number % 4, pattern, bytes)),
+            8 => drop(victim.pull(ADDRESSES[0], number % 4, pattern)),
             9 => drop(victim.lock(ADDRESSES[0], number)),
             10 => drop(victim.irecv(None, Some(number))),
             11 => drop(sender.lock(ADDRESSES[1], number)),

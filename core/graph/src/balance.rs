@@ -1,9 +1,9 @@
 //! Shortest walks balanced by load: each destination's tree avoids channels that earlier trees
 //! fill.
 //!
-//! The walks of one plane (the hosts of one rank) to one destination are chosen together, so that
-//! they agree at every state; then the next plane's and the next destination's, given the loads of
-//! those before. In further rounds each tree is removed and chosen again, given the loads of all
+//! The walks of one rank class (of hosts) to one destination are chosen together, so that they agree
+//! at every state; then those of the next class and the next destination's, given the loads of those
+//! before. In further rounds each tree is removed and chosen again, given the loads of all
 //! others, unless all channels already carry the same load.
 
 use crate::error::{long, Malformed};
@@ -17,8 +17,8 @@ const SQUARINGS: u32 = 6;
 const TOLERANCE: f64 = 1.05;
 /// What a path already through a state adds to the cost, in paths over the highest load.
 const STATE_COST: f64 = 1e-6;
-/// How much more a channel costs for each other plane that takes it to the destination: the hosts
-/// of one switch take different paths if loads allow it.
+/// How much more a channel costs for each other rank class that takes it to the destination: the
+/// hosts of one switch take different paths if loads allow it.
 const SHARED_COST: f64 = 0.1;
 
 /// Why no paths are chosen.
@@ -38,48 +38,52 @@ impl From<Malformed> for Refusal {
 
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
-/// `senders` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the
+/// `host_counts` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the
 /// first channel is taken at every state, whatever the loads. At most `most_hops` channels are
 /// written out: rows times switches times the longest path.
 pub fn paths(
     graph: &StateGraph,
     rows: Rows<'_>,
-    senders: &[i32],
+    host_counts: &[i32],
     receivers: &[i32],
     rounds: usize,
     most_hops: usize,
 ) -> Result<Paths, Refusal> {
-    let planes = rows.checked(graph)?;
-    long("senders", senders.len(), rows.at.len())?;
+    let rank_classes = rows.checked(graph)?;
+    long("host_counts", host_counts.len(), rows.switch.len())?;
     long("receivers", receivers.len(), graph.start.len())?;
     let receives: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
     let longest = longest(graph, rows, &receives)?;
-    if (rows.at.len() * graph.start.len()).saturating_mul(longest) > most_hops {
+    if (rows.switch.len() * graph.start.len()).saturating_mul(longest) > most_hops {
         return Err(Refusal::TooLong(longest));
     }
-    let mut paths = Paths::new(rows.at.len(), graph.start.len(), longest);
+    let mut paths = Paths::new(rows.switch.len(), graph.start.len(), longest);
     let mut search = Search::new(graph);
     let mut walks = Walks::new(graph);
     let mut loads = Loads::new(graph);
     let destinations: Vec<usize> = (0..receives.len()).filter(|&d| receives[d]).collect();
-    let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); destinations.len() * planes];
-    let bounds: Vec<usize> =
-        (0..=planes).map(|plane| rows.plane.partition_point(|&p| (p as usize) < plane)).collect();
+    let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); destinations.len() * rank_classes];
+    let bounds: Vec<usize> = (0..=rank_classes)
+        .map(|class| rows.rank_class.partition_point(|&p| (p as usize) < class))
+        .collect();
     let last = rounds.max(1) - 1;
     for round in 0..=last {
         let settled = round > 0 && loads.are_even();
         for (place, &destination) in destinations.iter().enumerate() {
             search.towards(graph, destination);
-            walks.collect(graph, &search, rows.at);
-            let trees = &mut chosen[place * planes..][..planes];
+            walks.collect(graph, &search, rows.switch);
+            let trees = &mut chosen[place * rank_classes..][..rank_classes];
             for tree in trees.iter() {
                 walks.share(tree, 1);
             }
-            for (plane, tree) in trees.iter_mut().enumerate() {
-                let of_plane = bounds[plane]..bounds[plane + 1];
-                let flows = of_plane.clone().map(|row| {
-                    let start = walks.place[graph.start[rows.at[row] as usize] as usize];
-                    (start as usize, f64::from(senders[row]) * f64::from(receivers[destination]))
+            for (class, tree) in trees.iter_mut().enumerate() {
+                let of_class = bounds[class]..bounds[class + 1];
+                let flows = of_class.clone().map(|row| {
+                    let start = walks.place[graph.start[rows.switch[row] as usize] as usize];
+                    (
+                        start as usize,
+                        f64::from(host_counts[row]) * f64::from(receivers[destination]),
+                    )
                 });
                 let flows: Vec<(usize, f64)> = flows.collect();
                 if rounds == 0 {
@@ -95,7 +99,7 @@ pub fn paths(
                     loads.add(&mut walks, tree, &flows, 1.0);
                 }
                 if round == last {
-                    for (row, &(start, _)) in of_plane.zip(&flows) {
+                    for (row, &(start, _)) in of_class.zip(&flows) {
                         walks.follow(start, tree, &graph.priority, paths.of(row, destination));
                     }
                     tree.clear();
@@ -123,7 +127,7 @@ struct Walks {
     /// Where the edges of each place begin in `edges`.
     first: Vec<u32>,
     edges: Vec<Edge>,
-    /// By edge: how many planes have chosen it.
+    /// By edge: how many rank classes have chosen it.
     shared: Vec<f64>,
     /// By place: the cost from there on, the paths that pass.
     cost: Vec<f64>,
@@ -184,7 +188,7 @@ impl Walks {
         self.passing.resize(self.states.len() + 1, 0.0);
     }
 
-    /// Counts (`change` 1) or no longer counts (-1) the edges that a plane has chosen.
+    /// Counts (`change` 1) or no longer counts (-1) the edges that a rank class has chosen.
     fn share(&mut self, tree: &[u32], change: i32) {
         for &edge in tree {
             self.shared[edge as usize] += f64::from(change);

@@ -10,7 +10,7 @@ pub fn longest(graph: &StateGraph, rows: Rows<'_>, receives: &[bool]) -> Result<
     let mut most = 0;
     for destination in (0..receives.len()).filter(|&d| receives[d]) {
         search.towards(graph, destination);
-        for &at in rows.at {
+        for &at in rows.switch {
             let hops = search.hops[graph.start[at as usize] as usize];
             if hops == FAR {
                 return Err(Malformed(format!("no way from switch {at} to {destination}")));

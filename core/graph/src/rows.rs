@@ -1,27 +1,27 @@
-//! Who sends: hosts of one rank (plane) and switch have the same paths, a row.
+//! Rows: the hosts of one rank class and switch, which have the same paths.
 
 use crate::error::{long, within, Malformed};
 use crate::states::StateGraph;
 
-/// Rows by (plane, switch), which their order is by.
+/// Rows by (rank class, switch), which their order is by.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    /// The plane of each row; rows are ordered by plane.
-    pub plane: &'a [i32],
+    /// The rank class of each row; rows are ordered by rank class.
+    pub rank_class: &'a [i32],
     /// The switch of each row.
-    pub at: &'a [i32],
+    pub switch: &'a [i32],
 }
 
 impl Rows<'_> {
-    /// Refuses rows that do not fit `graph`; returns how many planes there are.
+    /// Refuses rows that do not fit `graph`; returns how many rank classes there are.
     pub fn checked(&self, graph: &StateGraph) -> Result<usize, Malformed> {
-        long("plane", self.plane.len(), self.at.len())?;
-        within("row's switch", self.at, graph.start.len())?;
-        within("plane", self.plane, self.at.len())?;
-        if !self.plane.is_sorted() {
-            return Err(Malformed("rows are not ordered by plane".into()));
+        long("rank class", self.rank_class.len(), self.switch.len())?;
+        within("row's switch", self.switch, graph.start.len())?;
+        within("rank class", self.rank_class, self.switch.len())?;
+        if !self.rank_class.is_sorted() {
+            return Err(Malformed("rows are not ordered by rank class".into()));
         }
-        Ok(self.plane.last().map_or(0, |&plane| plane as usize + 1))
+        Ok(self.rank_class.last().map_or(0, |&class| class as usize + 1))
     }
 }
 
@@ -30,32 +30,33 @@ impl Rows<'_> {
 pub struct HostRows {
     /// The row of each host.
     pub of_host: Vec<i32>,
-    /// The plane of each row.
-    pub plane: Vec<i32>,
+    /// The rank class of each row.
+    pub rank_class: Vec<i32>,
     /// The switch of each row.
-    pub at: Vec<i32>,
+    pub switch: Vec<i32>,
     /// How many hosts each row has.
-    pub senders: Vec<i32>,
+    pub host_count: Vec<i32>,
 }
 
 impl HostRows {
-    /// Groups hosts by their switch and their rank modulo the `planes`.
+    /// Groups hosts by their switch and their rank modulo the `rank_classes`.
     pub fn of(
         switch: &[i32],
         rank: &[i32],
-        planes: usize,
+        rank_classes: usize,
         switches: usize,
     ) -> Result<Self, Malformed> {
         long("rank", rank.len(), switch.len())?;
         within("host's switch", switch, switches)?;
         within("rank", rank, usize::MAX)?;
-        if planes == 0 {
-            return Err(Malformed("there are no planes".into()));
+        if rank_classes == 0 {
+            return Err(Malformed("there are no rank classes".into()));
         }
-        let key =
-            |(&switch, &rank): (&i32, &i32)| rank as usize % planes * switches + switch as usize;
+        let key = |(&switch, &rank): (&i32, &i32)| {
+            rank as usize % rank_classes * switches + switch as usize
+        };
         let keys: Vec<usize> = switch.iter().zip(rank).map(key).collect();
-        let mut hosts = vec![0; planes * switches];
+        let mut hosts = vec![0; rank_classes * switches];
         keys.iter().for_each(|&key| hosts[key] += 1);
         let used: Vec<usize> = (0..hosts.len()).filter(|&key| hosts[key] > 0).collect();
         let mut row = vec![0; hosts.len()];
@@ -64,9 +65,9 @@ impl HostRows {
         }
         Ok(Self {
             of_host: keys.iter().map(|&key| row[key]).collect(),
-            plane: used.iter().map(|key| (key / switches) as i32).collect(),
-            at: used.iter().map(|key| (key % switches) as i32).collect(),
-            senders: used.iter().map(|&key| hosts[key]).collect(),
+            rank_class: used.iter().map(|key| (key / switches) as i32).collect(),
+            switch: used.iter().map(|key| (key % switches) as i32).collect(),
+            host_count: used.iter().map(|&key| hosts[key]).collect(),
         })
     }
 }
@@ -76,10 +77,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_of_one_switch_share_a_row_when_their_ranks_share_a_plane() {
+    fn hosts_of_one_switch_share_a_row_when_their_ranks_share_a_class() {
         let rows = HostRows::of(&[0, 0, 0, 2], &[0, 1, 2, 0], 2, 3).expect("sound");
         assert_eq!(rows.of_host, [0, 2, 0, 1]);
-        assert_eq!((rows.plane, rows.at), (vec![0, 0, 1], vec![0, 2, 0]));
-        assert_eq!(rows.senders, [2, 1, 1]);
+        assert_eq!((rows.rank_class, rows.switch), (vec![0, 0, 1], vec![0, 2, 0]));
+        assert_eq!(rows.host_count, [2, 1, 1]);
     }
 }

@@ -31,17 +31,17 @@ impl<'a> Unicasts<'a> {
         let fabric = &state.fabric;
         let hosts = fabric.hosts() as u32;
         let mut senders = vec![0; fabric.hosts()];
-        for &first in &state.stands_for {
+        for &first in &state.representative {
             senders[first as usize] += 1;
         }
-        let at = (0..hosts).map(|host| fabric.enters(fabric.host_link(host)).0).collect();
+        let at = (0..hosts).map(|host| fabric.enters(fabric.host_channel(host)).0).collect();
         Self { state, at, senders }
     }
 
-    /// The next step of packets for a host that arrive on a hop. A host's link on which no host
+    /// The next step of packets for a host that arrive on a hop. A host's channel on which no host
     /// sends packets for this destination counts as not reached.
     pub fn step(&self, id: HopId, destination: u32) -> Step<'a> {
-        if let Some(host) = self.state.fabric.host(self.state.hop(id).link) {
+        if let Some(host) = self.state.fabric.host(self.state.hop(id).channel) {
             let senders = self.senders[host as usize];
             if senders == 0 || (senders == 1 && host == destination) {
                 return Step::Unreached;
@@ -52,8 +52,8 @@ impl<'a> Unicasts<'a> {
 
     /// Whether a hop brings packets for a host to it, without a label.
     pub fn delivers(&self, id: HopId, destination: u32) -> bool {
-        let Hop { link, label, .. } = self.state.hop(id);
-        self.state.fabric.host(link) == Some(destination) && label == 0
+        let Hop { channel, label, .. } = self.state.hop(id);
+        self.state.fabric.host(channel) == Some(destination) && label == 0
     }
 
     /// By host: whether its own switch delivers all packets for it.
@@ -65,7 +65,7 @@ impl<'a> Unicasts<'a> {
         }
         let mut direct = vec![true; self.at.len()];
         for (id, hop) in (0..).zip(self.state.hops()) {
-            for &host in &hosts[fabric.enters(hop.link).0 as usize] {
+            for &host in &hosts[fabric.enters(hop.channel).0 as usize] {
                 direct[host as usize] &= match self.step(id, host) {
                     Step::Unreached => true,
                     Step::Next(_, &[only]) => self.delivers(only, host),

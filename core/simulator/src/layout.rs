@@ -108,7 +108,7 @@ impl Layout<'_> {
             }
             Step::Next(..) | Step::AnyOf(_) | Step::Unsupported => {
                 let (switch, _) =
-                    self.unicasts.state.fabric.enters(self.unicasts.state.hop(id).link);
+                    self.unicasts.state.fabric.enters(self.unicasts.state.hop(id).channel);
                 Err(Error::new(format!(
                     "tables: switch {switch} cannot be simulated for packets to host {host}: it \
                      copies them, or its rules use something that is not followed"
@@ -120,10 +120,10 @@ impl Layout<'_> {
     /// The entry that sends packets for `host` on a hop. Packets that would reach another host, or
     /// theirs with a label, are dropped before the link to it.
     fn onward(&self, id: HopId, host: u32) -> Entry {
-        let Hop { link, vc, .. } = self.unicasts.state.hop(id);
+        let Hop { channel, vc, .. } = self.unicasts.state.hop(id);
         if self.unicasts.delivers(id, host) {
             Entry::Deliver
-        } else if let Some(&port) = self.ports.get(link as usize) {
+        } else if let Some(&port) = self.ports.get(channel as usize) {
             Entry::Forward { place: self.place(id), port, priority: vc }
         } else {
             Entry::Nowhere
@@ -142,11 +142,11 @@ impl Layout<'_> {
             row[host as usize] = (first.len() / width) as u32;
             for &to in &columns.hosts[..width] {
                 let label = state.first_label(host, to);
-                let hop = Hop { link: state.fabric.host_link(host), label, vc: 0 };
+                let hop = Hop { channel: state.fabric.host_channel(host), label, vc: 0 };
                 first.push(state.known_hop(hop).map_or(nowhere, |id| self.place(id)));
             }
         }
-        (state.stands_for.iter().map(|&first| row[first as usize]).collect(), first)
+        (state.representative.iter().map(|&first| row[first as usize]).collect(), first)
     }
 }
 
@@ -169,12 +169,14 @@ mod tests {
             destination: u32,
             out: &mut Vec<Hop>,
         ) -> Result<Choice, Unsupported> {
-            let (at, _) = fabric.enters(hop.link);
-            let label = fabric.host(hop.link).map_or(hop.label, |host| host as u16 + 1);
+            let (at, _) = fabric.enters(hop.channel);
+            let label = fabric.host(hop.channel).map_or(hop.label, |host| host as u16 + 1);
             out.push(match destination / 2 {
-                to if to == at => Hop { link: fabric.host_link(destination), label: 0, vc: 0 },
-                to if to > at => Hop { link: at, label, vc: 1 },
-                _ => Hop { link: 2 + at, label, vc: 1 },
+                to if to == at => {
+                    Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 }
+                }
+                to if to > at => Hop { channel: at, label, vc: 1 },
+                _ => Hop { channel: 2 + at, label, vc: 1 },
             });
             Ok(Choice::All)
         }

@@ -19,7 +19,7 @@ impl Rows {
     pub fn of(unicasts: &Unicasts<'_>, samples: &Samples) -> Rows {
         let fabric = &unicasts.state.fabric;
         let hops = unicasts.state.hops();
-        let of = hops.iter().map(|hop| fabric.enters(hop.link).0).collect();
+        let of = hops.iter().map(|hop| fabric.enters(hop.channel).0).collect();
         let used = (0..fabric.switches() as u32).map(|switch| (switch, Vec::new())).collect();
         let mut rows = Rows { of, used };
         loop {
@@ -73,7 +73,7 @@ impl Rows {
         let same = |a: HopId, b: HopId| {
             let (to_a, to_b) = (state.hop(a), state.hop(b));
             let row = |id: HopId| self.of[id as usize];
-            a == b || (to_a.link, to_a.vc) == (to_b.link, to_b.vc) && row(a) == row(b)
+            a == b || (to_a.channel, to_a.vc) == (to_b.channel, to_b.vc) && row(a) == row(b)
         };
         match (a, b) {
             (Step::Unreached, _) | (_, Step::Unreached) => true,

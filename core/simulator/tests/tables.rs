@@ -33,20 +33,21 @@ impl Behaviour for Outer {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
-        let (at, _) = fabric.enters(hop.link);
+        let (at, _) = fabric.enters(hop.channel);
         let to = HOSTS[destination as usize];
         let mut by = |from, to| {
-            let link = (0..fabric.channels() as u32)
-                .find(|&link| fabric.leaves(link).0 == from && fabric.enters(link).0 == to);
-            out.push(Hop { link: link.expect("a link"), label: 1, vc: 0 });
+            let channel = (0..fabric.channels() as u32).find(|&channel| {
+                fabric.leaves(channel).0 == from && fabric.enters(channel).0 == to
+            });
+            out.push(Hop { channel: channel.expect("a channel"), label: 1, vc: 0 });
         };
         match (*self, at) {
             (Outer::Mistaken, at) if at == to => {
                 let host = if destination == 4 { 5 } else { destination };
-                out.push(Hop { link: fabric.host_link(host), label: 0, vc: 0 });
+                out.push(Hop { channel: fabric.host_channel(host), label: 0, vc: 0 });
             }
             (_, at) if at == to => {
-                out.push(Hop { link: fabric.host_link(destination), label: 0, vc: 0 });
+                out.push(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
             }
             (_, 1 | 2) => by(at, to),
             (Outer::Mistaken, at) => by(at, 1),

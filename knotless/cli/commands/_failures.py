@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -12,8 +12,8 @@ from knotless.cli import complete
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
-from knotless.verification.engine_failures import engine_failures
-from knotless.verification.failures import Certificate, Failure, FailureVerdict
+from knotless.verification.failure_models import EngineModel
+from knotless.verification.failures import Certificate, FailureModel
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
@@ -23,9 +23,9 @@ MOST_GROUPS = 20
 
 @dataclass(frozen=True)
 class FailureOptions:
-    """What to try: sets of at most ``most`` failures, and how routing reacts (None: default)."""
+    """Which failures to try: sets of at most ``max_failed``; how routing reacts (None: default)."""
 
-    most: int
+    max_failed: int
     react: str | None
     engine: str
     seed: int
@@ -76,91 +76,89 @@ def failure_options(command: Command) -> Command:
     return command
 
 
-def evaluated(
-    made: Certificate,
-    failures: Iterable[Failure],
-    evaluate: Callable[[Failure], FailureVerdict],
-) -> Certificate:
+def certified(model: FailureModel, options: FailureOptions) -> Certificate:
     """Evaluate failures with a progress bar until all are done or the user interrupts."""
+    certificate = Certificate(model, options.max_failed, options.seed, options.samples)
     with (
         terminated_as_interrupted(),
-        Bar("failures", total=made.planned, transient=True) as bar,
+        Bar("failures", total=certificate.planned, transient=True) as bar,
     ):
         try:
-            for failure in failures:
-                made.add(failure, evaluate(failure))
+            for _ in certificate.evaluate():
                 bar.update(advance=1)
         except KeyboardInterrupt:
-            done, all_of = len(made.verdicts), made.planned
-            click.echo(f"interrupted after {done} of {all_of} failures", err=True)
-    return made
+            tried = f"{len(certificate.verdicts)} of {certificate.planned} failures"
+            click.echo(f"interrupted after {tried}", err=True)
+    return certificate
 
 
-def of_engine(fabric: Fabric, options: FailureOptions) -> Certificate:
-    """Return the certificate of a fabric whose routes one of our engines recomputes."""
-    request = PlanRequest.of(engine=options.engine)
-    return evaluated(*engine_failures(fabric, request, options.most, options.seed, options.samples))
+def engine_certificate(fabric: Fabric, options: FailureOptions) -> Certificate:
+    """Return the certificate of a fabric whose routes one of our engines computes again."""
+    return certified(EngineModel(fabric, PlanRequest.of(engine=options.engine)), options)
 
 
-def certificate_json(made: Certificate) -> dict[str, object]:
+def certificate_json(certificate: Certificate) -> dict[str, object]:
     """Return what JSON has of a certificate."""
-    worst = made.worst
+    worst, acyclic = certificate.worst, certificate.acyclic
     return {
-        "failures": [of.as_json() for of in made.verdicts],
-        "reaction": made.reaction,
-        "failures_total": made.total,
-        "failures_tried": len(made.verdicts),
-        "failures_seed": made.seed,
-        "failures_acyclic": made.acyclic if made.whole else made.acyclic and None,
-        "failures_intact": made.intact.as_json(),
-        "model_differences": made.differences,
-        "failure_groups": [group.as_json() for group in made.groups],
+        "failures": [verdict.as_json() for verdict in certificate.verdicts],
+        "reaction": certificate.reaction,
+        "failures_total": certificate.total,
+        "failures_tried": len(certificate.verdicts),
+        "failures_seed": certificate.seed,
+        "failures_acyclic": acyclic if certificate.whole else acyclic and None,
+        "failures_intact": certificate.intact.as_json(),
+        "model_differences": certificate.differences,
+        "failure_groups": [group.as_json() for group in certificate.groups],
         "worst_failure": None
         if worst is None
-        else {**worst.as_json(), "witnesses": [of.as_json() for of in worst.witnesses]},
+        else {**worst.as_json(), "witnesses": [witness.as_json() for witness in worst.witnesses]},
     }
 
 
-def certificate_lines(made: Certificate) -> Iterator[str]:
+def certificate_lines(certificate: Certificate) -> Iterator[str]:
     """Yield what people see of a certificate."""
-    tried, drawn = len(made.verdicts), made.planned < made.total
-    what = f"{made.total} failures" if made.most == 1 else f"{made.total} sets of 1 or 2 failures"
-    how = f"{tried} tried" + (f", drawn with seed {made.seed}" if drawn else "")
-    yield f"what if something fails ({what}, {how}; routing reacts: {made.reaction})"
-    if made.differences:
+    tried, drawn = len(certificate.verdicts), certificate.planned < certificate.total
+    of_what = "failures" if certificate.max_failed == 1 else "sets of 1 or 2 failures"
+    scope = f"{certificate.total} {of_what}"
+    how = f"{tried} tried" + (f", drawn with seed {certificate.seed}" if drawn else "")
+    yield f"what if something fails ({scope}, {how}; routing reacts: {certificate.reaction})"
+    if certificate.differences:
         yield (
-            f"note: without failures the model {made.reaction} differs from the routes that were"
-            f" read in {made.differences} next-hop sets"
+            f"note: without failures the model {certificate.reaction} differs from the routes that"
+            f" were read in {certificate.differences} next-hop sets"
         )
-    if made.intact.acyclic is not True:
-        yield f"without failures the model {made.intact.text}: {_ring(made.intact.cycle)}"
-    groups = made.groups
+    intact = certificate.intact
+    if intact.acyclic is not True:
+        yield f"without failures the model {intact.text}: {_ring(intact.cycle)}"
+    groups = certificate.groups
     for group in groups[:MOST_GROUPS]:
         lost = f"; up to {group.undelivered} pairs lose packets" if group.undelivered else ""
         like = " + ".join(group.first.failed)
         yield f"{group.count} like {like}: {group.first.text}{lost}"
     if len(groups) > MOST_GROUPS:
         yield f"and {len(groups) - MOST_GROUPS} more groups"
-    worst = made.worst
+    worst = certificate.worst
     if worst is not None:
         yield f"worst: {' + '.join(worst.failed)} fails: {_ring(worst.cycle)}"
-        for of in worst.witnesses:
-            yield f"  {of.packet} holds {of.held} while it waits for {of.wanted}"
-    yield _verdict(made)
+        for witness in worst.witnesses:
+            yield f"  {witness.text}"
+    yield _verdict(certificate)
 
 
-def _verdict(made: Certificate) -> str:
-    unsafe = sum(of.acyclic is False for of in made.verdicts)
-    unknown = sum(of.acyclic is None for of in made.verdicts)
-    tried = len(made.verdicts)
-    of = f"{tried} failures tried" + ("" if made.whole else f" of {made.planned}")
+def _verdict(certificate: Certificate) -> str:
+    unsafe = sum(verdict.acyclic is False for verdict in certificate.verdicts)
+    unknown = sum(verdict.acyclic is None for verdict in certificate.verdicts)
+    tried = len(certificate.verdicts)
+    planned = "" if certificate.whole else f" of {certificate.planned}"
+    failures = f"{tried} failures tried{planned}"
     if unsafe:
-        return f"CAN DEADLOCK after {unsafe} of the {of}"
-    if unknown or made.intact.acyclic is None:
-        return f"UNKNOWN whether it can deadlock after {unknown} of the {of}"
-    if made.intact.acyclic is False:
-        return f"CAN DEADLOCK without failures; after none of the {of}"
-    return f"cannot deadlock after any of the {of}"
+        return f"CAN DEADLOCK after {unsafe} of the {failures}"
+    if unknown or certificate.intact.acyclic is None:
+        return f"UNKNOWN whether it can deadlock after {unknown} of the {failures}"
+    if certificate.intact.acyclic is False:
+        return f"CAN DEADLOCK without failures; after none of the {failures}"
+    return f"cannot deadlock after any of the {failures}"
 
 
 def _ring(cycle: list[str]) -> str:

@@ -8,13 +8,14 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
-from knotless.cli.commands._failures import FailureOptions, evaluated, of_engine
+from knotless.cli.commands._failures import FailureOptions, certified, engine_certificate
 from knotless.cli.commands._remedies import proven_remedies, write_remedies
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
 from knotless.importers.fabric import AnyFabric, RulesFabric
 from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
+from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import (
     SHOWN_MISSING,
@@ -22,8 +23,6 @@ from knotless.verification.imported import (
     traffic_for,
     verdict_of_imported,
 )
-from knotless.verification.imported_failures import ImportedFailures
-from knotless.verification.rules_failures import imported_rules_failures
 
 MOST_LINES = 50
 """Limit of the notes, and of the missing facts, that are printed; JSON has all."""
@@ -51,11 +50,11 @@ def check_imported(
     verdict = verdict_of_imported(imported)
     if draw is not None:
         draw_cycle(imported.fabric, imported.channels, draw, verdict.cycle)
-    made = _certificate(imported, failures) if failures.most else None
+    certificate = _certificate(imported, failures) if failures.max_failed else None
     remedies = None
     if failures.remedies or failures.export is not None:
-        unsafe = verdict.cycle or (made is not None and made.acyclic is not True)
-        remedies = proven_remedies(imported, verdict, made) if unsafe else []
+        unsafe = verdict.cycle or (certificate is not None and certificate.acyclic is not True)
+        remedies = proven_remedies(imported, verdict, certificate) if unsafe else []
         if failures.export is not None:
             for line in write_remedies(remedies, failures.export):
                 if not as_json:
@@ -65,7 +64,7 @@ def check_imported(
         paths,
         _figures(verdict),
         _lines(verdict),
-        certificate=made,
+        certificate=certificate,
         remedies=remedies,
         as_json=as_json,
     )
@@ -74,17 +73,12 @@ def check_imported(
 def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate:
     react = options.react or default_reaction(imported)
     if react == "engine":
-        return of_engine(imported.fabric, options)
+        return engine_certificate(imported.fabric, options)
     if isinstance(imported, RulesFabric):
         if react != "static":
             raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
-        made, failures, evaluate = imported_rules_failures(
-            imported, options.most, options.seed, options.samples
-        )
-        return evaluated(made, failures, evaluate)
-    model = ImportedFailures(imported, react)
-    made, failures = model.certificate(options.most, options.seed, options.samples)
-    return evaluated(made, failures, model.evaluate)
+        return certified(RulesModel.of_imported(imported), options)
+    return certified(TablesModel(imported, react), options)
 
 
 def _figures(verdict: ImportedVerdict) -> dict[str, object]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_all
 from knotless.importers.fabric import ImportedFabric
+from knotless.verification.failure_models import TablesModel
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import ImportedVerdict
-from knotless.verification.imported_failures import ImportedFailures
 from knotless.verification.remedies import Remedy, remedies_of
 
 MOST_CHANGES = 10
@@ -32,10 +33,12 @@ def _survives(remedy: Remedy, certificate: Certificate) -> bool:
         return certificate.reaction == "static"  # tables that stay gain no dependency
     if remedy.kind == "withdraw-routes" and certificate.reaction.startswith("bgp"):
         return False  # routing replaces these routes after a failure
-    model = ImportedFailures(remedy.fabric, certificate.reaction)
-    made, failures = model.certificate(certificate.most, certificate.seed, certificate.limit)
-    tried = (model.evaluate(of) for of, _ in zip(failures, certificate.verdicts, strict=False))
-    return made.intact.acyclic is not False and all(of.acyclic is not False for of in tried)
+    model = TablesModel(remedy.fabric, certificate.reaction)
+    after = Certificate(model, certificate.max_failed, certificate.seed, certificate.limit)
+    tried = islice(after.evaluate(), len(certificate.verdicts))
+    return after.intact.acyclic is not False and all(
+        verdict.acyclic is not False for verdict in tried
+    )
 
 
 def remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:

@@ -16,14 +16,14 @@ from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.runtime import require_root
-from knotless.verification.changes.folder import write_step_files
+from knotless.verification.changes.certificate import write_step_files
 
 _POLL_S = 0.1
 _TIERS = {
     0: "nothing changes",
-    1: "all switches at once, in any order",
-    2: "two planes: no frame is stopped",
-    3: "in batches, or some frames are stopped",
+    1: "one step: all switches at once, in any order",
+    2: "two-phase, with a second VLAN generation: no frame is stopped",
+    3: "with dropping: in batches, or some frames are stopped",
 }
 
 

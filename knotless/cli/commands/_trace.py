@@ -51,6 +51,6 @@ def follow(
 def _link(state: ForwardingState, hop: Hop, key: str) -> dict[str, str | int]:
     """Return the name of a link on a packet's path, and the label there (0: none) as ``key``."""
     channels = len(state.channels)
-    if hop.link < channels:
-        return {"link": state.channels.name(hop.link, hop.priority), key: hop.label}
-    return {"link": state.fabric.hosts[hop.link - channels].name, key: hop.label}
+    if hop.channel < channels:
+        return {"link": state.channels.name(hop.channel, hop.priority), key: hop.label}
+    return {"link": state.fabric.hosts[hop.channel - channels].name, key: hop.label}

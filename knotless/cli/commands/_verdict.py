@@ -86,12 +86,12 @@ def print_verdict(
         unsafe = verdict.acyclic is not True or not survives
         for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
             click.echo(line)
-    sys.exit(0 if verdict.good and survives else 1)
+    sys.exit(0 if verdict.ok and survives else 1)
 
 
 def _steps(verdict: Verdict | ImportedVerdict, what: Sequence[str]) -> Iterator[str]:
-    for of in verdict.witnesses:
-        yield f"{of.packet} holds {of.held} while it waits for {of.wanted} ({_command(what, of)})"
+    for witness in verdict.witnesses:
+        yield f"{witness.text} ({_command(what, witness)})"
 
 
 def _command(what: Sequence[str], witness: Witness) -> str:

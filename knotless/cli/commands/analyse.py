@@ -66,12 +66,12 @@ def command(
     began = time.perf_counter()
     plan = make_plan(fabric, request)
     analysis = analyse(plan, pattern, seed)
-    lines, found = analysis.lines, analysis.found
+    lines, found = analysis.lines, analysis.contention
     values: dict[str, object] = {
         "fabric": fabric.name,
         "engine": plan.engine,
         "pattern": pattern.name,
-        **analysis.figures(),
+        **analysis.metrics(),
         "seconds": round(time.perf_counter() - began, 3),
     }
     if plot is not None:

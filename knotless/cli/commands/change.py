@@ -15,9 +15,8 @@ from knotless.experiments.framework.routed import request_of
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
-from knotless.verification.changes.certificate import described
-from knotless.verification.changes.folder import write_steps
-from knotless.verification.changes.tiers import between_plans
+from knotless.verification.changes.certificate import described, write_steps
+from knotless.verification.changes.planner import between_plans
 
 EXAMPLE = """\b
 Example: knotless change --engine dl --vcs 2 --dry-run

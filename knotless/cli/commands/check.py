@@ -6,7 +6,12 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO, accepted
-from knotless.cli.commands._failures import FailureOptions, evaluated, failure_options, of_engine
+from knotless.cli.commands._failures import (
+    FailureOptions,
+    certified,
+    engine_certificate,
+    failure_options,
+)
 from knotless.cli.commands._imported import check_imported
 from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.commands._plan_options import flow_control_option
@@ -22,7 +27,7 @@ from knotless.forwarding.openflow.directory import (
 )
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.verification.check import verdict_of
-from knotless.verification.rules_failures import rules_failures
+from knotless.verification.failure_models import RulesModel
 
 
 @click.command(name="check")
@@ -97,27 +102,19 @@ def command(
         return
     chosen = str(accepted(flow_control))
     verdict = verdict_of(state, in_use if chosen == AUTO else chosen)
-    made = None
-    if tried.most and tried.react == "engine":
-        made = of_engine(fabric, tried)
-    elif tried.most:
+    certificate = None
+    if tried.max_failed and tried.react == "engine":
+        certificate = engine_certificate(fabric, tried)
+    elif tried.max_failed:
         if tried.react not in (None, "static"):
             raise KnotlessError(f"--react {tried.react}: for OpenFlow rules, static or engine")
-        made = evaluated(
-            *rules_failures(
-                fabric,
-                rules,
-                groups,
-                tags,
-                verdict.flow_control,
-                most=tried.most,
-                seed=tried.seed,
-                limit=tried.samples,
-            )
-        )
+        model = RulesModel(fabric, rules, verdict.flow_control, groups=groups, tags=tags)
+        certificate = certified(model, tried)
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
     hidden = {"fabric", "problems", "witnesses"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
-    print_verdict(verdict, what, figures, verdict.problems, certificate=made, as_json=as_json)
+    print_verdict(
+        verdict, what, figures, verdict.problems, certificate=certificate, as_json=as_json
+    )

@@ -10,10 +10,9 @@ from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import make_folder, write_all
 from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options
-from knotless.forwarding.dot1q.folder import README, files_of
+from knotless.forwarding.dot1q.files import README, files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export
 from knotless.forwarding.dot1q.model import L2Fabric
-from knotless.forwarding.dot1q.reader import read_files
 from knotless.forwarding.dot1q.state import states_of_dot1q
 from knotless.forwarding.dot1q.target import targets
 from knotless.routing.plan import make_plan

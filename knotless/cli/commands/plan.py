@@ -11,8 +11,7 @@ from knotless.base.files import write_whole
 from knotless.cli.commands._comparison import compared, print_comparison
 from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options, without_option
-from knotless.routing.plan import make_plan
-from knotless.routing.plan_file import plan_to_json
+from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load

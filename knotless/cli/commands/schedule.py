@@ -19,7 +19,7 @@ from knotless.topologies.failures import without_links
 from knotless.traffic.contention import Contention, Lines, contention
 from knotless.traffic.schedules.latin_square import latin_square_of
 from knotless.traffic.schedules.schedule import Schedule, ScheduleError, shift, triple, vector_table
-from knotless.traffic.schedules.search import Found, find_schedule, some_hosts
+from knotless.traffic.schedules.search import SearchResult, find_schedule, some_hosts
 
 
 @click.command(name="schedule")
@@ -99,7 +99,7 @@ def _known(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
     return triple(square)
 
 
-def _search(whole: Fabric, lines: Lines, hosts: str | None, seed: int) -> Found:
+def _search(whole: Fabric, lines: Lines, hosts: str | None, seed: int) -> SearchResult:
     """Search for a schedule; with all hosts, the intact fabric's own schedule is a start."""
     chosen = _chosen(whole, hosts)
     known = []

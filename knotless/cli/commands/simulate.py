@@ -28,10 +28,10 @@ from knotless.simulation import (
     SimulationError,
     simulate,
 )
-from knotless.simulation.detail import by_channel, by_flow
 from knotless.simulation.memory import check_memory
 from knotless.simulation.recorder import Recorder
-from knotless.simulation.scenario import USUAL_PACKETS
+from knotless.simulation.result import by_channel, by_flow
+from knotless.simulation.scenario import DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, with_lines
@@ -101,7 +101,7 @@ DEADLOCKED = 3
     "--duration",
     type=float,
     metavar="US",
-    help=f"Virtual time [default: time of {USUAL_PACKETS} packets, or until all is sent].",
+    help=f"Virtual time [default: time of {DEFAULT_PACKETS} packets, or until all is sent].",
 )
 @click.option(
     "--seed",
@@ -149,7 +149,7 @@ def command(
     scenario = _scenario(fabric, request, given)
     recorder = None
     if record is not None:
-        recorder = Recorder.of(scenario, every_us)
+        recorder = Recorder.for_scenario(scenario, every_us)
     elif every_us is not None:
         raise SimulationError("--every is for --record")
     with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:

@@ -16,9 +16,15 @@ from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import normal
 from knotless.controller.updates.planning import Goal
 from knotless.forwarding.openflow.compiler import compile_rules
-from knotless.forwarding.openflow.planes import Plane, plane_of, planes_in, rules_in, tags_in
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VlanGeneration,
+    rules_in,
+    tags_in,
+    vlan_generation_of,
+    vlan_generations_in,
+)
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.plan import Plan
 from knotless.routing.repair import repair
@@ -55,20 +61,22 @@ def inherited_rules(
     failed = failures.within(desired.fabric)
     goals = dict.fromkeys([Goal(desired, failed), Goal(desired)])
     tags = desired.routed.host_tags()
-    plane = plane_of(there) if there else Plane()
+    vlan_generation = vlan_generation_of(there) if there else VlanGeneration()
     for goal in goals:
         plan = _plan_of(goal)
         compiled = desired.rules if plan is desired.routed else compile_rules(plan)
         switches = desired.fabric.switches
         wanted = {switch.name: compiled.get(switch.name, _NO_RULES) for switch in switches}
         try:
-            moved = dict(rules_in(wanted, plane))
+            moved = dict(rules_in(wanted, vlan_generation))
         except RuleError:
             continue
         if all(_same(held, moved.get(name, _NO_RULES)) for name, held in there.items()):
-            return InheritedRules(goal, Generation(moved, tags_in(tags, plane)), plan)
+            return InheritedRules(goal, Generation(moved, tags_in(tags, vlan_generation)), plan)
     unknown = {switch.name: rules.get(switch.name, _NO_RULES) for switch in fabric.switches}
-    return InheritedRules(Goal(desired, failed), Generation(unknown, tags_in(tags, plane)), None)
+    return InheritedRules(
+        Goal(desired, failed), Generation(unknown, tags_in(tags, vlan_generation)), None
+    )
 
 
 def _plan_of(goal: Goal) -> Plan:
@@ -84,20 +92,21 @@ def _same(a: SwitchRules, b: SwitchRules) -> bool:
 
 
 def adopted(wanted: Generation, name: str, rules: SwitchRules) -> Generation | None:
-    """Return ``wanted`` in the plane in which the switch ``name`` holds its rules already.
+    """Return ``wanted`` in the VLAN generation in which the switch ``name`` holds its rules.
 
-    An earlier controller may have changed the routes and come back to them in another plane: the
-    rules are correct, and nothing is to be changed. None: the switch holds them in no plane.
+    An earlier controller may have changed the routes and come back to them in another generation:
+    the rules are correct, and nothing is to be changed. None: the switch holds them in none.
     """
     held = _keys(rules)
     mine = wanted.rules.get(name, SwitchRules(()))
-    for number in planes_in({name: rules}):
+    for number in vlan_generations_in({name: rules}):
         for first in range(PRIORITIES):
-            plane = Plane(number, first)
+            vlan_generation = VlanGeneration(number, first)
             with suppress(RuleError):
-                if _keys(rules_in({name: mine}, plane)[name]) == held:
+                if _keys(rules_in({name: mine}, vlan_generation)[name]) == held:
                     return Generation(
-                        rules_in(dict(wanted.rules), plane), tags_in(wanted.tags, plane)
+                        rules_in(dict(wanted.rules), vlan_generation),
+                        tags_in(wanted.tags, vlan_generation),
                     )
     return None
 

@@ -18,11 +18,10 @@ from knotless.topologies.drained import Avoided, avoided
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import NO_FAILURES, Failures, host_parts, usable
 from knotless.topologies.union import described, hosts_of_both, removed, union
-from knotless.verification.changes.change import Change, Installed
-from knotless.verification.changes.compact import compact
-from knotless.verification.changes.proof import Circumstances
-from knotless.verification.changes.tiers import plan_change, plan_in_place
-from knotless.verification.failover import diverted
+from knotless.verification.changes.change import Change, Installed, compact
+from knotless.verification.changes.planner import plan_change, plan_in_place
+from knotless.verification.changes.proof import ProofContext
+from knotless.verification.failover import after_failover
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ def _refuse_to_separate(task: UpdateTask) -> None:
 
 def _after_failover(fabric: Fabric, failures: Failures, held: Generation) -> Generation:
     """Return what switches do by themselves in failures, if they hold these rules."""
-    rules = diverted(fabric, held.rules, failures)
+    rules = after_failover(fabric, held.rules, failures)
     return held if rules is held.rules else Generation(rules, held.tags)
 
 
@@ -235,7 +234,7 @@ def _is_safe_if_links_return(change: Change, fabric: Fabric, older: tuple[Genera
     return during its first step; after that, no rule forwards to them. The proofs have what
     switches do during the failures; before and after these they do ``older``, if that differs.
     """
-    circumstances = Circumstances(fabric, change.before.flow_control, change.before.multicast)
+    context = ProofContext(fabric, change.before.flow_control, change.before.multicast)
     steps = change.steps[:1] if change.in_place else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
-    return all(circumstances.judge(each).outcome.acyclic for each in generations)
+    return all(context.judge(each).outcome.acyclic for each in generations)

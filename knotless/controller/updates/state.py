@@ -17,9 +17,14 @@ from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
 from knotless.controller.updates.inherited import InheritedRules, adopted
 from knotless.controller.updates.planning import FabricUnion, Goal, UpdatePlan, UpdateTask
-from knotless.forwarding.openflow.planes import VLAN_BITS, Plane, plane_of, priorities_of
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VLAN_BITS,
+    VlanGeneration,
+    priorities_of,
+    vlan_generation_of,
+)
 from knotless.routing.plan import Plan
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
@@ -55,7 +60,7 @@ class UpdateState:
         self.plan: UpdatePlan | None = None
         self.flow_control = desired.plan.flow_control
         self._held = Generation(dict(rules), tags)
-        self._last_plane: tuple[Generation, Plane] | None = None
+        self._last_generation: tuple[Generation, VlanGeneration] | None = None
         self._in_flight: tuple[Generation, ...] = ()
         self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
         """The steps that are left, with the changes of each step in each switch."""
@@ -90,7 +95,7 @@ class UpdateState:
         self._is_fresh, self._is_abandoned, self._is_inherited = False, inherited.plan is None, True
 
     def adopt(self, name: str, rules: SwitchRules) -> None:
-        """Take the plane in which the first switch holds its rules already: see :func:`adopted`."""
+        """Take the VLAN generation in which the first switch holds its rules: :func:`adopted`."""
         if self._is_fresh:
             self._is_fresh = False
             self._held = adopted(self._held, name, rules) or self._held
@@ -172,7 +177,7 @@ class UpdateState:
     @property
     def awaits_quiescence(self) -> bool:
         """Whether all switches have confirmed, and packets of older rules must leave first."""
-        must = self._is_inherited or (self._step is not None and self._step.drain)
+        must = self._is_inherited or (self._step is not None and self._step.await_quiescence)
         return must and not self.waiting
 
     @property
@@ -254,9 +259,9 @@ class UpdateState:
         ``failed`` are the links and switches that the rules of the last plan avoid as failed,
         ``drained`` those that it avoids for maintenance. The rules add
         ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
-        plane (:mod:`knotless.forwarding.openflow.planes`).
+        VLAN generation (:mod:`knotless.forwarding.openflow.vlan_generations`).
         """
-        plan, plane = self.plan, self._plane
+        plan, vlan_generation = self.plan, self._vlan_generation
         return {
             "failed": list(self._reached.failures.names),
             "drained": list(self._reached.desired.drained),
@@ -264,18 +269,21 @@ class UpdateState:
             "tier": plan.change.tier if plan else None,
             "changing": not self.is_there,
             "leaving": self.union.leaving(self.goal.desired.fabric),
-            "first_vlan": plane.number << VLAN_BITS,
-            "first_priority": plane.first_priority,
+            "first_vlan": vlan_generation.number << VLAN_BITS,
+            "first_priority": vlan_generation.first_priority,
             "waiting_for": sorted(self.waiting),
             "older_rules": self.generations_in_flight,
         }
 
     @property
-    def _plane(self) -> Plane:
-        """The plane of the rules of :meth:`wanted`; found once for each step, from all rules."""
-        if self._last_plane is None or self._last_plane[0] is not self._held:
-            self._last_plane = self._held, plane_of(self._held.rules, self._held.tags)
-        return self._last_plane[1]
+    def _vlan_generation(self) -> VlanGeneration:
+        """The VLAN generation of the rules of :meth:`wanted`; found once for each step."""
+        if self._last_generation is None or self._last_generation[0] is not self._held:
+            self._last_generation = (
+                self._held,
+                vlan_generation_of(self._held.rules, self._held.tags),
+            )
+        return self._last_generation[1]
 
     @property
     def idle_task(self) -> UpdateTask | None:
@@ -355,7 +363,7 @@ class UpdateState:
         self._last = (before.rules, self._held.rules, changes)
         self._in_flight = (*self._in_flight, before)
         self.number += 1
-        is_prepared = bool(self._steps) and not (self._step.drain or self._is_in_place)
+        is_prepared = bool(self._steps) and not (self._step.await_quiescence or self._is_in_place)
         self._needs_purge = self.purges_megaflows and is_prepared
         by_name = self._step.rules.items()
         changed = {

@@ -107,7 +107,7 @@ def figures(point: Settings) -> dict[str, Any]:
     }
     if isinstance(point, Simulation):
         return of_plan | _simulated(simulate(point.scenario(plan)))
-    return of_plan | analyse(plan, pattern_named(point.pattern), point.seed).figures()
+    return of_plan | analyse(plan, pattern_named(point.pattern), point.seed).metrics()
 
 
 _last: list[tuple[tuple[Any, ...], Plan]] = []

@@ -72,17 +72,17 @@ def _next_hops(plan: Plan) -> list[NextHops]:
     row, destination, hop = np.nonzero(paths >= 0)
     channel: Ints = paths[row, destination, hop].astype(np.int32)
     vlan = plan.pair_vlans[row, destination]
-    found: list[NextHops] = [{} for _ in channels.names]
-    for at, v, d, c in distinct_rows(channels.tail[channel], vlan, destination, channel):
-        other = found[at].setdefault((v, d), c)
+    next_hops: list[NextHops] = [{} for _ in channels.names]
+    for switch, v, d, c in distinct_rows(channels.tail[channel], vlan, destination, channel):
+        other = next_hops[switch].setdefault((v, d), c)
         if other != c:
-            here, to = channels.names[at], channels.names[d]
+            name, to = channels.names[switch], channels.names[d]
             raise PlanError(
-                f"VLAN {v} at {here}: paths to {to} split by source, on ports"
+                f"VLAN {v} at {name}: paths to {to} split by source, on ports"
                 f" {channels.out_port[other]} and {channels.out_port[c]}; an ordinary switch"
                 " forwards by VLAN and destination only"
             )
-    return found
+    return next_hops
 
 
 def _links(plan: Plan, next_hops: list[NextHops]) -> Links:
@@ -95,10 +95,10 @@ def _links(plan: Plan, next_hops: list[NextHops]) -> Links:
     for vlan, of_tree in plan.broadcast_links.items():
         links[vlan] |= set(of_tree)
     for vlan, of_vlan in sorted(links.items()):
-        wanted = np.array(sorted(of_vlan), dtype=np.int32)
-        loop = first_loop(channels.core, wanted)
+        in_vlan = np.array(sorted(of_vlan), dtype=np.int32)
+        loop = first_loop(channels.core, in_vlan)
         if loop is not None:
-            ends = channels.tail[wanted[loop]], channels.head[wanted[loop]]
+            ends = channels.tail[in_vlan[loop]], channels.head[in_vlan[loop]]
             a, b = (channels.names[switch] for switch in ends)
             raise PlanError(
                 f"VLAN {vlan} has a loop through the link {a}-{b}, in which an ordinary switch"
@@ -117,8 +117,8 @@ def _add_tree(plan: Plan, next_hops: list[NextHops], vlan: int, links: set[int])
     for destination in np.flatnonzero(plan.receivers > 0).tolist():
         waiting = [(destination, -1)]
         while waiting:
-            at, onward = waiting.pop()
-            for c in into[at]:
+            reached, onward = waiting.pop()
+            for c in into[reached]:
                 if onward < 0 or c != channels.reverse[onward]:
                     switch = int(channels.tail[c])
                     next_hops[switch][vlan, destination] = c
@@ -148,23 +148,25 @@ def _members(plan: Plan, links: Links) -> list[Members]:
     return members
 
 
-def _ports(plan: Plan, switch: int, here: Members) -> Iterator[L2Port]:
+def _ports(plan: Plan, switch: int, members: Members) -> Iterator[L2Port]:
     fabric = plan.fabric
     name = fabric.switches[switch].name
     hosts, neighbours = fabric.hosts_at[name], fabric.neighbours[name]
     for port in sorted([*hosts, *neighbours]):
         if port in hosts:
-            yield L2Port(port, plan.vlan_of(hosts[port].name), tuple(sorted(here)), ())
+            yield L2Port(port, plan.vlan_of(hosts[port].name), tuple(sorted(members)), ())
         else:
-            tagged = tuple(sorted(vlan for vlan, ports in here.items() if port in ports))
+            tagged = tuple(sorted(vlan for vlan, ports in members.items() if port in ports))
             yield L2Port(port, None, (), tagged)
 
 
-def _macs(plan: Plan, switch: int, here: Members, next_hops: NextHops) -> Macs:
+def _macs(plan: Plan, switch: int, members: Members, next_hops: NextHops) -> Macs:
     """Return the static entries: the switch's own hosts in each VLAN, and hosts on paths."""
     fabric, channels = plan.fabric, plan.channels
-    own = fabric.hosts_at[fabric.switches[switch].name]
-    macs: Macs = {vlan: {host.mac: port for port, host in own.items()} for vlan in sorted(here)}
+    hosts = fabric.hosts_at[fabric.switches[switch].name]
+    macs: Macs = {
+        vlan: {host.mac: port for port, host in hosts.items()} for vlan in sorted(members)
+    }
     for (vlan, d), c in sorted(next_hops.items()):
         for host in fabric.hosts_at[fabric.switches[d].name].values():
             macs[vlan][host.mac] = int(channels.out_port[c])

@@ -10,7 +10,7 @@ from dataclasses import replace
 from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
 from knotless.forwarding.dot1q.model import L2Fabric
-from knotless.forwarding.state import ForwardingState, links_of
+from knotless.forwarding.state import ForwardingState, channel_ends_of
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.vlans.host_tags import HostTags, tag_table
 from knotless.topologies.numbering import mac_text
@@ -32,20 +32,20 @@ def state_of_dot1q(exported: L2Fabric, tags: HostTags | None = None) -> Forwardi
     """
     fabric = exported.fabric
     channels = channels_of(fabric)
-    links = links_of(fabric, channels)
+    ends = channel_ends_of(fabric, channels)
     macs = [host.mac for host in fabric.hosts]
     try:
-        found = core.of_dot1q(
+        state = core.of_dot1q(
             exported.switches,
-            links.leaves,
-            links.enters,
-            links.hosts,
+            ends.leaves,
+            ends.enters,
+            ends.hosts,
             macs,
             None if tags is None else tag_table(fabric, tags, [*macs, BROADCAST]),
         )
     except (OverflowError, ValueError) as error:
         raise RuleError(f"a number is out of range: {error}") from None
-    return ForwardingState(fabric, channels, (), found)
+    return ForwardingState(fabric, channels, (), state)
 
 
 def states_of_dot1q(exported: L2Fabric) -> dict[str, ForwardingState]:

@@ -39,4 +39,6 @@ def targets() -> Mapping[str, Target]:
 def peers_of(fabric: Fabric, switch: str) -> dict[int, str]:
     """Return what each port leads to: a host (``h1``), or a port of another switch (``s2:3``)."""
     hosts = {port: host.name for port, host in fabric.hosts_at[switch].items()}
-    return hosts | {port: f"{far}:{p}" for port, (far, p) in fabric.neighbours[switch].items()}
+    return hosts | {
+        port: f"{neighbour}:{p}" for port, (neighbour, p) in fabric.neighbours[switch].items()
+    }

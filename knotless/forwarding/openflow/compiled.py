@@ -62,24 +62,27 @@ class CompiledRules(Mapping[str, SwitchRules]):
             values: list[int] = self._columns[name][part].tolist()
             return values
 
-        def known(name: str) -> list[int | None]:
-            return [of if of >= 0 else None for of in column(name)]
+        def optional(name: str) -> list[int | None]:
+            return [value if value >= 0 else None for value in column(name)]
 
         def fields(name: str) -> list[Field | None]:
             if name not in _ALL_BITS:
-                return [None if of is None else Field(name, of) for of in known(name)]
+                return [None if value is None else Field(name, value) for value in optional(name)]
             full, masks = _ALL_BITS[name], column(f"{name}_mask")
-            both = zip(column(name), masks, strict=True)
-            return [Field(name, of, None if m == full else m) if m else None for of, m in both]
+            values = zip(column(name), masks, strict=True)
+            return [
+                Field(name, value, None if mask == full else mask) if mask else None
+                for value, mask in values
+            ]
 
         by_field = [fields(name) for name in _FIELDS]
         every = zip(
             column("table"),
             column("priority"),
-            (tuple(filter(None, of)) for of in zip(*by_field, strict=True)),
+            (tuple(filter(None, fields_of_rule)) for fields_of_rule in zip(*by_field, strict=True)),
             (self._lists[number] for number in column("actions")),
-            known("write_metadata"),
-            known("goto"),
+            optional("write_metadata"),
+            optional("goto"),
             repeat(COOKIE),
             strict=False,
         )
@@ -120,7 +123,7 @@ class CompiledRules(Mapping[str, SwitchRules]):
     def _lists(self) -> list[tuple[Action, ...]]:
         kinds = self._columns["action_kind"].tolist()
         arguments = self._columns["action_argument"].tolist()
-        actions = [_action(*of) for of in zip(kinds, arguments, strict=True)]
+        actions = [_action(*coded) for coded in zip(kinds, arguments, strict=True)]
         ends = self._columns["list_ends"].tolist()
         return [tuple(actions[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
@@ -130,7 +133,7 @@ class CompiledRules(Mapping[str, SwitchRules]):
         for number, group in enumerate(range(first, end), 1):
             buckets = slice(*_part(self._columns["bucket_ends"], group))
             lists = self._columns["buckets"][buckets].tolist()
-            groups.append(Group(number, tuple(self._lists[of] for of in lists)))
+            groups.append(Group(number, tuple(self._lists[action_list] for action_list in lists)))
         return tuple(groups)
 
 

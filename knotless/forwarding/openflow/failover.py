@@ -12,8 +12,9 @@ The rules of the plan stay as they are. Added are, above them:
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property, reduce
+from operator import or_
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +22,6 @@ from numpy.typing import NDArray
 
 from knotless._core import forwarding as core
 from knotless.forwarding.openflow.compiled import CompiledRules
-from knotless.forwarding.openflow.cubes import ALL_BITS, cubes
 from knotless.forwarding.openflow.rules import (
     ADMISSION,
     COOKIE,
@@ -42,14 +42,14 @@ from knotless.routing.failover.backups import FIRST_LABEL, Backup, Backups
 from knotless.routing.plan import Plan
 from knotless.topologies.numbering import mac_value
 
-Then = TypeVar("Then")
+Treatment = TypeVar("Treatment")
 
 PRIORITY = 0x2000
 """The lowest priority of these rules; those of plans are below it."""
 FIRST_GROUP = 1 << 20
 _PRESENT = 0x1000
 _BLOCK = _PRESENT | 0xE00
-"""The bits of a VLAN that say whether it is that of a label, and its plane."""
+"""The bits of a VLAN that say whether it is that of a label, and its generation."""
 _LABELS = Field("vlan_vid", _PRESENT | FIRST_LABEL, _BLOCK)
 _PLANNED = Field("vlan_vid", _PRESENT, _BLOCK)
 
@@ -64,13 +64,15 @@ class ProtectedRules(CompiledRules):
 
     def __getitem__(self, name: str) -> SwitchRules:
         """Return the rules of a switch."""
-        own, added = super().__getitem__(name), self._added.get(name)
+        planned, added = super().__getitem__(name), self._added.get(name)
         if added is None:
-            return own
-        ports = {rule.match for rule in own.rules if rule.table == OUTPUT}
-        rules = [of for of in added.rules if not _is_output(of) or _unlabelled(of) not in ports]
-        in_order = sorted([*own.rules, *rules], key=lambda rule: rule.order)
-        return SwitchRules(tuple(in_order), (*own.groups, *added.groups))
+            return planned
+        ports = {rule.match for rule in planned.rules if rule.table == OUTPUT}
+        rules = [
+            rule for rule in added.rules if not _is_output(rule) or _unlabelled(rule) not in ports
+        ]
+        in_order = sorted([*planned.rules, *rules], key=lambda rule: rule.order)
+        return SwitchRules(tuple(in_order), (*planned.groups, *added.groups))
 
     @cached_property
     def parsed(self) -> list[core.Switch]:
@@ -103,22 +105,22 @@ def _unlabelled(rule: Rule) -> tuple[Field, ...]:
 
 def _added(plan: Plan, backups: Backups) -> dict[str, SwitchRules]:
     """Return the rules for backups by switch, for each that has some."""
-    found = {}
-    for at, name in enumerate(plan.channels.names):
-        made = _SwitchBackups(plan, backups, at)
-        made.divert()
-        made.forward()
-        if made.rules:
-            rules = sorted(made.rules, key=lambda rule: rule.order)
-            found[name] = SwitchRules(tuple(rules), tuple(made.groups.values()))
-    return found
+    added = {}
+    for switch, name in enumerate(plan.channels.names):
+        switch_backups = _SwitchBackups(plan, backups, switch)
+        switch_backups.divert()
+        switch_backups.forward()
+        if switch_backups.rules:
+            rules = sorted(switch_backups.rules, key=lambda rule: rule.order)
+            added[name] = SwitchRules(tuple(rules), tuple(switch_backups.groups.values()))
+    return added
 
 
 class _SwitchBackups:
     """The rules for backups of one switch (its index)."""
 
-    def __init__(self, plan: Plan, backups: Backups, at: int) -> None:
-        self.plan, self.backups, self.at = plan, backups, at
+    def __init__(self, plan: Plan, backups: Backups, switch: int) -> None:
+        self.plan, self.backups, self.switch = plan, backups, switch
         self.rules: list[Rule] = []
         self.groups: dict[tuple[int, Backup, bool], Group] = {}
         self.out_port = plan.channels.out_port.tolist()
@@ -128,23 +130,25 @@ class _SwitchBackups:
         """Add the groups, and the rules that send to them."""
         backups, tail = self.backups, self.plan.channels.tail
         by_channel: defaultdict[int, dict[int, Backup | None]] = defaultdict(dict)
-        for channel, to in (*backups.of, *backups.none):
-            if tail[channel] == self.at:
-                by_channel[channel][to] = backups.of.get((channel, to))
-        for channel, of in sorted(by_channel.items()):
-            if any(of.values()):
-                self._divert_from(channel, of)
+        for channel, to in (*backups.chosen, *backups.none):
+            if tail[channel] == self.switch:
+                by_channel[channel][to] = backups.chosen.get((channel, to))
+        for channel, backup_by_destination in sorted(by_channel.items()):
+            if any(backup_by_destination.values()):
+                self._divert_from(channel, backup_by_destination)
 
-    def _divert_from(self, channel: int, of: Mapping[int, Backup | None]) -> None:
+    def _divert_from(
+        self, channel: int, backup_by_destination: Mapping[int, Backup | None]
+    ) -> None:
         port = Field("metadata", self.out_port[channel])
-        for field, backup, level in self._destinations(of):
+        for field, backup, level in self._destinations(backup_by_destination):
             match = [port, _PLANNED, *field]
             if backup is None:
                 if field:
                     self._add(OUTPUT, level, match, (Output(port.value),))
                 continue
             self._add(OUTPUT, level, match, (self._group(channel, backup, back=False),))
-            same = (to for to, other in of.items() if other == backup)
+            same = (to for to, other in backup_by_destination.items() if other == backup)
             if any((channel, to) in self.backups.returning for to in same):
                 came = Field("in_port", self.out_port[backup.channel])
                 group = self._group(channel, backup, back=True)
@@ -167,49 +171,59 @@ class _SwitchBackups:
         """Add the rules for diverted packets that pass this switch or end here."""
         plan, channels, hops = self.plan, self.plan.channels, self.backups.next_hop
         ports: defaultdict[int, dict[int, int]] = defaultdict(dict)
-        for (label, at, to), channel in hops.items():
-            if at == self.at:
+        for (label, switch, to), channel in hops.items():
+            if switch == self.switch:
                 ports[label][to] = self.out_port[channel]
-        taken = {(to, channel) for (_, _, to), channel in hops.items()}
-        taken |= {(to, backup.channel) for (_, to), backup in self.backups.of.items()}
-        here = {use for use in taken if channels.head[use[1]] == self.at}
-        entered = {self.in_port[channel] for _, channel in here}
+        used = {(to, channel) for (_, _, to), channel in hops.items()}
+        used |= {(to, backup.channel) for (_, to), backup in self.backups.chosen.items()}
+        entering = {use for use in used if channels.head[use[1]] == self.switch}
+        entered = {self.in_port[channel] for _, channel in entering}
         for port in sorted(entered):
             self._add(ADMISSION, 0, [Field("in_port", port), _LABELS], goto=FORWARD)
         if not entered:
             return
         self._add(FORWARD, 0, [_LABELS])
-        for label, of in sorted(ports.items()):
+        for label, port_by_destination in sorted(ports.items()):
             vlan = Field("vlan_vid", _PRESENT | FIRST_LABEL + label)
-            for field, port, level in self._destinations(of):
+            for field, port, level in self._destinations(port_by_destination):
                 self._add(FORWARD, 1 + level, [vlan, *field], metadata=port, goto=OUTPUT)
-            for port in sorted(set(of.values())):
+            for port in sorted(set(port_by_destination.values())):
                 self._add(OUTPUT, 0, [Field("metadata", port), _LABELS], (Output(port),))
-        ends = any(to == self.at for to, _ in here)
-        hosts = plan.fabric.hosts_at[channels.names[self.at]].values() if ends else ()
+        ends = any(to == self.switch for to, _ in entering)
+        hosts = plan.fabric.hosts_at[channels.names[self.switch]].values() if ends else ()
         for host in hosts:
             mac = Field("eth_dst", mac_value(host.mac))
             self._add(FORWARD, 9, [_LABELS, mac], metadata=host.port, goto=OUTPUT)
 
-    def _destinations(self, of: Mapping[int, Then]) -> Iterable[tuple[list[Field], Then, int]]:
+    def _destinations(
+        self, action_by_destination: Mapping[int, Treatment]
+    ) -> Iterable[tuple[list[Field], Treatment, int]]:
         """Yield matches of destinations, what is done with them, and a level of priority.
 
         What is done with most destinations matches all of them, at the lowest level.
         """
-        most = Counter(of.values()).most_common(1)[0][0]
-        yield [], most, 0
-        for then in dict.fromkeys(of.values()):
-            if then == most:
+        default = Counter(action_by_destination.values()).most_common(1)[0][0]
+        yield [], default, 0
+        for action in dict.fromkeys(action_by_destination.values()):
+            if action == default:
                 continue
-            wanted = self._macs(to for to, other in of.items() if other == then)
-            unwanted = self._macs(to for to, other in of.items() if other != then)
-            for value, mask in cubes(wanted, unwanted):
+            included = self._macs(
+                to for to, other in action_by_destination.items() if other == action
+            )
+            excluded = self._macs(
+                to for to, other in action_by_destination.items() if other != action
+            )
+            for value, mask in cubes(included, excluded):
                 field = Field("eth_dst", value, None if mask == ALL_BITS else mask)
-                yield [field], then, 2
+                yield [field], action, 2
 
     def _macs(self, switches: Iterable[int]) -> list[int]:
         names = self.plan.channels.names
-        hosts = (host for at in switches for host in self.plan.fabric.hosts_at[names[at]].values())
+        hosts = (
+            host
+            for switch in switches
+            for host in self.plan.fabric.hosts_at[names[switch]].values()
+        )
         return [mac_value(host.mac) for host in hosts]
 
     def _add(
@@ -225,3 +239,28 @@ class _SwitchBackups:
         rule = Rule(table, PRIORITY + level, fields, actions, metadata, goto, COOKIE)
         if rule not in self.rules:
             self.rules.append(rule)
+
+
+ALL_BITS = (1 << 48) - 1
+
+
+def cubes(included: Collection[int], excluded: Collection[int]) -> list[tuple[int, int]]:
+    """Return (value, mask) pairs that match all ``included`` addresses and none of ``excluded``.
+
+    Greedy: from the lowest address that is not matched yet, bits are left out from the lowest on,
+    as long as nothing unwanted is matched. Bits in which all addresses agree are always left out.
+    """
+    everything = [*included, *excluded]
+    differing = reduce(or_, (address ^ everything[0] for address in everything), 0)
+    bits = [1 << i for i in range(48) if differing >> i & 1]
+    matches: list[tuple[int, int]] = []
+    unmatched = set(included)
+    while unmatched:
+        value, mask = min(unmatched), differing
+        for bit in bits:
+            smaller = mask & ~bit
+            if not any((value ^ address) & smaller == 0 for address in excluded):
+                mask = smaller
+        unmatched = {address for address in unmatched if (value ^ address) & mask}
+        matches.append((value & mask, mask))
+    return matches

@@ -114,11 +114,11 @@ def parse_known(text: str) -> tuple[SwitchRules, tuple[str, ...]]:
     return SwitchRules(tuple(sorted(rules, key=attrgetter("order"))), ordered), tuple(unknown)
 
 
-def _of_line(what: str, read: Callable[[str], Read], number: int, line: str) -> Read:
+def _of_line(kind: str, read: Callable[[str], Read], number: int, line: str) -> Read:
     try:
         return read(line)
     except RuleError as error:
-        raise error.within(f"{what} line {number}") from None
+        raise error.within(f"{kind} line {number}") from None
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -130,7 +130,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _rule_of(line: str) -> Rule:
-    head, separator, then = line.partition("actions=")
+    head, separator, instructions = line.partition("actions=")
     if not separator:
         raise RuleError("actions= is missing")
     table, priority, cookie = 0, 0x8000, 0
@@ -151,7 +151,7 @@ def _rule_of(line: str) -> Rule:
                     raise RuleError(f"{field.name} is matched twice")
     if "vlan_pcp" in fields:
         fields.setdefault("vlan_vid", Field("vlan_vid", _PRESENT, _PRESENT))
-    actions, metadata, goto = _instructions_of(then)
+    actions, metadata, goto = _instructions_of(instructions)
     return Rule(table, priority, match_order(fields.values()), actions, metadata, goto, cookie)
 
 
@@ -262,13 +262,13 @@ def _action_of(token: str) -> Action:
 
 def _group_of(line: str) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
-    known = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
-    kind = known.get("type", "all")
+    attributes = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
+    kind = attributes.get("type", "all")
     if kind not in ("all", *_FAILOVER):
         raise RuleError(f"groups of type {kind!r} are not supported; only all and ff are")
-    if "group_id" not in known:
+    if "group_id" not in attributes:
         raise RuleError("group_id= is missing")
-    made, watch = [], []
+    lists, watch = [], []
     for bucket in buckets:
         watched = re.match(r"[^=]*?watch_port:([^,]*),", bucket)
         if kind in _FAILOVER:
@@ -278,8 +278,8 @@ def _group_of(line: str) -> Group:
         actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket))
         if metadata is not None or goto is not None:
             raise RuleError("a group cannot go to a table")
-        made.append(actions)
-    return Group(_number(known["group_id"], 0xFFFFFF00), tuple(made), tuple(watch))
+        lists.append(actions)
+    return Group(_number(attributes["group_id"], 0xFFFFFF00), tuple(lists), tuple(watch))
 
 
 def _split(text: str) -> list[str]:
@@ -293,12 +293,12 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def _number(text: str, most: int) -> int:
+def _number(text: str, maximum: int) -> int:
     if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", text):
         raise RuleError(f"{text[:40]!r} is not a number")
     value = int(text, 16) if text[:2] in ("0x", "0X") else int(text)
-    if value > most:
-        raise RuleError(f"{text} is above the maximum, {most:#x}")
+    if value > maximum:
+        raise RuleError(f"{text} is above the maximum, {maximum:#x}")
     return value
 
 

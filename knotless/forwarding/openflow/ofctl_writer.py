@@ -26,7 +26,7 @@ from knotless.forwarding.openflow.rules import (
 from knotless.topologies.numbering import mac_text
 
 _WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
-"""Where ovs-ofctl does not know OpenFlow's name."""
+"""The names that ovs-ofctl has instead of OpenFlow's."""
 
 
 def write(rules: SwitchRules) -> tuple[str, str]:
@@ -39,10 +39,10 @@ def write(rules: SwitchRules) -> tuple[str, str]:
 def _rule_text(rule: Rule) -> str:
     parts = [f"cookie={rule.cookie:#x}", f"table={rule.table}", f"priority={rule.priority}"]
     parts += [_field_text(field) for field in rule.match]
-    then = [_action_text(action) for action in rule.actions]
-    then += [f"write_metadata:{rule.metadata:#x}"] if rule.metadata is not None else []
-    then += [f"goto_table:{rule.goto}"] if rule.goto is not None else []
-    return f"{','.join(parts)} actions={','.join(then) or 'drop'}"
+    instructions = [_action_text(action) for action in rule.actions]
+    instructions += [f"write_metadata:{rule.metadata:#x}"] if rule.metadata is not None else []
+    instructions += [f"goto_table:{rule.goto}"] if rule.goto is not None else []
+    return f"{','.join(parts)} actions={','.join(instructions) or 'drop'}"
 
 
 def _field_text(field: Field) -> str:

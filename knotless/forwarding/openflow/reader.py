@@ -16,7 +16,7 @@ from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
-from knotless.forwarding.state import ForwardingState, links_of, members_of
+from knotless.forwarding.state import ForwardingState, channel_ends_of, members_of
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags, tag_table
@@ -103,17 +103,17 @@ def _state(
                 )
     names = tuple(switch.name for switch in fabric.switches)
     channels = channels_of(fabric)
-    links = links_of(fabric, channels)
+    ends = channel_ends_of(fabric, channels)
     members = members_of(fabric, groups)
     addresses = [(BROADCAST, ARP), *((group.address, IPV4) for group in groups)]
     try:
-        found = core.of_rules(
+        state = core.of_rules(
             [_parsed(generation.rules, names) for generation in generations],
-            links.leaves,
-            links.enters,
-            links.hosts,
+            ends.leaves,
+            ends.enters,
+            ends.hosts,
             [mac_value(host.mac) for host in fabric.hosts],
-            [(*address, of) for address, of in zip(addresses, members, strict=True)],
+            [(*address, receivers) for address, receivers in zip(addresses, members, strict=True)],
             _tag_tables(fabric, generations, [address for address, _ in addresses]),
             changing,
             replayed,
@@ -126,7 +126,7 @@ def _state(
         name for name in names if any(name not in generation.rules for generation in generations)
     )
     several = changing or replayed
-    return ForwardingState(fabric, channels, tuple(groups), found, silent, changing=several)
+    return ForwardingState(fabric, channels, tuple(groups), state, silent, changing=several)
 
 
 def _parsed(rules: FabricRules, names: tuple[str, ...]) -> list[core.Switch]:

@@ -126,8 +126,8 @@ class Group:
         """Return what the group does while some ports are down, as a group of type 'all'."""
         if not self.watch:
             return self
-        both = zip(self.watch, self.buckets, strict=True)
-        return Group(self.group_id, tuple(b for port, b in both if port not in down)[:1])
+        buckets = zip(self.watch, self.buckets, strict=True)
+        return Group(self.group_id, tuple(b for port, b in buckets if port not in down)[:1])
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,9 @@ class SwitchRules:
         lists = [rule.actions for rule in self.rules]
         lists += [bucket for group in self.groups for bucket in group.buckets]
         every = chain.from_iterable({id(actions): actions for actions in lists}.values())
-        return frozenset((of.name, of.value) for of in every if isinstance(of, SetField))
+        return frozenset(
+            (action.name, action.value) for action in every if isinstance(action, SetField)
+        )
 
     def live(self, down: Collection[int] = ()) -> SwitchRules:
         """Return what the switch does while some ports are down, with groups of type 'all'."""

@@ -12,7 +12,7 @@ from knotless.importers.file_kinds import Content, FileKind
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What a port hears: the name of a system, and its port by id and by description.
+    """A neighbour that a port hears: the name of a system, its port by id and by description.
 
     ``forwards`` is true if the system says that it is a bridge or a router.
     """
@@ -39,7 +39,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(content: Content) -> Neighbours:
-    found = Neighbours()
+    neighbours = Neighbours()
     for top in _listed(content.json["lldp"]):
         for item in _listed(top.get("interface", [])):
             # One key a port in json; the port's name as a field in json0.
@@ -47,8 +47,8 @@ def _read(content: Content) -> Neighbours:
             for name, port in [(item["name"], item)] if named else item.items():
                 if not isinstance(port, dict):
                     raise RuleError(f"lldp: interface {name[:40]!r} must be an object")
-                found.heard.append(_neighbour(name, port))
-    return found
+                neighbours.heard.append(_neighbour(name, port))
+    return neighbours
 
 
 def _listed(value: Any) -> list[dict[str, Any]]:
@@ -61,21 +61,21 @@ def _listed(value: Any) -> list[dict[str, Any]]:
 
 def _neighbour(interface: str, port: dict[str, Any]) -> Neighbour:
     system, chassis = "", dict[str, Any]()
-    for of in _listed(port.get("chassis", {})):
-        chassis = of
-        if isinstance(of.get("name"), list):
-            system = _first(of["name"])
-        elif of and "id" not in of:
-            system, chassis = next(iter(of.items()))
-    far = next(iter(_listed(port.get("port", {}))), {})
+    for entry in _listed(port.get("chassis", {})):
+        chassis = entry
+        if isinstance(entry.get("name"), list):
+            system = _first(entry["name"])
+        elif entry and "id" not in entry:
+            system, chassis = next(iter(entry.items()))
+    peer_port = next(iter(_listed(port.get("port", {}))), {})
     enabled = {
         str(kind.get("type")) for kind in _capabilities(chassis) if kind.get("enabled") is True
     }
     return Neighbour(
         interface,
         system,
-        _first(far.get("id", "")),
-        _first(far.get("descr", "")),
+        _first(peer_port.get("id", "")),
+        _first(peer_port.get("descr", "")),
         bool(enabled & {"Bridge", "Router"}),
     )
 

@@ -23,13 +23,13 @@ _FIELD = re.compile(r"\s+(SysName|Capability|PortID|PortDescr):\s+(.*)$")
 
 
 def _read(content: Content) -> Neighbours:
-    found = Neighbours()
+    neighbours = Neighbours()
     fields: dict[str, str] = {}
     interface = ""
     for line in [*content.text.split("\n"), "Interface:  end, via: LLDP"]:
         if start := _INTERFACE.match(line):
             if interface:
-                found.heard.append(_neighbour(interface, fields))
+                neighbours.heard.append(_neighbour(interface, fields))
             interface, fields = start[1], {}
         elif field := _FIELD.match(line):
             name, value = field[1], field[2].strip()
@@ -38,7 +38,7 @@ def _read(content: Content) -> Neighbours:
                     fields["forwards"] = value
             else:
                 fields.setdefault(name, value)
-    return found
+    return neighbours
 
 
 def _neighbour(interface: str, fields: dict[str, str]) -> Neighbour:

@@ -27,19 +27,19 @@ def _recognises(content: Content) -> bool:
 
 def _read(content: Content) -> RouteDump:
     value = content.json
-    found = RouteDump()
+    dump = RouteDump()
     shared: dict[tuple[NextHop, ...], tuple[NextHop, ...]] = {}
     for vrf, routes in ({DEFAULT_VRF: value} if _is_routes(value) else value).items():
         if not isinstance(routes, dict):
             raise RuleError(f"VRF {vrf[:40]!r}: must be an object")
         for prefix, entries in routes.items():
             # Older versions escape the slash twice.
-            _read_prefix(found, vrf, prefix.replace("\\/", "/"), entries, shared)
-    return found
+            _read_prefix(dump, vrf, prefix.replace("\\/", "/"), entries, shared)
+    return dump
 
 
 def _read_prefix(
-    found: RouteDump,
+    dump: RouteDump,
     vrf: str,
     prefix: str,
     entries: object,
@@ -54,14 +54,14 @@ def _read_prefix(
         if not isinstance(hops, list) or not all(isinstance(hop, dict) for hop in hops):
             raise RuleError(f"{prefix[:60]}: nexthops must be a list of objects")
         used = [hop for hop in hops if hop.get("fib") and not hop.get("recursive")]
-        of = str(entry.get("vrfName", vrf))
+        hop_vrf = str(entry.get("vrfName", vrf))
         next_hops = tuple(dict.fromkeys(_next_hop(hop) for hop in used)) or (DROP,)
-        found.routes[of, prefix] = shared.setdefault(next_hops, next_hops)
+        dump.routes[hop_vrf, prefix] = shared.setdefault(next_hops, next_hops)
         for hop in used:
             if "labels" in hop or "seg6" in hop or "seg6local" in hop:
-                found.unclear.append(f"{prefix}: a next hop with labels or segments")
-            if hop.get("vrf", of) != of and "interfaceName" in hop:
-                found.unclear.append(f"{prefix}: a next hop in VRF {hop['vrf']}")
+                dump.unclear.append(f"{prefix}: a next hop with labels or segments")
+            if hop.get("vrf", hop_vrf) != hop_vrf and "interfaceName" in hop:
+                dump.unclear.append(f"{prefix}: a next hop in VRF {hop['vrf']}")
 
 
 def _next_hop(hop: Mapping[str, Any]) -> NextHop:

@@ -28,7 +28,7 @@ _DROPS = re.compile(r"unreachable|blackhole|reject|prohibit")
 
 
 def _read(content: Content) -> RouteDump:
-    found = RouteDump()
+    dump = RouteDump()
     vrf = DEFAULT_VRF
     current: tuple[str, str] | None = None
     in_legend = False
@@ -45,14 +45,14 @@ def _read(content: Content) -> RouteDump:
         elif route := _ROUTE.match(line):
             current = (vrf, route[4]) if route[2] == ">" else None
             if current and route[3] == "*":
-                found.routes[current] = (_next_hop(route[5], number),)
+                dump.routes[current] = (_next_hop(route[5], number),)
         elif more := _MORE.match(line):
             if current and more[1] == "*" and "recursive" not in more[2]:
                 hop = _next_hop(more[2], number)
-                found.routes[current] = (*found.routes.get(current, ()), hop)
+                dump.routes[current] = (*dump.routes.get(current, ()), hop)
         elif current is not None or line[0] != "%":
             raise RuleError(f"line {number}: not a line of show ip route: {line[:60]!r}")
-    return found
+    return dump
 
 
 def _next_hop(text: str, number: int) -> NextHop:

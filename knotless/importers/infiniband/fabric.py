@@ -55,8 +55,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     """
     cables = [file for file in files if isinstance(file.value, Discovered)]
     if len(cables) != 1:
-        found = ", ".join(str(file.path) for file in cables[:3]) or "none"
-        raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {found}")
+        listed = ", ".join(str(file.path) for file in cables[:3]) or "none"
+        raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {listed}")
     subnet = subnet_of(name, cables[0].value)
     count = len(subnet.lids)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
@@ -119,25 +119,25 @@ def _next_hops(
     fabric, actions = subnet.fabric, Actions()
     classes = np.zeros((len(subnet.lids), len(fabric.switches)), dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
-    homes = np.array([switch for switch, _ in subnet.ends], dtype=np.int32)
+    homes = np.array([node for node, _ in subnet.ends], dtype=np.int32)
     without = [
         s.name for s, guid in zip(fabric.switches, subnet.guids, strict=True) if guid not in tables
     ]
     if without:
         findings.gap(f"the forwarding tables of {_listed(without)}")
-    for at, (switch, guid) in enumerate(zip(fabric.switches, subnet.guids, strict=True)):
+    for switch, (node, guid) in enumerate(zip(fabric.switches, subnet.guids, strict=True)):
         if guid not in tables:
             action_of.append(np.array([actions.unknown()], dtype=np.uint32))
             continue
         out = tables[guid][np.maximum(subnet.lids, 0)].astype(np.int32)
         out[subnet.lids < 0] = -1
-        classes[:, at], ports = classes_at(out, homes == at)
-        linked = {*fabric.neighbours[switch.name], *fabric.hosts_at[switch.name]}
+        classes[:, switch], ports = classes_at(out, homes == switch)
+        linked = {*fabric.neighbours[node.name], *fabric.hosts_at[node.name]}
         uncabled = [
             port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
         ]
         if uncabled:
-            findings.note(f"{switch.name}: entries name port {uncabled[0]}, which has no cable")
+            findings.note(f"{node.name}: entries name port {uncabled[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
@@ -177,33 +177,33 @@ def _vcs(
     columns: list[tuple[int, int, int]] = []
     entering: list[list[tuple[int, int]]] = [[] for _ in channels.names]
     leaving: list[list[tuple[int, int]]] = [[] for _ in channels.names]
-    for (at, port), channel in channels.entering.items():
-        entering[at].append((port, channel))
-    for (at, port), channel in channels.leaving.items():
-        leaving[at].append((port, channel))
-    for host, (at, port) in enumerate(subnet.ends[: len(subnet.fabric.hosts)]):
-        entering[at].append((port, len(channels) + host))
-    for at, guid in enumerate(subnet.guids):
-        for in_port, link in entering[at]:
-            for out_port, channel in leaving[at]:
+    for (switch, port), channel in channels.entering.items():
+        entering[switch].append((port, channel))
+    for (switch, port), channel in channels.leaving.items():
+        leaving[switch].append((port, channel))
+    for host, (switch, port) in enumerate(subnet.ends[: len(subnet.fabric.hosts)]):
+        entering[switch].append((port, len(channels) + host))
+    for switch, guid in enumerate(subnet.guids):
+        for in_port, channel_in in entering[switch]:
+            for out_port, channel in leaving[switch]:
                 vls = tables.get((guid, in_port, out_port), no_row)
-                columns.append((link, channel, numbers.setdefault(vls, len(numbers))))
+                columns.append((channel_in, channel, numbers.setdefault(vls, len(numbers))))
     rows = np.array([*numbers] or [no_row], dtype=np.uint8).reshape(-1, SLS)
     rows[rows == DROP_VL] = DROPPED
-    links, outs, of = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
-    return VcMap(links, outs, of, rows)
+    channels_in, outs, row = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
+    return VcMap(channels_in, outs, row, rows)
 
 
 def _path_sls(subnet: Subnet, files: Sequence[FoundFile]) -> NDArray[np.uint16] | None:
     """Return the SL by (host, destination), NOT_SENT where it is unknown; None without any."""
-    found = [file.value for file in files if isinstance(file.value, PathSls)]
-    if not found:
+    path_sls = [file.value for file in files if isinstance(file.value, PathSls)]
+    if not path_sls:
         return None
     by_lid = {lid: number for number, lid in enumerate(subnet.lids.tolist()) if lid > 0}
-    by_guid = {of[1]: host for host, of in enumerate(subnet.host_guids)}
-    by_guid |= {of[0]: host for host, of in enumerate(subnet.host_guids)}
+    by_guid = {guids[1]: host for host, guids in enumerate(subnet.host_guids)}
+    by_guid |= {guids[0]: host for host, guids in enumerate(subnet.host_guids)}
     sls = np.full((len(subnet.fabric.hosts), len(subnet.lids)), NOT_SENT, dtype=np.uint16)
-    for of_file in found:
+    for of_file in path_sls:
         for (guid, dlid), sl in of_file.by_guid.items():
             if guid in by_guid and dlid in by_lid:
                 sls[by_guid[guid], by_lid[dlid]] = sl
@@ -224,17 +224,19 @@ def _traffics(
     hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
     others = _others(subnet)
     if sls is not None:
-        known = np.full((count, count), NOT_SENT, dtype=np.uint16)
-        known[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
-        found = [_traffic(subnet, hops.state(vcs, known), partial(_sl_of, known), vcs, known)]
-        others &= known == NOT_SENT
+        known_sls = np.full((count, count), NOT_SENT, dtype=np.uint16)
+        known_sls[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
+        traffics = [
+            _traffic(subnet, hops.state(vcs, known_sls), partial(_sl_of, known_sls), vcs, known_sls)
+        ]
+        others &= known_sls == NOT_SENT
         missing = int(np.count_nonzero(others))
         if not missing:
-            return found
+            return traffics
         findings.note(f"{missing} paths without a known SL: they are taken to use any SL")
     else:
         findings.note("no path SLs: every path is taken to use any SL")
-        found = []
+        traffics = []
     whole = sls is None and count == hosts
     labels = None if whole else np.where(others, 0, NOT_SENT).astype(np.uint16)
     together = _hosts_alike(hops, vcs) if whole else None
@@ -243,8 +245,8 @@ def _traffics(
         of_sl = vcs.with_labels([sl])
         state = hops.state(of_sl, labels, together)
         sent_as = partial(_constant, sl)
-        found.append(_traffic(subnet, state, sent_as, of_sl, labels, counted=number == 0))
-    return found
+        traffics.append(_traffic(subnet, state, sent_as, of_sl, labels, counted=number == 0))
+    return traffics
 
 
 def _others(subnet: Subnet) -> NDArray[np.bool_]:
@@ -268,8 +270,8 @@ def _traffic(
     counted: bool = True,
 ) -> TableTraffic:
     extra = [f"LID {lid}" for lid in subnet.lids[len(subnet.fabric.hosts) :].tolist()]
-    made = ForwardingState(subnet.fabric, subnet.channels, (), state, more=tuple(extra))
-    return TableTraffic(made, sent_as, vcs, first_labels, counted=counted)
+    forwarding = ForwardingState(subnet.fabric, subnet.channels, (), state, more=tuple(extra))
+    return TableTraffic(forwarding, sent_as, vcs, first_labels, counted=counted)
 
 
 def _sl_of(sls: NDArray[np.uint16], source: int, destination: int) -> int:
@@ -283,9 +285,9 @@ def _constant(sl: int, _source: int, _destination: int) -> int:
 def _hosts_alike(hops: NextHops, vcs: VcMap) -> NDArray[np.uint32]:
     """Return the first host of each host's switch if their input ports make no difference."""
     first: dict[object, int] = {}
-    of_link: dict[int, list[int]] = {}
-    for link, row in zip(vcs.link_in.tolist(), vcs.row.tolist(), strict=True):
-        of_link.setdefault(link, []).append(row)
+    rows_of: dict[int, list[int]] = {}
+    for channel_in, row in zip(vcs.channel_in.tolist(), vcs.row.tolist(), strict=True):
+        rows_of.setdefault(channel_in, []).append(row)
     base = len(hops.channels)
-    keys = [(end[0], tuple(of_link.get(base + i, ()))) for i, end in enumerate(hops.ends)]
+    keys = [(end[0], tuple(rows_of.get(base + i, ()))) for i, end in enumerate(hops.ends)]
     return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], dtype=np.uint32)

@@ -51,7 +51,7 @@ class ForwardingTables:
 
 def read_tables(text: str) -> ForwardingTables:
     """Return the tables in ``text``; raises RuleError if a line cannot be read."""
-    found = ForwardingTables()
+    tables = ForwardingTables()
     table: ForwardingTable | None = None
     guid = 0
     for number, line in enumerate(text.split("\n"), 1):
@@ -60,10 +60,10 @@ def read_tables(text: str) -> ForwardingTables:
             continue
         if header := _HEADER.match(line):
             guid = int(header[1], 16)
-            if guid in found.of_switch:
+            if guid in tables.of_switch:
                 raise RuleError(f"line {number}: a second table of switch 0x{guid:016x}")
-            table = found.of_switch[guid] = ForwardingTable()
-            found.cut_off.add(guid)
+            table = tables.of_switch[guid] = ForwardingTable()
+            tables.cut_off.add(guid)
         elif table is None:
             raise RuleError(f"line {number}: an entry before any 'Unicast lids' line")
         elif row := _ROW.match(line):
@@ -74,12 +74,12 @@ def read_tables(text: str) -> ForwardingTables:
             table.ports.append(port)
         elif end := _END.match(line):
             # OpenSM also counts the LIDs without a path, which it does not list.
-            rows, said = len(table.lids), int(end[1])
-            if rows == said or (rows < said and not end[2]):
-                found.cut_off.discard(guid)
+            rows, announced = len(table.lids), int(end[1])
+            if rows == announced or (rows < announced and not end[2]):
+                tables.cut_off.discard(guid)
         else:
             raise RuleError(f"line {number}: not a line of a forwarding table: {line[:60]!r}")
-    return found
+    return tables
 
 
 KIND = FileKind(

@@ -28,14 +28,14 @@ class PathSls:
 
 def read_path_sls(text: str) -> PathSls:
     """Return the service levels in ``text``; raises RuleError if a line cannot be read."""
-    found = PathSls()
+    sls = PathSls()
     if _RECORD in text[:20_000]:
         for number, record in _records(text):
             if {"slid", "dlid", "sl"} - record.keys():
                 raise RuleError(f"line {number}: a path record without slid, dlid or sl")
             pair = (record["slid"], record["dlid"])
-            _keep(found.by_lid, pair, record["sl"], number)
-        return found
+            _keep(sls.by_lid, pair, record["sl"], number)
+        return sls
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         if not line or line.startswith("#"):
@@ -43,8 +43,8 @@ def read_path_sls(text: str) -> PathSls:
         row = _LINE.match(line)
         if row is None:
             raise RuleError(f"line {number}: not '<GUID> <LID> <SL>': {line[:60]!r}")
-        _keep(found.by_guid, (int(row[1], 16), int(row[2])), int(row[3]), number)
-    return found
+        _keep(sls.by_guid, (int(row[1], 16), int(row[2])), int(row[3]), number)
+    return sls
 
 
 def _keep(sls: dict[tuple[int, int], int], pair: tuple[int, int], sl: int, line: int) -> None:

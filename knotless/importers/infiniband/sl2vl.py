@@ -27,7 +27,7 @@ SlTables = dict[tuple[int, int, int], tuple[int, ...]]
 
 def read_sl2vl(text: str) -> SlTables:
     """Return the tables of the switches; raises RuleError if a line cannot be read."""
-    found: SlTables = {}
+    tables: SlTables = {}
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
     guid: int | None = None
     for number, line in enumerate(text.split("\n"), 1):
@@ -43,11 +43,11 @@ def read_sl2vl(text: str) -> SlTables:
             if guid >= 0:
                 key = (guid, int(row[1]), int(row[2]))
                 vls = shared.setdefault(vls, vls)
-                if found.setdefault(key, vls) != vls:
+                if tables.setdefault(key, vls) != vls:
                     raise RuleError(f"line {number}: a second table of ports {key[1]} to {key[2]}")
         else:
             raise RuleError(f"line {number}: not a line of an SL to VL table: {line[:60]!r}")
-    return found
+    return tables
 
 
 KIND = FileKind(

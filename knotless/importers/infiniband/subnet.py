@@ -38,19 +38,19 @@ class Subnet:
         """The switch and port of each destination."""
         index, hosts = self.fabric.switch_index, self.fabric.hosts
         of_host = [(index[host.switch], host.port) for host in hosts]
-        return [of_host[of] if of >= 0 else (-1 - of, 0) for of in self.owner.tolist()]
+        return [of_host[owner] if owner >= 0 else (-1 - owner, 0) for owner in self.owner.tolist()]
 
     def with_switches(self) -> Subnet:
         """Return the subnet with the LIDs of its switches as destinations."""
-        known = np.flatnonzero(self.switch_lids > 0)
+        switches = np.flatnonzero(self.switch_lids > 0)
         return replace(
             self,
-            lids=np.concatenate([self.lids, self.switch_lids[known]]),
-            owner=np.concatenate([self.owner, (-1 - known).astype(np.int32)]),
+            lids=np.concatenate([self.lids, self.switch_lids[switches]]),
+            owner=np.concatenate([self.owner, (-1 - switches).astype(np.int32)]),
         )
 
 
-def subnet_of(name: str, found: Discovered) -> Subnet:
+def subnet_of(name: str, discovered: Discovered) -> Subnet:
     """Return the subnet of an ibnetdiscover output; raises FabricError if it contradicts itself.
 
     Nodes are called by their descriptions where these are distinct and usable as names, otherwise
@@ -61,9 +61,9 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
     def place(node: str) -> tuple[int, str]:
         return int(node[2:], 16), node
 
-    switches = sorted(found.switches, key=place)
-    adapters = sorted(found.adapters(), key=lambda ends: (*place(ends[0][0]), ends[0][1]))
-    names = _names(found)
+    switches = sorted(discovered.switches, key=place)
+    adapters = sorted(discovered.adapters(), key=lambda ends: (*place(ends[0][0]), ends[0][1]))
+    names = _names(discovered)
     index = {node: i for i, node in enumerate(switches)}
     ports = Counter(node for (node, _), _ in adapters)
     called = [names[a] if ports[a] == 1 else f"{names[a]}-{port}" for (a, port), _ in adapters]
@@ -71,19 +71,19 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
         name,
         [PartialSwitch(names[node], int(node[2:], 16)) for node in switches],
         [
-            PartialHost(host, index[far[0]], far[1])
-            for host, (_, far) in zip(called, adapters, strict=True)
+            PartialHost(host, index[switch_port[0]], switch_port[1])
+            for host, (_, switch_port) in zip(called, adapters, strict=True)
         ],
-        [PartialLink(index[a[0]], index[b[0]], a[1], b[1]) for a, b in found.links()],
+        [PartialLink(index[a[0]], index[b[0]], a[1], b[1]) for a, b in discovered.links()],
         whole=False,
     )
-    ids = [found.ids.get(near) for near, _ in adapters]
-    base = [of.lid if of and 0 < of.lid <= MAX_LID else -1 for of in ids]
+    ids = [discovered.ids.get(adapter) for adapter, _ in adapters]
+    base = [port_ids.lid if port_ids and 0 < port_ids.lid <= MAX_LID else -1 for port_ids in ids]
     more = [
         (lid, host)
-        for host, of in enumerate(ids)
-        if of and base[host] > 0
-        for lid in range(of.lid + 1, min(of.lid + 2**of.lmc, MAX_LID + 1))
+        for host, port_ids in enumerate(ids)
+        if port_ids and base[host] > 0
+        for lid in range(port_ids.lid + 1, min(port_ids.lid + 2**port_ids.lmc, MAX_LID + 1))
     ]
     lids = [*(lid for lid in base if lid > 0), *(lid for lid, _ in more)]
     if twice := [lid for lid, times in Counter(lids).items() if times > 1]:
@@ -93,24 +93,24 @@ def subnet_of(name: str, found: Discovered) -> Subnet:
         channels_of(fabric),
         tuple(int(node[2:], 16) for node in switches),
         tuple(
-            (of.guid if of else 0, int(near[0][2:], 16))
-            for of, (near, _) in zip(ids, adapters, strict=True)
+            (port_ids.guid if port_ids else 0, int(adapter[0][2:], 16))
+            for port_ids, (adapter, _) in zip(ids, adapters, strict=True)
         ),
         np.array([*base, *(lid for lid, _ in more)], dtype=np.int32),
         np.array([*range(len(ids)), *(host for _, host in more)], dtype=np.int32),
-        np.array([_lid_of_switch(found, node) for node in switches], dtype=np.int32),
+        np.array([_lid_of_switch(discovered, node) for node in switches], dtype=np.int32),
     )
 
 
-def _lid_of_switch(found: Discovered, node: str) -> int:
+def _lid_of_switch(discovered: Discovered, node: str) -> int:
     """Return the LID of port 0 of a switch; -1: unknown."""
-    ids = found.ids.get((node, 0))
+    ids = discovered.ids.get((node, 0))
     return ids.lid if ids and 0 < ids.lid <= MAX_LID else -1
 
 
-def _names(found: Discovered) -> dict[str, str]:
-    times = Counter(found.descriptions.values())
+def _names(discovered: Discovered) -> dict[str, str]:
+    times = Counter(discovered.descriptions.values())
     return {
         node: text if times[text] == 1 and is_name(text) else node
-        for node, text in found.descriptions.items()
+        for node, text in discovered.descriptions.items()
     }

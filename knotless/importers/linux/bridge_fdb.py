@@ -36,7 +36,7 @@ def _recognises(content: Content) -> bool:
 
 def _read(content: Content) -> RouteDump:
     listed = content.text.lstrip().startswith("[")
-    found = RouteDump()
+    dump = RouteDump()
     for mac, entry in _of_json(content.json) if listed else _of_text(content.text):
         # Own addresses are permanent; without a master, it is a filter of the port itself.
         if entry.get("state") == "permanent" or "master" not in entry or int(mac[:2], 16) & 1:
@@ -47,11 +47,11 @@ def _read(content: Content) -> RouteDump:
         address = f"{mac.lower()}@{vlan}"
         hop = NextHop(None, str(entry["ifname"]))
         if "dst" in entry:
-            found.unclear.append(f"{address}: behind a tunnel to {entry['dst']}")
-        known = found.routes.setdefault((DEFAULT_VRF, address), (hop,))
-        if known != (hop,):
-            found.unclear.append(f"{address}: on {hop.interface} and {known[0].interface}")
-    return found
+            dump.unclear.append(f"{address}: behind a tunnel to {entry['dst']}")
+        first = dump.routes.setdefault((DEFAULT_VRF, address), (hop,))
+        if first != (hop,):
+            dump.unclear.append(f"{address}: on {hop.interface} and {first[0].interface}")
+    return dump
 
 
 def _of_json(value: list[dict[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:

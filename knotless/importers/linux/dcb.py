@@ -34,7 +34,7 @@ _KEYS = {
     "ets": ("prio-tc",),
     "buffer": ("prio-buffer",),
 }
-"""What each command prints of which one is needed."""
+"""The keys that each command prints; of each group one is needed."""
 _READ = {key for keys in _KEYS.values() for key in keys}
 _DSCPS = {
     **{f"CS{n}": 8 * n for n in range(8)},
@@ -44,25 +44,25 @@ _DSCPS = {
     "LE": 1,
     "default": 0,
 }
-_PRIORITIES, _MOST_DSCP = 8, 63
+_PRIORITIES, _MAX_DSCP = 8, 63
 
 Values = dict[str, dict[str, str]]
-"""What the commands print of a port: numbers by key, such as ``prio-pfc``."""
+"""The output of the commands for a port: numbers by key, such as ``prio-pfc``."""
 
 
 def _read(content: Content) -> SonicTables:
     shown: dict[str, Values] = {}
-    of: str | None = None
+    port_shown: str | None = None
     for number, line in enumerate(content.text.split("\n"), 1):
         if command := _COMMAND.match(line):
-            of = command[2]
-            shown.setdefault(of, {})
-        elif of is not None:
-            _add(shown[of], line, number)
-    found = SonicTables({"DCB": {}})
+            port_shown = command[2]
+            shown.setdefault(port_shown, {})
+        elif port_shown is not None:
+            _add(shown[port_shown], line, number)
+    database = SonicTables({"DCB": {}})
     for port, values in shown.items():
-        _add_port(found, port, values)
-    return found
+        _add_port(database, port, values)
+    return database
 
 
 def _add(values: Values, line: str, number: int) -> None:
@@ -79,14 +79,14 @@ def _add(values: Values, line: str, number: int) -> None:
             raise RuleError(f"line {number}: {key} has {name[:20]!r} twice")
 
 
-def _add_port(found: SonicTables, port: str, values: Values) -> None:
+def _add_port(database: SonicTables, port: str, values: Values) -> None:
     missing = [
         f"dcb {command} show dev {port}"
         for command, keys in _KEYS.items()
         if values.keys().isdisjoint(keys)
     ]
     if missing:
-        found.tables["DCB"][port] = {"missing": ", ".join(missing)}
+        database.tables["DCB"][port] = {"missing": ", ".join(missing)}
         return
     try:
         queues, buffers = _shared(values["prio-tc"]), _shared(values["prio-buffer"])
@@ -103,37 +103,40 @@ def _add_port(found: SonicTables, port: str, values: Values) -> None:
     }
     used = {"pfc_enable": ",".join(map(str, enabled))}
     for (use, table), numbers in maps.items():
-        found.tables.setdefault(table, {})[port] = {str(k): str(v) for k, v in numbers.items()}
+        database.tables.setdefault(table, {})[port] = {str(k): str(v) for k, v in numbers.items()}
         used[use] = port
-    found.tables.setdefault("PORT_QOS_MAP", {})[port] = used
+    database.tables.setdefault("PORT_QOS_MAP", {})[port] = used
 
 
-def _number(text: str, most: int, what: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 4 and int(text) <= most):
-        raise RuleError(f"{what} {text[:20]!r} must be a number up to {most}")
+def _number(text: str, maximum: int, quantity: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 4 and int(text) <= maximum):
+        raise RuleError(f"{quantity} {text[:20]!r} must be a number up to {maximum}")
     return int(text)
 
 
 def _shared(numbers: Mapping[str, str]) -> dict[int, int]:
     """Return for each priority the lowest one with the same traffic class or buffer."""
-    of = {
+    value_of = {
         _number(priority, _PRIORITIES - 1, "priority"): _number(value, 15, "traffic class")
         for priority, value in numbers.items()
     }
     for priority in range(_PRIORITIES):
-        if priority not in of:
+        if priority not in value_of:
             raise RuleError(f"priority {priority} has no traffic class or buffer")
-    return {priority: min(p for p in of if of[p] == value) for priority, value in of.items()}
+    return {
+        priority: min(p for p in value_of if value_of[p] == value)
+        for priority, value in value_of.items()
+    }
 
 
 def _classes(values: Values) -> dict[int, int]:
     """Return the priority of each DSCP: of those not listed, that of the port."""
     default = values.get("default-prio", {"": "0"})[""]
-    found = dict.fromkeys(range(_MOST_DSCP + 1), _number(default, _PRIORITIES - 1, "priority"))
+    classes = dict.fromkeys(range(_MAX_DSCP + 1), _number(default, _PRIORITIES - 1, "priority"))
     for name, priority in values.get("dscp-prio", {}).items():
-        dscp = _DSCPS[name] if name in _DSCPS else _number(name, _MOST_DSCP, "DSCP")
-        found[dscp] = _number(priority, _PRIORITIES - 1, "priority")
-    return found
+        dscp = _DSCPS[name] if name in _DSCPS else _number(name, _MAX_DSCP, "DSCP")
+        classes[dscp] = _number(priority, _PRIORITIES - 1, "priority")
+    return classes
 
 
 def _enabled(states: Mapping[str, str]) -> list[int]:

@@ -26,41 +26,45 @@ def _recognises(content: Content) -> bool:
 
 def _read(content: Content) -> SonicTables:
     devices = {_text(item, "ifname"): item for item in content.json if item}
-    found = SonicTables()
+    database = SonicTables()
     for name, device in devices.items():
         master, parent = device.get("master"), device.get("link")
         if isinstance(master, str) and master in devices:
-            _member(found, name, master, device, devices[master])
+            _member(database, name, master, device, devices[master])
         kind = devices.get(parent, {}) if isinstance(parent, str) else {}
         if kind.get("link") == name:
             parent = None  # the other end of a veth
         if isinstance(parent, str) and not name.startswith(f"{parent}."):
             if _is_bridge(parent, kind, devices):
-                _row(found, "BRIDGE", name)
+                _row(database, "BRIDGE", name)
             else:
-                _row(found, "PORTCHANNEL_MEMBER", f"{name}|{parent}")
+                _row(database, "PORTCHANNEL_MEMBER", f"{name}|{parent}")
         addresses = device.get("addr_info", [])
         if not isinstance(addresses, list) or not all(isinstance(one, dict) for one in addresses):
             raise RuleError(f"{name[:40]}: addr_info must be a list of objects")
         for address in addresses:
             if "local" in address and address.get("scope") == "global":
-                _row(found, "INTERFACE", f"{name}|{address['local']}/{address.get('prefixlen')}")
+                _row(database, "INTERFACE", f"{name}|{address['local']}/{address.get('prefixlen')}")
         if _is_bridge(name, device, devices):
-            _row(found, "BRIDGE", name)
+            _row(database, "BRIDGE", name)
         elif parent is None and "LOOPBACK" not in device["flags"] and not _is_master(device):
-            _row(found, "PORT", name)
-    return found
+            _row(database, "PORT", name)
+    return database
 
 
 def _member(
-    found: SonicTables, name: str, master: str, device: dict[str, Any], of: dict[str, Any]
+    database: SonicTables,
+    name: str,
+    master: str,
+    device: dict[str, Any],
+    master_device: dict[str, Any],
 ) -> None:
     if "SLAVE" in device["flags"]:
-        _row(found, "PORTCHANNEL_MEMBER", f"{master}|{name}")
-    elif _is_master(of):
-        found.tables.setdefault("INTERFACE", {})[name] = {"vrf_name": master}
+        _row(database, "PORTCHANNEL_MEMBER", f"{master}|{name}")
+    elif _is_master(master_device):
+        database.tables.setdefault("INTERFACE", {})[name] = {"vrf_name": master}
     else:
-        _row(found, "BRIDGE_MEMBER", f"{master}|{name}")
+        _row(database, "BRIDGE_MEMBER", f"{master}|{name}")
 
 
 def _is_master(device: dict[str, Any]) -> bool:
@@ -72,11 +76,11 @@ def _is_bridge(name: str, device: dict[str, Any], devices: dict[str, dict[str, A
     info = device.get("linkinfo")
     if isinstance(info, dict) and "info_kind" in info:
         return bool(info["info_kind"] == "bridge")
-    return not _is_master(device) and any(of.get("master") == name for of in devices.values())
+    return not _is_master(device) and any(other.get("master") == name for other in devices.values())
 
 
-def _row(found: SonicTables, table: str, key: str) -> None:
-    found.tables.setdefault(table, {}).setdefault(key, {})
+def _row(database: SonicTables, table: str, key: str) -> None:
+    database.tables.setdefault(table, {}).setdefault(key, {})
 
 
 def _text(item: dict[str, Any], key: str) -> str:

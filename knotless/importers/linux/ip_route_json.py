@@ -27,7 +27,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(content: Content) -> RouteDump:
-    found = RouteDump()
+    dump = RouteDump()
     best: dict[str, int] = {}
     six = any(":" in str(route["dst"]) for route in content.json)
     for route in content.json:
@@ -37,35 +37,35 @@ def _read(content: Content) -> RouteDump:
             continue
         prefix = _WHOLE[6 if six and not _is_ipv4(route) else 4] if text == "default" else text
         if table not in ("main", "default"):
-            found.unclear.append(f"{prefix}: table {table}, which rules or a VRF use")
+            dump.unclear.append(f"{prefix}: table {table}, which rules or a VRF use")
             continue
         if kind not in _DROPS | {"unicast"} or "tos" in route:
-            found.unclear.append(f"{prefix}: a route of type {kind}, or of one type of service")
+            dump.unclear.append(f"{prefix}: a route of type {kind}, or of one type of service")
         metric = route.get("metric", 0)
         if not isinstance(metric, int):
             raise RuleError(f"{prefix[:60]}: the metric must be a number")
-        hops = (DROP,) if kind in _DROPS else _hops(prefix, route, found)
+        hops = (DROP,) if kind in _DROPS else _hops(prefix, route, dump)
         if metric < best.get(prefix, 1 << 32):
             best[prefix] = metric
-            found.routes[DEFAULT_VRF, prefix] = hops
+            dump.routes[DEFAULT_VRF, prefix] = hops
         elif metric == best[prefix]:  # IPv6: the next hops of a set may be routes of their own
-            known = found.routes[DEFAULT_VRF, prefix]
-            found.routes[DEFAULT_VRF, prefix] = tuple(dict.fromkeys((*known, *hops)))
-    return found
+            earlier = dump.routes[DEFAULT_VRF, prefix]
+            dump.routes[DEFAULT_VRF, prefix] = tuple(dict.fromkeys((*earlier, *hops)))
+    return dump
 
 
 def _is_ipv4(route: dict[str, Any]) -> bool:
     return "." in str(route.get("gateway", "")) or "." in str(route.get("prefsrc", ""))
 
 
-def _hops(prefix: str, route: dict[str, Any], found: RouteDump) -> tuple[NextHop, ...]:
+def _hops(prefix: str, route: dict[str, Any], dump: RouteDump) -> tuple[NextHop, ...]:
     listed = route.get("nexthops", [route])
     if not isinstance(listed, list) or not all(isinstance(hop, dict) for hop in listed):
         raise RuleError(f"{prefix[:60]}: nexthops must be a list of objects")
     hops = []
     for hop in listed:
         if "encap" in hop:
-            found.unclear.append(f"{prefix}: a next hop with labels, segments or a tunnel")
+            dump.unclear.append(f"{prefix}: a next hop with labels, segments or a tunnel")
         flags = hop.get("flags", [])
         if isinstance(flags, list) and "dead" in flags:
             continue

@@ -26,14 +26,14 @@ class OvsAddresses:
 
 
 def _read(content: Content) -> OvsAddresses:
-    found = []
+    learned = []
     for number, line in enumerate(content.text.split("\n")[1:], 2):
         row = _ROW.match(line.strip())
         if row is None and line.strip():
             raise RuleError(f"line {number}: not a line of fdb/show: {line[:60]!r}")
         if row is not None and row[1] != "LOCAL":
-            found.append((int(row[1]), row[3]))
-    return OvsAddresses(tuple(found))
+            learned.append((int(row[1]), row[3]))
+    return OvsAddresses(tuple(learned))
 
 
 KIND = FileKind(

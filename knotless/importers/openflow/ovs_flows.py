@@ -13,7 +13,7 @@ _EMPTY = re.compile(r"\s*(?:OFPST_(?:FLOW|GROUP_DESC)|NXST_FLOW) reply")
 
 
 def _recognises(content: Content) -> bool:
-    return any(of.search(content.head) for of in (_RULE, _GROUP)) or bool(
+    return any(pattern.search(content.head) for pattern in (_RULE, _GROUP)) or bool(
         _EMPTY.match(content.head)
     )
 

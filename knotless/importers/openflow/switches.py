@@ -36,7 +36,7 @@ _GROUP_BIT = 1 << 40
 
 @dataclass
 class _Switch:
-    """What is known of a switch; ``rules`` is None without a dump of them."""
+    """The facts read about a switch; ``rules`` is None without a dump of them."""
 
     name: str
     rules: SwitchRules | None = None
@@ -67,20 +67,20 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
     if not any(switch.rules and switch.rules.rules for switch in switches):
         raise RuleError("there are no rules: ovs-ofctl dump-flows of each switch is needed")
     index = {switch.name: number for number, switch in enumerate(switches)}
-    far: dict[End, End] = {}
+    peer: dict[End, End] = {}
     named: dict[End, NamedEnd] = {}
-    for near, other in _cables(switches, listed):
-        ends = [_end(switches, index, end, findings) for end in (near, other)]
-        for end, back, shown in ((ends[0], ends[1], other), (ends[1], ends[0], near)):
+    for one, other in _cables(switches, listed):
+        ends = [_end(switches, index, end, findings) for end in (one, other)]
+        for end, back, shown in ((ends[0], ends[1], other), (ends[1], ends[0], one)):
             if end is None:
                 continue
-            if back is not None and far.setdefault(end, back) != back:
+            if back is not None and peer.setdefault(end, back) != back:
                 findings.unclear(f"what port {end[1]} of {switches[end[0]].name} leads to")
             elif back is None:
                 named[end] = shown
-    if not far and len(switches) > 1:
+    if not peer and len(switches) > 1:
         findings.gap("the cables between the switches")
-    hosts = list(_hosts(switches, far, named, findings))
+    hosts = list(_hosts(switches, peer, named, findings))
     if not hosts:
         raise RuleError(
             "no address of a host is known: ovs-appctl fdb/show of each switch is needed, or rules"
@@ -92,12 +92,18 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         name,
         [PartialSwitch(switch) for switch in names],
         [
-            PartialHost(host, at, port, mac, host_ip(1 + number // 254, 1 + number % 254))
-            for number, (host, ((at, port), (_, mac))) in enumerate(
+            PartialHost(
+                host, switch_number, port, mac, host_ip(1 + number // 254, 1 + number % 254)
+            )
+            for number, (host, ((switch_number, port), (_, mac))) in enumerate(
                 zip(of_hosts, hosts, strict=True)
             )
         ],
-        [PartialLink(a[0], b[0], a[1], b[1]) for a, b in far.items() if far.get(b) == a and a < b],
+        [
+            PartialLink(a[0], b[0], a[1], b[1])
+            for a, b in peer.items()
+            if peer.get(b) == a and a < b
+        ],
         whole=False,
     )
     for switch in switches:
@@ -111,8 +117,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         if switch.rules is not None
     }
     state = state_of_rules(fabric, rules)
-    for at, text in state.core.problems:
-        problem = f"what {switches[at].name} does: {text}"
+    for switch_number, text in state.core.problems:
+        problem = f"what {switches[switch_number].name} does: {text}"
         (findings.gap if text.endswith("where nothing is") else findings.unclear)(problem)
     if len(np.unique(state.dependencies[:, [1, 3]])) > 1:
         findings.doubt("whether links pause each priority alone (PFC): PAUSE is assumed")
@@ -136,32 +142,35 @@ def _switches(
     files: Sequence[FoundFile], findings: Findings
 ) -> tuple[list[_Switch], list[tuple[NamedEnd, NamedEnd]]]:
     """Return the switches, by name, and the cables that a file of the whole fabric lists."""
-    found: dict[str, _Switch] = {}
+    switches: dict[str, _Switch] = {}
     listed: list[tuple[NamedEnd, NamedEnd]] = []
     for file in files:
         if isinstance(file.value, NamedCables):
             listed += file.value.cables
             continue
-        switch = found.setdefault(file.device.name, _Switch(file.device.name))
+        switch = switches.setdefault(file.device.name, _Switch(file.device.name))
         if isinstance(file.value, OvsPorts):
             switch.ports |= file.value.numbers
         elif isinstance(file.value, OvsAddresses):
             switch.learned += file.value.learned
         elif isinstance(file.value, Neighbours):
             switch.heard += [
-                (of.interface, (of.system, of.port_id or of.port_description))
-                for of in file.value.heard
+                (
+                    neighbour.interface,
+                    (neighbour.system, neighbour.port_id or neighbour.port_description),
+                )
+                for neighbour in file.value.heard
             ]
         else:
             rules, unknown = file.value
-            known = switch.rules or SwitchRules(())
+            merged = switch.rules or SwitchRules(())
             switch.rules = SwitchRules(
-                tuple(sorted((*known.rules, *rules.rules), key=lambda rule: rule.order)),
-                (*known.groups, *rules.groups),
+                tuple(sorted((*merged.rules, *rules.rules), key=lambda rule: rule.order)),
+                (*merged.groups, *rules.groups),
             )
             for text in unknown[:5]:
                 findings.unclear(f"what a rule of {switch.name} does: {file.path}: {text}")
-    return [found[name] for name in sorted(found, key=natural)], listed
+    return [switches[name] for name in sorted(switches, key=natural)], listed
 
 
 def _cables(
@@ -169,8 +178,8 @@ def _cables(
 ) -> Iterator[tuple[NamedEnd, NamedEnd]]:
     yield from listed
     for switch in switches:
-        for port, far in switch.heard:
-            yield (switch.name, port), far
+        for port, peer in switch.heard:
+            yield (switch.name, port), peer
 
 
 def _end(
@@ -179,37 +188,37 @@ def _end(
     """Return a port by numbers; None if it is not one of the switches'."""
     if end[0] not in index:
         return None
-    at = index[end[0]]
-    number = switches[at].port(end[1])
+    switch = index[end[0]]
+    number = switches[switch].port(end[1])
     if number is None:
         findings.gap(f"the number of port {end[1][:40]!r} of {end[0]}: its dump-ports-desc")
         return None
-    return at, number
+    return switch, number
 
 
 def _hosts(
     switches: Sequence[_Switch],
-    far: Mapping[End, End],
+    peer: Mapping[End, End],
     named: Mapping[End, NamedEnd],
     findings: Findings,
 ) -> Iterator[tuple[End, tuple[str, str]]]:
     """Yield the end of each host with its name and its MAC; one host behind each port."""
-    known: dict[End, str] = {}
-    for at, switch in enumerate(switches):
+    mac_at: dict[End, str] = {}
+    for number, switch in enumerate(switches):
         for port, mac in switch.learned:
-            known.setdefault((at, port), mac)
+            mac_at.setdefault((number, port), mac)
     for end, (_, interface) in named.items():
         if _MAC.fullmatch(interface):
-            known[end] = interface
-    for at, switch in enumerate(switches):
+            mac_at[end] = interface
+    for number, switch in enumerate(switches):
         for rule in switch.rules.rules if switch.rules else ():
-            to = [of for of in rule.match if of.name == "eth_dst" and of.mask is None]
+            to = [field for field in rule.match if field.name == "eth_dst" and field.mask is None]
             ports = [action.port for action in rule.actions if isinstance(action, Output)]
             if to and len(ports) == 1 and not to[0].value & _GROUP_BIT:
-                known.setdefault((at, ports[0]), mac_text(to[0].value))
+                mac_at.setdefault((number, ports[0]), mac_text(to[0].value))
     used: set[str] = set()
-    for end, mac in sorted(known.items()):
-        if end in far or not 0 < end[1] < MAX_PORT or int(mac[:2], 16) & 1:
+    for end, mac in sorted(mac_at.items()):
+        if end in peer or not 0 < end[1] < MAX_PORT or int(mac[:2], 16) & 1:
             continue
         if mac in used:
             findings.unclear(f"the port of {mac}, which occurs on several without a known cable")

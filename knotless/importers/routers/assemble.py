@@ -27,10 +27,9 @@ from knotless.importers.routers.files import chosen_routes, routers_of
 from knotless.importers.routers.headroom import small_headroom
 from knotless.importers.routers.pfc import Priorities, Qos, irregular, priorities_of
 from knotless.importers.routers.qos import qos_of
-from knotless.importers.routers.router import Router
+from knotless.importers.routers.router import Router, unsupported
 from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
-from knotless.importers.routers.tables import unsupported
 from knotless.importers.routers.tunnels import servers_of, tunnels_of
 
 PFC = "pfc"
@@ -68,38 +67,47 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     for text in (text for router in routers for text in _switched(router, interfaces)):
         findings.gap(text)
     tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
-    known_routes = {of: routes[of] if dumped[of] is not None else None for of in routes}
-    made = router_fabric(name, routers, routes, interfaces)
-    found = destinations_of(made, known_routes, tunnels, servers, findings)
-    if not found.sent.any():
-        made = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
-        found = destinations_of(made, known_routes, tunnels, servers, findings)
+    known_routes = {
+        router_name: routes[router_name] if dumped[router_name] is not None else None
+        for router_name in routes
+    }
+    routed = router_fabric(name, routers, routes, interfaces)
+    destinations = destinations_of(routed, known_routes, tunnels, servers, findings)
+    if not destinations.sent.any():
+        routed = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
+        destinations = destinations_of(routed, known_routes, tunnels, servers, findings)
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
-    if not found.sent.any():
-        findings.gap(f"networks of hosts with routes between them: {len(made.edges)} are known")
+    if not destinations.sent.any():
+        findings.gap(f"networks of hosts with routes between them: {len(routed.edges)} are known")
     qos = _qos(routers, cabling, findings)
     traffics: tuple[TableTraffic, ...]
     if qos is None:
-        bridges = {name for name, of in routes.items() if of and all("@" in text for text in of)}
-        traffics, pausing = (_one_traffic(made, found, bridges),), None
+        bridges = {
+            name
+            for name, router_routes in routes.items()
+            if router_routes and all("@" in text for text in router_routes)
+        }
+        traffics, pausing = (_one_traffic(routed, destinations, bridges),), None
     else:
-        priorities = priorities_of(made, qos, tunnels, _vlan_members(routers), findings)
-        found = replace(found, hops=found.hops.repeated(priorities.repetitions))
-        traffics, pausing = tuple(_traffics(made, found, priorities)), priorities.pausing
-        for text in irregular(made, qos):
+        priorities = priorities_of(routed, qos, tunnels, _vlan_members(routers), findings)
+        destinations = replace(
+            destinations, hops=destinations.hops.repeated(priorities.repetitions)
+        )
+        traffics, pausing = tuple(_traffics(routed, destinations, priorities)), priorities.pausing
+        for text in irregular(routed, qos):
             findings.problem(text)
     for text in (text for router in routers for text in small_headroom(router)):
         findings.problem(text)
-    names = [switch.name for switch in made.fabric.switches]
-    read = RoutesRead(routers, names, routes, made.interfaces, found.addresses)
+    names = [switch.name for switch in routed.fabric.switches]
+    read = RoutesRead(routers, names, routes, routed.interfaces, destinations.addresses)
     return TableFabric(
-        fabric=made.fabric,
-        channels=made.channels,
+        fabric=routed.fabric,
+        channels=routed.channels,
         flow_control=PFC,
         traffics=traffics,
-        pairs=int(np.count_nonzero(found.sent)),
+        pairs=int(np.count_nonzero(destinations.sent)),
         label="DSCP",
-        hops=found.hops,
+        hops=destinations.hops,
         findings=findings,
         pausing=pausing,
         configs=tuple(router.tables for router in routers),
@@ -109,12 +117,12 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
 
 def _connected(router: Router) -> Routes:
     """Return the routes to the networks of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
-    found: dict[str, tuple[NextHop, ...]] = {}
+    networks: dict[str, tuple[NextHop, ...]] = {}
     for key in (key for table in _INTERFACES for key in router.table(table)):
         interface, _, address = key.partition("|")
         if "/" in address:
-            found[prefix_of(address).text] = (NextHop(None, interface),)
-    return found
+            networks[prefix_of(address).text] = (NextHop(None, interface),)
+    return networks
 
 
 def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
@@ -122,20 +130,20 @@ def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
     for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
         bridge, _, port = key.partition("|")
         for member in interfaces.ports(router.name, port):
-            far = interfaces.cabling.far.get((router.name, member))
-            if far is not None:
-                sends = f"what {bridge} of {router.name} sends to {far[0]} by {member}"
+            peer = interfaces.cabling.peers.get((router.name, member))
+            if peer is not None:
+                sends = f"what {bridge} of {router.name} sends to {peer[0]} by {member}"
                 yield f"{sends}: it is switched"
 
 
 def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
     """Return the member ports of VLANs by (router, VLAN)."""
-    found: dict[NamedEnd, list[str]] = {}
+    members: dict[NamedEnd, list[str]] = {}
     for router in routers:
         for key in router.table("VLAN_MEMBER"):
             vlan, _, port = key.partition("|")
-            found.setdefault((router.name, vlan), []).append(port)
-    return found
+            members.setdefault((router.name, vlan), []).append(port)
+    return members
 
 
 def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
@@ -143,10 +151,10 @@ def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
     if dumped is None:
         yield f"the routes of {router.name}"
         return
-    own = [text for text in _connected(router) if not text.startswith("fe80:")]
+    networks = [text for text in _connected(router) if not text.startswith("fe80:")]
     for family, of_family in (
-        ("IPv4", [text for text in own if ":" not in text]),
-        ("IPv6", [text for text in own if ":" in text]),
+        ("IPv4", [text for text in networks if ":" not in text]),
+        ("IPv6", [text for text in networks if ":" in text]),
     ):
         if of_family and not any(text in dumped for text in of_family):
             yield f"all {family} routes of {router.name}: those known lack its own {of_family[0]}"
@@ -158,9 +166,9 @@ def _qos(
     findings: Findings,
 ) -> Qos | None:
     """Return the settings of all routers; None if those of one are not known."""
-    found = {router.name: qos_of(router, findings) for router in routers}
+    settings = {router.name: qos_of(router, findings) for router in routers}
     without = [text for router in routers for text in _missing_qos(router, cabling)]
-    without += [f"PORT_QOS_MAP of {of}" for of in sorted(cabling.absent)]
+    without += [f"PORT_QOS_MAP of {router_name}" for router_name in sorted(cabling.absent)]
     if without:
         findings.doubt(f"{without[0]}: which priorities it pauses")
         findings.note(
@@ -174,8 +182,8 @@ def _qos(
             f"{len(watched)} switches have a PFC watchdog, which ends a deadlock by dropping but"
             " does not prevent it"
         )
-    known = {of: ports for of, ports in found.items() if ports is not None}
-    return None if without else known
+    by_router = {router_name: ports for router_name, ports in settings.items() if ports is not None}
+    return None if without else by_router
 
 
 def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
@@ -184,7 +192,7 @@ def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
     if "DCB" in router.tables:
         for fields in router.table("DCB").values():
             yield f"{fields['missing']} of {router.name}"
-        for name, port in sorted(cabling.far):
+        for name, port in sorted(cabling.peers):
             if name == router.name and port not in settings and port not in router.table("DCB"):
                 yield f"dcb pfc show dev {port} of {name}"
     elif not settings:
@@ -192,49 +200,51 @@ def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
 
 
 def _one_traffic(
-    made: RouterFabric, found: Destinations, bridges: AbstractSet[str]
+    routed: RouterFabric, destinations: Destinations, bridges: AbstractSet[str]
 ) -> TableTraffic:
     """Return packets that all use one lossless priority.
 
     ``bridges`` never send a frame back to where it came from.
     """
-    channels, hosts = made.channels, made.fabric.hosts
-    index = made.fabric.switch_index
+    channels, hosts = routed.channels, routed.fabric.hosts
+    index = routed.fabric.switch_index
     heads = [*channels.head.tolist(), *(index[host.switch] for host in hosts)]
-    leaving: list[list[int]] = [[] for _ in made.names]
+    leaving: list[list[int]] = [[] for _ in routed.names]
     for channel, tail in enumerate(channels.tail.tolist()):
         leaving[tail].append(channel)
-    pairs = [(link, channel) for link, at in enumerate(heads) for channel in leaving[at]]
-    links, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
+    pairs = [
+        (channel_in, channel) for channel_in, head in enumerate(heads) for channel in leaving[head]
+    ]
+    channels_in, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
     back = {
-        (link, int(channels.leaving[end]))
-        for end, link in channels.entering.items()
-        if made.names[end[0]] in bridges
+        (channel_in, int(channels.leaving[end]))
+        for end, channel_in in channels.entering.items()
+        if routed.names[end[0]] in bridges
     }
     row = np.array([pair in back for pair in pairs], dtype=np.uint32)
-    rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), found.labels, axis=1)
-    return _traffic(made, found, VcMap(links, outs, row, rows), 0, (0,), True)
+    rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), destinations.labels, axis=1)
+    return _traffic(routed, destinations, VcMap(channels_in, outs, row, rows), 0, (0,), True)
 
 
 def _traffics(
-    made: RouterFabric, found: Destinations, priorities: Priorities
+    routed: RouterFabric, destinations: Destinations, priorities: Priorities
 ) -> Iterable[TableTraffic]:
     for number, dscp in enumerate(priorities.dscps[: priorities.sent]):
         vcs, dscps = priorities.of_dscp(number)
-        yield _traffic(made, found, vcs, dscp, dscps, number == 0)
+        yield _traffic(routed, destinations, vcs, dscp, dscps, number == 0)
 
 
 def _traffic(
-    made: RouterFabric,
-    found: Destinations,
+    routed: RouterFabric,
+    destinations: Destinations,
     vcs: VcMap,
     dscp: int,
     dscps: Sequence[int],
     counted: bool,
 ) -> TableTraffic:
-    first_labels = found.first_labels
-    core = found.hops.state(vcs, first_labels)
-    state = ForwardingState(made.fabric, made.channels, (), core, more=found.more)
+    first_labels = destinations.first_labels
+    core = destinations.hops.state(vcs, first_labels)
+    state = ForwardingState(routed.fabric, routed.channels, (), core, more=destinations.more)
     return TableTraffic(
         state, lambda _source, _destination: dscp, vcs, first_labels, dscps, counted=counted
     )

@@ -40,22 +40,22 @@ def is_own(interface: str) -> bool:
 
 @dataclass
 class Cabling:
-    """``far`` is the far end of each port that is cabled to another router, by names.
+    """``peers`` is the far end of each port that is cabled to another router, by names.
 
     ``outside`` are ports whose neighbour is known not to be a router of the fabric. ``absent``
     are routers that neighbours name but of which there are no files.
     """
 
-    far: dict[NamedEnd, NamedEnd] = field(default_factory=dict)
+    peers: dict[NamedEnd, NamedEnd] = field(default_factory=dict)
     outside: set[NamedEnd] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
 
     def join(self, a: NamedEnd, b: NamedEnd, findings: Findings) -> None:
         """Add a cable; one that contradicts another is a gap."""
-        for near, far in ((a, b), (b, a)):
-            if self.far.setdefault(near, far) != far:
+        for port, peer in ((a, b), (b, a)):
+            if self.peers.setdefault(port, peer) != peer:
                 findings.unclear(
-                    f"what port {near[1]} of {near[0]} leads to: {far[0]} or {self.far[near][0]}"
+                    f"what port {port[1]} of {port[0]} leads to: {peer[0]} or {self.peers[port][0]}"
                 )
 
 
@@ -67,7 +67,7 @@ class _Names:
     of_host: Mapping[str, Sequence[Router]]
 
     @classmethod
-    def of(cls, routers: Sequence[Router]) -> _Names:
+    def from_routers(cls, routers: Sequence[Router]) -> _Names:
         of_host: dict[str, list[Router]] = {}
         for router in routers:
             for name in dict.fromkeys((router.host, router.host.partition(".")[0])):
@@ -80,12 +80,12 @@ class _Names:
             return system, _port_called(self.routers[system], *ports)
         # Some systems call themselves by their name with its domain.
         short = system.partition(".")[0]
-        found = self.of_host.get(system) or self.of_host.get(short) or ()
-        for router in found:
+        candidates = self.of_host.get(system) or self.of_host.get(short) or ()
+        for router in candidates:
             port = _port_called(router, *ports)
-            if len(found) == 1 or port in _ports_known(router):
+            if len(candidates) == 1 or port in _ports_known(router):
                 return router.name, port
-        return (found[0].name, ports[0]) if found else None
+        return (candidates[0].name, ports[0]) if candidates else None
 
 
 def cabling_of(
@@ -95,37 +95,37 @@ def cabling_of(
     findings: Findings,
 ) -> Cabling:
     """Return the cables between ``routers``; ``listed`` are those of a list of all cables."""
-    known = _Names.of(routers)
-    found = Cabling()
-    _by_backplane(routers, found, findings)
-    _by_lldp(routers, known, found, findings)
+    names = _Names.from_routers(routers)
+    cabling = Cabling()
+    _by_backplane(routers, cabling, findings)
+    _by_lldp(routers, names, cabling, findings)
     without_lldp = {router.name for router in routers if router.heard is None}
     for ends in listed:
-        a, b = (known.end(*end) for end in ends)
+        a, b = (names.end(*end) for end in ends)
         if a is None or b is None:
-            found.outside.update(end for end in (a, b) if end is not None)
-        elif {a[0], b[0]} & without_lldp and a not in found.far and b not in found.far:
-            found.join(a, b, findings)
+            cabling.outside.update(end for end in (a, b) if end is not None)
+        elif {a[0], b[0]} & without_lldp and a not in cabling.peers and b not in cabling.peers:
+            cabling.join(a, b, findings)
     assumed = []
-    for near, meant in (end for router in routers for end in _meant(router)):
-        if near in found.far or near in found.outside:
+    for port, meant in (end for router in routers for end in _meant(router)):
+        if port in cabling.peers or port in cabling.outside:
             continue
-        far = known.end(*meant)
-        if far is None:
-            found.outside.add(near)
-        elif near[0] in without_lldp:
-            found.join(near, far, findings)
-            assumed.append(near[0])
+        peer = names.end(*meant)
+        if peer is None:
+            cabling.outside.add(port)
+        elif port[0] in without_lldp:
+            cabling.join(port, peer, findings)
+            assumed.append(port[0])
         else:
-            findings.note(f"no neighbour is heard on {near[1]} of {near[0]}; meant is {meant[0]}")
+            findings.note(f"no neighbour is heard on {port[1]} of {port[0]}; meant is {meant[0]}")
     if assumed:
         findings.note(f"the cables of {assumed[0]} are those that are meant, not seen by LLDP")
-    inferred = list(_by_prefix(routers, routes, found))
+    inferred = list(_by_prefix(routers, routes, cabling))
     for a, b in inferred:
-        found.join(a, b, findings)
+        cabling.join(a, b, findings)
     if inferred:
         findings.note(f"{len(inferred)} cables are inferred from prefixes that two ports share")
-    return found
+    return cabling
 
 
 def _meant(router: Router) -> Iterator[tuple[NamedEnd, NamedEnd]]:
@@ -134,7 +134,7 @@ def _meant(router: Router) -> Iterator[tuple[NamedEnd, NamedEnd]]:
             yield (router.name, port), (fields["name"], fields.get("port", ""))
 
 
-def _by_backplane(routers: Sequence[Router], found: Cabling, findings: Findings) -> None:
+def _by_backplane(routers: Sequence[Router], cabling: Cabling, findings: Findings) -> None:
     """Join the ASICs of a device: descriptions of internal ports say ``ASIC1:FAR-PORT``."""
     internal = {
         (router.host, asic.upper(), fields.get("asic_port_name", port)): (router.name, port)
@@ -143,22 +143,24 @@ def _by_backplane(routers: Sequence[Router], found: Cabling, findings: Findings)
         for port, fields in router.table("PORT").items()
         if asic and _is_internal(router, port)
     }
-    known = {router.name: router for router in routers}
-    for (host, _, port_name), near in internal.items():
-        described = known[near[0]].table("PORT")[near[1]].get("description", "")
+    by_name = {router.name: router for router in routers}
+    for (host, _, port_name), port in internal.items():
+        described = by_name[port[0]].table("PORT")[port[1]].get("description", "")
         asic, _, far_name = described.partition(":")
-        far = internal.get((host, asic.upper(), far_name))
-        if far is not None:
-            found.join(near, far, findings)
+        peer = internal.get((host, asic.upper(), far_name))
+        if peer is not None:
+            cabling.join(port, peer, findings)
         else:
-            findings.gap(f"what the internal port {near[1]} ({port_name}) of {near[0]} leads to")
+            findings.gap(f"what the internal port {port[1]} ({port_name}) of {port[0]} leads to")
 
 
 def _is_internal(router: Router, port: str) -> bool:
     return router.table("PORT").get(port, {}).get("role") == "Int"
 
 
-def _by_lldp(routers: Sequence[Router], known: _Names, found: Cabling, findings: Findings) -> None:
+def _by_lldp(
+    routers: Sequence[Router], names: _Names, cabling: Cabling, findings: Findings
+) -> None:
     heard_by: dict[str, set[str]] = {}
     for router in routers:
         for heard in router.heard or ():
@@ -166,30 +168,32 @@ def _by_lldp(routers: Sequence[Router], known: _Names, found: Cabling, findings:
     for router in routers:
         kinds = router.table("DEVICE_NEIGHBOR_METADATA")
         for heard in router.heard or ():
-            near = (router.name, heard.interface)
+            port = (router.name, heard.interface)
             if is_own(heard.interface) or _is_internal(router, heard.interface):
                 continue
-            far = known.end(heard.system, heard.port_id, heard.port_description)
-            if far is not None:
-                far = _confirmed(known.routers[far[0]], router.host, far)
-                found.join(near, far, findings)
+            peer = names.end(heard.system, heard.port_id, heard.port_description)
+            if peer is not None:
+                peer = _confirmed(names.routers[peer[0]], router.host, peer)
+                cabling.join(port, peer, findings)
                 continue
             kind = kinds.get(heard.system, {}).get("type", "")
             routes_too = (
                 "Router" in kind or len(heard_by.get(heard.system, ())) > 1 or heard.forwards
             )
             if heard.system and routes_too:
-                found.absent.add(heard.system)
-                found.join(near, (heard.system, heard.port_id or heard.port_description), findings)
+                cabling.absent.add(heard.system)
+                cabling.join(
+                    port, (heard.system, heard.port_id or heard.port_description), findings
+                )
             else:
-                found.outside.add(near)
+                cabling.outside.add(port)
 
 
-def _confirmed(far: Router, host: str, end: NamedEnd) -> NamedEnd:
-    """Return the end at ``far``: as announced, else its only port that hears ``host``."""
-    back = {of.interface for of in far.heard or () if of.system == host}
-    if end[1] not in back and end[1] not in far.table("PORT") and len(back) == 1:
-        return far.name, back.pop()
+def _confirmed(peer: Router, host: str, end: NamedEnd) -> NamedEnd:
+    """Return the end at ``peers``: as announced, else its only port that hears ``host``."""
+    back = {neighbour.interface for neighbour in peer.heard or () if neighbour.system == host}
+    if end[1] not in back and end[1] not in peer.table("PORT") and len(back) == 1:
+        return peer.name, back.pop()
     return end
 
 
@@ -211,7 +215,7 @@ def _port_called(router: Router, *texts: str) -> str:
 
 
 def _by_prefix(
-    routers: Sequence[Router], routes: Mapping[str, Routes], found: Cabling
+    routers: Sequence[Router], routes: Mapping[str, Routes], cabling: Cabling
 ) -> Iterator[tuple[NamedEnd, NamedEnd]]:
     """Yield cables between two ports without a known neighbour that share a prefix."""
     sharing: dict[str, set[NamedEnd]] = {}
@@ -225,7 +229,7 @@ def _by_prefix(
                 if bare and not end[1].startswith("Vlan") and not text.startswith("fe80:"):
                     sharing.setdefault(prefix_of(text).text, set()).add(end)
     for ends in sharing.values():
-        free = {end for end in ends if end not in found.far and end not in found.outside}
+        free = {end for end in ends if end not in cabling.peers and end not in cabling.outside}
         if len(ends) == len(free) == 2:
             a, b = sorted(ends)
             if a[0] != b[0]:
@@ -234,9 +238,12 @@ def _by_prefix(
 
 def ports_of(router: Router, routes: Routes, cabling: Cabling) -> list[str]:
     """Return the physical ports of a router by name, in natural order."""
-    cabled = {end[1] for end in (*cabling.far, *cabling.outside) if end[0] == router.name}
+    cabled = {end[1] for end in (*cabling.peers, *cabling.outside) if end[0] == router.name}
     used = {
-        hop.interface.partition(".")[0] for of in distinct(routes) for hop in of if hop.interface
+        hop.interface.partition(".")[0]
+        for hops in distinct(routes)
+        for hop in hops
+        if hop.interface
     }
     named = {name for name in used if not name.startswith(("Vlan", "PortChannel"))}
     named = {name for name in named if not is_own(name)}

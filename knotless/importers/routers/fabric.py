@@ -28,7 +28,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(frozen=True)
 class Interfaces:
-    """What is known of the interfaces of routers: members of LAGs, bridges, and cables.
+    """The interfaces of routers: members of LAGs, bridges, and cables.
 
     With ``loopbacks``, the loopback addresses of routers count as networks of hosts.
     """
@@ -56,7 +56,7 @@ class Interfaces:
         if interface.startswith(("Vlan", *_LOOPBACKS)) or (router, interface) in self.bridges:
             return True
         ports = [(router, port) for port in self.ports(router, interface)]
-        if any(port in self.cabling.far for port in ports):
+        if any(port in self.cabling.peers for port in ports):
             return False
         return True if not routed or any(port in self.cabling.outside for port in ports) else None
 
@@ -96,7 +96,7 @@ def router_fabric(
     """Return the fabric called ``name``. Raises FabricError if it is inconsistent."""
     cabling = interfaces.cabling
     names = (*(router.name for router in routers), *sorted(cabling.absent, key=natural))
-    index = {of: i for i, of in enumerate(names)}
+    index = {router: i for i, router in enumerate(names)}
     edges = [
         (router.name, interface)
         for router in routers
@@ -105,15 +105,17 @@ def router_fabric(
     refuse_beyond("this fabric", MEMORY_PER_PAIR * len(edges) ** 2, RuleError)
     port = _port_numbers(routers, routes, cabling, edges)
     switches = as_names(names, ())
-    hosts = as_names([f"{switches[index[of]]}-{interface}" for of, interface in edges], switches)
+    hosts = as_names(
+        [f"{switches[index[router]]}-{interface}" for router, interface in edges], switches
+    )
     links = [
         PartialLink(index[a[0]], index[b[0]], port[a], port[b])
-        for a, b in sorted(cabling.far.items(), key=lambda ends: (index[ends[0][0]], ends))
-        if cabling.far.get(b) == a and (index[a[0]], a[1]) < (index[b[0]], b[1])
+        for a, b in sorted(cabling.peers.items(), key=lambda ends: (index[ends[0][0]], ends))
+        if cabling.peers.get(b) == a and (index[a[0]], a[1]) < (index[b[0]], b[1])
     ]
     fabric = complete(
         name,
-        [PartialSwitch(of) for of in switches],
+        [PartialSwitch(switch) for switch in switches],
         [
             PartialHost(
                 host,
@@ -127,14 +129,14 @@ def router_fabric(
         links,
         whole=False,
     )
-    port_names = {(index[of], number): text for (of, text), number in port.items()}
+    port_names = {(index[router], number): text for (router, text), number in port.items()}
     channels = replace(channels_of(fabric), port_names=port_names)
     return RouterFabric(fabric, channels, names, port, tuple(edges), interfaces)
 
 
 def _edges_of(router: Router, routes: Routes, interfaces: Interfaces) -> list[str]:
     """Return the interfaces of a router that lead to hosts or out of the fabric."""
-    found = {
+    edges = {
         hop.interface
         for hops in distinct(routes)
         for hop in hops
@@ -142,7 +144,7 @@ def _edges_of(router: Router, routes: Routes, interfaces: Interfaces) -> list[st
         and not interfaces.is_own(hop.interface)
         and interfaces.is_edge(router.name, hop.interface, hop.address is not None)
     }
-    return sorted(found, key=natural)
+    return sorted(edges, key=natural)
 
 
 def _port_numbers(
@@ -153,28 +155,28 @@ def _port_numbers(
 ) -> dict[NamedEnd, int]:
     """Number the ports of each router from 1, in natural order; then its other interfaces."""
     ports = {router.name: ports_of(router, routes[router.name], cabling) for router in routers}
-    for of, port in sorted(cabling.far, key=lambda end: natural(end[1])):
-        if of in cabling.absent:
-            ports.setdefault(of, []).append(port)
-    for of, interface in edges:
-        ports[of].append(interface)
-    ports = {of: list(dict.fromkeys(names)) for of, names in ports.items()}
-    return {(of, port): i for of, names in ports.items() for i, port in enumerate(names, 1)}
+    for router, port in sorted(cabling.peers, key=lambda end: natural(end[1])):
+        if router in cabling.absent:
+            ports.setdefault(router, []).append(port)
+    for router, interface in edges:
+        ports[router].append(interface)
+    ports = {router: list(dict.fromkeys(names)) for router, names in ports.items()}
+    return {(router, port): i for router, names in ports.items() for i, port in enumerate(names, 1)}
 
 
-def as_names(texts: Sequence[str], taken: Sequence[str]) -> list[str]:
+def as_names(texts: Sequence[str], reserved: Sequence[str]) -> list[str]:
     """Return a valid name for each text: distinct, and none of those that are taken."""
     shown = [_NOT_IN_NAMES.sub("-", text)[:50] for text in texts]
-    times = Counter([*shown, *taken])
+    times = Counter([*shown, *reserved])
     return [
         text if times[text] == 1 and is_name(text) else f"x{number}-{text}"
         for number, text in enumerate(shown, 1)
     ]
 
 
-def channel_ends(made: RouterFabric) -> Iterator[tuple[NamedEnd, NamedEnd]]:
+def channel_ends(routed: RouterFabric) -> Iterator[tuple[NamedEnd, NamedEnd]]:
     """Yield the ends of each channel by the names of routers and ports."""
-    channels = made.channels
+    channels = routed.channels
     for tail, out, head, into in zip(
         channels.tail.tolist(),
         channels.out_port.tolist(),
@@ -183,6 +185,6 @@ def channel_ends(made: RouterFabric) -> Iterator[tuple[NamedEnd, NamedEnd]]:
         strict=True,
     ):
         yield (
-            (made.names[tail], channels.port_name(tail, out)),
-            (made.names[head], channels.port_name(head, into)),
+            (routed.names[tail], channels.port_name(tail, out)),
+            (routed.names[head], channels.port_name(head, into)),
         )

@@ -34,10 +34,10 @@ def routers_of(
             cables += file.value.cables
         else:
             by_device.setdefault(file.device, []).append(file)
-    found = [_router(device.name, files, findings) for device, files in by_device.items()]
-    whole = {router.host for router in found if router.name != router.host}
+    devices = [_router(device.name, files, findings) for device, files in by_device.items()]
+    whole = {router.host for router in devices if router.name != router.host}
     routers: dict[str, Router] = {}
-    for device in found:
+    for device in devices:
         if device.name in whole and not device.table("PORT"):
             continue  # the processor of a switch with several ASICs
         for router in by_vrf(device, findings):
@@ -73,9 +73,9 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
 
 def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findings) -> None:
     for table, rows in value.tables.items():
-        known = router.tables.setdefault(table, {})
+        merged = router.tables.setdefault(table, {})
         for key, fields in rows.items():
-            if known.setdefault(key, fields) != fields:
+            if merged.setdefault(key, fields) != fields:
                 findings.unclear(f"which of two files is right about {table}|{key}: {file.path}")
                 return
 
@@ -100,39 +100,39 @@ def _hex(text: str) -> int:
 
 def _routes_of(router: Router) -> RouteDump:
     """Return the routes of APPL_DB."""
-    found = RouteDump()
+    dump = RouteDump()
     groups = router.table("NEXTHOP_GROUP_TABLE")
     read: dict[tuple[str, str], tuple[NextHop, ...]] = {}
     for key, fields in router.table("ROUTE_TABLE").items():
         vrf, prefix = DEFAULT_VRF, key
         if key.startswith(("Vrf", "mgmt")):
             vrf, _, prefix = key.partition(":")
-        given = fields
+        next_hop = fields
         if "nexthop_group" in fields:
-            given = groups.get(fields["nexthop_group"], {})
+            next_hop = groups.get(fields["nexthop_group"], {})
         if fields.get("blackhole") == "true":
             hops: tuple[NextHop, ...] = (DROP,)
-        elif not given.get("ifname"):
-            found.unclear.append(f"{prefix}: no interface of a next hop is known")
+        elif not next_hop.get("ifname"):
+            dump.unclear.append(f"{prefix}: no interface of a next hop is known")
             continue
         else:
-            key_of = (given["ifname"], given.get("nexthop", ""))
+            key_of = (next_hop["ifname"], next_hop.get("nexthop", ""))
             if key_of not in read:
-                read[key_of] = _hops(prefix, given, found)
+                read[key_of] = _hops(prefix, next_hop, dump)
             hops = read[key_of]
-        if any(given.get(name, "na") not in ("na", "") for name in ("vni_label", "mpls_nh")):
-            found.unclear.append(f"{prefix}: a next hop in a tunnel or with labels")
-        found.routes[vrf, prefix] = hops
-    return found
+        if any(next_hop.get(name, "na") not in ("na", "") for name in ("vni_label", "mpls_nh")):
+            dump.unclear.append(f"{prefix}: a next hop in a tunnel or with labels")
+        dump.routes[vrf, prefix] = hops
+    return dump
 
 
-def _hops(prefix: str, given: Fields, found: RouteDump) -> tuple[NextHop, ...]:
-    interfaces = given["ifname"].split(",")
-    addresses = given.get("nexthop", "").split(",")
+def _hops(prefix: str, fields: Fields, dump: RouteDump) -> tuple[NextHop, ...]:
+    interfaces = fields["ifname"].split(",")
+    addresses = fields.get("nexthop", "").split(",")
     if addresses == [""]:
         addresses = [""] * len(interfaces)
     if len(addresses) != len(interfaces):
-        found.unclear.append(f"{prefix}: {len(addresses)} next hops by {len(interfaces)} ports")
+        dump.unclear.append(f"{prefix}: {len(addresses)} next hops by {len(interfaces)} ports")
     connected = {"", "0.0.0.0", "::"}  # noqa: S104 - no address that is bound to
     hops = zip(addresses, interfaces, strict=False)
     return tuple(
@@ -145,7 +145,7 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
 
     If there are several dumps, the first one counts; they must agree about the prefixes of all.
     """
-    found: dict[str, tuple[NextHop, ...]] = {}
+    routes: dict[str, tuple[NextHop, ...]] = {}
     for name, dump in router.dumps:
         if dump.unclear:
             more = f" and {len(dump.unclear) - 1} more" if len(dump.unclear) > 1 else ""
@@ -154,7 +154,7 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
             if text.lower().startswith("fe80:"):
                 continue  # link-local addresses are not forwarded
             prefix = prefix_of(text).text
-            known = found.setdefault(prefix, hops)
-            if known is not hops and set(known) != set(hops):
+            first = routes.setdefault(prefix, hops)
+            if first is not hops and set(first) != set(hops):
                 findings.unclear(f"which route of {router.name} to {prefix} is right ({name})")
-    return found if router.dumps else None
+    return routes if router.dumps else None

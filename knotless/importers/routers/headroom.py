@@ -21,7 +21,7 @@ from knotless.importers.routers.router import Router
 
 METRES_PER_S = 198_000_000
 PORT_MTU, LOSSLESS_MTU = 9100, 1024
-"""What SONiC uses where the tables say nothing."""
+"""The value that SONiC uses where the tables say nothing."""
 
 
 def headroom_bytes(length_m: float, rate_mbps: int, port_mtu: int, lossless_mtu: int) -> int:

@@ -22,7 +22,7 @@ from knotless.importers.routers.fabric import RouterFabric, channel_ends
 from knotless.importers.routers.qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, PortQos, port_qos
 from knotless.importers.routers.tunnels import Tunnel
 
-MOST_LABELS = 65_000
+MAX_LABELS = 65_000
 """The most labels of packets whose DSCP changes."""
 Qos = Mapping[str, Mapping[str, PortQos]]
 """By router and port; port ``""`` is that of ports that are not listed."""
@@ -47,7 +47,7 @@ class Priorities:
 
     @property
     def repetitions(self) -> int:
-        """How many labels stand for one of next hops: one for each DSCP, if these change."""
+        """The number of labels for one of next hops: one for each DSCP, if these change."""
         return 1 if self.vcs.labels is None else len(self.dscps)
 
     def of_dscp(self, number: int) -> tuple[VcMap, list[int]]:
@@ -56,14 +56,14 @@ class Priorities:
         These are by label; packets in tunnels have the DSCP inside.
         """
         others = range(len(self.dscps)) if self.repetitions > 1 else ()
-        blocks = [number, *(of for of in others if of != number)]
+        blocks = [number, *(other for other in others if other != number)]
         labels = [(block, label) for block in blocks for label in range(self.labels)]
         vcs = self.vcs.with_labels([block * self.labels + label for block, label in labels])
         return vcs, [self.dscps[block] for block, _ in labels]
 
 
 def priorities_of(
-    made: RouterFabric,
+    routed: RouterFabric,
     qos: Qos,
     tunnels: Sequence[Tunnel],
     switched: Mapping[NamedEnd, Sequence[str]],
@@ -73,7 +73,7 @@ def priorities_of(
 
     ``switched`` are the member ports of VLANs.
     """
-    every = {port for of in qos.values() for port in of.values()}
+    every = {port for settings in qos.values() for port in settings.values()}
     dscps, sent, alike = _lossless(every)
     outer = _outer_dscps(qos, tunnels, dscps, findings)
     remarked = any(port.remarks for port in every)
@@ -81,66 +81,66 @@ def priorities_of(
         findings.unclear("what tc_to_dscp_map of ports does to packets in tunnels")
     place = {dscp: number for number, dscp in enumerate(dscps)}
     labels = 1 + len(tunnels)
-    if remarked and len(dscps) * labels > MOST_LABELS:
+    if remarked and len(dscps) * labels > MAX_LABELS:
         raise RuleError(f"{len(dscps)} DSCPs in {len(tunnels)} tunnels are too many to follow")
-    count = len(made.channels)
+    count = len(routed.channels)
     pausing = np.zeros((count, PRIORITIES, MAX_QUEUE + 1), dtype=bool)
-    entering: list[list[tuple[int, Map]]] = [[] for _ in made.names]
-    ends = list(channel_ends(made))
-    for channel, (_, (far, port)) in enumerate(ends):
-        at = int(made.channels.head[channel])
-        entering[at].append((channel, port_qos(qos[far], port).classes))
-    index = made.fabric.switch_index
-    for number, (host, edge) in enumerate(zip(made.fabric.hosts, made.edges, strict=True)):
+    entering: list[list[tuple[int, Map]]] = [[] for _ in routed.names]
+    ends = list(channel_ends(routed))
+    for channel, (_, (receiver, port)) in enumerate(ends):
+        head = int(routed.channels.head[channel])
+        entering[head].append((channel, port_qos(qos[receiver], port).classes))
+    index = routed.fabric.switch_index
+    for number, (host, edge) in enumerate(zip(routed.fabric.hosts, routed.edges, strict=True)):
         # Nothing waits for a host's own link: the map for what enters there matters only where
         # packets get another DSCP, by class.
-        listed = _of_hosts(made, qos, switched, edge)
-        maps = sorted({of.classes for of in listed})
+        listed = _of_hosts(routed, qos, switched, edge)
+        maps = sorted({settings.classes for settings in listed})
         if len(maps) != 1 and any(port.remarks for port in qos[edge[0]].values()):
             findings.unclear(f"which of {len(maps)} maps gives packets of {host.name} their class")
         classes = maps[0] if maps else qos[edge[0]][""].classes
         entering[index[host.switch]].append((count + number, classes))
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
     columns: list[tuple[int, int, int]] = []
-    for channel, (near, far_end) in enumerate(ends):
-        out, into = port_qos(qos[near[0]], near[1]), port_qos(qos[far_end[0]], far_end[1])
+    for channel, (sender, receiving) in enumerate(ends):
+        out, into = port_qos(qos[sender[0]], sender[1]), port_qos(qos[receiving[0]], receiving[1])
         for group, paused in enumerate(into.pauses):
             for priority in paused & out.obeys:
                 pausing[channel, group, out.stopped[priority]] = True
         by_map: dict[Map, int] = {}
-        for link, classes in entering[int(made.channels.tail[channel])]:
+        for entering_channel, classes in entering[int(routed.channels.tail[channel])]:
             if classes not in by_map:
-                turn = _Turn(classes, out, into, near[0], far_end[0])
+                turn = _Turn(classes, out, into, sender[0], receiving[0])
                 row = tuple(vc for dscp in dscps for vc in turn.vcs(dscp, tunnels, outer))
                 onward = tuple(place[alike[turn.onward(dscp)]] for dscp in dscps)
                 by_map[classes] = numbers.setdefault((row, onward), len(numbers))
-            columns.append((link, channel, by_map[classes]))
+            columns.append((entering_channel, channel, by_map[classes]))
     rows = np.array([row for row, _ in numbers], dtype=np.uint8).reshape(-1, len(dscps) * labels)
-    link_in, out_channel, of_row = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
+    channel_in, out_channel, of_row = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
     blocks = np.array([onward for _, onward in numbers], np.uint16).reshape(-1, len(dscps), 1)
-    after = (blocks * labels + np.arange(labels, dtype=np.uint16)).reshape(rows.shape)
-    vcs = VcMap(link_in, out_channel, of_row, rows, after if remarked else None)
+    onward_labels = (blocks * labels + np.arange(labels, dtype=np.uint16)).reshape(rows.shape)
+    vcs = VcMap(channel_in, out_channel, of_row, rows, onward_labels if remarked else None)
     return Priorities(vcs, dscps, sent, labels, pausing)
 
 
 def _of_hosts(
-    made: RouterFabric, qos: Qos, switched: Mapping[NamedEnd, Sequence[str]], edge: NamedEnd
+    routed: RouterFabric, qos: Qos, switched: Mapping[NamedEnd, Sequence[str]], edge: NamedEnd
 ) -> list[PortQos]:
     """Return the settings that the ports of hosts behind an interface have."""
     router, interface = edge
-    ports = switched.get(edge) or made.interfaces.ports(router, interface)
+    ports = switched.get(edge) or routed.interfaces.ports(router, interface)
     return [qos[router][port] for port in ports if port in qos[router]]
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """From an input port of router ``near`` (its classes) to one of router ``far``."""
+    """From an input port of router ``sender`` (its classes) to one of router ``receiver``."""
 
     classes: Map
     out: PortQos
     into: PortQos
-    near: str
-    far: str
+    sender: str
+    receiver: str
 
     def onward(self, dscp: int) -> int:
         """Return the DSCP that packets leave with."""
@@ -153,12 +153,12 @@ class _Turn:
         for number, tunnel in enumerate(tunnels):
             shown = outer[number, dscp]
             queue = self.out.queues[self.classes[shown]]
-            if self.near == tunnel.source and tunnel.queues is not None:
+            if self.sender == tunnel.source and tunnel.queues is not None:
                 queue = tunnel.queues[self.classes[dscp]]
-            elif self.near == tunnel.source:
+            elif self.sender == tunnel.source:
                 queue = self.out.queues[self.classes[dscp]]
             group = self.into.groups[self.into.classes[shown]]
-            if self.far == tunnel.peer and (tunnel.classes or tunnel.groups):
+            if self.receiver == tunnel.peer and (tunnel.classes or tunnel.groups):
                 kind = (tunnel.classes or self.into.classes)[shown]
                 group = (tunnel.groups or self.into.groups)[kind]
             yield queue * PRIORITIES + group
@@ -171,18 +171,18 @@ _Outer = dict[tuple[int, int], int]
 def _outer_dscps(
     qos: Qos, tunnels: Sequence[Tunnel], dscps: Iterable[int], findings: Findings
 ) -> _Outer:
-    found = {}
+    outer = {}
     for number, tunnel in enumerate(tunnels):
         maps = {port.classes for name, port in qos[tunnel.source].items() if name}
         for dscp in dscps:
             if tunnel.dscps is None:
-                found[number, dscp] = dscp
+                outer[number, dscp] = dscp
                 continue
-            shown = sorted({tunnel.dscps[of[dscp]] for of in maps} or {dscp})
+            shown = sorted({tunnel.dscps[classes[dscp]] for classes in maps} or {dscp})
             if len(shown) > 1:
                 findings.unclear(f"the DSCP of DSCP {dscp} in the tunnel from {tunnel.source}")
-            found[number, dscp] = shown[0]
-    return found
+            outer[number, dscp] = shown[0]
+    return outer
 
 
 def _lossless(ports: AbstractSet[PortQos]) -> tuple[tuple[int, ...], int, Map]:
@@ -194,53 +194,58 @@ def _lossless(ports: AbstractSet[PortQos]) -> tuple[tuple[int, ...], int, Map]:
     """
     maps = sorted({port.classes for port in ports})
     first: dict[tuple[int, ...], int] = {}
-    alike = tuple(first.setdefault(tuple(of[d] for of in maps), d) for d in range(DSCPS))
+    alike = tuple(first.setdefault(tuple(classes[d] for classes in maps), d) for d in range(DSCPS))
     remarks = {port.remarks for port in ports if port.remarks is not None}
-    made = {d: {alike[to[of[d]]] for to in remarks for of in maps} for d in first.values()}
-    kept = {d for port in ports for d in port.lossless_dscps}
-    sent = [d for d in made if kept & _closure({d}, made)] or [0]
-    every = _closure({*sent}, made)
+    remarked = {
+        d: {alike[to[classes[d]]] for to in remarks for classes in maps} for d in first.values()
+    }
+    lossless = {d for port in ports for d in port.lossless_dscps}
+    sent = [d for d in remarked if lossless & _closure({d}, remarked)] or [0]
+    every = _closure({*sent}, remarked)
     return (*sent, *sorted(every - {*sent})), len(sent), alike
 
 
-def _closure(dscps: AbstractSet[int], made: Mapping[int, AbstractSet[int]]) -> set[int]:
+def _closure(dscps: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) -> set[int]:
     """Return DSCPs with all that ports make of them, one after the other."""
-    found, left = set(dscps), [*dscps]
-    while left:
-        more = made[left.pop()] - found
-        found |= more
-        left += more
-    return found
+    closure, pending = set(dscps), [*dscps]
+    while pending:
+        more = remarked[pending.pop()] - closure
+        closure |= more
+        pending += more
+    return closure
 
 
-def irregular(made: RouterFabric, qos: Qos) -> Iterator[str]:
+def irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
     """Yield what is unusual about PFC on cables between routers."""
-    for near, far in channel_ends(made):
-        out, into = port_qos(qos[near[0]], near[1]), port_qos(qos[far[0]], far[1])
+    for sender, receiver in channel_ends(routed):
+        out, into = port_qos(qos[sender[0]], sender[1]), port_qos(qos[receiver[0]], receiver[1])
         lost = sorted(frozenset().union(*into.pauses) - out.obeys)
         if lost:
             yield (
-                f"{far[0]}:{far[1]} pauses priority {lost[0]}, which {near[0]}:{near[1]} does not"
-                " obey: its packets can be lost"
+                f"{receiver[0]}:{receiver[1]} pauses priority {lost[0]}, which"
+                f" {sender[0]}:{sender[1]} does not obey: its packets can be lost"
             )
         for tc, dscp in enumerate(out.remarks or ()):
             group = into.groups[into.classes[dscp]]
             if into.pauses[group] and out.queues[tc] != group:
                 yield (
-                    f"{near[0]}:{near[1]}: class {tc} has queue {out.queues[tc]} but DSCP {dscp},"
-                    f" which has priority group {group} at {far[0]}:{far[1]}"
+                    f"{sender[0]}:{sender[1]}: class {tc} has queue {out.queues[tc]} but DSCP"
+                    f" {dscp}, which has priority group {group} at {receiver[0]}:{receiver[1]}"
                 )
     for name, of_router in qos.items():
-        for port, of in of_router.items():
-            if of.remarks is not None:
+        for port, settings in of_router.items():
+            if settings.remarks is not None:
                 continue  # the next switch gets another DSCP
             moved = [
                 d
-                for d in sorted(of.lossless_dscps)
-                if of.queues[of.classes[d]] != of.groups[of.classes[d]]
+                for d in sorted(settings.lossless_dscps)
+                if settings.queues[settings.classes[d]] != settings.groups[settings.classes[d]]
             ]
             if moved and port:
-                queue, group = of.queues[of.classes[moved[0]]], of.groups[of.classes[moved[0]]]
+                queue, group = (
+                    settings.queues[settings.classes[moved[0]]],
+                    settings.groups[settings.classes[moved[0]]],
+                )
                 yield (
                     f"{name}:{port}: DSCP {moved[0]} has queue {queue} but priority group {group}"
                 )

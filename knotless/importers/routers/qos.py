@@ -84,15 +84,15 @@ def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
         return None
     common = of_ports.get("global", {})
     reader = _Reader(router, findings)
-    found = {"": reader.port("", common)}
+    settings = {"": reader.port("", common)}
     for key, fields in of_ports.items():
         for port in key.split(","):
             if port != "global":
-                found[port] = reader.port(port, {**common, **fields})
-    for name in sorted({of for fields in of_ports.values() for of in fields}):
+                settings[port] = reader.port(port, {**common, **fields})
+    for name in sorted({used for fields in of_ports.values() for used in fields}):
         if name not in _PORT_FIELDS:
             findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.name}")
-    return found
+    return settings
 
 
 def number_map(
@@ -100,7 +100,7 @@ def number_map(
     fields: Fields,
     field: str,
     size: int,
-    most: int,
+    maximum: int,
     findings: Findings,
     identity: bool = False,
 ) -> Map | None:
@@ -115,14 +115,14 @@ def number_map(
     if rows is None:
         findings.unclear(f"{_FIELDS[field]}|{name} of {router.name}")
         return None
-    found = [number if identity else 0 for number in range(size)]
+    numbers = [number if identity else 0 for number in range(size)]
     for key, value in rows.items():
-        if key.isdecimal() and value.isdecimal() and int(key) < size and int(value) <= most:
-            found[int(key)] = int(value)
+        if key.isdecimal() and value.isdecimal() and int(key) < size and int(value) <= maximum:
+            numbers[int(key)] = int(value)
         elif key != "NULL":
-            where = f"{router.name}: {_FIELDS[field]}|{name}"
-            raise RuleError(f"{where}: {key[:20]!r}: {value[:20]!r} is out of range")
-    return tuple(found)
+            place = f"{router.name}: {_FIELDS[field]}|{name}"
+            raise RuleError(f"{place}: {key[:20]!r}: {value[:20]!r} is out of range")
+    return tuple(numbers)
 
 
 class _Reader:
@@ -130,9 +130,9 @@ class _Reader:
         self.router, self.findings = router, findings
         self.lossy = _lossy_groups(router)
 
-    def map(self, fields: Fields, field: str, size: int, most: int, identity: bool) -> Map:
+    def map(self, fields: Fields, field: str, size: int, maximum: int, identity: bool) -> Map:
         """Return the map that a port names; where it says nothing, 0 or the same number."""
-        named = number_map(self.router, fields, field, size, most, self.findings, identity)
+        named = number_map(self.router, fields, field, size, maximum, self.findings, identity)
         return named or (tuple(range(size)) if identity else (0,) * size)
 
     def port(self, port: str, fields: Fields) -> PortQos:
@@ -161,17 +161,19 @@ class _Reader:
 
     def remarks(self, fields: Fields) -> Map | None:
         """Return the DSCP by class that a port gives packets; every class in use must have one."""
-        found = number_map(self.router, fields, "tc_to_dscp_map", CLASSES, DSCPS - 1, self.findings)
-        if found is not None:
+        remarks = number_map(
+            self.router, fields, "tc_to_dscp_map", CLASSES, DSCPS - 1, self.findings
+        )
+        if remarks is not None:
             name = fields["tc_to_dscp_map"]
             maps = self.router.table("DSCP_TO_TC_MAP").values()
-            used = {tc for of in maps for tc in of.values() if tc.isdecimal()}
-            left = used - self.router.table("TC_TO_DSCP_MAP")[name].keys()
-            for tc in sorted(left, key=int)[:1]:
+            used = {tc for mapping in maps for tc in mapping.values() if tc.isdecimal()}
+            missing = used - self.router.table("TC_TO_DSCP_MAP")[name].keys()
+            for tc in sorted(missing, key=int)[:1]:
                 self.findings.unclear(
                     f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.name}"
                 )
-        return found
+        return remarks
 
     def priorities(self, port: str, fields: Fields) -> frozenset[int]:
         texts = [text for text in fields.get("pfc_enable", "").split(",") if text]

@@ -65,15 +65,22 @@ class Addresses:
             return []
         places = np.flatnonzero(self.kind_of == self.kinds[destination])
         if destination < self.hosts:
-            behind = [self.ranges.of(of) for host, of in self.attached if host == destination]
+            behind = [
+                self.ranges.places(prefix) for host, prefix in self.attached if host == destination
+            ]
             places = np.array(
-                [at for at in places if any(of.start <= at < of.stop for of in behind)], dtype=int
+                [
+                    place
+                    for place in places
+                    if any(block.start <= place < block.stop for block in behind)
+                ],
+                dtype=int,
             )
         return [text for place in places.tolist() for text in self.ranges.prefixes(place)]
 
 
 def destinations_of(
-    made: RouterFabric,
+    routed: RouterFabric,
     routes: Mapping[str, Routes | None],
     tunnels: Sequence[Tunnel],
     servers: Sequence[Server],
@@ -84,73 +91,77 @@ def destinations_of(
     Ranges that all routers treat alike are one destination. A host is the destination of a range
     behind its interface; nothing is sent to a host without one.
     """
-    parsed = {of: _parsed(found) for of, found in routes.items() if found is not None}
-    prefixes = [prefix for found in parsed.values() for prefix, _ in found]
+    parsed = {
+        name: _parsed(router_routes)
+        for name, router_routes in routes.items()
+        if router_routes is not None
+    }
+    prefixes = [prefix for router_routes in parsed.values() for prefix, _ in router_routes]
     ends = [tunnel.address for tunnel in tunnels] + [server.address for server in servers]
     ranges = ranges_of([*prefixes, *ends])
     spaces = ranges.spaces
     actions = Actions()
     unknown = actions.unknown()
-    refuse_beyond("this fabric", 24 * len(ranges) * len(made.names), RuleError)
-    layers = [np.full((len(ranges), len(made.names)), unknown, dtype=np.int32)]
-    for at, name in enumerate(made.names):
+    refuse_beyond("this fabric", 24 * len(ranges) * len(routed.names), RuleError)
+    layers = [np.full((len(ranges), len(routed.names)), unknown, dtype=np.int32)]
+    for router, name in enumerate(routed.names):
         if name not in parsed:
             continue
         of_hops: dict[int, int] = {}
         for prefix, hops in parsed[name]:
             if id(hops) not in of_hops:
-                of_hops[id(hops)] = _action(made, at, hops, actions, findings, prefix)
-        found = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
+                of_hops[id(hops)] = _action(routed, router, hops, actions, findings, prefix)
+        numbered = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
         otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
         if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
             otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
-        longest, *shorter = ranges.matched(found)
+        longest, *shorter = ranges.matched(numbered)
         matched = [np.where(longest < 0, otherwise, longest), *shorter]
         while len(layers) < len(matched):
             layers.append(np.full_like(layers[0], -1))
         for layer, column in zip(layers, matched, strict=False):
-            layer[:, at] = column
+            layer[:, router] = column
     table = layers[0]
-    attached = list(_attached(made, parsed))
-    special = _special_rows(made, tunnels, servers, ranges, table, actions)
-    here = np.array(actions.with_port(HERE), dtype=np.int32)
-    delivered: NDArray[np.bool_] = np.isin(table, here)
+    attached = list(_attached(routed, parsed))
+    special = _special_rows(routed, tunnels, servers, ranges, table, actions)
+    attached_actions = np.array(actions.with_port(HERE), dtype=np.int32)
+    delivered: NDArray[np.bool_] = np.isin(table, attached_actions)
     for end in ends:
-        delivered[ranges.of(end)] = False
+        delivered[ranges.places(end)] = False
     used = np.flatnonzero(delivered.any(axis=1))
     alike = np.column_stack([*(layer[used] for layer in layers), spaces[used]])
     kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     of_range = np.full(len(ranges), -1, dtype=np.int64)
     of_range[used] = kind.reshape(-1)
-    own = _own_kinds(made, attached, ranges, of_range, delivered)
-    left = sorted({*range(len(kinds))} - {*own})
-    owners = _owners(attached, ranges, used[first[left]])
-    starts = np.array([ranges.of(end).start for end in ends], dtype=int)
+    own_kinds = _own_kinds(routed, attached, ranges, of_range, delivered)
+    others = sorted({*range(len(kinds))} - {*own_kinds})
+    owners = _owners(attached, ranges, used[first[others]])
+    starts = np.array([ranges.places(end).start for end in ends], dtype=int)
     homes = _owners(attached, ranges, starts)
-    texts = [ranges.text(int(used[first[number]])) for number in left]
+    texts = [ranges.text(int(used[first[number]])) for number in others]
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
-    count = len(own) + len(owners) + len(ends)
+    count = len(own_kinds) + len(owners) + len(ends)
     refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
     nowhere = np.full((1, kinds.shape[1]), unknown)
-    plain = np.concatenate([kinds, nowhere])[[*own, *left]]
+    plain = np.concatenate([kinds, nowhere])[[*own_kinds, *others]]
     below = [layer[starts] for layer in layers[1:]]
     rows = np.concatenate(
         [plain[:, :-1].astype(np.int32), np.concatenate([special, *below], axis=1)]
     )
     by_layer = np.stack(np.split(rows, len(layers), axis=1))
-    sent = _sent(own, owners, len(tunnels), len(servers))
-    sent &= _in_one_space(attached, plain[:, -1], len(own), len(ends))
+    sent = _sent(own_kinds, owners, len(tunnels), len(servers))
+    sent &= _in_one_space(attached, plain[:, -1], len(own_kinds), len(ends))
     return Destinations(
-        _next_hops(made, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
+        _next_hops(routed, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
         (*texts, *(server.text for server in servers)),
         sent,
         1 + len(tunnels),
-        Addresses(ranges, of_range, [*own, *left], attached, len(own)),
+        Addresses(ranges, of_range, [*own_kinds, *others], attached, len(own_kinds)),
     )
 
 
 def _special_rows(
-    made: RouterFabric,
+    routed: RouterFabric,
     tunnels: Sequence[Tunnel],
     servers: Sequence[Server],
     ranges: Ranges,
@@ -158,16 +169,16 @@ def _special_rows(
     actions: Actions,
 ) -> NDArray[np.int32]:
     """Return the actions of all routers for the end of each tunnel, then for each server."""
-    rows = np.empty((len(tunnels) + len(servers), len(made.names)), dtype=np.int32)
+    rows = np.empty((len(tunnels) + len(servers), len(routed.names)), dtype=np.int32)
     for number, tunnel in enumerate(tunnels):
-        rows[number] = table[ranges.of(tunnel.address).start]
-        rows[number, made.names.index(tunnel.peer)] = actions.relabel(0)
+        rows[number] = table[ranges.places(tunnel.address).start]
+        rows[number, routed.names.index(tunnel.peer)] = actions.relabel(0)
     encap = {tunnel.source: number for number, tunnel in enumerate(tunnels, 1)}
     for number, server in enumerate(servers, len(tunnels)):
-        rows[number] = table[ranges.of(server.address).start]
+        rows[number] = table[ranges.places(server.address).start]
         for name in (name for name, standby in server.standby.items() if standby):
             into = actions.relabel(encap[name]) if name in encap else actions.unknown()
-            rows[number, made.names.index(name)] = into
+            rows[number, routed.names.index(name)] = into
     return rows
 
 
@@ -175,12 +186,12 @@ def _parsed(routes: Routes) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
     return [(prefix_of(text), hops) for text, hops in routes.items()]
 
 
-def _attached(made: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix]]:
+def _attached(routed: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix]]:
     """Yield the hosts with each prefix that is routed to their interface."""
-    host = {edge: number for number, edge in enumerate(made.edges)}
-    for name, found in parsed.items():
+    host = {edge: number for number, edge in enumerate(routed.edges)}
+    for name, router_routes in parsed.items():
         behind: dict[int, list[int]] = {}
-        for prefix, hops in found:
+        for prefix, hops in router_routes:
             if id(hops) not in behind:
                 ends = dict.fromkeys((name, hop.interface or "") for hop in hops)
                 behind[id(hops)] = [host[end] for end in ends if end in host]
@@ -189,35 +200,35 @@ def _attached(made: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Prefix
 
 
 def _action(
-    made: RouterFabric,
-    at: int,
+    routed: RouterFabric,
+    router: int,
     hops: Sequence[NextHop],
     actions: Actions,
     findings: Findings,
     prefix: Prefix,
 ) -> int:
     """Return the action of a route; unknown if that of one of its next hops is."""
-    name = made.names[at]
+    name = routed.names[router]
     ports: set[int] = set()
     for hop in hops:
         interface = hop.interface
-        if interface is None or made.interfaces.is_own(interface):
+        if interface is None or routed.interfaces.is_own(interface):
             continue
-        edge = made.interfaces.is_edge(name, interface, hop.address is not None)
+        edge = routed.interfaces.is_edge(name, interface, hop.address is not None)
         if edge is None:
             findings.gap(f"what port {interface} of {name} leads to")
             return actions.unknown()
-        members = made.interfaces.ports(name, interface)
-        linked = [port for port in members if (name, port) in made.interfaces.cabling.far]
+        members = routed.interfaces.ports(name, interface)
+        linked = [port for port in members if (name, port) in routed.interfaces.cabling.peers]
         if not edge and not linked:
             findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
             return actions.unknown()
-        ports.update([HERE] if edge else [made.port[name, port] for port in linked])
+        ports.update([HERE] if edge else [routed.port[name, port] for port in linked])
     return actions.send(sorted(ports))
 
 
 def _own_kinds(
-    made: RouterFabric,
+    routed: RouterFabric,
     attached: _Attached,
     ranges: Ranges,
     of_range: NDArray[np.int64],
@@ -227,27 +238,27 @@ def _own_kinds(
 
     ``delivered`` (ranges, routers) is whether a router has the range behind some interface.
     """
-    index = {name: at for at, name in enumerate(made.names)}
-    own = [-1] * len(made.edges)
+    index = {name: router for router, name in enumerate(routed.names)}
+    kinds = [-1] * len(routed.edges)
     for host, prefix in attached:
-        if own[host] < 0:
-            of_prefix = ranges.of(prefix)
+        if kinds[host] < 0:
+            of_prefix = ranges.places(prefix)
             places = np.arange(of_prefix.start, of_prefix.stop)
-            places = places[delivered[places, index[made.edges[host][0]]]]
-            own[host] = int(of_range[places[0]]) if len(places) else -1
-    return own
+            places = places[delivered[places, index[routed.edges[host][0]]]]
+            kinds[host] = int(of_range[places[0]]) if len(places) else -1
+    return kinds
 
 
 def _owners(attached: _Attached, ranges: Ranges, places: NDArray[np.int64]) -> list[int]:
     """Return a host behind whose interface each range is: that with the longest prefix."""
     best = np.full(len(ranges), -1, dtype=np.int64)
-    for host, prefix in sorted(attached, key=lambda of: -of[1].size):
-        best[ranges.of(prefix)] = host
+    for host, prefix in sorted(attached, key=lambda attachment: -attachment[1].size):
+        best[ranges.places(prefix)] = host
     return [int(host) for host in best[places]]
 
 
 def _next_hops(
-    made: RouterFabric,
+    routed: RouterFabric,
     rows: NDArray[np.int32],
     owners: Sequence[int],
     actions: Actions,
@@ -259,14 +270,14 @@ def _next_hops(
     ``owners`` are the hosts at which destinations after the hosts are, -1: at none.
     """
     classes, action_of = classes_of(rows[0], actions)
-    index = made.fabric.switch_index
-    ends: list[End] = [(index[host.switch], host.port) for host in made.fabric.hosts]
+    index = routed.fabric.switch_index
+    ends: list[End] = [(index[host.switch], host.port) for host in routed.fabric.hosts]
     ends += [ends[owner] if owner >= 0 else (0, 0) for owner in owners]
     towards = np.array([-1, *range(first_tunnel, first_tunnel + tunnels)], dtype=np.int64)
     labels = np.arange(tunnels + 1, dtype=np.uint16)
     relabelled = np.repeat(labels[:, None], tunnels + 1, axis=1)
     return NextHops(
-        made.channels,
+        routed.channels,
         ends,
         classes,
         action_of,
@@ -288,22 +299,22 @@ def _in_one_space(
     for host, prefix in attached:
         of_host[host].add(prefix.space)
     of_end = np.concatenate([spaces, np.full(ends, ROUTED)])
-    found = np.zeros((len(of_end), len(of_end)), dtype=bool)
-    for host, own in enumerate(of_host):
-        found[host] = np.isin(of_end, [*(own or {ROUTED})])
-    return found
+    reachable = np.zeros((len(of_end), len(of_end)), dtype=bool)
+    for host, spaces_of_host in enumerate(of_host):
+        reachable[host] = np.isin(of_end, [*(spaces_of_host or {ROUTED})])
+    return reachable
 
 
 def _sent(
-    own: Sequence[int], owners: Sequence[int], tunnels: int, servers: int
+    own_kinds: Sequence[int], owners: Sequence[int], tunnels: int, servers: int
 ) -> NDArray[np.bool_]:
     """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel."""
-    hosts = len(own)
+    hosts = len(own_kinds)
     count = hosts + len(owners) + tunnels + servers
     sent = np.zeros((count, count), dtype=bool)
     sent[:hosts] = True
     np.fill_diagonal(sent, False)
-    sent[:, [host for host, kind in enumerate(own) if kind < 0]] = False
+    sent[:, [host for host, kind in enumerate(own_kinds) if kind < 0]] = False
     for place, owner in enumerate(owners, hosts):
         sent[owner, place] = False
     sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False

@@ -37,43 +37,45 @@ class RoutesRead:
     interfaces: Interfaces
     addresses: Addresses
 
-    def without(self, gone: PortsGone) -> dict[str, str] | None:
+    def without(self, unused: PortsGone) -> dict[str, str] | None:
         """Return files of static routes by name; None if some of them cannot be written.
 
         A file is a patch of CONFIG_DB (``NAME.json``), or lines for ``vtysh`` (``NAME.conf``).
         """
         by_router: dict[int, dict[str, tuple[NextHop, ...]]] = {}
-        for (at, destination), ports in sorted(gone.items()):
+        for (router, destination), ports in sorted(unused.items()):
             prefixes = self.addresses.prefixes(destination)
-            if not prefixes or not _has_one_table(self.routers[at]):
+            if not prefixes or not _has_one_table(self.routers[router]):
                 return None
             for prefix in prefixes:
-                hops = self._left(at, prefix, ports)
+                hops = self._left(router, prefix, ports)
                 if hops is None:
                     return None
-                by_router.setdefault(at, {})[prefix] = hops
+                by_router.setdefault(router, {})[prefix] = hops
         files = {}
-        for at, routes in by_router.items():
-            ending, text = _file(self.routers[at], routes)
-            files[f"{self.names[at]}.{ending}"] = text
+        for router, routes in by_router.items():
+            ending, text = _file(self.routers[router], routes)
+            files[f"{self.names[router]}.{ending}"] = text
         return files
 
-    def _left(self, at: int, prefix: str, gone: AbstractSet[str]) -> tuple[NextHop, ...] | None:
+    def _left(
+        self, router: int, prefix: str, unused: AbstractSet[str]
+    ) -> tuple[NextHop, ...] | None:
         """Return the next hops that are left.
 
         None for a LAG of which some ports are gone, and for names that are more than one word.
         """
-        name = self.routers[at].name
-        left = []
+        name = self.routers[router].name
+        kept_hops = []
         for hop in _longest(self.routes[name], prefix):
             ports = {*self.interfaces.ports(name, hop.interface)} if hop.interface else set()
-            if ports & gone and ports - gone:
+            if ports & unused and ports - unused:
                 return None
-            if not ports & gone:
+            if not ports & unused:
                 if not all(_WORD.fullmatch(word) for word in (hop.address, hop.interface) if word):
                     return None
-                left.append(hop)
-        return tuple(left)
+                kept_hops.append(hop)
+        return tuple(kept_hops)
 
 
 def _has_one_table(router: Router) -> bool:
@@ -84,9 +86,9 @@ def _has_one_table(router: Router) -> bool:
 def _longest(routes: Routes, prefix: str) -> tuple[NextHop, ...]:
     network = ipaddress.ip_network(prefix)
     for length in range(network.prefixlen, -1, -1):
-        found = routes.get(str(network.supernet(new_prefix=length)))
-        if found is not None:
-            return found
+        hops = routes.get(str(network.supernet(new_prefix=length)))
+        if hops is not None:
+            return hops
     return ()
 
 

@@ -66,15 +66,15 @@ def tunnels_of(routers: Sequence[Router], findings: Findings) -> tuple[Tunnel, .
     ends: dict[Prefix, Router] = {}
     for router in routers:
         for key in router.table("LOOPBACK_INTERFACE"):
-            own = key.partition("|")[2].partition("/")[0]
-            if own:
-                ends[prefix_of(own)] = router
+            loopback = key.partition("|")[2].partition("/")[0]
+            if loopback:
+                ends[prefix_of(loopback)] = router
         for fields in router.table("TUNNEL").values():
             if fields.get("dst_ip"):
                 ends[prefix_of(fields["dst_ip"])] = router
-    found = []
+    tunnels = []
     for router in routers:
-        texts = [of.get("address_ipv4", "") for of in router.table("PEER_SWITCH").values()]
+        texts = [row.get("address_ipv4", "") for row in router.table("PEER_SWITCH").values()]
         if not router.table("MUX_CABLE") or not any(texts):
             continue
         address = prefix_of(texts[0])
@@ -83,7 +83,7 @@ def tunnels_of(routers: Sequence[Router], findings: Findings) -> tuple[Tunnel, .
             continue
         into, out = _fields(router, findings), _fields(ends[address], findings)
         dscps = number_map(router, into, "encap_tc_to_dscp_map", CLASSES, DSCPS - 1, findings)
-        found.append(
+        tunnels.append(
             Tunnel(
                 router.name,
                 ends[address].name,
@@ -101,7 +101,7 @@ def tunnels_of(routers: Sequence[Router], findings: Findings) -> tuple[Tunnel, .
                 ),
             )
         )
-    return tuple(found)
+    return tuple(tunnels)
 
 
 def _fields(router: Router, findings: Findings) -> Fields:
@@ -123,24 +123,26 @@ def servers_of(routers: Sequence[Router], findings: Findings) -> list[Server]:
     """
     states: dict[Prefix, dict[str, str]] = {}
     for router in routers:
-        now = {**router.table("MUX_CABLE_TABLE"), **router.table("HW_MUX_CABLE_TABLE")}
+        mux_states = {**router.table("MUX_CABLE_TABLE"), **router.table("HW_MUX_CABLE_TABLE")}
         for port, fields in router.table("MUX_CABLE").items():
             for address in (fields.get("server_ipv4"), fields.get("server_ipv6")):
                 if address:
-                    state = now.get(port, {}).get("state", fields.get("state", "auto"))
+                    state = mux_states.get(port, {}).get("state", fields.get("state", "auto"))
                     if state == "auto" and fields.get("cable_type") == "active-active":
                         state = "active"
                     states.setdefault(prefix_of(address), {})[router.name] = state
-    found: list[Server] = []
-    for prefix, of in sorted(states.items()):
-        open_at = [name for name, state in of.items() if state not in ("active", "standby")]
-        fixed = {name: state == "standby" for name, state in of.items() if name not in open_at}
+    servers: list[Server] = []
+    for prefix, state_of in sorted(states.items()):
+        open_at = [name for name, state in state_of.items() if state not in ("active", "standby")]
+        fixed = {
+            name: state == "standby" for name, state in state_of.items() if name not in open_at
+        }
         if not open_at:
-            found.append(Server(prefix, fixed, prefix.text))
+            servers.append(Server(prefix, fixed, prefix.text))
             continue
         findings.note(f"which switch is active for {prefix.text} is not known: both are tried")
-        for active in of:
+        for active in state_of:
             if fixed.get(active) is not True:
-                standby = {name: fixed.get(name, name != active) for name in of}
-                found.append(Server(prefix, standby, f"{prefix.text} (active at {active})"))
-    return found
+                standby = {name: fixed.get(name, name != active) for name in state_of}
+                servers.append(Server(prefix, standby, f"{prefix.text} (active at {active})"))
+    return servers

@@ -43,29 +43,33 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
         for port in _ports(device, interface):
             if of_port.setdefault(port, vrf) != vrf:
                 findings.unclear(f"{port} of {device.name} is in VRF {vrf} and {of_port[port]}")
-    found = []
+    routers = []
     for vrf in (DEFAULT_VRF, *sorted(named)):
-        own = vrf == DEFAULT_VRF
+        is_default = vrf == DEFAULT_VRF
         heard = device.heard
-        found.append(
+        routers.append(
             replace(
                 device,
-                name=device.name if own else f"{device.name}-{vrf}",
+                name=device.name if is_default else f"{device.name}-{vrf}",
                 tables={
                     table: _rows(table, rows, vrf, of_interface, of_port)
                     for table, rows in device.tables.items()
-                    if own or table not in _OF_DEFAULT
+                    if is_default or table not in _OF_DEFAULT
                 },
                 dumps=_dumps(device, vrf),
                 heard=heard
-                and [of for of in heard if of_port.get(of.interface, DEFAULT_VRF) == vrf],
+                and [
+                    neighbour
+                    for neighbour in heard
+                    if of_port.get(neighbour.interface, DEFAULT_VRF) == vrf
+                ],
             )
         )
-    names = ", ".join(router.name for router in found[1:])
+    names = ", ".join(router.name for router in routers[1:])
     findings.note(f"VRFs of {device.name} are shown as switches of their own: {names}")
-    if not _has_interfaces(found[0]) and not any(dump.routes for _, dump in found[0].dumps):
-        found = found[1:]
-    return found
+    if not _has_interfaces(routers[0]) and not any(dump.routes for _, dump in routers[0].dumps):
+        routers = routers[1:]
+    return routers
 
 
 def _has_interfaces(router: Router) -> bool:
@@ -120,8 +124,8 @@ def _dumps(device: Router, vrf: str) -> list[tuple[str, RouteDump]]:
             RouteDump(
                 {
                     (DEFAULT_VRF, prefix): hops
-                    for (of, prefix), hops in dump.routes.items()
-                    if of == vrf
+                    for (route_vrf, prefix), hops in dump.routes.items()
+                    if route_vrf == vrf
                 },
                 dump.unclear,
             ),

@@ -31,17 +31,20 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
     Returns None if there are not enough classes, if the ports up of a switch have different maps,
     and where packets are in tunnels or already get another DSCP.
     """
-    towards, rows = imported.hops.towards, [of.get("PORT_QOS_MAP", {}) for of in imported.configs]
-    marked = any("tc_to_dscp_map" in port for of in rows for port in of.values())
+    towards = imported.hops.towards
+    rows = [config.get("PORT_QOS_MAP", {}) for config in imported.configs]
+    marked = any(
+        "tc_to_dscp_map" in port for ports_settings in rows for port in ports_settings.values()
+    )
     if marked or (towards is not None and (towards >= 0).any()):
         return None
-    found = enabling(imported, moved)
-    for at in range(len(imported.configs)):
-        up = [port for port, rise in linked_ports(imported, at) if rise > 0]
-        down = {port for port, rise in linked_ports(imported, at) if rise <= 0}
+    patches = enabling(imported, moved)
+    for switch in range(len(imported.configs)):
+        up = [port for port, rise in linked_ports(imported, switch) if rise > 0]
+        down = {port for port, rise in linked_ports(imported, switch) if rise <= 0}
         if not up:
             continue
-        patch = patch_of(imported, found, at)
+        patch = patch_of(imported, patches, switch)
         if any(patch.map(port, use) != patch.map(up[0], use) for port in up for use in _MAPS):
             return None
         of_class = _classes_from_above(patch, up[0], moved)
@@ -50,7 +53,7 @@ def bounce_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
         _mark(patch, up, of_class, moved)
         classes = moving_classes(patch, up[0], moved)
         _keep_queues(patch, down, patch.ports - {*up} - down, classes, of_class, moved)
-    return found
+    return patches
 
 
 def _classes_from_above(
@@ -68,16 +71,22 @@ def _mark(
 ) -> None:
     """Let the ports up give what comes down its classes, and send these in the next priority."""
     port = next(iter(up))
-    priority = {**moving_classes(patch, port, moved), **{now: now for now in moved.values()}}
-    new = {str(now): str(now) for now in moved.values()}
+    priority = {
+        **moving_classes(patch, port, moved),
+        **{moved_to: moved_to for moved_to in moved.values()},
+    }
+    new = {str(moved_to): str(moved_to) for moved_to in moved.values()}
     classes = {**patch.map(port, "dscp_to_tc_map"), **new}
     came_down = {dscp: str(of_class.get(int(tc), int(tc))) for dscp, tc in classes.items()}
-    held = {str(of_class[tc]): str(of) for tc, of in priority.items()}
-    sent = {str(of_class[tc]): str(moved.get(of, _LOSSY_QUEUE)) for tc, of in priority.items()}
+    kept_groups = {str(of_class[tc]): str(original) for tc, original in priority.items()}
+    sent = {
+        str(of_class[tc]): str(moved.get(original, _LOSSY_QUEUE))
+        for tc, original in priority.items()
+    }
     dscps = {str(tc): str(dscp) for tc, dscp in dscp_of_class(patch, port).items()}
     groups, queues = patch.map(port, "tc_to_pg_map"), patch.map(port, "tc_to_queue_map")
     patch.put("DSCP_TO_TC_MAP", _FROM_ABOVE, came_down)
-    patch.put("TC_TO_PRIORITY_GROUP_MAP", _FROM_ABOVE, {**groups, **new, **held})
+    patch.put("TC_TO_PRIORITY_GROUP_MAP", _FROM_ABOVE, {**groups, **new, **kept_groups})
     patch.put("TC_TO_QUEUE_MAP", _UP, {**queues, **new, **sent})
     patch.put("TC_TO_DSCP_MAP", _UP, {**dscps, **new, **sent})
     for name in up:
@@ -107,7 +116,7 @@ def _keep_queues(
     for name in sorted((of_switches | patch.queue_maps(to_hosts)) & maps.keys()):
         queues = {tc: maps[name].get(str(tc), str(tc)) for tc in classes}
         for tc, priority in classes.items():
-            now = moved[priority]
-            queues[now] = str(now) if name in of_switches else queues[tc]
+            new_priority = moved[priority]
+            queues[new_priority] = str(new_priority) if name in of_switches else queues[tc]
         for tc, queue in queues.items():
             patch.put_field("TC_TO_QUEUE_MAP", name, str(of_class[tc]), queue)

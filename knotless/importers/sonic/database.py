@@ -46,17 +46,17 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(content: Content) -> SonicTables:
-    found = SonicTables()
+    database = SonicTables()
     for name, value in content.json.items():
         value = _unwrapped(value)
         if flat := _FLAT.fullmatch(name):
             keys = {flat[3]: value}
-            found.tables.setdefault(flat[1], {}).update(_rows(keys))
+            database.tables.setdefault(flat[1], {}).update(_rows(keys))
         elif _NAME.fullmatch(name) and isinstance(value, dict):
-            found.tables.setdefault(name, {}).update(_rows(value))
+            database.tables.setdefault(name, {}).update(_rows(value))
         elif value not in ([], None, "", "1"):
-            found.tables.setdefault(name, {})[""] = {"": _text(value)}
-    return found
+            database.tables.setdefault(name, {})[""] = {"": _text(value)}
+    return database
 
 
 def _unwrapped(value: Any) -> Any:
@@ -70,7 +70,7 @@ def _rows(keys: Mapping[str, Any]) -> dict[str, Fields]:
     rows: dict[str, Fields] = {}
     for key, fields in keys.items():
         if isinstance(fields, dict):
-            rows[key] = {name.removesuffix("@"): _text(of) for name, of in fields.items()}
+            rows[key] = {name.removesuffix("@"): _text(field) for name, field in fields.items()}
         else:
             rows[key] = {"": _text(fields)}
     return rows

@@ -45,7 +45,7 @@ class SwitchPatch:
     def port(self, port: str) -> dict[str, str]:
         """Return the QoS settings of a port."""
         rows = self.config.get("PORT_QOS_MAP", {})
-        listed = next((of for key, of in rows.items() if port in key.split(",")), {})
+        listed = next((row for key, row in rows.items() if port in key.split(",")), {})
         return {**rows.get("global", {}), **listed}
 
     @property
@@ -84,34 +84,34 @@ def without_pfc_patch(
     imported: TableFabric, links: Iterable[tuple[int, int]]
 ) -> dict[str, SwitchPatch]:
     """Return the patches that disable PFC on links, (channel, priority), at both ends."""
-    found: dict[str, SwitchPatch] = {}
+    patches: dict[str, SwitchPatch] = {}
     off: dict[tuple[int, int], set[int]] = {}
     channels = imported.channels
     for channel, priority in links:
-        for of in (channel, int(channels.reverse[channel])):
-            end = (int(channels.tail[of]), int(channels.out_port[of]))
+        for direction in (channel, int(channels.reverse[channel])):
+            end = (int(channels.tail[direction]), int(channels.out_port[direction]))
             off.setdefault(end, set()).add(priority)
-    for (at, port), priorities in sorted(off.items()):
-        patch = patch_of(imported, found, at)
-        name = channels.port_name(at, port)
-        left = sorted(patch.enabled(name) - priorities)
-        patch.use(name, pfc_enable=",".join(map(str, left)))
-    return found
+    for (switch, port), priorities in sorted(off.items()):
+        patch = patch_of(imported, patches, switch)
+        name = channels.port_name(switch, port)
+        remaining = sorted(patch.enabled(name) - priorities)
+        patch.use(name, pfc_enable=",".join(map(str, remaining)))
+    return patches
 
 
 def tunnel_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
     """Return the patches that give packets in tunnels the priorities ``moved``."""
-    found = enabling(imported, moved)
-    for at, config in enumerate(imported.configs):
+    patches = enabling(imported, moved)
+    for switch, config in enumerate(imported.configs):
         rows = config.get("TUNNEL", {})
-        ports = linked_ports(imported, at)
+        ports = linked_ports(imported, switch)
         if not rows or not ports:
             continue
-        patch, port = patch_of(imported, found, at), ports[0][0]
+        patch, port = patch_of(imported, patches, switch), ports[0][0]
         classes = moving_classes(patch, port, moved)
         dscps = {**dscp_of_class(patch, port), **{tc: moved[p] for tc, p in classes.items()}}
         # What hosts send in the new priorities becomes lossy in tunnels.
-        lossy = {str(now): "0" for now in moved.values()}
+        lossy = {str(new_priority): "0" for new_priority in moved.values()}
         queues = {**patch.map(port, "tc_to_queue_map"), **lossy, **_text(dscps, classes)}
         name = "KNOTLESS_TUNNEL"
         patch.put("TC_TO_DSCP_MAP", name, {str(tc): str(dscp) for tc, dscp in dscps.items()})
@@ -128,53 +128,55 @@ def tunnel_patch(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, S
             for use in ("decap_dscp_to_tc_map", "decap_tc_to_pg_map"):
                 patch.put_field("TUNNEL", tunnel, use, name)
             patch.put_field("TUNNEL", tunnel, "dscp_mode", "pipe")
-    return found
+    return patches
 
 
-def patch_of(imported: TableFabric, found: dict[str, SwitchPatch], at: int) -> SwitchPatch:
-    """Return the patch of a switch; a new one is added to those ``found``."""
-    return found.setdefault(imported.channels.names[at], SwitchPatch(imported.configs[at]))
+def patch_of(imported: TableFabric, patches: dict[str, SwitchPatch], switch: int) -> SwitchPatch:
+    """Return the patch of a switch; a new one is added to those ``patches``."""
+    return patches.setdefault(
+        imported.channels.names[switch], SwitchPatch(imported.configs[switch])
+    )
 
 
-def linked_ports(imported: TableFabric, at: int) -> list[tuple[str, int]]:
+def linked_ports(imported: TableFabric, switch: int) -> list[tuple[str, int]]:
     """Return the ports of a switch that lead to other switches: 1 up, -1 down, 0 neither."""
     channels, rise = imported.channels, rises(imported)
     return [
-        (channels.port_name(at, int(channels.out_port[channel])), int(rise[channel]))
+        (channels.port_name(switch, int(channels.out_port[channel])), int(rise[channel]))
         for channel in range(len(channels))
-        if channels.tail[channel] == at
+        if channels.tail[channel] == switch
     ]
 
 
 def enabling(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, SwitchPatch]:
     """Return the patches that make the new priorities lossless where the former ones are."""
-    found: dict[str, SwitchPatch] = {}
-    for at in range(len(imported.configs)):
-        patch = patch_of(imported, found, at)
+    patches: dict[str, SwitchPatch] = {}
+    for switch in range(len(imported.configs)):
+        patch = patch_of(imported, patches, switch)
         named: set[tuple[str, str]] = set()
-        for port, _ in linked_ports(imported, at):
+        for port, _ in linked_ports(imported, switch):
             enabled = patch.enabled(port)
-            more = {now for former, now in moved.items() if former in enabled}
+            more = {new_priority for former, new_priority in moved.items() if former in enabled}
             patch.use(port, pfc_enable=",".join(map(str, sorted(enabled | more))))
             named |= {
                 (t, patch.port(port)[use]) for use, t in _USES.items() if use in patch.port(port)
             }
-            for former, now in moved.items():
-                _copy_buffer(patch, port, former, now)
+            for former, new_priority in moved.items():
+                _copy_buffer(patch, port, former, new_priority)
         for table, name in sorted(named):
-            for now in moved.values():
-                patch.put_field(table, name, str(now), str(now))
-    return found
+            for new_priority in moved.values():
+                patch.put_field(table, name, str(new_priority), str(new_priority))
+    return patches
 
 
-def _copy_buffer(patch: SwitchPatch, port: str, former: int, now: int) -> None:
+def _copy_buffer(patch: SwitchPatch, port: str, former: int, new_priority: int) -> None:
     """Give a priority group the buffer profile of another."""
     for key, fields in patch.config.get("BUFFER_PG", {}).items():
         ports, _, groups = key.rpartition("|")
         first, _, last = groups.partition("-")
         inside = first.isdecimal() and int(first) <= former <= int(last or first)
         if inside and port in ports.split(","):
-            patch.put("BUFFER_PG", f"{port}|{now}", fields)
+            patch.put("BUFFER_PG", f"{port}|{new_priority}", fields)
 
 
 def moving_classes(patch: SwitchPatch, port: str, moved: Mapping[int, int]) -> dict[int, int]:
@@ -185,10 +187,10 @@ def moving_classes(patch: SwitchPatch, port: str, moved: Mapping[int, int]) -> d
 
 def dscp_of_class(patch: SwitchPatch, port: str) -> dict[int, int]:
     """Return the lowest DSCP of each traffic class; 0 for that of ports without a map."""
-    found: dict[int, int] = {}
-    for dscp, tc in sorted(patch.map(port, "dscp_to_tc_map").items(), key=lambda of: int(of[0])):
-        found.setdefault(int(tc), int(dscp))
-    return {DEFAULT_CLASS: 0, **found}
+    lowest: dict[int, int] = {}
+    for dscp, tc in sorted(patch.map(port, "dscp_to_tc_map").items(), key=lambda row: int(row[0])):
+        lowest.setdefault(int(tc), int(dscp))
+    return {DEFAULT_CLASS: 0, **lowest}
 
 
 def _text(numbers: Mapping[int, int], keys: Iterable[int]) -> dict[str, str]:

@@ -63,7 +63,7 @@ def repaired(work: Work) -> Iterator[str]:
     yield from wrong_verdict(verdict, "the running switches")
     source, target = work.answers.text("from"), work.answers.text("to")
     channels = state.channels
-    links = [hop.link for hop in state.trace(source, target).hops if hop.link < len(channels)]
+    links = [hop.channel for hop in state.trace(source, target).hops if hop.channel < len(channels)]
     passed = [channels.names[channels.tail[link]] for link in links]
     passed += [channels.names[channels.head[link]] for link in links[-1:]]
     if passed != work.answers.texts("after"):

@@ -63,7 +63,7 @@ def _hosts(packet: Any) -> tuple[str, str]:
 def _wrong(state: ForwardingState, pair: tuple[str, str], step: Step) -> str:
     """Return why a packet does not take a step of the cycle; empty if it does."""
     hops = state.trace(*pair).hops
-    names = [state.channels.name(h.link, 0) for h in hops if h.link < len(state.channels)]
+    names = [state.channels.name(h.channel, 0) for h in hops if h.channel < len(state.channels)]
     if step in pairwise(names):
         return ""
     took = " ".join(names) or "no channel between switches"

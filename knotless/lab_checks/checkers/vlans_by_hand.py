@@ -33,8 +33,8 @@ def _one_path(state: ForwardingState, what: str) -> Iterator[str]:
     first, second = ([*state.trace(source, TARGET).hops] for source in SOURCES)
     both = f"{what}: the frames of {' and '.join(SOURCES)} to {TARGET}"
     between = len(state.channels)
-    paths = [[hop.link for hop in hops if hop.link < between] for hops in (first, second)]
-    labels = [{hop.label for hop in hops if hop.link < between} for hops in (first, second)]
+    paths = [[hop.channel for hop in hops if hop.channel < between] for hops in (first, second)]
+    labels = [{hop.label for hop in hops if hop.channel < between} for hops in (first, second)]
     if paths[0] == paths[1]:
         yield f"{both} leave s2 on the same port; one pair must pass s1"
     elif labels[0] & labels[1]:

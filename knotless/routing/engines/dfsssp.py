@@ -16,8 +16,7 @@ from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.layers import ShortestPaths, layered_paths, shortest_paths
 from knotless.routing.graphs.state_graph import plain_graph
 from knotless.routing.graphs.task import MAX_VCS, Task
-from knotless.routing.graphs.turn_model import legal_turns
-from knotless.routing.graphs.turns import along_tree, grow_acyclic
+from knotless.routing.graphs.turns import along_tree, grow_acyclic, legal_turns
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 
@@ -32,54 +31,56 @@ def route(task: Task) -> Routes:
     (:meth:`knotless.routing.graphs.layers.ShortestPaths.layers`), and the weighted paths are
     restricted to them. Broadcasts use the breadth-first tree from the root, in layer 0.
     """
-    known = shortest_paths(task)
+    shortest = shortest_paths(task)
     rows, paths, _ = balanced_paths(task, plain_graph(task.channels))
     allowed = task.vcs or MAX_VCS
-    layers = _layers(known, paths, allowed)
+    layers = _layers(shortest, paths, allowed)
     if layers is None:
-        others = layered_paths(task, known, known.layers())
+        others = layered_paths(task, shortest, shortest.layers())
         needed = int(others[2].max(initial=0)) + 1
-        layers = _layers(known, paths, needed) if needed > allowed else None
+        layers = _layers(shortest, paths, needed) if needed > allowed else None
         if layers is None:
             rows, paths, layers = others
-    trees = known.tree.from_everywhere()
+    trees = shortest.tree.from_everywhere()
     return ExplicitRoutes(rows.of_host, paths, layers, trees, np.zeros(trees.shape, dtype=np.uint8))
 
 
-def _layers(known: ShortestPaths, paths: Ints, allowed: int) -> Priorities | None:
+def _layers(shortest: ShortestPaths, paths: Ints, allowed: int) -> Priorities | None:
     """Return the layer of each channel of ``paths`` (rows, switches, longest).
 
     Returns None if more than ``allowed`` layers are needed. In layer 0 the turns that L-turn
     allows are used instead if more paths fit into them.
     """
-    channels, turns = known.channels, known.turns
+    channels, turns = shortest.channels, shortest.turns
     layers = np.zeros(paths.shape, dtype=np.uint8)
     row, destination = np.nonzero((paths[:, :, 1:2] >= 0).any(axis=2))
-    before, after = paths[row, destination, :-1], paths[row, destination, 1:]
-    taken = np.where(after >= 0, _numbers(known, before, after), -1)
+    entering, leaving = paths[row, destination, :-1], paths[row, destination, 1:]
+    turn_numbers = np.where(leaving >= 0, _numbers(shortest, entering, leaving), -1)
     number = 0
     while len(row):
         if number == allowed:
             return None
-        use = np.bincount(taken[taken >= 0], minlength=len(turns))
+        use = np.bincount(turn_numbers[turn_numbers >= 0], minlength=len(turns))
         order = np.argsort(-use, kind="stable").astype(np.int32)
-        given = None if number else along_tree(channels, known.tree.parent, turns)
-        fit = np.append(grow_acyclic(len(channels), turns, order, given), True)[taken].all(axis=1)
+        initial = None if number else along_tree(channels, shortest.tree.parent, turns)
+        fit = np.append(grow_acyclic(len(channels), turns, order, initial), True)[turn_numbers].all(
+            axis=1
+        )
         if number == 0:
-            other = np.append(legal_turns(known.tree, turns), True)[taken].all(axis=1)
+            other = np.append(legal_turns(shortest.tree, turns), True)[turn_numbers].all(axis=1)
             fit = other if other.sum() >= fit.sum() else fit
-        row, destination, taken = row[~fit], destination[~fit], taken[~fit]
+        row, destination, turn_numbers = row[~fit], destination[~fit], turn_numbers[~fit]
         number += 1
         layers[row, destination] = number
     layers[paths < 0] = 0
     return layers
 
 
-def _numbers(known: ShortestPaths, before: Ints, after: Ints) -> Ints:
+def _numbers(shortest: ShortestPaths, entering: Ints, leaving: Ints) -> Ints:
     """Return the number of each turn (before, after)."""
-    count = len(known.channels)
-    codes = known.turns.before.astype(np.int64) * count + known.turns.after
-    return np.searchsorted(codes, before.astype(np.int64) * count + after).astype(np.int32)
+    count = len(shortest.channels)
+    codes = shortest.turns.before.astype(np.int64) * count + shortest.turns.after
+    return np.searchsorted(codes, entering.astype(np.int64) * count + leaving).astype(np.int32)
 
 
 ENGINE = Engine(

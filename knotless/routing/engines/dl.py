@@ -36,8 +36,8 @@ def route(task: Task) -> Routes:
 
 def _enough_layers(task: Task, tree: SpanningTree) -> StateGraph:
     """Return the graph of the fewest layers, at most 8, in which all paths are shortest."""
-    at = np.flatnonzero(task.receivers)
-    between = np.ix_(at, at)
+    with_hosts = np.flatnonzero(task.receivers)
+    between = np.ix_(with_hosts, with_hosts)
     shortest = plain_graph(task.channels).hops()[between]
     for layers in range(1, MAX_VCS + 1):
         graph = layered_graph(tree, layers)

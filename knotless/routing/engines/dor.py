@@ -46,21 +46,23 @@ def route(task: Task) -> Routes:
     spread = task.select == "spread"
     rows = rows_in(task, 2 if spread and grid.wrap else 1)
     ties = any(size > 2 and size % 2 == 0 for size in grid.dims)
-    table = rows.plane if ties else np.zeros_like(rows.plane)
-    next_hop, changes, trees, of_trees = _tables(task, grid, rows.at, table)
+    table = rows.rank_class if ties else np.zeros_like(rows.rank_class)
+    next_hop, changes, trees, of_trees = _tables(task, grid, rows.switch, table)
     none = np.zeros((len(next_hop), len(task.channels.names)), dtype=np.uint8)
     return TableRoutes(
-        rows.of_host, task.channels, rows.at, table, next_hop, none, changes, trees, of_trees
+        rows.of_host, task.channels, rows.switch, table, next_hop, none, changes, trees, of_trees
     )
 
 
-def _tables(task: Task, grid: Grid, at: Ints, table: Ints) -> tuple[Ints, Ints, Ints, Priorities]:
+def _tables(
+    task: Task, grid: Grid, row_switch: Ints, table: Ints
+) -> tuple[Ints, Ints, Ints, Priorities]:
     """Return next hops, priority changes, and the broadcast trees with their priorities."""
     dims = np.array(grid.dims, dtype=np.int32)
     spread, dateline = task.select == "spread", task.vcs is None or task.vcs >= 2
     try:
         return task.channels.core.dimension_order_tables(
-            dims, grid.wrap, at, table, spread, dateline
+            dims, grid.wrap, row_switch, table, spread, dateline
         )
     except LookupError as missing:
         tail, head = (task.channels.names[end] for end in missing.args)

@@ -47,7 +47,15 @@ def route(task: Task) -> Routes:
     none = np.zeros(trees.shape, dtype=np.uint8)
     first = np.zeros((len(next_hop), len(level)), dtype=np.uint8)
     return TableRoutes(
-        rows.of_host, channels, rows.at, rows.plane, next_hop, first, no_changes(), trees, none
+        rows.of_host,
+        channels,
+        rows.switch,
+        rows.rank_class,
+        next_hop,
+        first,
+        no_changes(),
+        trees,
+        none,
     )
 
 

@@ -27,9 +27,11 @@ def route(task: Task) -> Routes:
     Broadcasts use the breadth-first tree from the root, in layer 0.
     """
     paths = shortest_paths(task)
-    rows, taken, layer = layered_paths(task, paths, paths.layers())
+    rows, channels, layer = layered_paths(task, paths, paths.layers())
     trees = paths.tree.from_everywhere()
-    return ExplicitRoutes(rows.of_host, taken, layer, trees, np.zeros(trees.shape, dtype=np.uint8))
+    return ExplicitRoutes(
+        rows.of_host, channels, layer, trees, np.zeros(trees.shape, dtype=np.uint8)
+    )
 
 
 ENGINE = Engine(

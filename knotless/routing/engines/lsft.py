@@ -35,21 +35,21 @@ def route(task: Task) -> Routes:
     channels = task.channels
     count = len(channels.names)
     leaves = np.flatnonzero(task.receivers)
-    ups, downs, first, ways = _ways(task, leaves)
+    ups, downs, first, counts = _two_hop_paths(task, leaves)
     places = np.full(count, -1, dtype=np.int64)
     places[leaves] = np.arange(len(leaves))
     ranks = task.host_ranks
-    planes = task.ranks if task.select == "spread" and ways.max(initial=0) > 1 else 1
-    keys = ranks % planes * len(leaves) + places[task.host_switches]
+    rank_classes = task.ranks if task.select == "spread" and counts.max(initial=0) > 1 else 1
+    keys = ranks % rank_classes * len(leaves) + places[task.host_switches]
     used, rows = np.unique(keys, return_inverse=True)
     rank, leaf = np.divmod(used, len(leaves))
     number = np.arange(len(leaves)) * task.ranks
-    chosen = first[leaf] + (number[None, :] + rank[:, None]) % np.maximum(1, ways[leaf])
+    chosen = first[leaf] + (number[None, :] + rank[:, None]) % np.maximum(1, counts[leaf])
     paths = np.full((len(used), count, 2), -1, dtype=np.int32)
     row, target = np.nonzero(leaf[:, None] != np.arange(len(leaves))[None, :])
-    way = chosen[row, target]
-    paths[row, leaves[target], 0] = ups[way]
-    paths[row, leaves[target], 1] = downs[way]
+    path = chosen[row, target]
+    paths[row, leaves[target], 0] = ups[path]
+    paths[row, leaves[target], 1] = downs[path]
     trees = _trees(channels, leaves, ups, downs, first)
     zeros = np.zeros(paths.shape, dtype=np.uint8)
     return ExplicitRoutes(
@@ -57,14 +57,14 @@ def route(task: Task) -> Routes:
     )
 
 
-def _ways(task: Task, leaves: NDArray[np.intp]) -> tuple[Ints, Ints, Ints, Ints]:
+def _two_hop_paths(task: Task, leaves: NDArray[np.intp]) -> tuple[Ints, Ints, Ints, Ints]:
     """Return all two-hop paths between leaves, sorted by (source, destination, up channel).
 
     Returns
     -------
-    ups, downs : (ways,)
+    ups, downs : (paths,)
         The channels.
-    first, ways : (leaves, leaves)
+    first, counts : (leaves, leaves)
         The index of the first path of each pair, and the number of its paths.
 
     """
@@ -90,24 +90,24 @@ def _ways(task: Task, leaves: NDArray[np.intp]) -> tuple[Ints, Ints, Ints, Ints]
     places[leaves] = np.arange(len(leaves))
     pair = places[channels.tail[ups]].astype(np.int64) * len(leaves) + places[channels.head[downs]]
     order = np.lexsort((downs, ups, pair))
-    ways = np.bincount(pair, minlength=len(leaves) ** 2).reshape(len(leaves), len(leaves))
-    _check_ways(task, leaves, ways)
-    first = (np.cumsum(ways) - ways.ravel()).reshape(ways.shape)
-    return ups[order], downs[order], first.astype(np.int32), ways.astype(np.int32)
+    counts = np.bincount(pair, minlength=len(leaves) ** 2).reshape(len(leaves), len(leaves))
+    _check_counts(task, leaves, counts)
+    first = (np.cumsum(counts) - counts.ravel()).reshape(counts.shape)
+    return ups[order], downs[order], first.astype(np.int32), counts.astype(np.int32)
 
 
-def _check_ways(task: Task, leaves: NDArray[np.intp], ways: NDArray[np.intp]) -> None:
+def _check_counts(task: Task, leaves: NDArray[np.intp], counts: NDArray[np.intp]) -> None:
     """Raise PlanError unless every two leaves share exactly one spine, or all."""
     links = np.bincount(task.channels.tail, minlength=len(task.channels.names))[leaves]
-    fine = (ways == 1) | (ways == np.minimum(links[:, None], links[None, :]))
+    fine = (counts == 1) | (counts == np.minimum(links[:, None], links[None, :]))
     np.fill_diagonal(fine, val=True)
-    fine &= (ways > 0) | np.eye(len(leaves), dtype=bool)
+    fine &= (counts > 0) | np.eye(len(leaves), dtype=bool)
     wrong = np.argwhere(~fine)
     if len(wrong):
         a, b = (task.channels.names[leaves[i]] for i in wrong[0])
         raise PlanError(
             f"lsft needs one spine between every two leaves; {task.fabric.name} has"
-            f" {ways[wrong[0][0], wrong[0][1]]} between {a} and {b}; updown runs on any fabric"
+            f" {counts[wrong[0][0], wrong[0][1]]} between {a} and {b}; updown runs on any fabric"
         )
 
 

@@ -17,8 +17,7 @@ from knotless.routing.graphs.balance import balanced_paths
 from knotless.routing.graphs.simple_paths import without_revisits
 from knotless.routing.graphs.spanning_tree import spanning_tree
 from knotless.routing.graphs.task import Task
-from knotless.routing.graphs.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
-from knotless.routing.graphs.turns import all_turns, turn_graph
+from knotless.routing.graphs.turns import LEFT_UP, RIGHT_DOWN, all_turns, legal_turns, turn_graph
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 
@@ -26,7 +25,7 @@ def route(task: Task) -> Routes:
     """Return shortest paths that turn into left-up channels only where no cycle closes.
 
     Routes any fabric with one virtual channel; not always minimal.
-    :func:`knotless.routing.graphs.turn_model.legal_turns` defines the legal turns,
+    :func:`knotless.routing.graphs.turns.legal_turns` defines the legal turns,
     :func:`knotless.routing.graphs.balance.balanced_paths` how ties are broken.
     """
     return _route(task, into=LEFT_UP)
@@ -44,7 +43,7 @@ def _route(task: Task, into: str | None = None, out_of: str | None = None) -> Ro
     graph = turn_graph(channels, turns.only(legal_turns(tree, turns, into, out_of)))
     rows, walks, _ = balanced_paths(task, graph)
     trees = tree.from_everywhere()
-    paths = without_revisits(channels, graph, rows.at, walks, trees)
+    paths = without_revisits(channels, graph, rows.switch, walks, trees)
     zeros = np.zeros(paths.shape, dtype=np.uint8)
     return ExplicitRoutes(rows.of_host, paths, zeros, trees, np.zeros(trees.shape, dtype=np.uint8))
 

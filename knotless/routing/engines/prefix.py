@@ -35,7 +35,15 @@ def route(task: Task) -> Routes:
     none = np.zeros(trees.shape, dtype=np.uint8)
     first = np.zeros((len(next_hop), len(trees)), dtype=np.uint8)
     return TableRoutes(
-        rows.of_host, task.channels, rows.at, rows.plane, next_hop, first, no_changes(), trees, none
+        rows.of_host,
+        task.channels,
+        rows.switch,
+        rows.rank_class,
+        next_hop,
+        first,
+        no_changes(),
+        trees,
+        none,
     )
 
 
@@ -45,15 +53,15 @@ def _choices(task: Task, tree: SpanningTree) -> Ints:
     none: Ints = np.full((len(tree.parent), len(tree.parent)), -1, dtype=np.int32)
     if len(channels) == 0:
         return none[None]
-    good = _longest_labels(tree)
+    is_longest = _longest_labels(tree)
     first = np.searchsorted(channels.tail, np.arange(len(tree.parent)))
-    counts = np.add.reduceat(good, first, axis=1, dtype=np.int32)
-    upto = np.cumsum(good, axis=1, dtype=np.int32)
-    place = upto - 1 - (upto - good)[:, first][:, channels.tail]
+    counts = np.add.reduceat(is_longest, first, axis=1, dtype=np.int32)
+    upto = np.cumsum(is_longest, axis=1, dtype=np.int32)
+    place = upto - 1 - (upto - is_longest)[:, first][:, channels.tail]
     choices = []
     for rank in range(min(int(counts.max()), task.ranks) if task.select == "spread" else 1):
-        wanted = (rank % np.maximum(counts, 1))[:, channels.tail]
-        destination, channel = np.nonzero(good & (place == wanted))
+        selected = (rank % np.maximum(counts, 1))[:, channels.tail]
+        destination, channel = np.nonzero(is_longest & (place == selected))
         choice = none.copy()
         choice[channels.tail[channel], destination] = channel
         choices.append(choice)
@@ -73,9 +81,9 @@ def _longest_labels(tree: SpanningTree) -> NDArray[np.bool_]:
     first = np.unique(channels.tail, return_index=True)[1]
     longest = np.maximum.reduceat(length, first, axis=1)
     per_switch = np.diff(first, append=len(channels))
-    good: NDArray[np.bool_] = length == np.repeat(longest, per_switch, axis=1)
-    good &= channels.tail[None, :] != np.arange(count)[:, None]
-    return good
+    is_longest: NDArray[np.bool_] = length == np.repeat(longest, per_switch, axis=1)
+    is_longest &= channels.tail[None, :] != np.arange(count)[:, None]
+    return is_longest
 
 
 ENGINE = Engine(

@@ -72,11 +72,11 @@ def _depths(channels: Channels, trees: Ints, branching: NDArray[np.bool_]) -> Pr
     above = channels.tail[trees]
     source = np.arange(len(trees))[:, None]
     while True:
-        known = depth[source, above] + branching[above]
+        next_depth = depth[source, above] + branching[above]
         reached = (trees >= 0) & (depth < 0) & ((above == source) | (depth[source, above] >= 0))
         if not reached.any():
             return np.maximum(depth, 0).astype(np.uint8)
-        depth = np.where(reached, np.where(above == source, 0, known), depth)
+        depth = np.where(reached, np.where(above == source, 0, next_depth), depth)
 
 
 SBP = Engine(

@@ -16,14 +16,14 @@ from knotless._core.graph import is_acyclic, last_hops
 from knotless.base.errors import PlanError
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import Rows, rows_in
-from knotless.routing.graphs.broadcast_trees import pruned
 from knotless.routing.graphs.channels import Channels, Ints
 from knotless.routing.graphs.dependencies import virtual_channel
+from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.state_graph import plain_graph
 from knotless.routing.graphs.task import Task
 from knotless.routing.routes import ExplicitRoutes, Routes, dependencies
 
-MOST = 1 << 40
+UNUSED_LEVEL = 1 << 40
 """More than the number of hosts: all further digits are 0."""
 
 
@@ -48,11 +48,11 @@ def route(task: Task) -> Routes:
     channels = task.channels
     rows = rows_in(task, task.ranks if task.select == "spread" else 1)
     leaf = np.cumsum(task.receivers > 0) - 1
-    numbers = leaf[rows.at] * (int(rows.plane.max()) + 1) + rows.plane
+    numbers = leaf[rows.switch] * (int(rows.rank_class.max()) + 1) + rows.rank_class
     paths = _follow(channels, rows, numbers)
     none = np.zeros(paths.shape, dtype=np.uint8)
-    first = np.count_nonzero(rows.plane == 0)  # the rows of plane 0 come first
-    trees, of_trees = last_hops(paths[:first], none[:first], rows.at[:first])
+    first = np.count_nonzero(rows.rank_class == 0)  # those rows come first
+    trees, of_trees = last_hops(paths[:first], none[:first], rows.switch[:first])
     trees = pruned(channels, trees, task.receivers > 0)
     routes = ExplicitRoutes(rows.of_host, paths, none, trees, of_trees)
     edges = dependencies(channels, routes, task.receivers)
@@ -69,26 +69,26 @@ def _follow(channels: Channels, rows: Rows, numbers: Ints) -> Ints:
     count = len(channels.names)
     hops = plain_graph(channels).hops()
     # All channels on shortest paths, sorted by (destination, tail), and the first index of each.
-    to, good = np.nonzero(hops[:, channels.head] + 1 == hops[:, channels.tail])
-    cells = to * count + channels.tail[good]
+    to, shorter = np.nonzero(hops[:, channels.head] + 1 == hops[:, channels.tail])
+    cells = to * count + channels.tail[shorter]
     first = np.searchsorted(cells, np.arange(count * count + 1))
-    ways = np.maximum(np.diff(first), 1)
-    at = np.repeat(rows.at[:, None], count, axis=1)
+    choices = np.maximum(np.diff(first), 1)
+    reached = np.repeat(rows.switch[:, None], count, axis=1)
     destinations = np.arange(count)[None, :]
-    length = hops[:, rows.at].T
+    length = hops[:, rows.switch].T
     longest = int(length.max(initial=0))
-    paths = np.full((len(rows.at), count, longest), -1, dtype=np.int32)
-    base = np.ones((longest + 1, *at.shape), dtype=np.int64)
+    paths = np.full((len(rows.switch), count, longest), -1, dtype=np.int32)
+    base = np.ones((longest + 1, *reached.shape), dtype=np.int64)
     for hop in range(longest):
-        moving = at != destinations
-        cell = destinations * count + at
+        moving = reached != destinations
+        cell = destinations * count + reached
         level = np.maximum(np.minimum(hop, length - 2 - hop), 0)
         of_level = np.take_along_axis(base, level[None], axis=0)[0]
-        digit = numbers[:, None] // of_level % ways[cell]
-        base[hop + 1] = np.minimum(base[hop] * ways[cell], MOST)
-        channel = good[np.where(moving, first[cell] + digit, 0)]
+        digit = numbers[:, None] // of_level % choices[cell]
+        base[hop + 1] = np.minimum(base[hop] * choices[cell], UNUSED_LEVEL)
+        channel = shorter[np.where(moving, first[cell] + digit, 0)]
         paths[:, :, hop] = np.where(moving, channel, -1)
-        at = np.where(moving, channels.head[channel], at)
+        reached = np.where(moving, channels.head[channel], reached)
     return paths
 
 
@@ -96,7 +96,7 @@ ENGINE = Engine(
     name="smodk",
     summary="trees: shortest paths by the digits of the source (s-mod-k), one tree per source",
     route=route,
-    rule="A path goes up, then down. At each switch with several shortest ways, a digit of "
+    rule="A path goes up, then down. At each switch with several shortest paths, a digit of "
     "the source's number selects one.",
     proof="The engine checks the dependencies of its paths and refuses a fabric on which they "
     "have a cycle. In a tree they have none: a path never goes up after it went down.",

@@ -23,8 +23,8 @@ from knotless.routing.graphs.tree_levels import all_connected, tree_levels
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 TREES_FROM_ROOT = 2
-"""Planes over which the hosts of a switch are spread. The channels at the root have the highest
-load; in measurements more planes did not reduce it, and needed more VLANs."""
+"""Rank classes over which the hosts of a switch are spread. The channels at the root have the
+highest load; in measurements more classes did not reduce it, and needed more VLANs."""
 
 
 def route(task: Task) -> Routes:
@@ -43,10 +43,12 @@ def route(task: Task) -> Routes:
     graph, trees = (_by_tree_levels(task, level) if level is not None else None) or _from_root(task)
     vcs = task.vcs or 1
     by_rank = task.ranks if level is not None else TREES_FROM_ROOT
-    planes = max(vcs, by_rank if task.select == "spread" else 1)
-    rows, paths, priorities = balanced_paths(task, graph, planes=min(planes, task.ranks))
+    rank_classes = max(vcs, by_rank if task.select == "spread" else 1)
+    rows, paths, priorities = balanced_paths(
+        task, graph, rank_classes=min(rank_classes, task.ranks)
+    )
     if vcs > 1:
-        vc = (rows.plane % vcs).astype(np.uint8)
+        vc = (rows.rank_class % vcs).astype(np.uint8)
         priorities = np.where(paths >= 0, vc[:, None, None], priorities)
     return ExplicitRoutes(
         rows.of_host, paths, priorities, trees, np.zeros(trees.shape, dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""Backups: where a switch sends packets if their output port is down.
+"""Backups: the channels on which switches send packets if their output port is down.
 
 A backup has a label of its own. Its packets follow the next hops of this label to their
 destination, and are never diverted a second time. Several backups share a label where they agree
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 FIRST_LABEL = 512
 """The first VLAN of backups; those of plans that have backups are below it."""
-MOST_LABELS = 255
+MAX_LABELS = 255
 """VLANs of backups, so that all of them match one mask."""
 
 
@@ -36,7 +36,7 @@ class Backup(NamedTuple):
 class Backups:
     """The backups of a plan.
 
-    ``of`` has the backup of each (channel, destination switch) that has one. ``none`` are those
+    ``chosen`` has the backup of each (channel, destination switch) that has one. ``none`` are those
     that packets use and that have none. ``next_hop`` is the channel that packets of each (label,
     switch, destination switch) take. ``returning`` are the (channel, destination switch, label)
     whose packets may arrive on the link on which they are diverted: they go back. ``priority`` is
@@ -44,7 +44,7 @@ class Backups:
     """
 
     priority: int
-    of: Mapping[tuple[int, int], Backup] = field(default_factory=dict)
+    chosen: Mapping[tuple[int, int], Backup] = field(default_factory=dict)
     none: frozenset[tuple[int, int]] = frozenset()
     next_hop: Mapping[tuple[int, int, int], int] = field(default_factory=dict)
     returning: frozenset[tuple[int, int]] = frozenset()

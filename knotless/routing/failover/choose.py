@@ -16,7 +16,7 @@ from itertools import pairwise
 import numpy as np
 
 from knotless.base.errors import PlanError
-from knotless.routing.failover.backups import FIRST_LABEL, MOST_LABELS, Backup, Backups
+from knotless.routing.failover.backups import FIRST_LABEL, MAX_LABELS, Backup, Backups
 from knotless.routing.failover.reach import Reach
 from knotless.routing.flow_control import of_link, waiting
 from knotless.routing.graphs.channels import PRIORITIES, VCS_PER_CHANNEL
@@ -57,7 +57,7 @@ def choose_backups(plan: Plan) -> Backups:
             " uses; reduce --max-vlans, or omit --protection"
         )
     if not _last or _last[0][0] is not plan:
-        _last[:] = [(plan, _Choice(plan).made())]
+        _last[:] = [(plan, _Choice(plan).choose())]
     return _last[0][1]
 
 
@@ -71,9 +71,9 @@ class _Choice:
         self.reverse = self.channels.reverse.tolist()
         dead = failed_channels(plan, plan.failures)
         self.leaving: list[list[int]] = [[] for _ in self.channels.names]
-        for channel, at in enumerate(self.tail):
+        for channel, switch in enumerate(self.tail):
             if not dead[channel]:
-                self.leaving[at].append(channel)
+                self.leaving[switch].append(channel)
         self.edges = self._edges()
         self.number = {node: i for i, node in enumerate(sorted(self._nodes()))}
         self.intact = self._reach()
@@ -82,8 +82,8 @@ class _Choice:
         self.labels = 0
         self.distances: dict[int, list[int]] = {}
 
-    def made(self) -> Backups:
-        found: dict[tuple[int, int], Backup] = {}
+    def choose(self) -> Backups:
+        chosen: dict[tuple[int, int], Backup] = {}
         returning: set[tuple[int, int]] = set()
         arrivals, pairs = self._uses()
         for channel, to in sorted(pairs, key=lambda use: (-pairs[use], use)):
@@ -93,11 +93,11 @@ class _Choice:
                 path = self._add(channel, to, before, whole=False)
             if path is None:
                 continue
-            found[channel, to] = Backup(*path)
+            chosen[channel, to] = Backup(*path)
             if any(node // VCS_PER_CHANNEL == self.reverse[path[0]] for node in before):
                 returning.add((channel, to))
-        none = frozenset(pairs.keys() - found.keys())
-        return Backups(self.priority, found, none, self.next_hop, frozenset(returning))
+        none = frozenset(pairs.keys() - chosen.keys())
+        return Backups(self.priority, chosen, none, self.next_hop, frozenset(returning))
 
     def _uses(self) -> tuple[dict[tuple[int, int], list[int]], dict[tuple[int, int], int]]:
         """Return the nodes before each (channel, destination), and its pairs of hosts."""
@@ -107,9 +107,9 @@ class _Choice:
         before = np.full_like(nodes, -1)
         before[:, :, 1:] = nodes[:, :, :-1]
         row, to, place = np.nonzero((paths >= 0) & (plan.receivers > 0)[None, :, None])
-        used, held = paths[row, to, place], before[row, to, place]
+        used, previous = paths[row, to, place], before[row, to, place]
         arrivals: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
-        for channel, end, node in distinct_rows(used, to, held + 1):
+        for channel, end, node in distinct_rows(used, to, previous + 1):
             arrivals[channel, end] += [node - 1] if node else []
         weights: defaultdict[tuple[int, int], int] = defaultdict(int)
         share = plan.senders[row].astype(np.int64) * plan.receivers[to]
@@ -120,8 +120,8 @@ class _Choice:
     def _edges(self) -> list[tuple[int, int]]:
         """Return the dependencies of the intact plan under its flow control."""
         unicast, flood = dependencies(self.channels, self.plan.routes, self.plan.receivers)
-        both = np.stack([unicast, flood], axis=1).astype(np.int64)
-        return [(a, b) for a, b in waiting(both, self.plan.flow_control).tolist()]
+        stacked = np.stack([unicast, flood], axis=1).astype(np.int64)
+        return [(a, b) for a, b in waiting(stacked, self.plan.flow_control).tolist()]
 
     def _nodes(self) -> set[int]:
         nodes = {node for edge in self.edges for node in edge}
@@ -130,13 +130,13 @@ class _Choice:
     def _reach(self) -> Reach:
         number = self.number
         try:
-            intact = Reach.of(len(number), ((number[a], number[b]) for a, b in self.edges))
+            intact = Reach.from_edges(len(number), ((number[a], number[b]) for a, b in self.edges))
         except ValueError:
             raise PlanError(
                 f"{self.plan.engine} on {self.plan.fabric.name} can deadlock, so no backup path"
                 " can be proven; omit --protection, or choose another plan"
             ) from None
-        return Reach.of(len(number), ()) if self.is_own else intact
+        return Reach.from_edges(len(number), ()) if self.is_own else intact
 
     def _node(self, channel: int) -> int:
         return channel * VCS_PER_CHANNEL + self.priority
@@ -166,12 +166,12 @@ class _Choice:
             if new is None:
                 return None
             path, label = new, self.labels
-            for known in range(self.labels):
-                shared = self._search(channel, to, before, avoided, known, refused)
+            for shared_label in range(self.labels):
+                shared = self._search(channel, to, before, avoided, shared_label, refused)
                 if shared is not None and len(shared) <= len(new) + LONGER:
-                    path, label = shared, known
+                    path, label = shared, shared_label
                     break
-            if label == MOST_LABELS:
+            if label == MAX_LABELS:
                 return None
             closing = self._closing(graphs, path, before)
             if closing is None:
@@ -197,7 +197,7 @@ class _Choice:
         """
         graphs, start = self._graphs(channel), self.tail[channel]
         unusable = {channel, self.reverse[channel]}
-        left = self._distances(to)
+        remaining = self._distances(to)
         parent: dict[int, int] = {}
         passed: dict[int, int] = {}
         heap: list[tuple[int, int, int]] = []
@@ -208,40 +208,40 @@ class _Choice:
             mask = passed[last] if last >= 0 else 1 << start
             if mask >> self.head[hop] & 1:
                 return
-            held = [self._node(last)] if last >= 0 else before
-            if not any(self._is_refused(graphs, (n, self._node(hop)), refused) for n in held):
+            held_nodes = [self._node(last)] if last >= 0 else before
+            if not any(self._is_refused(graphs, (n, self._node(hop)), refused) for n in held_nodes):
                 parent[hop], passed[hop] = last, mask | 1 << self.head[hop]
-                heapq.heappush(heap, (hops + left[self.head[hop]], -hops, hop))
+                heapq.heappush(heap, (hops + remaining[self.head[hop]], -hops, hop))
 
         for hop in self.leaving[start]:
             reach(hop, -1, 1)
         while heap:
             _, hops, last = heapq.heappop(heap)
-            at = self.head[last]
-            if at == to:
+            reached = self.head[last]
+            if reached == to:
                 return list(self._path(parent, last))[::-1]
-            for hop in self._next(label, at, to):
+            for hop in self._next(label, reached, to):
                 reach(hop, last, 1 - hops)
         return None
 
     def _distances(self, to: int) -> list[int]:
         """Return the fewest channels from each switch to one, without failures of any part."""
-        known = self.distances.get(to)
-        if known is None:
-            known = self.distances[to] = [len(self.channels.names)] * len(self.channels.names)
-            known[to], ready = 0, [to]
-            for at in ready:
-                for hop in self.leaving[at]:
-                    near = self.head[hop]
-                    if known[near] > known[at] + 1:
-                        known[near] = known[at] + 1
-                        ready.append(near)
-        return known
+        hops_to = self.distances.get(to)
+        if hops_to is None:
+            hops_to = self.distances[to] = [len(self.channels.names)] * len(self.channels.names)
+            hops_to[to], ready = 0, [to]
+            for switch in ready:
+                for hop in self.leaving[switch]:
+                    previous = self.head[hop]
+                    if hops_to[previous] > hops_to[switch] + 1:
+                        hops_to[previous] = hops_to[switch] + 1
+                        ready.append(previous)
+        return hops_to
 
-    def _next(self, label: int | None, at: int, to: int) -> list[int]:
+    def _next(self, label: int | None, switch: int, to: int) -> list[int]:
         """Return the channels that packets of a label may take from a switch."""
-        known = None if label is None else self.next_hop.get((label, at, to))
-        return self.leaving[at] if known is None else [known]
+        next_hop = None if label is None else self.next_hop.get((label, switch, to))
+        return self.leaving[switch] if next_hop is None else [next_hop]
 
     @staticmethod
     def _path(parent: dict[int, int], last: int) -> Iterator[int]:
@@ -273,13 +273,13 @@ class _Choice:
         """Add the dependencies of a path; if one closes a cycle, add none and return it."""
         nodes = [self._node(channel) for channel in path]
         steps = [(node, nodes[0]) for node in before] + list(pairwise(nodes))
-        kept = [graph.copy() for graph in graphs]
+        copies = [graph.copy() for graph in graphs]
         for step in steps:
             for edge in self._waits(step):
                 for graph in graphs:
                     if graph.closes(*edge):
-                        for other, known in zip(graphs, kept, strict=True):
-                            other.after, other.before = known.after, known.before
+                        for other, copy in zip(graphs, copies, strict=True):
+                            other.after, other.before = copy.after, copy.before
                         return step
                     graph.add(*edge)
         return None

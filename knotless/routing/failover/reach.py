@@ -16,7 +16,7 @@ class Reach:
         self.after, self.before = after, before
 
     @classmethod
-    def of(cls, nodes: int, edges: Iterable[tuple[int, int]]) -> Reach:
+    def from_edges(cls, nodes: int, edges: Iterable[tuple[int, int]]) -> Reach:
         """Return the closure of ``edges`` between nodes numbered from 0.
 
         Raises
@@ -25,12 +25,12 @@ class Reach:
             They have a cycle.
 
         """
-        found = cls([0] * nodes, [0] * nodes)
+        closure = cls([0] * nodes, [0] * nodes)
         for first, second in edges:
-            if found.closes(first, second):
+            if closure.closes(first, second):
                 raise ValueError("the edges have a cycle")
-            found.add(first, second)
-        return found
+            closure.add(first, second)
+        return closure
 
     def copy(self) -> Reach:
         """Return a copy."""

@@ -21,32 +21,32 @@ ROUNDS = 2
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of the routes: the hosts of a switch in one plane share a row.
+    """The rows of the routes: the hosts of a switch in one rank class share a row.
 
     of_host : (hosts,) the row of each host.
-    plane, at, senders : (rows,) the plane, the switch, and the number of hosts; rows are sorted by
-        plane and switch.
+    rank_class, switch, host_count : (rows,) the class of the ranks, the switch, and the number of
+        hosts; rows are sorted by rank class and switch.
     """
 
     of_host: Ints
-    plane: Ints
-    at: Ints
-    senders: Ints
+    rank_class: Ints
+    switch: Ints
+    host_count: Ints
 
 
-def rows_in(task: Task, planes: int) -> Rows:
-    """Return the rows; hosts of rank r are in plane r modulo ``planes``."""
+def rows_in(task: Task, rank_classes: int) -> Rows:
+    """Return the rows; hosts of rank r are in class r modulo ``rank_classes``."""
     switches = len(task.channels.names)
-    return Rows(*core.rows(task.host_switches, task.host_ranks, planes, switches))
+    return Rows(*core.rows(task.host_switches, task.host_ranks, rank_classes, switches))
 
 
 def balanced_paths(
-    task: Task, graph: core.StateGraph, planes: int | None = None
+    task: Task, graph: core.StateGraph, rank_classes: int | None = None
 ) -> tuple[Rows, Ints, Priorities]:
     """Choose a shortest path from every host to every switch with hosts.
 
     ``spread`` takes the path whose channels have the lowest load so far, the lowest port on a
-    tie; hosts are divided into ``planes`` by rank. ``low-port`` takes the lowest port at each
+    tie; hosts are divided into ``rank_classes`` by rank. ``low-port`` takes the lowest port at each
     state.
 
     Returns
@@ -63,14 +63,14 @@ def balanced_paths(
 
     """
     spread = task.select == "spread"
-    rows = rows_in(task, planes or (task.ranks if spread else 1))
+    rows = rows_in(task, rank_classes or (task.ranks if spread else 1))
     rounds = ROUNDS if spread else 0
     states, _ = graph.states()
-    most = path_memory.most_hops(len(rows.at) * len(task.receivers) * len(states))
+    max_hops = path_memory.max_hops(len(rows.switch) * len(task.receivers) * len(states))
     try:
         paths = graph.balanced_paths(
-            rows.plane, rows.at, rows.senders, task.receivers, rounds, most
+            rows.rank_class, rows.switch, rows.host_count, task.receivers, rounds, max_hops
         )
     except OverflowError as error:
-        raise path_memory.too_long(len(rows.at), len(task.receivers), error.args[0]) from None
+        raise path_memory.too_long(len(rows.switch), len(task.receivers), error.args[0]) from None
     return rows, *paths

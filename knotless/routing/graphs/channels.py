@@ -70,8 +70,10 @@ class Channels:
 
     def name(self, channel: int, priority: int) -> str:
         """Return ``SWITCH:PORT/PRIORITY``, where PORT is the output port."""
-        at = int(self.tail[channel])
-        return f"{self.names[at]}:{self.port_name(at, int(self.out_port[channel]))}/{priority}"
+        switch = int(self.tail[channel])
+        return (
+            f"{self.names[switch]}:{self.port_name(switch, int(self.out_port[channel]))}/{priority}"
+        )
 
     def end_of(self, name: str) -> tuple[str, int]:
         """Return the switch and the port that the channel called ``SWITCH:PORT/PRIORITY`` leaves.
@@ -80,8 +82,10 @@ class Channels:
         """
         switch, _, rest = name.partition(":")
         port = rest.rpartition("/")[0]
-        at = self.names.index(switch)
-        return switch, next(p for s, p in self.leaving if s == at and self.port_name(s, p) == port)
+        number = self.names.index(switch)
+        return switch, next(
+            p for s, p in self.leaving if s == number and self.port_name(s, p) == port
+        )
 
     def port_name(self, switch: int, port: int) -> str:
         """Return the name of a port of a switch (its index); by default its number."""
@@ -92,9 +96,9 @@ def channels_of(fabric: Fabric) -> Channels:
     """Number the channels of ``fabric``."""
     index = fabric.switch_index
     rows = [
-        (i, index[far], port, far_port)
+        (i, index[neighbour], port, neighbour_port)
         for i, switch in enumerate(fabric.switches)
-        for port, (far, far_port) in fabric.neighbours[switch.name].items()
+        for port, (neighbour, neighbour_port) in fabric.neighbours[switch.name].items()
     ]
     columns = np.ascontiguousarray(np.array(rows, dtype=np.int32).reshape(-1, 4).T)
     names = tuple(switch.name for switch in fabric.switches)

@@ -35,7 +35,7 @@ class ShortestPaths:
         """The channels of the fabric."""
         return self.tree.channels
 
-    def wanted(self) -> Mask:
+    def pairs_to_route(self) -> Mask:
         """Return (switches, switches): whether both have hosts and they differ."""
         return self.core.wanted()
 

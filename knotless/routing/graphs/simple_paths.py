@@ -39,20 +39,20 @@ def without_revisits(
     if paths.shape[2] < 3:
         return paths  # too short for a revisit
     tail = channels.tail
-    where = np.where(paths >= 0, tail[paths], -1 - np.arange(paths.shape[2]))
-    where.sort(axis=2)
-    twice = (where[:, :, 1:] == where[:, :, :-1]).any(axis=2)
+    visited = np.where(paths >= 0, tail[paths], -1 - np.arange(paths.shape[2]))
+    visited.sort(axis=2)
+    twice = (visited[:, :, 1:] == visited[:, :, :-1]).any(axis=2)
     arrives = np.zeros_like(twice)
     passing = (paths >= 0) & (tail[paths] == np.arange(paths.shape[1])[None, :, None])
     arrives |= passing.any(axis=2)
     search = _Search(graph)
-    found: dict[tuple[int, int], list[int]] = {}
+    path_of: dict[tuple[int, int], list[int]] = {}
     replaced = []
     for row, destination in np.argwhere(twice | arrives).tolist():
         key = (int(sources[row]), destination)
-        if key not in found:
-            found[key] = search.path(*key) or _along(tail, trees, *key)
-        replaced.append((row, destination, found[key]))
+        if key not in path_of:
+            path_of[key] = search.path(*key) or _along(tail, trees, *key)
+        replaced.append((row, destination, path_of[key]))
     longest = max([paths.shape[2], *(len(path) for _, _, path in replaced)])
     result = np.pad(paths, ((0, 0), (0, 0), (0, longest - paths.shape[2])), constant_values=-1)
     for row, destination, path in replaced:
@@ -65,7 +65,7 @@ class _Search:
 
     def __init__(self, graph: StateGraph) -> None:
         self._graph = graph
-        self._switch, self._start = (of.tolist() for of in graph.states())
+        self._switch, self._start = (column.tolist() for column in graph.states())
         tail, head, channel = graph.edges()
         self._head, self._channel = head.tolist(), channel.tolist()
         self._first = np.searchsorted(tail, np.arange(len(self._switch) + 1)).tolist()
@@ -112,8 +112,8 @@ class _Search:
 def _along(tail: Ints, trees: Ints, source: int, destination: int) -> list[int]:
     """Return the path to ``destination`` in the tree of ``source``."""
     path: list[int] = []
-    at = destination
-    while at != source:
-        path.append(int(trees[source, at]))
-        at = int(tail[path[-1]])
+    switch = destination
+    while switch != source:
+        path.append(int(trees[source, switch]))
+        switch = int(tail[path[-1]])
     return path[::-1]

@@ -1,4 +1,4 @@
-"""The breadth-first spanning tree of engines with a root, and the up direction on it."""
+"""Spanning trees: the breadth-first tree of engines with a root, and trees of broadcasts."""
 
 from __future__ import annotations
 
@@ -44,3 +44,19 @@ def spanning_tree(channels: Channels, root: int) -> SpanningTree:
     roots = np.array([root], dtype=np.int32)
     parent, level = channels.core.breadth_first(roots)
     return SpanningTree(channels, root, parent, level)
+
+
+def pruned(
+    channels: Channels,
+    trees: Ints,
+    receivers: NDArray[np.bool_],
+    sources: NDArray[np.bool_] | None = None,
+) -> Ints:
+    """Return ``trees`` without the branches that reach no ``receivers`` switch.
+
+    trees : (switches, switches) entry [u, v] is the channel on which the tree of u enters v,
+        or -1 if it does not.
+    wanted, sources : (switches,) trees of switches that are not ``sources`` are removed.
+    """
+    sources = np.ones(len(receivers), dtype=bool) if sources is None else sources
+    return channels.core.pruned(trees, sources, receivers)

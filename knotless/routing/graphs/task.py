@@ -44,12 +44,12 @@ class Task:
     @cached_property
     def host_ranks(self) -> Ints:
         """The rank of each host among the hosts of its switch, from 0, by port."""
-        at = self.host_switches
+        switches = self.host_switches
         ports = np.array([host.port for host in self.fabric.hosts])
-        order = np.lexsort((ports, at))
-        first = np.searchsorted(at[order], at)
-        place = np.zeros(len(at), dtype=np.int32)
-        place[order] = np.arange(len(at), dtype=np.int32)
+        order = np.lexsort((ports, switches))
+        first = np.searchsorted(switches[order], switches)
+        place = np.zeros(len(switches), dtype=np.int32)
+        place[order] = np.arange(len(switches), dtype=np.int32)
         return (place - first).astype(np.int32)
 
     @cached_property

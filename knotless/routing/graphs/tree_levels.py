@@ -24,5 +24,5 @@ def tree_levels(task: Task) -> Ints | None:
 
 def all_connected(task: Task, graph: StateGraph) -> bool:
     """Tell whether ``graph`` has a path between every two switches with hosts."""
-    at = np.flatnonzero(task.receivers)
-    return bool((graph.hops()[np.ix_(at, at)] < FAR).all())
+    with_hosts = np.flatnonzero(task.receivers)
+    return bool((graph.hops()[np.ix_(with_hosts, with_hosts)] < FAR).all())

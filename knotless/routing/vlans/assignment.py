@@ -30,7 +30,7 @@ from knotless.routing.routes import TableRoutes
 FIRST_VLAN = 2
 """VLAN 1 is not used: it is the default VLAN of most switches."""
 LAST_VLAN = 4094
-MOST_VLANS = LAST_VLAN - FIRST_VLAN + 1
+MAX_VLANS = LAST_VLAN - FIRST_VLAN + 1
 Tagging = Literal["switch", "host"]
 TAGGINGS: tuple[Tagging, ...] = get_args(Tagging)
 Assignment = Literal["default", "tree"]
@@ -43,7 +43,7 @@ def assign_vlans(
     *,
     assignment: str = "default",
     tagging: str = "switch",
-    limit: int = MOST_VLANS,
+    limit: int = MAX_VLANS,
 ) -> Ints:
     """Return (rows, switches): the VLAN, from 2 on, of each path of ``paths``.
 
@@ -75,7 +75,7 @@ def assign_table_vlans(
     receives: NDArray[np.bool_],
     *,
     tagging: str = "switch",
-    limit: int = MOST_VLANS,
+    limit: int = MAX_VLANS,
 ) -> Ints:
     """Return the ``default`` assignment for next-hop tables, without computing explicit paths.
 
@@ -94,8 +94,8 @@ def assign_table_vlans(
 def _completed(numbers: Ints) -> Ints:
     """Return VLANs for numbers from 0; each -1 becomes the most frequent number of its row."""
     for row in numbers:
-        known = row[row >= 0]
-        row[row < 0] = np.bincount(known).argmax() if len(known) else 0
+        assigned = row[row >= 0]
+        row[row < 0] = np.bincount(assigned).argmax() if len(assigned) else 0
     return FIRST_VLAN + numbers
 
 
@@ -106,9 +106,9 @@ def refuse_vlans_above(needed: int, limit: int) -> None:
 
 
 def _too_many(limit: int) -> PlanError:
-    most = ", the limit of 802.1Q" if limit == MOST_VLANS else ""
+    reason = ", the limit of 802.1Q" if limit == MAX_VLANS else ""
     return PlanError(
-        f"this plan needs more than {limit} VLANs{most}; --select low-port may need fewer"
+        f"this plan needs more than {limit} VLANs{reason}; --select low-port may need fewer"
     )
 
 
@@ -117,15 +117,15 @@ def _loop(channels: Channels, path: Ints) -> PlanError:
     names = channels.names
     link_of = np.minimum(np.arange(len(channels), dtype=np.int32), channels.reverse)
     entered: dict[int, tuple[int, int]] = {}
-    where = ""
+    detail = ""
     for d in range(len(path)):
         for c in path[d][path[d] >= 0].tolist():
             head = int(channels.head[c])
             link, first = entered.setdefault(head, (int(link_of[c]), d))
-            if link != link_of[c] and not where:
-                where = f": those to {names[first]} and {names[d]} enter {names[head]} differently"
+            if link != link_of[c] and not detail:
+                detail = f": those to {names[first]} and {names[d]} enter {names[head]} differently"
     source = names[channels.tail[path[path[:, 0] >= 0][0, 0]]]
     return PlanError(
-        f"tree VLANs: the paths from {source} form a loop{where}; try --select low-port, or"
+        f"tree VLANs: the paths from {source} form a loop{detail}; try --select low-port, or"
         " --tagging host, which puts each path into a VLAN of its own"
     )

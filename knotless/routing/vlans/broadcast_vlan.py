@@ -42,12 +42,12 @@ def broadcast_vlans(
     paths : (rows, switches, longest) channels, then -1.
     vlans : (rows, switches) the VLAN of each path.
     trees : (switches, switches) the plan's broadcast trees, see
-        :mod:`knotless.routing.graphs.broadcast_trees`.
+        :mod:`knotless.routing.graphs.spanning_tree`.
     row_switch : (rows,) the switch of each row's hosts.
     """
     before, after = paths[:, :, :-1], paths[:, :, 1:]
-    held = after >= 0
-    unicast = set(zip(before[held].tolist(), after[held].tolist(), strict=True))
+    is_turn = after >= 0
+    unicast = set(zip(before[is_turn].tolist(), after[is_turn].tolist(), strict=True))
     has_host = np.zeros(len(trees), dtype=np.bool_)
     has_host[row_switch] = True
     of_tree = {s: _links(channels, trees[s]) for s in np.flatnonzero(has_host).tolist()}
@@ -69,9 +69,9 @@ def _one_for_all(chosen: tuple[int, Links], row_switch: Ints) -> BroadcastVlans:
     return BroadcastVlans(np.full_like(row_switch, chosen[0]), dict([chosen]))
 
 
-def _links(channels: Channels, taken: Ints) -> Links:
-    taken = taken[taken >= 0]
-    return tuple(np.unique(np.minimum(taken, channels.reverse[taken])).tolist())
+def _links(channels: Channels, used: Ints) -> Links:
+    used = used[used >= 0]
+    return tuple(np.unique(np.minimum(used, channels.reverse[used])).tolist())
 
 
 def _spanning(
@@ -91,13 +91,13 @@ def _turns(channels: Channels, links: Links) -> set[tuple[int, int]]:
 
     These are all turns of the tree except U-turns: behind each of its links there are hosts.
     """
-    both = [*links, *channels.reverse[list(links)].tolist()]
+    directions = [*links, *channels.reverse[list(links)].tolist()]
     leaving: dict[int, list[int]] = {}
-    for c in both:
+    for c in directions:
         leaving.setdefault(int(channels.tail[c]), []).append(c)
     return {
         (c, onward)
-        for c in both
+        for c in directions
         for onward in leaving[int(channels.head[c])]
         if onward != channels.reverse[c]
     }

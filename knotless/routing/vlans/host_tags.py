@@ -53,7 +53,7 @@ def tag_table(fabric: Fabric, tags: HostTags, addresses: Sequence[str]) -> NDArr
     """Return the VLAN tag of each host towards each address, shape (hosts, addresses)."""
     table = np.empty((len(fabric.hosts), len(addresses)), dtype=np.uint16)
     for row, host in zip(table, fabric.hosts, strict=True):
-        own = tags[host.name]
-        other = own[EVERYTHING_ELSE]
-        row[:] = [own.get(address, other) for address in addresses]
+        vlan_of = tags[host.name]
+        other = vlan_of[EVERYTHING_ELSE]
+        row[:] = [vlan_of.get(address, other) for address in addresses]
     return table

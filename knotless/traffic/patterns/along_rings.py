@@ -27,13 +27,15 @@ def move(name: str, fabric: Fabric, step: Callable[[int], int]) -> Flows:
     count = len(fabric.hosts)
     if fabric.grid is None:
         return to_each((np.arange(count) + step(count)) % count)
-    at = [[fabric.host_index[h.name] for h in by.values()] for by in fabric.hosts_at.values()]
-    if len({len(hosts) for hosts in at}) > 1:
+    by_switch = [
+        [fabric.host_index[h.name] for h in by.values()] for by in fabric.hosts_at.values()
+    ]
+    if len({len(hosts) for hosts in by_switch}) > 1:
         raise PatternError(
             f"pattern {name} needs the same number of hosts on each switch of a grid;"
-            f" {fabric.name} has {min(map(len, at))} to {max(map(len, at))}"
+            f" {fabric.name} has {min(map(len, by_switch))} to {max(map(len, by_switch))}"
         )
-    table = np.array(at)
+    table = np.array(by_switch)
     destination = np.empty(count, dtype=np.int64)
     destination[table] = table[_moved(fabric.grid.dims, step)]
     return to_each(destination)

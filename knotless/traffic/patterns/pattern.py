@@ -80,15 +80,15 @@ def pattern_named(text: str) -> Pattern:
         There is no such pattern, or it takes no such number.
 
     """
-    known = patterns()
+    registered = patterns()
     name, colon, number = text.partition(":")
-    if name not in known:
-        close = get_close_matches(name.lower()[:50], known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    if name not in registered:
+        close = get_close_matches(name.lower()[:50], registered, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(registered)}"
         raise PatternError(f"there is no pattern {name[:50]!r}; {hint}")
     if not colon:
-        return known[name]
-    numbered = known[name].numbered
+        return registered[name]
+    numbered = registered[name].numbered
     if numbered is None:
         raise PatternError(f"pattern {name} takes no number, not {text[:50]!r}")
     if not (number.isascii() and number.isdigit() and len(number) <= 9):

@@ -39,10 +39,10 @@ class LatinSquare:
 
 def latin_square_of(fabric: Fabric) -> LatinSquare | None:
     """Return the wiring of ``fabric`` if it is an LSFT with our port numbers, else None."""
-    found = family_of(fabric)
-    if found is None or found[0].name != "lsft":
+    family = family_of(fabric)
+    if family is None or family[0].name != "lsft":
         return None
-    request = found[1]
+    request = family[1]
     return latin_square(request.sizes[0], request.options["sides"], request.hosts)
 
 

@@ -92,8 +92,8 @@ def triple(square: LatinSquare) -> Schedule:
         up = (place + a) % degree
         line = square.lines[point, up]
         out = (square.at_line[point, up] + b) % degree
-        far = square.points[line, out] + (side ^ other) * len(square.lines)
-        to: Ints = far * degree + (square.at_point[line, out] + c) % degree
+        peer_leaf = square.points[line, out] + (side ^ other) * len(square.lines)
+        to: Ints = peer_leaf * degree + (square.at_point[line, out] + c) % degree
         return to.astype(np.int32)
 
     def phases() -> Iterator[Ints]:
@@ -155,13 +155,13 @@ def _targets(order: int, columns: int, vector: Vector) -> list[int]:
     """Return the destination of ``vector`` from each leaf, both as r * columns + c."""
     gf = field(order)
     slope, hop = vector
-    found = []
+    targets = []
     for r in range(order):
         for c in range(columns):
             if slope is None:
-                found.append((r + hop) % order * columns + c)
+                targets.append((r + hop) % order * columns + c)
                 continue
             to_c = (c + hop) % columns
             rise = gf.times[slope][gf.plus[to_c][gf.negative[c]]]
-            found.append(gf.plus[rise][r] * columns + to_c)
-    return found
+            targets.append(gf.plus[rise][r] * columns + to_c)
+    return targets

@@ -18,7 +18,7 @@ from knotless.topologies.fabric import Fabric, hosts_across_switches
 from knotless.traffic.contention import Contention, Lines, contention
 from knotless.traffic.schedules.schedule import Schedule
 
-MOST_HOSTS = 256
+MAX_HOSTS = 256
 """Largest number of hosts to search for; with more, the best initial schedule is used."""
 _STEPS = 20_000
 _WORK = 40_000
@@ -29,7 +29,7 @@ Square = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """A schedule, its contention, and an upper bound of the throughput ratio on these paths."""
 
     schedule: Schedule
@@ -37,28 +37,30 @@ class Found:
     ratio_bound: float
 
 
-def find_schedule(lines: Lines, hosts: Ints, known: list[Schedule], seed: int = 1) -> Found:
+def find_schedule(
+    lines: Lines, hosts: Ints, candidates: list[Schedule], seed: int = 1
+) -> SearchResult:
     """Return the best schedule found for ``hosts`` (indices in the fabric, in any order).
 
-    The search starts from ``known`` schedules, of the same hosts in the same order, and those of
-    :func:`initial_schedules`. One without contention is returned at once.
+    The search starts from ``candidates`` schedules, of the same hosts in the same order, and those
+    of :func:`initial_schedules`. One without contention is returned at once.
     """
     bound = ratio_bound(lines, hosts)
     best: tuple[Contention, Schedule] | None = None
-    for schedule in (*known, *initial_schedules(lines, hosts)):
-        found = contention(lines, schedule.flows())
-        if best is None or found.throughput_ratio > best[0].throughput_ratio:
-            best = found, schedule
-        if found.throughput_ratio == 1.0:
+    for schedule in (*candidates, *initial_schedules(lines, hosts)):
+        contended = contention(lines, schedule.flows())
+        if best is None or contended.throughput_ratio > best[0].throughput_ratio:
+            best = contended, schedule
+        if contended.throughput_ratio == 1.0:
             break
     assert best is not None  # noqa: S101 - shift is always one of them
-    if best[0].throughput_ratio < min(1.0, bound) and len(hosts) <= MOST_HOSTS:
+    if best[0].throughput_ratio < min(1.0, bound) and len(hosts) <= MAX_HOSTS:
         square = _Search(lines, hosts, np.stack(list(best[1].phases())), seed).run()
         better = Schedule(f"{best[1].kind}, searched", hosts, lambda: iter(square))
-        found = contention(lines, better.flows())
-        if found.throughput_ratio > best[0].throughput_ratio:
-            best = found, better
-    return Found(best[1], best[0], bound)
+        contended = contention(lines, better.flows())
+        if contended.throughput_ratio > best[0].throughput_ratio:
+            best = contended, better
+    return SearchResult(best[1], best[0], bound)
 
 
 def initial_schedules(lines: Lines, hosts: Ints) -> Iterator[Schedule]:
@@ -109,12 +111,12 @@ def ratio_bound(lines: Lines, hosts: Ints) -> float:
     count = len(hosts)
     loads = np.zeros(lines.count + 1, dtype=np.int64)
     for source in hosts:
-        for channel in lines.of(_from(source, hosts)):
+        for channel in lines.channels_of(_from(source, hosts)):
             loads += np.bincount(channel, minlength=lines.count + 1)
     loads[lines.count] = 0
     counted = np.zeros(lines.count + 1, dtype=np.int64)
     for source in hosts:
-        paths = np.stack(lines.of(_from(source, hosts)))
+        paths = np.stack(lines.channels_of(_from(source, hosts)))
         fullest = paths[loads[paths].argmax(axis=0), np.arange(count)]
         counted += np.bincount(fullest, minlength=lines.count + 1)
     return float(np.minimum(counted, count).sum()) / count**2
@@ -132,7 +134,9 @@ class _Search:
         self.count = len(hosts)
         self.random = np.random.default_rng(seed)
         # Links of hosts carry one flow in every phase, so only channels between switches matter.
-        paths = [np.stack(lines.of(_from(source, hosts))[1:-1], axis=1) for source in hosts]
+        paths = [
+            np.stack(lines.channels_of(_from(source, hosts))[1:-1], axis=1) for source in hosts
+        ]
         self.paths = np.array(paths)
         self.none = lines.count
         used = np.unique(self.paths[self.paths < self.none])
@@ -143,8 +147,8 @@ class _Search:
 
     def _cost(self, destinations: Ints) -> int:
         """Return the number of pairs of flows that share a channel, summed over channels."""
-        taken = self.paths[np.arange(self.count), destinations].reshape(-1)
-        loads = np.bincount(taken, minlength=self.none + 1)[: self.none]
+        channels = self.paths[np.arange(self.count), destinations].reshape(-1)
+        loads = np.bincount(channels, minlength=self.none + 1)[: self.none]
         return int((loads * (loads - 1)).sum()) // 2
 
     def run(self) -> Square:
@@ -231,7 +235,7 @@ class _Search:
         return [first, second]
 
 
-def _without(flows: Square, taken: Ints) -> Square:
+def _without(flows: Square, removed: Ints) -> Square:
     """Return the flows without one of each source."""
-    left: Square = flows.T[taken[:, None] != flows.T].reshape(len(taken), -1).T
-    return left
+    remaining: Square = flows.T[removed[:, None] != flows.T].reshape(len(removed), -1).T
+    return remaining

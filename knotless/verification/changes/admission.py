@@ -44,10 +44,10 @@ def _is_refused(host: Host, address: int, eth_type: int, generations: Sequence[G
         return not switch.outputs(host.port, address, mac_value(host.mac), eth_type, tags)[0]
 
     vlans = [_vlan(host, address, generation) for generation in generations]
-    alone = [dropped(of, vlan) for of, vlan in zip(generations, vlans, strict=True)]
+    alone = [dropped(own, vlan) for own, vlan in zip(generations, vlans, strict=True)]
     for sent, vlan in enumerate(vlans):
-        for held in range(max(0, sent - 1), len(generations)):
-            if not (alone[sent] or alone[held]) and dropped(generations[held], vlan):
+        for installed in range(max(0, sent - 1), len(generations)):
+            if not (alone[sent] or alone[installed]) and dropped(generations[installed], vlan):
                 return True
     return False
 
@@ -55,5 +55,5 @@ def _is_refused(host: Host, address: int, eth_type: int, generations: Sequence[G
 def _vlan(host: Host, address: int, generation: Generation) -> int | None:
     if generation.tags is None:
         return None
-    own = generation.tags[host.name]
-    return own.get(mac_text(address), own[EVERYTHING_ELSE])
+    tags = generation.tags[host.name]
+    return tags.get(mac_text(address), tags[EVERYTHING_ELSE])

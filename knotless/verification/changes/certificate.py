@@ -1,15 +1,21 @@
-"""The certificate of a change: what was proven for each step, as plain values for JSON."""
+"""The certificate of a change, what was proven for each step, and the rules of steps as folders."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from knotless.base.errors import RuleError
+from knotless.base.files import write_all
+from knotless.forwarding.openflow.directory import dir_files, write_files
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.verification.changes.change import Change, Step
 from knotless.verification.dependencies import longest_chain
 
-MOST_STOPPED = 1000
+MAX_STOPPED = 1000
 """Pairs that are listed by name."""
 
 
@@ -20,7 +26,7 @@ def certificate(change: Change) -> dict[str, object]:
     is proven, the digest of the rules ``before``, and for each of ``steps``:
 
     step, action : its number, from 1, and what is done.
-    drain : whether it ends only when all packets of older rules have left the fabric.
+    drain : whether it awaits quiescence: all packets of older rules have left the fabric.
     stopped : (source, destination) of the frames that are dropped at admission, and how many.
     rules_changed : rules and groups that are added, modified or deleted.
     sha256 : of all rules after the step, see :func:`digest`.
@@ -70,8 +76,8 @@ def _of_step(number: int, step: Step) -> dict[str, object]:
     return {
         "step": number,
         "action": step.action,
-        "drain": step.drain,
-        "stopped": [list(pair) for pair in step.stopped[:MOST_STOPPED]],
+        "drain": step.await_quiescence,
+        "stopped": [list(pair) for pair in step.stopped[:MAX_STOPPED]],
         "stopped_pairs": len(step.stopped),
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),
@@ -99,3 +105,36 @@ def digest(rules: FabricRules) -> str:
         flows, groups = write(rules[name])
         hashed.update(f"{name}\n{flows}{groups}".encode())
     return hashed.hexdigest()
+
+
+CERTIFICATE = "certificate.json"
+
+
+def step_files(change: Change) -> list[dict[str, str]]:
+    """Return the files of the rules before the change, and of those after each step, by name."""
+    before = change.before
+    states = [(before.rules, before.tags), *((step.rules, step.tags) for step in change.steps)]
+    return [dir_files(before.fabric, rules, before.multicast, tags) for rules, tags in states]
+
+
+def write_steps(change: Change, directory: str | Path) -> None:
+    """Write all rules before the change to ``directory/0``, those after step k to ``directory/k``.
+
+    Each folder is in the format of ``knotless flows``. The certificate is next to them.
+
+    Raises
+    ------
+    RuleError
+        A folder or file cannot be written.
+
+    """
+    write_step_files(step_files(change), certificate(change), directory)
+
+
+def write_step_files(
+    files: Sequence[Mapping[str, str]], proof: Mapping[str, object], directory: str | Path
+) -> None:
+    """Write what :func:`step_files` returned, and the certificate; raises RuleError."""
+    for number, of_step in enumerate(files):
+        write_files(of_step, Path(directory) / str(number))
+    write_all({Path(directory) / CERTIFICATE: json.dumps(proof, indent=1) + "\n"}, RuleError)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from knotless.forwarding.openflow.planes import Plane, rules_changed
 from knotless.forwarding.openflow.reader import Generation
-from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import rules_changed
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
@@ -22,12 +22,12 @@ EVERYTHING = "everything"
 
 @dataclass(frozen=True)
 class Installed:
-    """What a fabric holds when a change begins.
+    """The state of a fabric when a change begins.
 
     ``fabric`` is what packets can use now: without links that are down, with links that only the
     new plan does without. ``flow_control`` is in use on its links during the whole change.
-    ``undrained`` are earlier generations, oldest first, whose packets may still be in the fabric.
-    ``plane`` is the plane of the rules, and ``plan`` what they implement, if these are known.
+    ``older_generations``, oldest first, are those whose packets may still be in the fabric.
+    ``plan`` is what the rules implement, if it is known.
     ``whole`` is the fabric with the links that are down, if they may return at any time.
     ``staying`` is for a new plan of another fabric: the hosts that both fabrics have, by name.
     ``fabric`` has the parts of both then. Frames between other hosts may be lost.
@@ -38,8 +38,7 @@ class Installed:
     flow_control: str
     tags: HostTags | None = None
     multicast: tuple[MulticastGroup, ...] = ()
-    undrained: tuple[Generation, ...] = ()
-    plane: Plane | None = None
+    older_generations: tuple[Generation, ...] = ()
     plan: Plan | None = None
     whole: Fabric | None = None
     staying: frozenset[str] | None = None
@@ -49,8 +48,8 @@ class Installed:
 class Step:
     """One step: all switches get ``rules``, and hosts that tag get ``tags``, in any order.
 
-    A step begins when all switches have confirmed the one before. If ``drain``, the step ends
-    when all packets that were admitted under older rules have left the fabric: until then the
+    A step begins when all switches have confirmed the one before. If ``await_quiescence``, the step
+    ends when all packets that were admitted under older rules have left the fabric: until then the
     next one must not begin. ``stopped`` are the pairs whose frames are dropped, and counted, at
     the port of their source.
     """
@@ -59,7 +58,7 @@ class Step:
     rules: FabricRules
     tags: HostTags | None
     proof: Proof
-    drain: bool = False
+    await_quiescence: bool = False
     stopped: tuple[Pair, ...] = ()
 
     @cached_property
@@ -70,12 +69,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Change:
-    """The steps to a plan; see :func:`knotless.verification.changes.tiers.plan_change`.
+    """The steps to a plan; see :func:`knotless.verification.changes.planner.plan_change`.
 
-    ``tier`` is 1 if all switches change at once, 2 if a second plane is used, 3 if switches change
-    in batches or frames are stopped; 0 if nothing changes. ``before`` is what is installed.
-    ``in_place``: the first step drops what leads to failed links; those after it are proven only
-    if no failed link has carried frames again before all switches have confirmed the first one.
+    ``tier`` is 1 if all switches change at once, 2 if a second VLAN generation is used, 3 if
+    switches change in batches or frames are stopped; 0 if nothing changes. ``before`` is what is
+    installed. ``in_place``: the first step drops what leads to failed links; those after it are
+    proven only if no failed link has carried frames again before all switches have confirmed the
+    first one.
     """
 
     tier: int
@@ -85,10 +85,41 @@ class Change:
 
     @property
     def proven(self) -> bool:
-        """Whether no step can deadlock, or lose a packet that is not stopped."""
+        """Return whether no step can deadlock, or lose a packet that is not stopped."""
         return all(step.proof.safe for step in self.steps)
 
     @property
     def rules_changed(self) -> int:
         """The rules and groups that the steps add, modify or delete, in total."""
         return sum(step.rules_changed for step in self.steps)
+
+
+def compact(change: Change) -> Change:
+    """Return a change with the same steps, which share all rules that stay the same.
+
+    So it is small, and what a step changes is found without comparing rules.
+    """
+    previous: FabricRules = change.before.rules
+    shared = {id(previous): previous}
+    steps: list[Step] = []
+    for step in change.steps:
+        rules = {
+            name: _sharing(previous[name], new) if name in previous else new
+            for name, new in step.rules.items()
+        }
+        shared[id(step.rules)] = previous = rules
+        generations = [
+            Generation(shared.get(id(generation.rules), generation.rules), generation.tags)
+            for generation in step.proof.generations
+        ]
+        steps.append(replace(step, rules=rules, proof=step.proof.without_cache(generations)))
+    return replace(change, steps=tuple(steps))
+
+
+def _sharing(old: SwitchRules, new: SwitchRules) -> SwitchRules:
+    """Return the ``new`` rules of a switch, with the old objects for those that are equal."""
+    by_key = {rule.key: rule for rule in old.rules}
+    rules = tuple(same if (same := by_key.get(rule.key)) == rule else rule for rule in new.rules)
+    if rules == old.rules and new.groups == old.groups:
+        return old
+    return SwitchRules(rules, new.groups)

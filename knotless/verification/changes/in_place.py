@@ -28,10 +28,10 @@ from knotless.forwarding.openflow.rules import (
     SwitchRules,
     match_order,
 )
-from knotless.routing.common_routes import common_routes
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, channels_of
 from knotless.routing.plan import Plan
+from knotless.routing.routes import common_routes
 from knotless.topologies.fabric import Fabric
 
 PRIORITY = 0xFFFF
@@ -49,9 +49,9 @@ def common_rules(old: Plan, new: Plan) -> CompiledRules | None:
     routes = common_routes(old.routes, new.routes)
     if routes is None or "host" in (old.tagging, new.tagging):
         return None
-    both = [state_of_plan(old), state_of_plan(new)]
+    states = [state_of_plan(old), state_of_plan(new)]
     try:
-        state = state_of_plan(replace(new, routes=routes), both)
+        state = state_of_plan(replace(new, routes=routes), states)
         return compile_state(state, tagging=new.tagging)
     except PlanError:
         return None  # the tables cannot drop these packets and forward all others
@@ -60,13 +60,14 @@ def common_rules(old: Plan, new: Plan) -> CompiledRules | None:
 def guarded(rules: FabricRules, fabric: Fabric, mixed: Edges, allowed: list[Edges]) -> FabricRules:
     """Return ``rules`` that also drop on each turn that is in ``mixed`` and not in ``allowed``.
 
-    Edges are of each priority for itself, see :class:`knotless.verification.changes.proof.Judged`.
+    Edges are of each priority for itself, see
+    :class:`knotless.verification.changes.proof.StepVerdict`.
     """
     allowed_rows = {edge for edges in allowed for edge in map(tuple, edges.tolist())}
     channels = channels_of(fabric)
     guards: defaultdict[str, set[Rule]] = defaultdict(set)
-    for held, wanted in sorted({*map(tuple, mixed.tolist())} - allowed_rows):
-        (channel, priority), out = divmod(held, VCS_PER_CHANNEL), wanted // VCS_PER_CHANNEL
+    for holds, requests in sorted({*map(tuple, mixed.tolist())} - allowed_rows):
+        (channel, priority), out = divmod(holds, VCS_PER_CHANNEL), requests // VCS_PER_CHANNEL
         match = [
             Field("in_port", int(channels.in_port[channel])),
             Field("metadata", int(channels.out_port[out])),

@@ -36,7 +36,7 @@ from knotless.verification.explain import problems_of
 
 
 @dataclass(frozen=True)
-class Judged:
+class StepVerdict:
     """The outcome of generations, and what they lose.
 
     ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
@@ -51,19 +51,23 @@ class Judged:
     @property
     def failed(self) -> tuple[int, int, int]:
         """The receivers of unicasts, broadcasts and multicasts that fail, whatever the reason."""
-        of = self.outcome
-        return (of.undelivered, of.broadcasts_undelivered, of.multicasts_undelivered)
+        outcome = self.outcome
+        return (
+            outcome.undelivered,
+            outcome.broadcasts_undelivered,
+            outcome.multicasts_undelivered,
+        )
 
 
 @dataclass(frozen=True)
-class Circumstances:
-    """What does not change: the fabric, its flow control, and the multicast groups."""
+class ProofContext:
+    """The fabric, its flow control and the multicast groups, which stay as they are."""
 
     fabric: Fabric
     flow_control: str
     multicast: tuple[MulticastGroup, ...] = ()
 
-    def judge(self, generations: Sequence[Generation]) -> Judged:
+    def judge(self, generations: Sequence[Generation]) -> StepVerdict:
         """Return the outcome of all mixtures of the generations, and what they lose.
 
         Raises
@@ -74,7 +78,7 @@ class Circumstances:
         """
         state = self.state(generations)
         lost = (state.core.lost, *state.core.floods_lost)
-        return Judged(outcome_of(state, self.flow_control), edges_of(state), lost)
+        return StepVerdict(outcome_of(state, self.flow_control), edges_of(state), lost)
 
     def state(self, generations: Sequence[Generation]) -> ForwardingState:
         """Return the state of all mixtures of the generations; raises RuleError."""
@@ -91,16 +95,16 @@ class Proof:
     """
 
     generations: tuple[Generation, ...]
-    mixed: Judged
-    judge_alone: Callable[[Generation], Judged]
-    circumstances: Circumstances
+    mixed: StepVerdict
+    judge_alone: Callable[[Generation], StepVerdict]
+    context: ProofContext
     refused: int = 0
     staying: Proof | None = None
-    """What is lost, if only what some of the hosts send to each other must be delivered."""
+    """The proof for the hosts whose packets to each other must be delivered; None: all hosts."""
 
     def without_cache(self, generations: Sequence[Generation]) -> Proof:
         """Return the same proof, of equal ``generations``, which keeps no outcome of one alone."""
-        fresh = Prover(self.circumstances)
+        fresh = Prover(self.context)
         staying = self.staying and self.staying.without_cache(generations)
         return replace(
             self, generations=tuple(generations), judge_alone=fresh.alone, staying=staying
@@ -108,17 +112,17 @@ class Proof:
 
     @property
     def acyclic(self) -> bool:
-        """Whether no deadlock is possible in any mixture."""
+        """Return whether no deadlock is possible in any mixture."""
         return self.mixed.outcome.acyclic
 
     @property
-    def after(self) -> Judged:
+    def after(self) -> StepVerdict:
         """The outcome of the last generation alone."""
         return self.judge_alone(self.generations[-1])
 
     def problems(self) -> list[str]:
         """Describe what mixtures fail, and problems of rules."""
-        return problems_of(self.circumstances.state(self.generations))
+        return problems_of(self.context.state(self.generations))
 
     @cached_property
     def lost(self) -> int:
@@ -132,53 +136,56 @@ class Proof:
         if not any(self.mixed.lost):
             return self.refused
         alone = [self.judge_alone(generation) for generation in self.generations]
-        if any(of.failed == self.mixed.failed for of in alone):
+        if any(verdict.failed == self.mixed.failed for verdict in alone):
             return self.refused
-        most = [max(of.lost[kind] for of in alone) for kind in range(len(self.mixed.lost))]
-        return sum(self.mixed.lost) - sum(most) + self.refused
+        kinds = range(len(self.mixed.lost))
+        lost_alone = sum(max(verdict.lost[kind] for verdict in alone) for kind in kinds)
+        return sum(self.mixed.lost) - lost_alone + self.refused
 
     @property
     def fails_no_more(self) -> bool:
-        """Whether no mixture fails a receiver that the first generation serves."""
+        """Return whether no mixture fails a receiver that the first generation serves."""
         return self.judge_alone(self.generations[0]).failed == self.mixed.failed
 
     @property
     def safe(self) -> bool:
-        """Whether the step loses nothing and cannot deadlock."""
+        """Return whether the step loses nothing and cannot deadlock."""
         return self.acyclic and self.lost == 0
 
 
 class Prover:
-    """Proofs in the same circumstances; the same generations are judged once.
+    """Proofs in the same context; the same generations are judged once.
 
     If ``staying`` names hosts, only what they send to each other must be delivered. No packet of
     any host may loop in a lossless priority or deadlock.
     """
 
-    def __init__(self, circumstances: Circumstances, staying: frozenset[str] | None = None) -> None:
-        self.circumstances = circumstances
+    def __init__(self, context: ProofContext, staying: frozenset[str] | None = None) -> None:
+        self.context = context
         self._staying: Prover | None = None
         if staying is not None:
-            whole = circumstances.fabric
+            whole = context.fabric
             hosts = tuple(host for host in whole.hosts if host.name in staying)
-            self._staying = Prover(replace(circumstances, fabric=replace(whole, hosts=hosts)))
-        self._known: dict[tuple[int, ...], tuple[tuple[Generation, ...], Judged]] = {}
+            self._staying = Prover(replace(context, fabric=replace(whole, hosts=hosts)))
+        self._judged: dict[tuple[int, ...], tuple[tuple[Generation, ...], StepVerdict]] = {}
 
-    def alone(self, generation: Generation) -> Judged:
+    def alone(self, generation: Generation) -> StepVerdict:
         """Return the outcome of one generation."""
         return self.judge([generation])
 
-    def judge(self, generations: Sequence[Generation]) -> Judged:
+    def judge(self, generations: Sequence[Generation]) -> StepVerdict:
         """Return the outcome of all mixtures of some generations; raises RuleError."""
-        key = tuple(id(part) for of in generations for part in (of.rules, of.tags))
-        if key not in self._known:  # the generations are kept, so that their ids stay their own
-            self._known[key] = tuple(generations), self.circumstances.judge(generations)
-        return self._known[key][1]
+        key = tuple(
+            id(part) for generation in generations for part in (generation.rules, generation.tags)
+        )
+        if key not in self._judged:  # the generations are kept, so that their ids stay their own
+            self._judged[key] = tuple(generations), self.context.judge(generations)
+        return self._judged[key][1]
 
     def prove(self, generations: Sequence[Generation]) -> Proof:
         """Return the proof for generations that are installed one after the other."""
-        about = self.circumstances
-        refused = refused_frames(about.fabric, generations, about.multicast)
+        context = self.context
+        refused = refused_frames(context.fabric, generations, context.multicast)
         staying = None if self._staying is None else self._staying.prove(generations)
         mixed = self.judge(generations)
-        return Proof(tuple(generations), mixed, self.alone, about, refused, staying)
+        return Proof(tuple(generations), mixed, self.alone, context, refused, staying)

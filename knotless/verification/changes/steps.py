@@ -1,10 +1,10 @@
-"""Steps that are proven one after the other, as they are added."""
+"""Steps that are proven one after the other as they are added: of all switches, or in batches."""
 
 from __future__ import annotations
 
-from knotless.forwarding.openflow.planes import same_rules
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.openflow.vlan_generations import same_rules
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import Change, Installed, Pair, Step
 from knotless.verification.changes.proof import Proof, Prover
@@ -15,9 +15,9 @@ class Steps:
     """The steps of a change so far, and the generations whose packets may be in the fabric."""
 
     def __init__(self, prover: Prover, before: Installed) -> None:
-        self.before, self.taken = before, list[Step]()
+        self.before, self.steps = before, list[Step]()
         self._prover = prover
-        self._generations = [*before.undrained, Generation(before.rules, before.tags)]
+        self._generations = [*before.older_generations, Generation(before.rules, before.tags)]
 
     def proof(self, rules: FabricRules, tags: HostTags | None) -> Proof:
         """Return the proof of a step to ``rules`` after those so far, without adding it."""
@@ -29,28 +29,61 @@ class Steps:
         rules: FabricRules,
         tags: HostTags | None,
         *,
-        drain: bool = False,
+        await_quiescence: bool = False,
         stopped: tuple[Pair, ...] = (),
     ) -> None:
         """Add a step to ``rules``, and to rules that stop the frames of the ``stopped`` pairs.
 
         If it would change nothing, no step is added.
         """
-        fabric, groups = self._prover.circumstances.fabric, self._prover.circumstances.multicast
+        fabric, groups = self._prover.context.fabric, self._prover.context.multicast
         rules = stopping(rules, fabric, stopped, groups)
-        held, last = Generation(rules, tags), self._generations[-1]
+        new, last = Generation(rules, tags), self._generations[-1]
         if tags == last.tags and same_rules(last.rules, rules):
             return
-        proof = self._prover.prove([*self._generations, held])
-        self.taken.append(Step(action, rules, tags, proof, drain, stopped))
-        # After draining, all packets in the fabric were admitted under these rules.
-        self._generations = [held] if drain else [*self._generations, held]
+        proof = self._prover.prove([*self._generations, new])
+        self.steps.append(Step(action, rules, tags, proof, await_quiescence, stopped))
+        # In quiescence, all packets in the fabric were admitted under these rules.
+        self._generations = [new] if await_quiescence else [*self._generations, new]
 
     @property
     def proven(self) -> bool:
-        """Whether each step is proven."""
-        return all(step.proof.safe for step in self.taken)
+        """Return whether each step is proven."""
+        return all(step.proof.safe for step in self.steps)
 
     def change(self, tier: int, *, in_place: bool = False) -> Change:
         """Return the change that consists of these steps."""
-        return Change(tier, self.before, tuple(self.taken), in_place)
+        return Change(tier, self.before, tuple(self.steps), in_place)
+
+
+MAX_SWITCHES = 128
+"""Fabrics with more switches have no batches: each switch is tried in each batch."""
+
+
+def add_batches(steps: Steps, rules: FabricRules, tags: HostTags | None) -> bool:
+    """Add steps to ``rules`` in which only some switches change; return whether that is possible.
+
+    Each batch is the largest that this rule finds: in the order of the fabric, a switch joins if
+    the step is still proven with it. Packets of all earlier batches may still be in the fabric.
+    Hosts that tag change their tags after the last batch.
+    """
+    installed = dict(steps.before.rules)
+    waiting = [name for name in rules if installed.get(name) != rules[name]]
+    if len(waiting) > MAX_SWITCHES:
+        return False
+    while waiting:
+        batch: list[str] = []
+        for name in waiting:
+            tried = {**installed, **{other: rules[other] for other in (*batch, name)}}
+            if steps.proof(tried, steps.before.tags).safe:
+                batch.append(name)
+        if not batch:
+            return False
+        installed |= {name: rules[name] for name in batch}
+        waiting = [name for name in waiting if name not in batch]
+        steps.add(
+            f"install the new rules on {', '.join(batch)}", dict(installed), steps.before.tags
+        )
+    if tags != steps.before.tags:
+        steps.add("hosts take their new tags", rules, tags)
+    return steps.proven

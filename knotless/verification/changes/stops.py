@@ -25,7 +25,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
 from knotless.verification.changes.change import EVERYTHING, Pair
 
-MOST_HOSTS = 256
+MAX_HOSTS = 256
 """Fabrics with more hosts stop everything: to choose pairs, each of them is traced."""
 PRIORITY = 0xFFFF
 """Of the rules that stop frames: above all others."""
@@ -42,7 +42,7 @@ def pairs_to_stop(states: Iterable[ForwardingState], flow_control: str) -> tuple
     """
     edges: defaultdict[Pair, set[Edge]] = defaultdict(set)
     for state in states:
-        if len(state.fabric.hosts) > MOST_HOSTS:
+        if len(state.fabric.hosts) > MAX_HOSTS:
             return tuple((host.name, EVERYTHING) for host in state.fabric.hosts)
         for pair, of_pair in _edges_of_pairs(state, flow_control):
             edges[pair] |= of_pair
@@ -57,11 +57,11 @@ def pairs_to_stop(states: Iterable[ForwardingState], flow_control: str) -> tuple
         chosen |= least
         for pairs in causes.values():
             pairs -= least
-    kept = {edge for edge, pairs in causes.items() if pairs}
+    admitted = {edge for edge, pairs in causes.items() if pairs}
     stopped = []
     for pair in sorted(chosen):
-        if edges[pair] <= kept or not find_cycle(sorted(kept | edges[pair])):
-            kept |= edges[pair]
+        if edges[pair] <= admitted or not find_cycle(sorted(admitted | edges[pair])):
+            admitted |= edges[pair]
         else:
             stopped.append(pair)
     return tuple(stopped)
@@ -83,15 +83,15 @@ def _edges_of_pairs(state: ForwardingState, flow_control: str) -> Iterable[tuple
 def _edges(state: ForwardingState, source: str, number: int, flow_control: str) -> set[Edge]:
     """Return the dependencies of a packet: where one link enters a switch and one leaves it."""
     channels = state.channels
-    hops = [hop for hop in state.trace_number(source, number).hops if hop.link < len(channels)]
+    hops = [hop for hop in state.trace_number(source, number).hops if hop.channel < len(channels)]
     edges = [
-        (virtual_channel(held.link, held.priority), virtual_channel(wanted.link, wanted.priority))
-        for held in hops
-        for wanted in hops
-        if channels.head[held.link] == channels.tail[wanted.link]
+        (virtual_channel(one.channel, one.priority), virtual_channel(other.channel, other.priority))
+        for one in hops
+        for other in hops
+        if channels.head[one.channel] == channels.tail[other.channel]
     ]
-    found = waiting(np.array(edges, dtype=np.int64).reshape(-1, 2), flow_control)
-    return {(int(held), int(wanted)) for held, wanted in found.tolist()}
+    dependencies = waiting(np.array(edges, dtype=np.int64).reshape(-1, 2), flow_control)
+    return {(int(holds), int(requests)) for holds, requests in dependencies.tolist()}
 
 
 def stopping(

@@ -12,8 +12,8 @@ from knotless.controller.openflow.encode import encode
 from knotless.controller.openflow.messages import change_message
 from knotless.controller.reconcile import Change, Command, GroupChange, RuleChange
 from knotless.forwarding.openflow.compiler import compile_rules
-from knotless.forwarding.openflow.planes import Plane, rules_in
 from knotless.forwarding.openflow.rules import Field, Rule
+from knotless.forwarding.openflow.vlan_generations import VlanGeneration, rules_in
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 
@@ -39,7 +39,7 @@ def _ryu(change: Change) -> bytes:
 def test_every_compiled_rule_is_encoded_as_by_ryu(
     spec: str, request_: dict[str, Any], command: Command
 ) -> None:
-    rules = rules_in(compile_rules(make_plan(load(spec), **request_)), Plane(1))
+    rules = rules_in(compile_rules(make_plan(load(spec), **request_)), VlanGeneration(1))
     changes: set[Change] = set()
     for switch in rules.values():
         changes |= {RuleChange(command, rule) for rule in switch.rules}

@@ -21,8 +21,7 @@ from knotless.controller.updates.planning import plan_update
 from knotless.forwarding.openflow.directory import read_dir
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES
-from knotless.verification.changes.certificate import digest
-from knotless.verification.changes.folder import write_step_files
+from knotless.verification.changes.certificate import digest, write_step_files
 
 
 def in_place(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -24,7 +24,7 @@ from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Scenario, SimulationError, simulate
 from knotless.simulation.rule_changes import RuleChanges
 from knotless.topologies import load
-from knotless.verification.changes.proof import Circumstances
+from knotless.verification.changes.proof import ProofContext
 from knotless.verification.check import verdict_of
 
 RUNS = 6
@@ -51,7 +51,7 @@ def test_naive_changes_deadlock_where_the_check_says_and_proven_ones_never() -> 
     frozen = [row for row in naive if row["deadlock"]]
     assert 0 < len(frozen) < RUNS
     both = [Generation(rules) for rules in naive_rules(*Case("ring-4", "pause", NAIVE).key)]
-    mixed = Circumstances(load("ring,4,rate=10"), "pause").judge(both)
+    mixed = ProofContext(load("ring,4,rate=10"), "pause").judge(both)
     waits = {tuple(edge) for edge in mixed.dependencies[:, :2].tolist()}
     assert waits
     for row in frozen:

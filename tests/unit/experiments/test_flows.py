@@ -12,7 +12,7 @@ from knotless.routing.request import PlanRequest
 from knotless.traffic import theory
 from knotless.traffic.contention import Lines
 from knotless.traffic.fairness import fair_rates
-from knotless.traffic.flows import Line, exchange_us, fair_mbps, flows_of, way_us
+from knotless.traffic.flows import Line, exchange_us, fair_mbps, flows_of, path_us
 from knotless.traffic.patterns import pattern_named
 
 
@@ -33,12 +33,12 @@ def test_frames_follow_each_other_through_stores_and_forwards() -> None:
     line = Line(rate_mbps=10.0, delay_us=1000.0)
     # Untagged 1538 bytes of line at both ends, 4 more inside; the second frame waits behind.
     first, inner, second = 1538 * 0.8, 1542 * 0.8, (348 + 18 + 20) * 0.8
-    assert way_us([line, line], [1500]) == pytest.approx(2 * first + 2000)
-    assert way_us([line, line, line], [1500]) == pytest.approx(2 * first + inner + 3000)
-    assert way_us([line, line, line], [1500, 348]) == pytest.approx(
+    assert path_us([line, line], [1500]) == pytest.approx(2 * first + 2000)
+    assert path_us([line, line, line], [1500]) == pytest.approx(2 * first + inner + 3000)
+    assert path_us([line, line, line], [1500, 348]) == pytest.approx(
         2 * first + inner + 3000 + second
     )
-    assert way_us([line] * 3, [1500], tagged=False) == pytest.approx(3 * first + 3000)
+    assert path_us([line] * 3, [1500], tagged=False) == pytest.approx(3 * first + 3000)
 
 
 def test_an_exchange_is_the_message_there_and_the_smallest_frame_back() -> None:
@@ -55,7 +55,7 @@ def test_fair_goodputs_are_the_planners_fair_rates_less_headers() -> None:
     pairs = pattern_named("transpose").flows(fabric)
     flows = flows_of(routed.plan, [(names[a], names[b]) for a, b in pairs])
     lines = Lines(routed.plan)
-    rates = fair_rates(lines.of(np.array(pairs, dtype=np.int32)), lines.rates_mbps())
+    rates = fair_rates(lines.channels_of(np.array(pairs, dtype=np.int32)), lines.rates_mbps())
     goodput = fair_mbps(routed.plan, flows, "udp")
     assert goodput == pytest.approx(list(rates * 1472 / 1542), rel=1e-6)
     assert sum(fair_mbps(routed.plan, flows, "tcp")) < sum(goodput)

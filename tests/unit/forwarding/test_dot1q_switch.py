@@ -30,7 +30,7 @@ def sent(port: int, tag: int, mac: str | None) -> set[tuple[int, int]]:
     to = {host.mac: host.name for host in FABRIC.hosts}
     name = f"h{port}"
     hops = (state.flood(name) if mac is None else state.trace(name, to[mac])).hops
-    copies = {(FABRIC.hosts[hop.link - len(state.channels)].port, hop.label) for hop in hops}
+    copies = {(FABRIC.hosts[hop.channel - len(state.channels)].port, hop.label) for hop in hops}
     assert len(copies) == len(hops)
     assert {hop.priority for hop in hops} <= {0}
     return copies

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import KnotlessError
+from knotless.forwarding.dot1q.files import read_folder
 from knotless.forwarding.dot1q.model import L2Fabric, L2Port, L2Switch
-from knotless.forwarding.dot1q.reader import read_folder
 from knotless.forwarding.dot1q.state import state_of_dot1q
 from knotless.topologies import load
 from knotless.verification.check import Verdict, verdict_of

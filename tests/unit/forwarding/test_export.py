@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 
 from knotless.base.errors import PlanError
 from knotless.cli.main import main
+from knotless.forwarding.dot1q.files import read_folder
 from knotless.forwarding.dot1q.from_plan import export
 from knotless.forwarding.dot1q.model import L2Fabric
-from knotless.forwarding.dot1q.reader import read_folder
 from knotless.forwarding.dot1q.target import targets
 from knotless.forwarding.openflow.directory import read_tags
 from knotless.forwarding.openflow.ofctl_parser import parse
@@ -47,19 +47,19 @@ def run(arguments: str, folder: Path) -> Result:
 def test_an_ordinary_switch_delivers_everything_once(arguments: str, tmp_path: Path) -> None:
     done = run(arguments, tmp_path)
     assert done.exit_code == 0, done.stderr
-    said = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
     fabric = read(tmp_path / "fabric.json")
     rules = {s.name: parse(flows_of(tmp_path / f"{s.name}.json"), "") for s in fabric.switches}
     tags = read_tags(fabric, tmp_path)
     assert (tags is not None) == ("--tagging host" in arguments)
     verdict = check(fabric, rules, flow_control="pause", tags=tags)
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0), verdict.problems
-    assert verdict.acyclic == said["acyclic"] == (said["cycle"] == [])
+    assert verdict.acyclic == answer["acyclic"] == (answer["cycle"] == [])
 
 
 def test_files_say_who_is_where(tmp_path: Path) -> None:
-    said = json.loads(run("mesh,4,4 --engine dor", tmp_path).stdout)
-    assert (said["switches"], said["vlans"], said["acyclic"]) == (16, 4, True)
+    answer = json.loads(run("mesh,4,4 --engine dor", tmp_path).stdout)
+    assert (answer["switches"], answer["vlans"], answer["acyclic"]) == (16, 4, True)
     switch = json.loads((tmp_path / "s6.json").read_text())
     host, *links = switch["ports"]
     # Row 2 of the mesh: s5 s6 s7 s8. Its x links are in its own VLAN alone, y links in all.
@@ -77,17 +77,17 @@ def test_files_say_who_is_where(tmp_path: Path) -> None:
 def test_exported_files_deliver_everything_once_and_cannot_deadlock(
     arguments: str, tmp_path: Path
 ) -> None:
-    said = export_to(tmp_path, arguments)
+    answer = export_to(tmp_path, arguments)
     bridges, plain = (read_folder(tmp_path, kind) for kind in targets())
     assert plain == bridges
     verdicts = verdicts_of(plain)
     assert list(verdicts) == (["tagged"] if "--tagging host" in arguments else []) + ["untagged"]
     for verdict in verdicts.values():
-        assert (verdict.pairs, verdict.failed) == (said["pairs"], 0), verdict.problems
+        assert (verdict.pairs, verdict.failed) == (answer["pairs"], 0), verdict.problems
         assert (verdict.cycle, verdict.problems) == ([], [])
     hosts = len(plain.fabric.hosts)
-    assert said["pairs"] == hosts * (hosts - 1)
-    assert (said["undelivered"], said["broadcasts_undelivered"], said["cycle"]) == (0, 0, [])
+    assert answer["pairs"] == hosts * (hosts - 1)
+    assert (answer["undelivered"], answer["broadcasts_undelivered"], answer["cycle"]) == (0, 0, [])
 
 
 def test_the_twenty_fabrics_are_exported_with_both_taggings() -> None:

@@ -90,7 +90,7 @@ def test_everything_that_a_rule_can_hold_is_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flows", "groups", "said"),
+    ("flows", "groups", "message"),
     [
         ("priority=1,in_port=1", "", "flow line 1: actions= is missing"),
         ("# one\n\npriority=x actions=drop", "", "flow line 3: 'x' is not a number"),
@@ -110,10 +110,12 @@ def test_everything_that_a_rule_can_hold_is_written() -> None:
         ("", "group_id=1,type=all,bucket=actions=goto_table:3", "cannot go to a table"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_its_line(flows: str, groups: str, said: str) -> None:
+def test_what_cannot_be_read_is_refused_with_its_line(
+    flows: str, groups: str, message: str
+) -> None:
     with pytest.raises(RuleError) as caught:
         parse(flows, groups)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_files_are_named(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_any_macs_can_be_compiled() -> None:
     odd = replace(fabric, hosts=hosts)
     rules = compile_rules(make_plan(odd, "dor"))
     verdict = check(odd, rules)
-    assert verdict.good
+    assert verdict.ok
     assert verdict.problems == []
     admitted = [
         rule.match for rule in rules["s1"].rules if rule.table == ADMISSION and rule.actions

@@ -212,9 +212,9 @@ def test_the_command_prints_the_verdict_and_the_packets(tmp_path: Path) -> None:
     assert "CAN DEADLOCK under pfc: " in done.output
     assert "with DSCP 3 holds" in done.output
     done = CliRunner().invoke(main, ["check", str(folder), "--json"])
-    found = json.loads(done.output)
-    assert {step["dscp"] for step in found["witnesses"]} == {3}
-    step = found["witnesses"][0]
+    answer = json.loads(done.output)
+    assert {step["dscp"] for step in answer["witnesses"]} == {3}
+    step = answer["witnesses"][0]
     words = ["check", str(folder), "--pair", step["source"], step["destination"]]
     done = CliRunner().invoke(main, words)
     assert done.exit_code == 0
@@ -236,7 +236,7 @@ def test_the_path_of_a_packet_has_its_priority_and_dscp(tmp_path: Path) -> None:
         port["tc_to_dscp_map"] = "UP"
     folder = str(net.write(tmp_path))
     words = ["check", folder, "--pair", "leaf0-Vlan10", "leaf1-Vlan10", "--json"]
-    found = json.loads(CliRunner().invoke(main, words).output)["links"]
-    links = {link["link"]: link["dscp"] for link in found}
+    answer = json.loads(CliRunner().invoke(main, words).output)["links"]
+    links = {link["link"]: link["dscp"] for link in answer}
     assert links["leaf0:Ethernet4/3"] == 3
     assert links["leaf2:Ethernet0/2"] == 2

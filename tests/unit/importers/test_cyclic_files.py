@@ -71,7 +71,7 @@ def test_devices_of_linux_on_each_other(key: str, tmp_path: Path) -> None:
     folder = write_linux(leaf_spine(3, 2), tmp_path)
     file = folder / "leaf0" / "addr"
     devices = json.loads(file.read_text())
-    names = [of["ifname"] for of in devices[2:4]]
+    names = [device["ifname"] for device in devices[2:4]]
     for device, other in zip(devices[2:4], names[::-1], strict=True):
         device[key] = other
     devices.append({"ifname": "own", "flags": [], key: "own"})

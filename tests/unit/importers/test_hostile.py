@@ -71,12 +71,12 @@ def test_what_no_reader_recognises(tmp_path: Path) -> None:
     folder = infiniband(tmp_path / "ib")
     assert "notes.txt: no known kind" in complaint(str(folder), str(tmp_path / "notes.txt"))
     leaf_spine(2, 1).write(tmp_path / "routers")
-    said = complaint(str(folder), str(tmp_path / "routers"))
-    assert "files of different fabrics: infiniband and routers" in said
+    message = complaint(str(folder), str(tmp_path / "routers"))
+    assert "files of different fabrics: infiniband and routers" in message
     (folder / "ibnetdiscover.txt").unlink()
     assert "one output of ibnetdiscover is needed" in complaint(str(folder))
-    said = complaint(str(folder), "--flow-control", "pause")
-    assert "the flow control of" in said
+    message = complaint(str(folder), "--flow-control", "pause")
+    assert "the flow control of" in message
 
 
 def _set(values: dict[str, Any], *keys: str, to: object) -> None:
@@ -128,8 +128,8 @@ def test_a_fabric_that_does_not_fit_into_memory(tmp_path: Path) -> None:
         f"Vlan{n}|10.{n >> 14}.{n >> 6 & 255}.{n % 64 * 4}/30": {} for n in range(100_000)
     }
     file.write_text(json.dumps(values))
-    said = complaint(str(folder))
-    assert "this fabric takes about" in said
+    message = complaint(str(folder))
+    assert "this fabric takes about" in message
 
 
 def test_deep_nesting_and_strange_numbers(tmp_path: Path) -> None:

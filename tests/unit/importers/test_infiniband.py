@@ -69,22 +69,22 @@ def exported(spec: str, engine: str) -> tuple[Plan, Subnet] | None:
 
 def test_the_verdict_of_a_dump_is_that_of_its_plan(tmp_path: Path) -> None:
     """Over fabrics and engines whose paths LIDs can express."""
-    found = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
     for spec in FABRICS:
         for number, engine in enumerate(ENGINES):
-            made = exported(spec, engine)
-            if made is None:
+            export = exported(spec, engine)
+            if export is None:
                 continue
-            plan, subnet = made
+            plan, subnet = export
             folder = subnet.write(tmp_path / f"{spec}-{number}")
             verdict, expected = judged(folder), unicast_acyclic(plan)
             assert verdict.acyclic == expected, (spec, engine)
             assert verdict.undelivered == 0
             assert verdict.pairs == len(plan.fabric.hosts) * (len(plan.fabric.hosts) - 1)
             assert verdict.missing == []
-            found[expected] += 1
-    assert found[True] >= 30
-    assert found[False] >= 5
+            counts[expected] += 1
+    assert counts[True] >= 30
+    assert counts[False] >= 5
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -110,7 +110,7 @@ def test_random_tables_agree_with_packets_followed_one_by_one(seed: int, tmp_pat
         source = [name for name, _, _ in subnet.hosts].index(_description(witness.source, subnet))
         sl = witness.as_json()["sl"]
         assert isinstance(sl, int)
-        held, wanted = _place(witness.held, subnet), _place(witness.wanted, subnet)
+        held, wanted = _place(witness.holds, subnet), _place(witness.requests, subnet)
         steps = [
             step
             for target in range(len(subnet.hosts))
@@ -133,9 +133,9 @@ def _place(channel: str, subnet: Subnet) -> tuple[int, int, int]:
 
 @pytest.fixture
 def ring() -> Subnet:
-    made = exported("ring,5", "minimal")
-    assert made is not None
-    return made[1]
+    export = exported("ring,5", "minimal")
+    assert export is not None
+    return export[1]
 
 
 def test_a_cycle_is_shown_with_a_packet_for_each_step(ring: Subnet, tmp_path: Path) -> None:
@@ -144,14 +144,14 @@ def test_a_cycle_is_shown_with_a_packet_for_each_step(ring: Subnet, tmp_path: Pa
     picture = tmp_path / "cycle.svg"
     done = CliRunner(mix_stderr=False).invoke(main, [*words, "--json", "--draw", str(picture)])
     assert done.exit_code == 1
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert found["acyclic"] is False
-    assert len(found["cycle"]) == 5
-    assert found["flow_control"] == "credits"
-    assert [step["held"] for step in found["witnesses"]] == found["cycle"]
-    assert {step["sl"] for step in found["witnesses"]} == {0}
+    answer: dict[str, Any] = json.loads(done.stdout)
+    assert answer["acyclic"] is False
+    assert len(answer["cycle"]) == 5
+    assert answer["flow_control"] == "credits"
+    assert [step["held"] for step in answer["witnesses"]] == answer["cycle"]
+    assert {step["sl"] for step in answer["witnesses"]} == {0}
     assert "#c8102e" in picture.read_text()
-    step = found["witnesses"][0]
+    step = answer["witnesses"][0]
     done = CliRunner().invoke(main, [*words, "--pair", step["source"], step["destination"]])
     assert done.exit_code == 0
     assert step["held"] in done.output
@@ -168,13 +168,13 @@ def test_names_are_descriptions_where_these_are_distinct_names(
     fabric = read_paths([ring.write(tmp_path)]).fabric
     names = [host.name for host in fabric.hosts]
     assert names == ["H-0000000000900000", "H-0000000000900002", "H-0000000000900004", "h4", "h5"]
-    assert [switch.dpid for switch in fabric.switches] == [0x500000 + at for at in range(5)]
+    assert [switch.dpid for switch in fabric.switches] == [0x500000 + number for number in range(5)]
 
 
 def test_what_is_missing_is_named_and_makes_the_verdict_unknown(tmp_path: Path) -> None:
-    made = exported("mesh,3,3", "updown")
-    assert made is not None
-    subnet = made[1]
+    export = exported("mesh,3,3", "updown")
+    assert export is not None
+    subnet = export[1]
     tables = ("dump_fts.txt", "opensm-lfts.dump")
     verdict = judged(subnet.write(tmp_path / "none", *tables))
     assert verdict.acyclic is None
@@ -194,9 +194,9 @@ def test_what_is_missing_is_named_and_makes_the_verdict_unknown(tmp_path: Path) 
 
 
 def test_two_dumps_that_differ_make_the_verdict_unknown(tmp_path: Path) -> None:
-    made = exported("mesh,2,2", "updown")
-    assert made is not None
-    folder = made[1].write(tmp_path)
+    export = exported("mesh,2,2", "updown")
+    assert export is not None
+    folder = export[1].write(tmp_path)
     text = (folder / "dump_fts.txt").read_text()
     assert "0x0001 001" in text
     (folder / "dump_fts.txt").write_text(text.replace("0x0001 001", "0x0001 002", 1))
@@ -217,9 +217,9 @@ def test_a_cycle_is_certain_even_if_other_tables_are_missing(ring: Subnet, tmp_p
 def test_lanes_above_seven_are_nodes_of_their_own(ring: Subnet, tmp_path: Path) -> None:
     """A ring with a dateline: lane 13 before it, lane 14 behind."""
     ring.path_sls.clear()
-    for at, port_in, port_out in ring.sl2vl:
-        behind = (at, port_out) in {(4, 2)} or (port_in == 3 and at in (0, 1))
-        ring.sl2vl[at, port_in, port_out] = (14 if behind else 13,) * 16
+    for switch, port_in, port_out in ring.sl2vl:
+        behind = (switch, port_out) in {(4, 2)} or (port_in == 3 and switch in (0, 1))
+        ring.sl2vl[switch, port_in, port_out] = (14 if behind else 13,) * 16
     verdict = judged(ring.write(tmp_path))
     assert verdict.acyclic == ring.judged()[0]
     assert set(verdict.vcs) == {"13", "14"}

@@ -42,19 +42,19 @@ RECORD = """PathRecord dump:
 
 
 def test_cables_with_their_lids() -> None:
-    found = discovered(CABLES)
-    assert found.ids == {
+    read = discovered(CABLES)
+    assert read.ids == {
         ("S-0000000000000010", 0): PortIds(4, 0, 0x10),
         ("H-0000000000000020", 1): PortIds(8, 2, 0x21),
         ("H-0000000000000020", 2): PortIds(12, 2, 0x22),
         ("H-0000000000000030", 1): PortIds(16, 0, 0x31),
     }
-    assert found.descriptions == {
+    assert read.descriptions == {
         "S-0000000000000010": "core; lid 9 lmc 9",
         "H-0000000000000020": "two ports",
         "H-0000000000000030": "",
     }
-    subnet = subnet_of("x", found)
+    subnet = subnet_of("x", read)
     assert [host.name for host in subnet.fabric.hosts] == [
         "H-0000000000000020-1",
         "H-0000000000000020-2",
@@ -194,12 +194,12 @@ def test_the_lids_of_switches(tmp_path: Path) -> None:
     assert safe is not None
     notes = verdict_of_imported(read_paths([safe.write(tmp_path / "safe")])).notes
     assert "packets to the switches' own LIDs close no cycle either" in notes
-    lids = [safe.switch_lid(at) for at in range(6)]
+    lids = [safe.switch_lid(switch) for switch in range(6)]
     ring = [0, 1, 2, 5, 4, 3]
-    ports = {(a, far[1]): p for (a, p), far in safe.ends.items() if far[0] == "switch"}
-    for place, at in enumerate(ring):  # every switch is reached clockwise
-        for lid in set(lids) - {lids[at]}:
-            safe.lfts[at][lid] = ports[at, ring[(place + 1) % 6]]
+    ports = {(a, peer[1]): p for (a, p), peer in safe.ends.items() if peer[0] == "switch"}
+    for place, switch in enumerate(ring):  # every switch is reached clockwise
+        for lid in set(lids) - {lids[switch]}:
+            safe.lfts[switch][lid] = ports[switch, ring[(place + 1) % 6]]
     verdict = verdict_of_imported(read_paths([safe.write(tmp_path / "ring")]))
     assert verdict.acyclic is True
     assert any("can close a cycle: " in note for note in verdict.notes)

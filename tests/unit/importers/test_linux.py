@@ -87,10 +87,12 @@ def test_what_dcb_does_not_print_of_a_port(lines: str, missing: str, tmp_path: P
 
 def test_linux_has_no_patches_of_config_db(tmp_path: Path) -> None:
     imported = read_paths([write_linux(bounce(), tmp_path, pfc=True)])
-    found = {of.kind: of for of in remedies_of(imported, verdict_of_imported(imported))}
-    assert not found["bounce-priority"].files
-    assert not found["without-pfc"].files
-    assert {name.rpartition(".")[2] for name in found["withdraw-routes"].files} == {"conf"}
+    by_kind = {
+        remedy.kind: remedy for remedy in remedies_of(imported, verdict_of_imported(imported))
+    }
+    assert not by_kind["bounce-priority"].files
+    assert not by_kind["without-pfc"].files
+    assert {name.rpartition(".")[2] for name in by_kind["withdraw-routes"].files} == {"conf"}
 
 
 def test_a_port_that_dcb_was_not_asked_about(tmp_path: Path) -> None:
@@ -206,10 +208,10 @@ def bridges(folder: Path, ring: bool, forms: Iterable[str] = ("json",)) -> Path:
         for m in {0, 1, 2} - {n}:
             ports[f"h{m}"] = "right" if ring or m > n else "left"
         rows = fdb_rows(macs, 10, ports)
-        of = folder / f"b{n}"
-        of.mkdir()
+        place = folder / f"b{n}"
+        place.mkdir()
         text = json.dumps(rows) if form[n % len(form)] == "json" else fdb_text(rows)
-        (of / "fdb").write_text(text)
+        (place / "fdb").write_text(text)
     edges = [
         {
             "node1": {"hostname": a, "interfaceName": "right"},
@@ -228,10 +230,10 @@ def test_bridges(forms: list[str], tmp_path: Path) -> None:
         folder.mkdir()
     safe = judged(bridges(line, False, forms))
     assert (safe.acyclic, safe.pairs, safe.undelivered) == (True, 6, 0)
-    found = judged(bridges(ring, True, forms))
-    assert found.cycle == ["b0:right/0", "b1:right/0", "b2:right/0"]
-    assert found.acyclic is None  # nothing says that the links pause
-    assert found.undelivered == 0
+    verdict = judged(bridges(ring, True, forms))
+    assert verdict.cycle == ["b0:right/0", "b1:right/0", "b2:right/0"]
+    assert verdict.acyclic is None  # nothing says that the links pause
+    assert verdict.undelivered == 0
 
 
 def test_addresses_that_a_bridge_has_not_learned(tmp_path: Path) -> None:

@@ -49,23 +49,23 @@ def test_the_verdict_is_that_of_the_rules(
 ) -> None:
     plan = make_plan(load(spec), engine)
     expected = verdict_of(state_of_rules(plan.fabric, compile_rules(plan)), "pause")
-    found = judged(written(tmp_path, spec, engine, named=named, hosts=hosts))
-    assert found.missing == []
-    assert (found.acyclic, found.pairs) == (expected.acyclic, expected.pairs)
-    assert len(found.cycle) == len(expected.cycle)
-    assert (found.undelivered, found.max_channel_load) == (0, expected.max_channel_load)
+    verdict = judged(written(tmp_path, spec, engine, named=named, hosts=hosts))
+    assert verdict.missing == []
+    assert (verdict.acyclic, verdict.pairs) == (expected.acyclic, expected.pairs)
+    assert len(verdict.cycle) == len(expected.cycle)
+    assert (verdict.undelivered, verdict.max_channel_load) == (0, expected.max_channel_load)
 
 
 def test_addresses_from_rules(tmp_path: Path) -> None:
     """Rules that match one address and send it to one port show where its host is."""
     ends = {"s1": (1, 2), "s2": (2, 1)}
-    for name, (near, far) in ends.items():
+    for name, (one, other) in ends.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "dump").write_text(
             f" cookie=0x0, duration=5.1s, table=0, n_packets=3, n_bytes=9, priority=9,"
-            f"dl_dst=02:00:00:00:00:0{name[1]} actions=output:{near}\n"
+            f"dl_dst=02:00:00:00:00:0{name[1]} actions=output:{one}\n"
             f" cookie=0x0, duration=5.1s, table=0, n_packets=3, n_bytes=9, priority=1"
-            f" actions=output:{far}\n"
+            f" actions=output:{other}\n"
         )
     edge = {
         "node1": {"hostname": "s1", "interfaceName": "2"},
@@ -101,8 +101,8 @@ def test_what_is_not_understood_is_named_with_its_line(
 def failures_of(folder: Path, *words: str) -> dict[str, Any]:
     done = CliRunner().invoke(main, ["check", str(folder), "--failures", "1", *words, "--json"])
     assert done.exit_code < 2
-    found: dict[str, Any] = json.loads(done.output)
-    return found
+    answer: dict[str, Any] = json.loads(done.output)
+    return answer
 
 
 def test_failures_are_those_of_the_rules(tmp_path: Path) -> None:
@@ -111,18 +111,18 @@ def test_failures_are_those_of_the_rules(tmp_path: Path) -> None:
     rules = str(tmp_path / "rules")
     written_rules = ["flows", "ring,4", "--engine", "minimal", "--out", rules]
     assert CliRunner().invoke(main, written_rules).exit_code == 0
-    ours, found = failures_of(Path(rules)), failures_of(folder)
-    assert found["reaction"] == ours["reaction"] == "static"
-    assert found["failures_intact"] == ours["failures_intact"]
+    ours, theirs = failures_of(Path(rules)), failures_of(folder)
+    assert theirs["reaction"] == ours["reaction"] == "static"
+    assert theirs["failures_intact"] == ours["failures_intact"]
 
-    def by_parts(of: dict[str, Any]) -> list[tuple[list[str], bool, int]]:
-        names = [sorted(one["failed"][0].split("-")) for one in of["failures"]]
-        values = [(one["acyclic"], one["undelivered"]) for one in of["failures"]]
+    def by_parts(answer: dict[str, Any]) -> list[tuple[list[str], bool, int]]:
+        names = [sorted(one["failed"][0].split("-")) for one in answer["failures"]]
+        values = [(one["acyclic"], one["undelivered"]) for one in answer["failures"]]
         return sorted((name, *value) for name, value in zip(names, values, strict=True))
 
-    assert by_parts(found) == by_parts(ours)
-    assert {of["acyclic"] for of in found["failures"]} == {True}
-    assert found["failures_intact"]["acyclic"] is False
+    assert by_parts(theirs) == by_parts(ours)
+    assert {failure["acyclic"] for failure in theirs["failures"]} == {True}
+    assert theirs["failures_intact"]["acyclic"] is False
 
 
 def test_what_is_not_known_is_not_known_after_failures(tmp_path: Path) -> None:
@@ -130,15 +130,15 @@ def test_what_is_not_known_is_not_known_after_failures(tmp_path: Path) -> None:
     assert failures_of(folder)["failures_acyclic"] is True
     flows = folder / "s2" / "flows"
     flows.write_text(flows.read_text() + " table=0, priority=5 actions=NORMAL\n")
-    found = failures_of(folder)
-    assert {of["acyclic"] for of in found["failures"]} == {None}
-    assert found["failures_intact"]["acyclic"] is None
+    answer = failures_of(folder)
+    assert {failure["acyclic"] for failure in answer["failures"]} == {None}
+    assert answer["failures_intact"]["acyclic"] is None
 
 
 def test_other_reactions(tmp_path: Path) -> None:
     folder = written(tmp_path, "ring,4", "minimal")
-    found = failures_of(folder, "--react", "engine", "--engine", "updown")
-    assert (found["reaction"], found["failures_acyclic"]) == ("engine updown", True)
+    answer = failures_of(folder, "--react", "engine", "--engine", "updown")
+    assert (answer["reaction"], answer["failures_acyclic"]) == ("engine updown", True)
     words = ["check", str(folder), "--failures", "1", "--react", "local"]
     done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
     assert done.exit_code == 2
@@ -150,16 +150,16 @@ def test_the_rules_of_an_engine_are_exported_and_read_back(tmp_path: Path) -> No
     export = tmp_path / "cures"
     words = ["check", str(folder), "--remedies", "--export", str(export), "--json"]
     done = CliRunner().invoke(main, words)
-    found = json.loads(done.output)["remedies"]
-    assert {of["kind"] for of in found} == {"engine"}
+    remedies = json.loads(done.output)["remedies"]
+    assert {remedy["kind"] for remedy in remedies} == {"engine"}
     folders = sorted(export.iterdir())
-    assert len(folders) == len(found) > 0
-    for number, of in enumerate(folders):
-        back = CliRunner().invoke(main, ["check", str(of), "--flow-control", "pause", "--json"])
+    assert len(folders) == len(remedies) > 0
+    for number, remedy in enumerate(folders):
+        back = CliRunner().invoke(main, ["check", str(remedy), "--flow-control", "pause", "--json"])
         cured = json.loads(back.output)
         assert (back.exit_code, cured["acyclic"], cured["undelivered"]) == (0, True, 0)
-        flows = [file.read_text().count("\n") for file in of.glob("*.flows")]
-        assert sum(flows) == found[number]["cost"]["routes"]
+        flows = [file.read_text().count("\n") for file in remedy.glob("*.flows")]
+        assert sum(flows) == remedies[number]["cost"]["routes"]
 
 
 def test_what_is_missing(tmp_path: Path) -> None:

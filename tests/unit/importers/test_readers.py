@@ -52,10 +52,10 @@ def test_damaged_files() -> None:
 def test_a_vrf_has_the_verdict_of_its_routes(tmp_path: Path) -> None:
     plain = verdict_of_imported(read_paths([routing_loop().write(tmp_path / "plain")]))
     folder = WRITERS["vrf"](tmp_path / "vrf")
-    found = verdict_of_imported(read_paths([folder]))
-    assert [name.replace("-Vrf1", "") for name in found.cycle] == plain.cycle
-    assert (found.pairs, found.undelivered) == (plain.pairs, plain.undelivered)
-    assert any("VRFs of leaf0 are shown as switches" in note for note in found.notes)
+    verdict = verdict_of_imported(read_paths([folder]))
+    assert [name.replace("-Vrf1", "") for name in verdict.cycle] == plain.cycle
+    assert (verdict.pairs, verdict.undelivered) == (plain.pairs, plain.undelivered)
+    assert any("VRFs of leaf0 are shown as switches" in note for note in verdict.notes)
     net = in_vrf(routing_loop(), "Vrf1")
     net.more["leaf0"]["INTERFACE"]["Ethernet0"] = {"vrf_name": "Vrf2"}
     net.write(tmp_path / "leak")

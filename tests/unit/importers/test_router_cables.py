@@ -48,8 +48,8 @@ def test_every_source_gives_the_same_cables(tmp_path: Path) -> None:
 
     def add(switch: str, values: dict[str, Any]) -> None:
         values["DEVICE_NEIGHBOR"] = {
-            port: {"name": far, "port": json_alias(net, far, far_port)}
-            for (name, port), (far, far_port) in net.far.items()
+            port: {"name": peer, "port": json_alias(net, peer, peer_port)}
+            for (name, port), (peer, peer_port) in net.far.items()
             if name == switch
         }
 
@@ -75,12 +75,12 @@ def test_every_source_gives_the_same_cables(tmp_path: Path) -> None:
 
     change(shared, "appl_db.json", connect)
 
-    for folder, said in ((meant, "meant, not seen"), (listed, ""), (shared, "are inferred")):
-        found = read_paths([folder])
-        assert links_of(found) == links_of(heard), folder
-        verdict = verdict_of_imported(found)
+    for folder, message in ((meant, "meant, not seen"), (listed, ""), (shared, "are inferred")):
+        imported = read_paths([folder])
+        assert links_of(imported) == links_of(heard), folder
+        verdict = verdict_of_imported(imported)
         assert (verdict.acyclic, verdict.missing) == (False, [])
-        assert any(said in note for note in verdict.notes) or not said
+        assert any(message in note for note in verdict.notes) or not message
 
 
 def json_alias(net: RouterNet, switch: str, port: str) -> str:

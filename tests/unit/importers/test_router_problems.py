@@ -45,10 +45,10 @@ def test_headroom(length: str, rate: int, xoff: int, needed: int, tmp_path: Path
             "BUFFER_PROFILE": {"lossless": {"xoff": str(xoff), "size": "20000"}},
         },
     )
-    found = [line for line in verdict.problems if "headroom" in line]
+    lines = [line for line in verdict.problems if "headroom" in line]
     assert verdict.acyclic is True
-    assert len(found) == (xoff < needed)
-    for line in found:
+    assert len(lines) == (xoff < needed)
+    for line in lines:
         assert line.startswith("leaf1:Ethernet0: priority groups 3 to 4 have a headroom (xoff) of")
         assert f"need at least {needed}" in line
 
@@ -77,9 +77,9 @@ def test_asymmetric_pfc_and_priorities_that_change(tmp_path: Path) -> None:
     maps = {"TC_TO_PRIORITY_GROUP_MAP": {"OTHER": {"3": "4", "4": "3"}}}
     uses = {"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3", "tc_to_pg_map": "OTHER"}}}
     verdict = judged(tmp_path, {**maps, **uses})
-    said = "\n".join(verdict.problems)
-    assert "spine0:Ethernet4 pauses priority 4, which leaf1:Ethernet0 does not obey" in said
-    assert "leaf1:Ethernet0: DSCP" in said
+    text = "\n".join(verdict.problems)
+    assert "spine0:Ethernet4 pauses priority 4, which leaf1:Ethernet0 does not obey" in text
+    assert "leaf1:Ethernet0: DSCP" in text
 
 
 def test_a_management_vrf_is_left_out(tmp_path: Path) -> None:

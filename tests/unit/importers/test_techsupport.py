@@ -128,9 +128,9 @@ def test_several_asics(tmp_path: Path) -> None:
         text = re.sub(r'"chassis-asic\d"', '"chassis"', file.read_text())
         text = re.sub(r'"Eth\d/1"', '"an alias"', text)  # those of a device are distinct
         (folder / "spine" / file.name).write_text(text)
-    found = judged(folder)
+    verdict = judged(folder)
     assert expected.acyclic is True
-    assert replace(found, fabric="plain") == expected
+    assert replace(verdict, fabric="plain") == expected
 
 
 def test_a_cut_off_archive(tmp_path: Path) -> None:
@@ -158,11 +158,11 @@ def test_members_outside_of_the_archive(name: str, tmp_path: Path) -> None:
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
     out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w") as made:
+    with tarfile.open(fileobj=out, mode="w") as tar:
         for name, kind in (("a", tarfile.SYMTYPE), ("b", tarfile.LNKTYPE), ("c", tarfile.CHRTYPE)):
             header = tarfile.TarInfo(f"leaf9/{name}.json")
             header.type, header.linkname = kind, "/etc/passwd"
-            made.addfile(header)
+            tar.addfile(header)
     leaf_spine(2, 1).write(tmp_path)
     verdict = judged(archive(tmp_path, out.getvalue()), *sorted(tmp_path.glob("*[0-9]")))
     assert [text.rpartition("/")[2] for text in verdict.ignored] == [
@@ -186,8 +186,8 @@ def test_archives_that_unpack_to_much(tmp_path: Path, monkeypatch: pytest.Monkey
     head = header.tobuf()
     assert "has 1073741824 bytes" in complaint(archive(tmp_path, gzip.compress(head)))
     header.type = tarfile.XHDTYPE
-    said = complaint(archive(tmp_path, gzip.compress(header.tobuf()) + zeros))
-    assert "a header of 1073741824 bytes" in said
+    message = complaint(archive(tmp_path, gzip.compress(header.tobuf()) + zeros))
+    assert "a header of 1073741824 bytes" in message
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert used < 700 << 10  # KiB: at most the limit of a file, twice
     monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 10 << 20)

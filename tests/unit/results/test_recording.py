@@ -61,7 +61,7 @@ def test_loads_add_up_to_what_was_sent() -> None:
 
 
 def test_a_long_recording_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder_module, "MOST_SAMPLES", 20)
+    monkeypatch.setattr(recorder_module, "MAX_SAMPLES", 20)
     recorder = Recorder(every_us=100)
     found = recorder.recording(simulate(RING, None, recorder.run))
     assert 8 <= len(found.frames) <= 20

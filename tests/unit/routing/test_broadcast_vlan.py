@@ -50,7 +50,7 @@ def test_all_hosts_share_one_vlan_of_the_paths(spec: str, missed: int) -> None:
     assert {own[EVERYTHING_ELSE] for own in tags.values()} == {vlan}
     paths = (plan.routes.channels >= 0).any(axis=2) & (plan.receivers > 0)
     assert plan.vlan_count == plan.pair_vlans[paths].max() - FIRST_VLAN + 1
-    assert check(plan.fabric, compile_rules(plan), tags=tags).good
+    assert check(plan.fabric, compile_rules(plan), tags=tags).ok
 
 
 def test_where_no_vlan_of_the_paths_will_do_there_is_one_more() -> None:

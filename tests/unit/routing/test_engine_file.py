@@ -50,7 +50,7 @@ def run(*words: str) -> tuple[int, str]:
 def test_the_engine_of_a_file_plans_like_one_of_ours(spec: str) -> None:
     plan = make_plan(load(spec), engine_file.loaded(str(SOLUTION)))
     verdict = verdict_of(state_of_plan(plan), "pause")
-    assert verdict.good
+    assert verdict.ok
     assert verdict.mean_switches == verdict_of(state_of_plan(make_plan(plan.fabric))).mean_switches
 
 
@@ -58,9 +58,9 @@ def test_the_engine_of_a_file_plans_like_one_of_ours(spec: str) -> None:
 def test_up_down_of_a_file_takes_paths_as_long_as_ours(spec: str) -> None:
     own = make_plan(load(spec), engine_file.loaded(str(UPDOWN)))
     ours = make_plan(load(spec), "updown", root="s1")
-    found = [verdict_of(state_of_plan(plan), "pause") for plan in (own, ours)]
-    assert [verdict.good for verdict in found] == [True, True]
-    assert found[0].mean_switches == found[1].mean_switches
+    verdicts = [verdict_of(state_of_plan(plan), "pause") for plan in (own, ours)]
+    assert [verdict.ok for verdict in verdicts] == [True, True]
+    assert verdicts[0].mean_switches == verdicts[1].mean_switches
 
 
 def test_commands_take_a_file_and_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_commands_take_a_file_and_name_it(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("def route(:\n", "mine.py, line 1: invalid syntax"),
         ("x = 1\ny = x / 0\n", "mine.py, line 2: ZeroDivisionError: division by zero"),
@@ -93,11 +93,11 @@ def test_commands_take_a_file_and_name_it(tmp_path: Path, monkeypatch: pytest.Mo
         (ENGINE.replace("{}", "task.nothing"), "mine.py, line 2: AttributeError: 'Task' object"),
     ],
 )
-def test_a_mistake_in_the_file_is_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_a_mistake_in_the_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.py", text)
     with pytest.raises(PlanError) as caught:
         make_plan(load("ring,4"), engine_file.loaded(str(path)))
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     code, shown = run("plan", "ring,4", "--engine", str(path))
     assert (code, shown.count("\n")) == (2, 1)
@@ -133,8 +133,8 @@ def test_paths_that_are_none_are_refused() -> None:
         ([99], "path from s1 to s2: there is no channel 99"),
         ([2], "does not begin at s1, where the path is"),
     ]
-    for path, said in cases:
-        with pytest.raises(PlanError, match=said):
+    for path, message in cases:
+        with pytest.raises(PlanError, match=message):
             routes_of_paths(task, partial(same_path, path))
 
 
@@ -147,11 +147,11 @@ def test_paths_that_form_no_tree_need_trees() -> None:
 
     def path(u: int, v: int) -> list[int]:
         step = 1 if v == (u + 3) % 4 else -1  # the long way round to both neighbours
-        at, found = u, []
-        while at != v:
-            found.append(there[at, (at + step) % 4])
-            at = (at + step) % 4
-        return found
+        switch, path = u, []
+        while switch != v:
+            path.append(there[switch, (switch + step) % 4])
+            switch = (switch + step) % 4
+        return path
 
     with pytest.raises(PlanError, match="the paths from s1 form no tree: they enter s"):
         routes_of_paths(task, path)

@@ -146,7 +146,7 @@ def test_vlans_are_few_where_next_hops_agree() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "options", "said"),
+    ("spec", "options", "message"),
     [
         ("ring,4", {"engine": "updwn"}, "did you mean 'updown'?"),
         ("ring,4", {"engine": "?"}, "known are "),
@@ -167,10 +167,10 @@ def test_vlans_are_few_where_next_hops_agree() -> None:
         ("mtree,3,3", {"engine": "dor"}, "needs a mesh or torus"),
     ],
 )
-def test_choices_that_cannot_be_had(spec: str, options: dict[str, Any], said: str) -> None:
+def test_choices_that_cannot_be_had(spec: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError) as caught:
         make_plan(load(spec), **options)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_unknown_hosts_are_refused() -> None:

@@ -58,7 +58,7 @@ def test_computing_takes_time_only_if_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
+    ("name", "options", "message"),
     [
         ("deadlock", {"watchdog": 1000.0}, "only simulated switches"),
         ("traffic", {"cut_through": 40}, "emulated switches store and forward"),
@@ -70,6 +70,6 @@ def test_computing_takes_time_only_if_asked_for() -> None:
         ),
     ],
 )
-def test_emulation_has_none_of_these(name: str, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ExperimentError, match=said):
+def test_emulation_has_none_of_these(name: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ExperimentError, match=message):
         load(name).prepare(Common(on=EMULATION), options)

@@ -74,8 +74,8 @@ def test_flows_and_check_by_files(tmp_path: Path) -> None:
     host = next(host for host, own in tags.items() if len(own) > 1)
     del tags[host][next(mac for mac in tags[host] if mac != EVERYTHING_ELSE)]
     (tmp_path / "tags.json").write_text(json.dumps(tags))
-    found = run("check", folder, "--json")
-    assert (found.exit_code, json.loads(found.stdout)["undelivered"]) == (1, 1)
+    answer = run("check", folder, "--json")
+    assert (answer.exit_code, json.loads(answer.stdout)["undelivered"]) == (1, 1)
     assert run("flows", SPEC, "--engine", ENGINE, "--out", folder).exit_code == 0
     assert not (tmp_path / "tags.json").exists()
 
@@ -108,7 +108,7 @@ def test_simulated_frames_take_the_same_paths_with_both_kinds_of_tagging() -> No
     def delivered(tagging: str) -> tuple[int, int]:
         options = ["--engine", ENGINE, "--tagging", tagging, "--pattern", "complement"]
         done = run("simulate", "clos,3,hosts=2", *options, "--json")
-        found = json.loads(done.stdout)
-        return found["packet_hops"], found["packets"]
+        answer = json.loads(done.stdout)
+        return answer["packet_hops"], answer["packets"]
 
     assert delivered("host") == delivered("switch")

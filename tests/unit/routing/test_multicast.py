@@ -57,14 +57,19 @@ def test_the_group_of_all_hosts_closes_no_cycle() -> None:
     plan = make_plan(fabric, "dor", multicast=GROUPS)
     rules = compile_rules(plan)
     verdict = check(fabric, rules, multicast=plan.multicast)
-    assert verdict.good
+    assert verdict.ok
     assert (verdict.multicasts, verdict.multicasts_undelivered) == (3 * 15 + 16 * 15, 0)
     assert CheckedPlan(plan).cycle == []
 
 
 def _with(rules: FabricRules, switch: str, rule: Rule, *groups: Group) -> FabricRules:
-    of = rules[switch]
-    return {**rules, switch: replace(of, rules=(*of.rules, rule), groups=(*of.groups, *groups))}
+    switch_rules = rules[switch]
+    return {
+        **rules,
+        switch: replace(
+            switch_rules, rules=(*switch_rules.rules, rule), groups=(*switch_rules.groups, *groups)
+        ),
+    }
 
 
 def _without(rules: FabricRules, switch: str) -> FabricRules:
@@ -77,7 +82,7 @@ DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], str]] = [
     (
         "dropped on the way",
         lambda rules: _with(rules, "s2", Rule(FORWARD, 900, (TO_1,))),
-        "a multicast of h2 to group 1 reaches h1 not",
+        "h1 does not receive multicasts from h2 to group 1",
     ),
     (
         "treated as a broadcast",
@@ -91,24 +96,24 @@ DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], str]] = [
             "s1",
             Rule(FORWARD, 900, (Field("in_port", 2), TO_1), (Output(1), Output(1))),
         ),
-        "a multicast of h3 to group 1 reaches h1 not exactly once, or changed",
+        "h1 does not receive multicasts from h3 to group 1 exactly once and unchanged",
     ),
 ]
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"), [row[1:] for row in DAMAGE], ids=[d[0] for d in DAMAGE]
+    ("damage", "message"), [row[1:] for row in DAMAGE], ids=[d[0] for d in DAMAGE]
 )
-def test_damage_is_found(damage: Callable[[FabricRules], FabricRules], said: str) -> None:
+def test_damage_is_found(damage: Callable[[FabricRules], FabricRules], message: str) -> None:
     fabric = load("ring,4")
     plan = make_plan(fabric, "updown", multicast=GROUPS)
     rules = compile_rules(plan)
-    assert check(fabric, rules, multicast=plan.multicast).good
+    assert check(fabric, rules, multicast=plan.multicast).ok
     verdict = check(fabric, damage(rules), multicast=plan.multicast)
     assert verdict.multicasts_undelivered > 0
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
-    assert not verdict.good
-    assert said in verdict.problems
+    assert not verdict.ok
+    assert message in verdict.problems
 
 
 def test_a_cycle_that_only_multicasts_close_is_found() -> None:
@@ -116,10 +121,10 @@ def test_a_cycle_that_only_multicasts_close_is_found() -> None:
     plan = make_plan(fabric, "updown", multicast={1: ["all"]})
     rules = compile_rules(plan)
     round_and_round = {}
-    for name, of in rules.items():
+    for name, switch_rules in rules.items():
         rule = Rule(FORWARD, 900, (TO_1,), (SetField("vlan_pcp", 0), Output(2)))
-        round_and_round[name] = SwitchRules((*of.rules, rule), of.groups)
-    assert check(fabric, round_and_round).good  # nobody has said that there is a group
+        round_and_round[name] = SwitchRules((*switch_rules.rules, rule), switch_rules.groups)
+    assert check(fabric, round_and_round).ok  # nobody has said that there is a group
     verdict = check(fabric, round_and_round, multicast=plan.multicast)
     assert verdict.cycle == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     assert any("goes round for ever" in problem for problem in verdict.problems)
@@ -134,7 +139,7 @@ def test_groups_survive_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "message"),
     [
         (["1"], "must be NUMBER=HOST"),
         (["x=h1"], "must be NUMBER=HOST"),
@@ -146,8 +151,8 @@ def test_groups_survive_text() -> None:
         (["1="], "has no host ''"),
     ],
 )
-def test_mistakes_are_reported(wanted: list[str], said: str) -> None:
-    with pytest.raises(PlanError, match=said):
+def test_mistakes_are_reported(wanted: list[str], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
         make_plan(load("ring,4"), "updown", multicast=parse(wanted))
 
 
@@ -173,8 +178,8 @@ def test_flows_and_check_support_groups(tmp_path: Path) -> None:
     out = str(tmp_path / "rules")
     groups = ["--multicast", "1=h1,h3", "--multicast", "2=all"]
     flows = ["flows", "ring,4", "--engine", "updown", "--out", out]
-    made = CliRunner().invoke(main, [*flows, *groups])
-    assert made.exit_code == 0, made.output
+    exported = CliRunner().invoke(main, [*flows, *groups])
+    assert exported.exit_code == 0, exported.output
     checked = CliRunner().invoke(main, ["check", out, "--json"])
     assert checked.exit_code == 0
     assert json.loads(checked.output)["multicasts"] == 2 * 3 + 4 * 3

@@ -45,7 +45,7 @@ def test_files_have_every_choice_with_the_same_default(settings: type[PlanReques
 
 
 @pytest.mark.parametrize(
-    ("choices", "said"),
+    ("choices", "message"),
     [
         ({"vcs": 9}, "vcs: input should be less than or equal to 8, not 9"),
         ({"vcs": True}, "vcs: "),
@@ -55,10 +55,10 @@ def test_files_have_every_choice_with_the_same_default(settings: type[PlanReques
         ({"colour": "red"}, "colour: extra inputs are not permitted"),
     ],
 )
-def test_a_mistake_gives_one_line(choices: dict[str, Any], said: str) -> None:
+def test_a_mistake_gives_one_line(choices: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError) as caught:
         PlanRequest.of(**choices)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
@@ -86,8 +86,8 @@ def test_simulations_use_the_flow_control_of_their_plan() -> None:
 def test_json_names_the_flow_control_of_the_verdict() -> None:
     def planned(*more: str) -> tuple[object, ...]:
         done = CliRunner().invoke(main, ["plan", "torus,5,5", "--engine", "dor", "--json", *more])
-        found = json.loads(done.stdout)
-        return found["flow_control"], found["acyclic"], " -> ".join(found["cycle"])
+        answer = json.loads(done.stdout)
+        return answer["flow_control"], answer["acyclic"], " -> ".join(answer["cycle"])
 
     assert planned() == ("pfc", True, "")
     assert planned("--flow-control", "pause") == ("pause", False, RING.removesuffix(" -> s1:2/0"))
@@ -119,10 +119,10 @@ def test_asking_for_the_status_compiles_nothing(monkeypatch: pytest.MonkeyPatch)
         return compile_state(state, **choices)
 
     monkeypatch.setattr("knotless.verification.checked_plan.compile_state", counting)
-    made: list[object] = []
+    plans: list[object] = []
 
     def planning(*request: Any) -> Any:
-        made.append(request)
+        plans.append(request)
         return make_plan(*request)
 
     monkeypatch.setattr(controller_desired, "make_plan", planning)
@@ -131,4 +131,4 @@ def test_asking_for_the_status_compiles_nothing(monkeypatch: pytest.MonkeyPatch)
         Status(FabricState(state)).as_json(0.0)["plan"]
         == Status(FabricState(state)).as_json(1.0)["plan"]
     )
-    assert (len(made), len(compiled)) == (1, 1)
+    assert (len(plans), len(compiled)) == (1, 1)

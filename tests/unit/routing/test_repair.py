@@ -40,11 +40,11 @@ def same_routes(a: Plan, b: Plan) -> bool:
 
 @pytest.mark.parametrize("spec", ["mesh,4,4", "torus,4,4,hosts=4", "mesh,5,3", "torus,5,5"])
 def test_dimension_order_goes_round_a_missing_link(spec: str) -> None:
-    found = repaired(spec, "dor", "s1-s2")
-    assert found.kind == "repaired"
-    assert found.moved > 0
-    assert found.max_stretch == 3.0, "s1 to s2 has three channels instead of one"
-    assert isinstance(found.plan.routes, TableRoutes)
+    repaired_plan = repaired(spec, "dor", "s1-s2")
+    assert repaired_plan.kind == "repaired"
+    assert repaired_plan.moved > 0
+    assert repaired_plan.max_stretch == 3.0, "s1 to s2 has three channels instead of one"
+    assert isinstance(repaired_plan.plan.routes, TableRoutes)
 
 
 def test_a_repair_is_a_function_of_the_intact_plan_and_the_failures() -> None:
@@ -59,17 +59,22 @@ def test_a_repair_is_a_function_of_the_intact_plan_and_the_failures() -> None:
 
 def test_without_failures_nothing_changes() -> None:
     plan = make_plan(load("torus,4,4"), "dor")
-    found = repair(plan, NO_FAILURES)
-    assert (found.kind, found.moved, found.trees, found.mean_stretch) == ("none", 0, 0, 1.0)
-    assert same_routes(plan, found.plan)
+    repaired_plan = repair(plan, NO_FAILURES)
+    assert (
+        repaired_plan.kind,
+        repaired_plan.moved,
+        repaired_plan.trees,
+        repaired_plan.mean_stretch,
+    ) == ("none", 0, 0, 1.0)
+    assert same_routes(plan, repaired_plan.plan)
 
 
 def test_a_link_that_no_path_uses_moves_nothing() -> None:
     ring = load("ring,4")
     fabric = replace(ring, links=(*ring.links, Link("s1", 9, "s2", 9)))
     plan = make_plan(fabric, "updown", select="low-port")
-    found = check_repair(CheckedPlan(plan), Failures.of(fabric, ["s1:9-s2:9"])).repair
-    assert (found.kind, found.moved, found.trees) == ("none", 0, 0)
+    repaired_plan = check_repair(CheckedPlan(plan), Failures.of(fabric, ["s1:9-s2:9"])).repair
+    assert (repaired_plan.kind, repaired_plan.moved, repaired_plan.trees) == ("none", 0, 0)
 
 
 # L-turn and LASH use one virtual channel here, with as many turns as close no cycle. So further
@@ -84,10 +89,10 @@ def test_a_link_that_no_path_uses_moves_nothing() -> None:
     ],
 )
 def test_how_much_must_change(engine: str, failed: str, kind: str) -> None:
-    found = repaired("mesh,4,4", engine, failed)
-    assert found.kind == kind
-    assert found.plan.vcs == 1
-    assert found.plan.engine == engine, "what was asked for"
+    repaired_plan = repaired("mesh,4,4", engine, failed)
+    assert repaired_plan.kind == kind
+    assert repaired_plan.plan.vcs == 1
+    assert repaired_plan.plan.engine == engine, "what was asked for"
 
 
 def test_fewer_paths_move_to_make_room_than_in_a_new_plan() -> None:
@@ -104,9 +109,9 @@ def test_fewer_paths_move_to_make_room_than_in_a_new_plan() -> None:
 def test_a_plan_with_a_cycle_is_repaired_with_one(engine: str) -> None:
     plan = make_plan(load("torus,4,4,hosts=2"), engine, vcs=1, select="low-port")
     assert CheckedPlan(plan).cycle
-    found = check_repair(CheckedPlan(plan), Failures.of(plan.fabric, ["s1-s2"])).repair
-    assert found.kind == "repaired"
-    assert CheckedPlan(found.plan).cycle
+    repaired_plan = check_repair(CheckedPlan(plan), Failures.of(plan.fabric, ["s1-s2"])).repair
+    assert repaired_plan.kind == "repaired"
+    assert CheckedPlan(repaired_plan.plan).cycle
 
 
 @pytest.mark.parametrize("engine", ["dor", "updown", "lash", "smodk"])
@@ -116,26 +121,26 @@ def test_both_parts_of_a_divided_fabric_work(engine: str, tagging: str) -> None:
     plan = make_plan(load(spec), engine, tagging=tagging, multicast={1: ["h1", "h2", "h15"]})
     cut = ["s1-s2"] if engine == "smodk" else ["s2-s3", "s6-s7"]
     failures = Failures.of(plan.fabric, cut)
-    found = check_repair(CheckedPlan(plan), failures).repair
-    summary: dict[str, Any] = found.summary()
+    repaired_plan = check_repair(CheckedPlan(plan), failures).repair
+    summary: dict[str, Any] = repaired_plan.summary()
     sizes = [len(names) for names in summary["separated"]]
     assert sum(sizes) == 16
     assert summary["unreachable"] == 2 * sizes[0] * sizes[1] > 0
-    verdict = CheckedPlan(found.plan).rules_verdict
+    verdict = CheckedPlan(repaired_plan.plan).rules_verdict
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
     assert (verdict.multicasts_undelivered, verdict.problems) == (0, [])
     assert verdict.unreachable == summary["unreachable"]
     apart = [names[0] for names in summary["separated"]]
     with pytest.raises(PlanError, match=f"failures separate {apart[0]} from {apart[1]}"):
-        found.plan.path(*apart)
+        repaired_plan.plan.path(*apart)
 
 
 def test_the_hosts_of_a_failed_switch_are_unreachable_for_all() -> None:
-    found = repaired("torus,4,4,hosts=2", "dor", "s6")
-    summary: dict[str, Any] = found.summary()
+    repaired_plan = repaired("torus,4,4,hosts=2", "dor", "s6")
+    summary: dict[str, Any] = repaired_plan.summary()
     assert summary["unreachable"] == 2 * (2 * 30) + 2, "with the others and with each other"
     assert [len(names) for names in summary["separated"]] == [30, 1, 1]
-    assert found.kind == "repaired"
+    assert repaired_plan.kind == "repaired"
 
 
 def test_undelivered_frames_are_not_taken_for_unreachable_ones() -> None:
@@ -143,9 +148,9 @@ def test_undelivered_frames_are_not_taken_for_unreachable_ones() -> None:
     failures = Failures.of(plan.fabric, ["s2-s3"])
     state = CheckedPlan(repair(plan, failures).plan).state
     assert state.failures == failures
-    found = repair(plan, Failures.of(plan.fabric, ["s1-s2", "s2-s3"])).plan
+    repaired_plan = repair(plan, Failures.of(plan.fabric, ["s1-s2", "s2-s3"])).plan
     # These routes separate h1 from h2 too, which the failures do not.
-    verdict = CheckedPlan(replace(found, failures=failures)).verdict
+    verdict = CheckedPlan(replace(repaired_plan, failures=failures)).verdict
     assert (verdict.unreachable, verdict.undelivered) == (8, 2)
     assert verdict.problems[:2] == [
         "h2 to h1: the frame is dropped at s2",
@@ -157,16 +162,18 @@ def test_one_spanning_tree_stays_one_spanning_tree() -> None:
     spec = "random,32,degree=4,seed=3"
     plan = make_plan(load(spec), "updown")
     channels, tree = plan.channels, plan.routes.tree_channels[0]
-    leaf = next(at for at in range(31, 0, -1) if at not in channels.tail[tree[tree >= 0]])
-    name = "-".join(channels.names[of[tree[leaf]]] for of in (channels.tail, channels.head))
-    found = repaired(spec, "updown", name)
-    trees = found.plan.routes.tree_channels
+    leaf = next(
+        switch for switch in range(31, 0, -1) if switch not in channels.tail[tree[tree >= 0]]
+    )
+    name = "-".join(channels.names[ends[tree[leaf]]] for ends in (channels.tail, channels.head))
+    repaired_plan = repaired(spec, "updown", name)
+    trees = repaired_plan.plan.routes.tree_channels
     lower = [
         frozenset(np.minimum(row[row >= 0], channels.reverse[row[row >= 0]]).tolist())
         for row in trees
     ]
-    assert found.kind == "repaired"
-    assert found.trees == 32
+    assert repaired_plan.kind == "repaired"
+    assert repaired_plan.trees == 32
     assert len(set(lower)) == 1
 
 

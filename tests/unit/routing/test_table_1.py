@@ -97,7 +97,7 @@ def test_table_1(number: int) -> None:
     plan, (*_, computed, printed) = planned(number), TABLE[number]
     verdict = check(plan.fabric, compile_rules(plan))
     assert verdict.undelivered == 0
-    found = Row(
+    row = Row(
         len(plan.fabric.switches),
         len(plan.fabric.links),
         plan.vlan_count,
@@ -105,8 +105,8 @@ def test_table_1(number: int) -> None:
         verdict.max_switches,
         int(verdict.max_channel_load),
     )
-    assert found == computed
-    differ = {key for key in vars(found) if getattr(found, key) != getattr(printed, key)}
+    assert row == computed
+    differ = {key for key in vars(row) if getattr(row, key) != getattr(printed, key)}
     assert differ == DIFFERENT.get(plan.fabric.name, set())
 
 

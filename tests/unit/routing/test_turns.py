@@ -16,8 +16,16 @@ from knotless.routing.graphs.simple_paths import without_revisits
 from knotless.routing.graphs.spanning_tree import spanning_tree
 from knotless.routing.graphs.state_graph import FAR
 from knotless.routing.graphs.task import Task
-from knotless.routing.graphs.turn_model import LEFT_UP, RIGHT_DOWN, legal_turns
-from knotless.routing.graphs.turns import Turns, all_turns, along_tree, grow_acyclic, turn_graph
+from knotless.routing.graphs.turns import (
+    LEFT_UP,
+    RIGHT_DOWN,
+    Turns,
+    all_turns,
+    along_tree,
+    grow_acyclic,
+    legal_turns,
+    turn_graph,
+)
 from knotless.routing.plan import make_plan
 from knotless.topologies import Fabric, Host, Link, Switch, load
 from knotless.verification.checked_plan import CheckedPlan
@@ -99,16 +107,16 @@ def test_layers_are_acyclic_and_hold_every_pair(spec: str) -> None:
     fabric = load(spec)
     channels = channels_of(fabric)
     paths = shortest_paths(Task(fabric, channels, None, "spread", None))
-    wanted = paths.wanted()
+    to_route = paths.pairs_to_route()
     layers = paths.layers()
-    assert wanted.any()
-    fit = np.zeros_like(wanted)
+    assert to_route.any()
+    fit = np.zeros_like(to_route)
     for layer in layers:
         assert is_acyclic(len(channels), paths.turns.only(layer))
         more = paths.fitting(layer) & ~fit
-        assert (more & wanted).any(), "a layer for nothing"
+        assert (more & to_route).any(), "a layer for nothing"
         fit |= more
-    assert (fit | ~wanted).all()
+    assert (fit | ~to_route).all()
 
 
 def test_layers_are_few_where_opensm_needs_many() -> None:
@@ -153,15 +161,15 @@ def test_a_walk_that_comes_back_is_replaced_by_a_path(
     paths[0, 4] = walk
     paths[0, 2, :2] = walk[:2]
     trees = spanning_tree(channels, 7).from_everywhere()
-    found = without_revisits(channels, graph, np.array([0], dtype=np.int32), paths, trees)
-    taken = [c for c in found[0, 4].tolist() if c >= 0]
+    replaced = without_revisits(channels, graph, np.array([0], dtype=np.int32), paths, trees)
+    taken = [c for c in replaced[0, 4].tolist() if c >= 0]
     assert [channels.tail[c] for c in taken] == [0, 5, 6, 7, 8]
     assert all(channels.head[a] == channels.tail[b] for a, b in pairwise(taken))
-    assert found[0, 2].tolist()[:3] == [*walk[:2], -1]
+    assert replaced[0, 2].tolist()[:3] == [*walk[:2], -1]
 
 
 @pytest.mark.parametrize(
-    ("spec", "engine", "said"),
+    ("spec", "engine", "message"),
     [
         ("mesh,3,3", "fattree", "has none from s2 to s1"),
         ("mesh,3,3", "lsft", "has one from s1 to s2"),
@@ -170,8 +178,8 @@ def test_a_walk_that_comes_back_is_replaced_by_a_path(
         ("mesh,6,6", "sbp", "sbp needs 10 virtual channels on mesh,6,6, 8 are allowed"),
     ],
 )
-def test_fabrics_that_an_engine_cannot_route(spec: str, engine: str, said: str) -> None:
-    with pytest.raises(PlanError, match=said):
+def test_fabrics_that_an_engine_cannot_route(spec: str, engine: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
         make_plan(load(spec), engine)
 
 

@@ -20,7 +20,7 @@ from knotless.routing.plan import make_plan
 from knotless.routing.vlans.assignment import (
     ASSIGNMENTS,
     FIRST_VLAN,
-    MOST_VLANS,
+    MAX_VLANS,
     TAGGINGS,
     assign_vlans,
 )
@@ -52,8 +52,8 @@ def _by(*channels: int) -> Ints:
 @pytest.mark.parametrize("tagging", TAGGINGS)
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
 def test_sources_that_agree_share_the_first_vlan_that_fits(assignment: str, tagging: str) -> None:
-    found = _vlans(_parallel(3), _by(0, 1, 0, 2, 1), assignment=assignment, tagging=tagging)
-    assert found == [2, 3, 2, 4, 3]
+    vlans = _vlans(_parallel(3), _by(0, 1, 0, 2, 1), assignment=assignment, tagging=tagging)
+    assert vlans == [2, 3, 2, 4, 3]
 
 
 def test_sources_that_go_nowhere_fit_anywhere() -> None:
@@ -71,8 +71,8 @@ def test_all_possible_vlans_are_used_and_no_more(assignment: str) -> None:
 def test_the_4094_vlans_of_802_1q_are_used_except_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert (FIRST_VLAN, FIRST_VLAN + MOST_VLANS - 1) == (2, 4094)
-    monkeypatch.setattr("knotless.routing.vlans.assignment.MOST_VLANS", 3)
+    assert (FIRST_VLAN, FIRST_VLAN + MAX_VLANS - 1) == (2, 4094)
+    monkeypatch.setattr("knotless.routing.vlans.assignment.MAX_VLANS", 3)
     with pytest.raises(PlanError, match="needs more than 3 VLANs, the limit of 802.1Q"):
         _vlans(_parallel(4), _by(*range(4)), limit=3)
 
@@ -129,7 +129,7 @@ def test_paths_that_loop_are_refused_and_named() -> None:
         make_plan(fabric, "fattree", vlans="tree")
     plan = make_plan(fabric, "fattree", vlans="tree", tagging="host")
     assert plan.vlan_count == 4
-    assert check(fabric, compile_rules(plan), tags=plan.host_tags()).good
+    assert check(fabric, compile_rules(plan), tags=plan.host_tags()).ok
 
 
 def test_hosts_that_tag_need_fewer_vlans() -> None:

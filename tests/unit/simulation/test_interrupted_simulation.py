@@ -46,9 +46,9 @@ main(["simulate", *sys.argv[1:]])
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=LIMIT_S)
+    _, message = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
-    assert said.strip().splitlines() == ["knotless: interrupted"]
+    assert message.strip().splitlines() == ["knotless: interrupted"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -59,6 +59,6 @@ def test_ctrl_c_is_raised_from_a_call_in_python() -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    said, _ = process.communicate(timeout=LIMIT_S)
+    message, _ = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 0
-    assert said.splitlines()[-1] == "interrupted"
+    assert message.splitlines()[-1] == "interrupted"

@@ -17,7 +17,7 @@ CYCLIC = ["ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port", "--
 def test_json_has_the_public_keys(tmp_path: Path) -> None:
     out = tmp_path / "all.json"
     done = CliRunner().invoke(command, [*CYCLIC, "--json", "--out", str(out)])
-    found = json.loads(done.output)
+    values = json.loads(done.output)
     assert {
         "packets",
         "packet_hops",
@@ -28,13 +28,13 @@ def test_json_has_the_public_keys(tmp_path: Path) -> None:
         "deadlock",
         "knot",
         "result_sha256",
-    } <= found.keys()
-    assert found["deadlock"]
-    assert found["knot"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    } <= values.keys()
+    assert values["deadlock"]
+    assert values["knot"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     detail = json.loads(out.read_text())
-    assert sum(flow["packets"] for flow in detail["by_flow"]) == found["packets"]
+    assert sum(flow["packets"] for flow in detail["by_flow"]) == values["packets"]
     sent = sum(channel["tx_frames"] for channel in detail["by_channel"])
-    assert sent == found["packet_hops"]
+    assert sent == values["packet_hops"]
 
 
 @pytest.mark.parametrize(

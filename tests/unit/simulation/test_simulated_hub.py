@@ -26,21 +26,21 @@ def scenario(spec: str, load_: Load, **more: Any) -> Scenario:
 
 
 def test_hosts_share_the_line_and_collide() -> None:
-    found = simulate(scenario("hub,4", Load(), duration_us=1e6))
+    result = simulate(scenario("hub,4", Load(), duration_us=1e6))
     whole_mbps = 10 * 8 * 1500 / (FRAME_BITS + GAP_BITS)
     # What switches carry for each host, the hub carries for all.
-    assert 0.9 * whole_mbps < found.throughput_mbps < whole_mbps
-    assert found.summary()["collisions"] > 100
-    assert found.lost_frames == found.summary()["given_up"]
+    assert 0.9 * whole_mbps < result.throughput_mbps < whole_mbps
+    assert result.summary()["collisions"] > 100
+    assert result.lost_frames == result.summary()["given_up"]
     switched = simulate(scenario("flat,4,delay=0.5", Load(), duration_us=1e6))
     assert switched.throughput_mbps == pytest.approx(4 * whole_mbps, rel=0.01)
     assert switched.summary()["collisions"] == 0
 
 
 def test_messages_are_acknowledged_over_a_hub() -> None:
-    found = simulate(scenario("hub,2", Load("acknowledged", message_bytes=1500, messages=50)))
-    assert found.report.flow_messages.tolist() == [50, 50]
-    assert found.summary()["messages_under_way"] == 0
+    result = simulate(scenario("hub,2", Load("acknowledged", message_bytes=1500, messages=50)))
+    assert result.report.flow_messages.tolist() == [50, 50]
+    assert result.summary()["messages_under_way"] == 0
 
 
 def test_one_seed_gives_one_result() -> None:

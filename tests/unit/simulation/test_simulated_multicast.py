@@ -28,9 +28,9 @@ def walk(plan: Plan, source: str) -> dict[str, int]:
         switch, port, frame = frames.pop()
         for out, sent in pipelines[switch].outputs(port, frame):
             passed[f"{switch}:{out}"] = passed.get(f"{switch}:{out}", 0) + 1
-            far = fabric.neighbours[switch].get(out)
-            if far is not None:
-                frames.append((*far, sent))
+            peer = fabric.neighbours[switch].get(out)
+            if peer is not None:
+                frames.append((*peer, sent))
     return passed
 
 
@@ -45,7 +45,7 @@ def walk(plan: Plan, source: str) -> dict[str, int]:
 )
 def test_frames_take_the_branches_of_the_rules(spec: str, engine: str, members: list[str]) -> None:
     plan = make_plan(load(spec), engine, multicast={1: members})
-    found = simulate(
+    result = simulate(
         Scenario(
             plan,
             "multicast",
@@ -56,17 +56,17 @@ def test_frames_take_the_branches_of_the_rules(spec: str, engine: str, members: 
         )
     )
     expected = walk(plan, "h2")
-    counted = found.report.channel_tx_frames.tolist()
+    counted = result.report.channel_tx_frames.tolist()
     passed = {
-        name: count for name, count in zip(found.channels.names, counted, strict=True) if count
+        name: count for name, count in zip(result.channels.names, counted, strict=True) if count
     }
     sent = passed["h2"]
     assert sent > 15
     # The last may still be in flight.
     assert {name: round(count / sent) for name, count in passed.items()} == expected
     others = len(plan.multicast[0].members) - ("h2" in plan.multicast[0].members)
-    assert (sent - 1) * others <= found.report.flow_packets[0] <= sent * others
-    assert found.lost_frames == 0
+    assert (sent - 1) * others <= result.report.flow_packets[0] <= sent * others
+    assert result.lost_frames == 0
 
 
 def test_senders_that_saturate_their_lines_lose_nothing_on_several_priorities() -> None:
@@ -80,12 +80,12 @@ def test_senders_that_saturate_their_lines_lose_nothing_on_several_priorities() 
         flow_control="pfc",
         duration_us=20_000,
     )
-    found = simulate(scenario)
-    assert found.lost_frames == 0
-    assert found.report.deadlock is None
-    assert found.report.flow_packets.min() > 1000
+    result = simulate(scenario)
+    assert result.lost_frames == 0
+    assert result.report.deadlock is None
+    assert result.report.flow_packets.min() > 1000
     # Each host's line carries the traffic of all four, which limits the rate of each.
-    assert found.summary()["max_channel_load"] > 0.95
+    assert result.summary()["max_channel_load"] > 0.95
 
 
 @pytest.mark.parametrize(
@@ -111,6 +111,6 @@ def test_mistakes_are_refused(arguments: list[str], message: str) -> None:
 def test_the_command_sends_to_groups() -> None:
     arguments = ["ring,4", "--multicast", "3=h2,h3", "--send", "h1=3", "--load", "0.1", "--json"]
     done = CliRunner().invoke(command, arguments)
-    found = json.loads(done.output)
-    assert (found["pattern"], found["flows"]) == ("multicast", 1)
-    assert found["packets"] >= 2 * found["messages"] > 0
+    result = json.loads(done.output)
+    assert (result["pattern"], result["flows"]) == ("multicast", 1)
+    assert result["packets"] >= 2 * result["messages"] > 0

@@ -51,17 +51,19 @@ def test_rules_and_the_plan_that_they_are_compiled_from_give_one_result(
 
 def test_what_a_switch_without_rules_drops_is_lost() -> None:
     plan = make_plan(load(f"ring,4,{LINKS}"), "updown")
-    rules = {name: of for name, of in compile_rules(plan).items() if name != "s3"}
+    rules = {
+        name: switch_rules for name, switch_rules in compile_rules(plan).items() if name != "s3"
+    }
     state = state_of_rules(plan.fabric, rules)
-    found = simulate(Scenario(plan, "shift:2", Load("saturate"), duration_us=500, state=state))
-    lost = dict(zip(found.flows, found.report.flow_lost.tolist(), strict=True))
-    dropped = found.report.channel_drops[-1]
+    result = simulate(Scenario(plan, "shift:2", Load("saturate"), duration_us=500, state=state))
+    lost = dict(zip(result.flows, result.report.flow_lost.tolist(), strict=True))
+    dropped = result.report.channel_drops[-1]
     assert lost["h3", "h1"] > 10
     assert lost["h1", "h3"] > 10
-    assert {name for name, count in zip(found.channels.names, dropped, strict=True) if count} >= {
+    assert {name for name, count in zip(result.channels.names, dropped, strict=True) if count} >= {
         "h3"
     }
-    assert int(dropped.sum()) == found.lost_frames
+    assert int(dropped.sum()) == result.lost_frames
 
 
 def test_the_state_of_another_fabric_is_refused() -> None:

@@ -32,41 +32,41 @@ def run(spec: str, engine: str, pattern: str, load_: Load | None = None, **more:
 
 
 def test_a_flow_alone_gets_the_line_rate() -> None:
-    found = run("flat,2,rate=1000,delay=1", "updown", "shift:1", duration_us=100_000)
+    result = run("flat,2,rate=1000,delay=1", "updown", "shift:1", duration_us=100_000)
     # Both links of the path carry untagged frames.
     theory_mbps = 1000 * PACKET_BYTES / HOST_WIRE_BYTES
-    assert found.flows_mbps == pytest.approx([theory_mbps] * 2, rel=1e-3)
-    assert found.lost_frames == 0
-    assert found.report.deadlock is None
+    assert result.flows_mbps == pytest.approx([theory_mbps] * 2, rel=1e-3)
+    assert result.lost_frames == 0
+    assert result.report.deadlock is None
 
 
 @pytest.mark.parametrize("flow_control", ["pause", "pfc"])
 def test_cyclic_routes_freeze_as_the_check_predicts(flow_control: str) -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
-    found = simulate(Scenario(plan, "shift:2", flow_control=flow_control, duration_us=5e6))
+    result = simulate(Scenario(plan, "shift:2", flow_control=flow_control, duration_us=5e6))
     kind = "pfc" if flow_control == "pfc" else "pause"
     predicted = check(plan.fabric, compile_rules(plan), flow_control=kind).cycle
-    assert sorted(found.knot) == sorted(predicted)
-    assert found.lost_frames == 0
+    assert sorted(result.knot) == sorted(predicted)
+    assert result.lost_frames == 0
     # The frames that wait in the deadlock: two flows need each channel of the ring.
-    assert all(len(flows) == 2 for flows in found.knot_frames().values())
+    assert all(len(flows) == 2 for flows in result.knot_frames().values())
     later = simulate(Scenario(plan, "shift:2", flow_control=flow_control, duration_us=10e6))
-    assert later.report.flow_packets.sum() == found.report.flow_packets.sum()
+    assert later.report.flow_packets.sum() == result.report.flow_packets.sum()
 
 
 def test_acyclic_routes_share_fairly() -> None:
-    found = run("ring,4", "prefix", "shift:2", duration_us=30e6)
-    assert found.flows_mbps == pytest.approx([5 * PACKET_BYTES / WIRE_BYTES] * 4, rel=0.01)
-    assert found.report.deadlock is None
-    assert found.lost_frames == 0
+    result = run("ring,4", "prefix", "shift:2", duration_us=30e6)
+    assert result.flows_mbps == pytest.approx([5 * PACKET_BYTES / WIRE_BYTES] * 4, rel=0.01)
+    assert result.report.deadlock is None
+    assert result.lost_frames == 0
 
 
 def test_without_flow_control_frames_are_lost_and_nothing_freezes() -> None:
-    found = run(
+    result = run(
         "ring,4", "dor", "shift:2", vcs=1, select="low-port", flow_control="none", duration_us=10e6
     )
-    assert found.report.deadlock is None
-    assert found.summary()["drops"]["queue"] == found.lost_frames > 1000
+    assert result.report.deadlock is None
+    assert result.summary()["drops"]["queue"] == result.lost_frames > 1000
 
 
 def test_one_seed_gives_one_result() -> None:
@@ -84,9 +84,9 @@ def test_flows_into_one_host_share_its_line(hosts: int, tmp_path: Any) -> None:
     path = tmp_path / "trace.csv"
     path.write_text("\n".join(lines))
     plan = make_plan(load(f"flat,{hosts},rate=1000,delay=1"), "updown")
-    found = simulate(Scenario(plan, "trace", trace=str(path), duration_us=50_000))
+    result = simulate(Scenario(plan, "trace", trace=str(path), duration_us=50_000))
     share_mbps = 1000 * PACKET_BYTES / HOST_WIRE_BYTES / (hosts - 1)
-    assert found.flows_mbps[1:] == pytest.approx([share_mbps] * (hosts - 1), rel=0.01)
+    assert result.flows_mbps[1:] == pytest.approx([share_mbps] * (hosts - 1), rel=0.01)
 
 
 def line_us(frame_bytes: int, rate_mbps: float) -> float:
@@ -99,7 +99,7 @@ def test_zero_load_latency_is_exact(switches: int, header_bytes: int, tmp_path: 
     spec = f"mesh,{switches},1,hosts=2,rate=1000,delay=3"
     plan = make_plan(load(spec), "dor")
     last = plan.fabric.hosts[-1].name
-    found = trace(plan, f"0,h1,{last},1500", tmp_path, cut_through=header_bytes)
+    result = trace(plan, f"0,h1,{last},1500", tmp_path, cut_through=header_bytes)
     # The first and the last link carry the frame untagged, the others with 4 bytes more.
     lines = [1518, *[1522] * (switches - 1), 1518]
     times_ps = [(frame_bytes + 20) * 8000 for frame_bytes in lines]
@@ -108,7 +108,7 @@ def test_zero_load_latency_is_exact(switches: int, header_bytes: int, tmp_path: 
         # A switch delays the frame by its header, and must not underrun if the frame gets shorter.
         held_ps = max(header_bytes * 8000, comes_ps - goes_ps)
         theory_ps += comes_ps if header_bytes == 0 else min(comes_ps, held_ps)
-    assert found.report.latency.max_ps == theory_ps
+    assert result.report.latency.max_ps == theory_ps
 
 
 def trace(plan: Plan, lines: str, folder: Path, **more: Any) -> Result:
@@ -119,7 +119,7 @@ def trace(plan: Plan, lines: str, folder: Path, **more: Any) -> Result:
 
 @pytest.mark.parametrize("load_share", [0.3, 0.6, 0.8])
 def test_waiting_on_one_link_is_that_of_an_m_d_1_queue(load_share: float) -> None:
-    found = run(
+    result = run(
         "flat,2,rate=1000,delay=0",
         "updown",
         "shift:1",
@@ -130,7 +130,7 @@ def test_waiting_on_one_link_is_that_of_an_m_d_1_queue(load_share: float) -> Non
     service_us = line_us(1518, 1000)
     waiting_us = load_share * service_us / (2 * (1 - load_share))
     # Two consecutive links of one rate: frames wait at the first only.
-    mean_us = found.report.latency.mean_ps / 1e6
+    mean_us = result.report.latency.mean_ps / 1e6
     assert mean_us - 2 * service_us == pytest.approx(waiting_us, rel=0.05)
 
 
@@ -157,11 +157,11 @@ def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
 def test_a_deadlock_that_a_watchdog_ends_is_reported() -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     without = simulate(Scenario(plan, "shift:2", duration_us=5e6))
-    found = simulate(Scenario(plan, "shift:2", watchdog_us=100_000, duration_us=5e6))
-    assert found.summary()["drops"]["watchdog"] > 0
-    assert found.report.flow_packets.sum() > 1000
+    result = simulate(Scenario(plan, "shift:2", watchdog_us=100_000, duration_us=5e6))
+    assert result.summary()["drops"]["watchdog"] > 0
+    assert result.report.flow_packets.sum() > 1000
     # The first forms as it does without a watchdog, which ends it after its limit.
-    first, standing = found.report.deadlock, without.report.deadlock
+    first, standing = result.report.deadlock, without.report.deadlock
     assert first is not None
     assert standing is not None
     assert (first.cycle, first.since_ps) == (standing.cycle, standing.since_ps)
@@ -169,15 +169,15 @@ def test_a_deadlock_that_a_watchdog_ends_is_reported() -> None:
     assert first.broken_ps is not None
     # It checks every eighth of its limit.
     assert 90_000e6 < first.broken_ps - first.since_ps < 115_000e6
-    assert without.report.deadlocks == 1 < found.report.deadlocks
+    assert without.report.deadlocks == 1 < result.report.deadlocks
 
 
 def test_hosts_have_no_watchdog() -> None:
     usual = run("mesh,2,1,hosts=2", "dor", "shift:2", duration_us=1e6)
-    found = run("mesh,2,1,hosts=2", "dor", "shift:2", watchdog_us=5_000, duration_us=1e6)
+    result = run("mesh,2,1,hosts=2", "dor", "shift:2", watchdog_us=5_000, duration_us=1e6)
     # The switch pauses them for longer than that, but they wait.
-    assert found.summary()["drops"]["watchdog"] == 0
-    assert sum(found.flows_mbps) == pytest.approx(sum(usual.flows_mbps), rel=0.01)
+    assert result.summary()["drops"]["watchdog"] == 0
+    assert sum(result.flows_mbps) == pytest.approx(sum(usual.flows_mbps), rel=0.01)
 
 
 @pytest.mark.parametrize("action", ["drop", "forward"])
@@ -186,20 +186,20 @@ def test_a_watchdog_ends_a_deadlock_in_its_way(action: Literal["drop", "forward"
     settings = Scenario(
         plan, "shift:2", watchdog_us=100_000, watchdog_action=action, duration_us=3e6
     )
-    found = simulate(settings).summary()
-    assert (found["drops"]["watchdog"] > 0) == (action == "drop")
-    assert found["deadlock"]
-    assert found["knot_broken_us"] is not None
+    result = simulate(settings).summary()
+    assert (result["drops"]["watchdog"] > 0) == (action == "drop")
+    assert result["deadlock"]
+    assert result["knot_broken_us"] is not None
     short = simulate(replace(settings, watchdog_restore_us=0.0)).summary()
-    assert short["result_sha256"] != found["result_sha256"]
+    assert short["result_sha256"] != result["result_sha256"]
 
 
 def test_a_deadlock_that_a_cut_ends_is_reported() -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     cut = (LinkChange(1e6, "s1:2", up=False),)
-    found = simulate(Scenario(plan, "shift:2", link_changes=cut, duration_us=2e6)).report.deadlock
-    assert found is not None
-    assert found.broken_ps == 1e12
+    result = simulate(Scenario(plan, "shift:2", link_changes=cut, duration_us=2e6)).report.deadlock
+    assert result is not None
+    assert result.broken_ps == 1e12
 
 
 def test_a_cut_link_drops_frames_until_restored() -> None:
@@ -213,15 +213,15 @@ def test_a_cut_link_drops_frames_until_restored() -> None:
 
 
 def test_a_schedule_without_contention_keeps_every_line_full() -> None:
-    found = run("lsft,3,rate=1000,delay=1", "lsft", "schedule", Load(barrier=False))
-    assert found.report.flow_messages.sum() == 52 * 51
+    result = run("lsft,3,rate=1000,delay=1", "lsft", "schedule", Load(barrier=False))
+    assert result.report.flow_messages.sum() == 52 * 51
     # 51 frames of each host one after the other, and the time through the fabric.
-    assert found.report.last_complete_ps / 1e6 < 51 * line_us(1522, 1000) + 60
+    assert result.report.last_complete_ps / 1e6 < 51 * line_us(1522, 1000) + 60
 
 
 def test_acknowledged_messages_take_a_round_trip(tmp_path: Path) -> None:
     del tmp_path
-    found = run(
+    result = run(
         "flat,2,rate=1000,delay=3",
         "updown",
         "shift:1",
@@ -230,8 +230,8 @@ def test_acknowledged_messages_take_a_round_trip(tmp_path: Path) -> None:
     there = 2 * (line_us(1518, 1000) + 3)
     back = 2 * (line_us(64, 1000) + 3)
     # Both hosts send at once, so acknowledgements may wait for a frame.
-    assert found.report.completion.min_ps / 1e6 == pytest.approx(there + back)
-    assert found.report.flow_messages.tolist() == [5, 5]
+    assert result.report.completion.min_ps / 1e6 == pytest.approx(there + back)
+    assert result.report.flow_messages.tolist() == [5, 5]
 
 
 @pytest.mark.parametrize(
@@ -283,13 +283,13 @@ def test_frames_take_the_paths_of_the_rules(spec: str, engine: str, tmp_path: Pa
     pairs = [(a, b) for a in hosts[::3] for b in hosts[::5] if a != b]
     gap_us = 100_000
     lines = "\n".join(f"{n * gap_us},{a},{b},100" for n, (a, b) in enumerate(pairs))
-    found = trace(plan, lines, tmp_path)
+    result = trace(plan, lines, tmp_path)
     pipelines = {name: Pipeline(name, rules) for name, rules in compile_rules(plan).items()}
-    passed = dict.fromkeys(found.channels.names, 0)
+    passed = dict.fromkeys(result.channels.names, 0)
     for a, b in pairs:
         for channel in (a, *walk(plan, pipelines, a, b)):
             passed[channel] += 1
-    assert found.report.channel_tx_frames.tolist() == list(passed.values())
+    assert result.report.channel_tx_frames.tolist() == list(passed.values())
 
 
 def walk(plan: Plan, pipelines: dict[str, Pipeline], a: str, b: str) -> list[str]:

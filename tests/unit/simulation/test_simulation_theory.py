@@ -38,7 +38,7 @@ def test_unequal_bottlenecks_give_max_min_shares(flow_control: str) -> None:
     flows = flows_of(plan, [(names[a], names[b]) for a, b in pairs])
     shares_mbps = fair_mbps(plan, flows, "udp")
     assert shares_mbps[3] > 1.9 * shares_mbps[2] > 1.8 * shares_mbps[0]
-    found = simulate(
+    result = simulate(
         Scenario(
             plan,
             pattern_of(pairs),
@@ -47,8 +47,8 @@ def test_unequal_bottlenecks_give_max_min_shares(flow_control: str) -> None:
             duration_us=220_000,
         )
     )
-    assert found.lost_frames == 0
-    goodput_mbps = found.flows_mbps * UDP_BYTES / PACKET_BYTES
+    assert result.lost_frames == 0
+    goodput_mbps = result.flows_mbps * UDP_BYTES / PACKET_BYTES
     assert goodput_mbps.tolist() == pytest.approx(shares_mbps, rel=0.01)
 
 

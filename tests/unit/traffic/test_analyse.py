@@ -49,12 +49,12 @@ def test_loads_and_ratio_agree_with_counting(spec: str, engine: str, pattern: st
     paths = walked(plan, flows)
     loads = Counter(channel for path in paths for channel in path)
     lines = Lines(plan)
-    found = contention(lines, pattern_named(pattern).phases(fabric, seed=7))
-    counted = dict(zip(lines.names(), found.peaks.tolist(), strict=True))
+    shared = contention(lines, pattern_named(pattern).phases(fabric, seed=7))
+    counted = dict(zip(lines.names(), shared.peaks.tolist(), strict=True))
     assert {name: load for name, load in counted.items() if load} == loads
     shares = [1 / max(loads[channel] for channel in path) for path in paths]
-    assert found.throughput_ratio == pytest.approx(sum(shares) / len(shares))
-    assert found.flows == len(flows)
+    assert shared.throughput_ratio == pytest.approx(sum(shares) / len(shares))
+    assert shared.flows == len(flows)
 
 
 @pytest.mark.parametrize(("spec", "engine", "pattern"), CASES)
@@ -72,7 +72,7 @@ def test_fair_rates_agree_with_filling_flow_by_flow(spec: str, engine: str, patt
     pairs = [(a, b) for a, b in flows.tolist()]
     paths = walked(lines.plan, pairs)
     ones = [dict.fromkeys(path, 1.0) for path in paths]
-    hops = lines.of(flows)
+    hops = lines.channels_of(flows)
     assert fair_rates(hops, lines.rates_mbps()) == pytest.approx(filled(ones, capacity))
     # Channels that carry 1, 1.5 or 2 units for each unit of a flow, by their numbers.
     weights = [(1 + hop % 3 / 2).astype(np.float64) for hop in hops]
@@ -120,27 +120,27 @@ def test_phases_are_counted_apart_and_their_size_does_not_matter() -> None:
     together = np.array([[0, 2], [1, 2], [3, 2]], dtype=np.int32)
     apart = [together[:1], together[1:], np.zeros((0, 2), dtype=np.int32)]
     assert contention(lines, [together]).throughput_ratio == pytest.approx(1 / 3)
-    found = contention(lines, apart)
-    assert found.max_host_load == 2
-    assert found.throughput_ratio == pytest.approx((1 + 0.5 + 0.5) / 3)
+    shared = contention(lines, apart)
+    assert shared.max_host_load == 2
+    assert shared.throughput_ratio == pytest.approx((1 + 0.5 + 0.5) / 3)
     assert contention(lines, []).throughput_ratio == 1.0
 
 
 def test_many_flows_in_one_phase_are_counted_bit_by_bit() -> None:
     lines = Lines(make_plan(load("flat,2"), "updown"))
     flows = np.tile(np.array([[0, 1]], dtype=np.int32), (300_000, 1))
-    found = contention(lines, [flows])
-    assert (found.max_host_load, found.flows_by_load[300_000]) == (300_000, 300_000)
+    shared = contention(lines, [flows])
+    assert (shared.max_host_load, shared.flows_by_load[300_000]) == (300_000, 300_000)
 
 
 def test_the_command_prints_what_programs_read() -> None:
     done = run("lsft,3", "--pattern", "shift", "--json")
-    found = json.loads(done.stdout)
+    shared = json.loads(done.stdout)
     assert done.exit_code == 0
-    assert (found["engine"], found["throughput_ratio"]) == ("lsft", 0.4342)
-    assert (found["max_channel_load"], found["flows"]) == (4, 52 * 52)
-    assert found["channels_by_load"] == {"4": 104}
-    assert found["seconds"] > 0
+    assert (shared["engine"], shared["throughput_ratio"]) == ("lsft", 0.4342)
+    assert (shared["max_channel_load"], shared["flows"]) == (4, 52 * 52)
+    assert shared["channels_by_load"] == {"4": 104}
+    assert shared["seconds"] > 0
     schedule = run("lsft,3", "--engine", "lsft", "--pattern", "schedule", "--json")
     assert json.loads(schedule.stdout)["throughput_ratio"] == 1.0
 
@@ -148,8 +148,8 @@ def test_the_command_prints_what_programs_read() -> None:
 def test_a_ratio_is_not_rounded_to_freedom_from_contention() -> None:
     fabric = load("flat,200")
     phases = [*pattern_named("shift").phases(fabric), np.array([[0, 1], [2, 1]], dtype=np.int32)]
-    found = contention(Lines(make_plan(fabric, "updown")), phases)
-    assert (round(found.throughput_ratio, 4), rounded(found.throughput_ratio)) == (1.0, 0.9999)
+    shared = contention(Lines(make_plan(fabric, "updown")), phases)
+    assert (round(shared.throughput_ratio, 4), rounded(shared.throughput_ratio)) == (1.0, 0.9999)
     assert (rounded(1.0), rounded(0.43424)) == (1.0, 0.4342)
 
 

@@ -64,7 +64,7 @@ def measured(spec: str, schedule: Schedule) -> Contention:
 def ratio_by_walking(fabric: Fabric, schedule: Schedule) -> Fraction:
     """Return the throughput ratio by counting on the fabric's links."""
     spines_of = {
-        host.switch: {far for far, _ in fabric.neighbours[host.switch].values()}
+        host.switch: {neighbour for neighbour, _ in fabric.neighbours[host.switch].values()}
         for host in fabric.hosts
     }
     hosts = [fabric.hosts[i] for i in schedule.hosts.tolist()]
@@ -99,8 +99,8 @@ def sends_all_to_all(schedule: Schedule) -> bool:
 @pytest.mark.parametrize("order", [*ORDERS, *LARGE])
 def test_triples_are_free_of_contention(order: int) -> None:
     square = latin_square(order, sides=1, hosts=order + 1)
-    found = measured(f"lsft,{order}", triple(square))
-    assert (found.throughput_ratio, found.max_channel_load) == (1.0, 1)
+    shared = measured(f"lsft,{order}", triple(square))
+    assert (shared.throughput_ratio, shared.max_channel_load) == (1.0, 1)
 
 
 @pytest.mark.parametrize("order", [order for order in ORDERS if order <= 9])
@@ -119,8 +119,8 @@ def test_triples_on_two_sides_are_free_of_contention(order: int) -> None:
 @pytest.mark.parametrize(("order", "columns", "hosts"), PARTS_OF_TABLE_5)
 def test_parts_of_table_5_are_free_of_contention(order: int, columns: int, hosts: int) -> None:
     square = latin_square(order, sides=1, hosts=order + 1)
-    found = measured(f"lsft,{order}", vector_table(square, columns, hosts))
-    assert (found.throughput_ratio, found.max_channel_load) == (1.0, 1)
+    shared = measured(f"lsft,{order}", vector_table(square, columns, hosts))
+    assert (shared.throughput_ratio, shared.max_channel_load) == (1.0, 1)
 
 
 @pytest.mark.parametrize("order", [2, 3, 4, 5, 8, 9])
@@ -156,9 +156,9 @@ def test_the_vector_table_of_the_papers_example() -> None:
 )
 def test_shift_has_contention_on_an_lsft(order: int, ratio: float) -> None:
     square = latin_square(order, sides=1, hosts=order + 1)
-    found = measured(f"lsft,{order}", shift(square.leaves * square.hosts))
-    assert round(found.throughput_ratio, 4) == ratio
-    assert found.max_channel_load == order + 1
+    shared = measured(f"lsft,{order}", shift(square.leaves * square.hosts))
+    assert round(shared.throughput_ratio, 4) == ratio
+    assert shared.max_channel_load == order + 1
 
 
 @pytest.mark.parametrize("spec", ["lsft,2", "lsft,3", "lsft,4", "lsft,3,hosts=2"])
@@ -178,10 +178,10 @@ def test_contention_is_seen_where_it_is_made() -> None:
     square = latin_square(3, sides=1, hosts=4)
     fair = triple(square)
     crowd = Schedule("crowd", fair.hosts, lambda: iter([np.zeros(52, dtype=np.int32)]))
-    found = measured("lsft,3", crowd)
+    shared = measured("lsft,3", crowd)
     # All 52 send to one: 48 of them by the four spines of its leaf.
-    assert (found.max_channel_load, found.max_host_load) == (12, 52)
-    assert found.throughput_ratio == 1 / 52
+    assert (shared.max_channel_load, shared.max_host_load) == (12, 52)
+    assert shared.throughput_ratio == 1 / 52
 
 
 def test_shift_sends_k_hosts_ahead() -> None:

@@ -17,7 +17,12 @@ from knotless.topologies import load
 from knotless.topologies.failures import without_links
 from knotless.traffic.contention import Lines, contention
 from knotless.traffic.schedules.schedule import Schedule
-from knotless.traffic.schedules.search import Found, find_schedule, initial_schedules, some_hosts
+from knotless.traffic.schedules.search import (
+    SearchResult,
+    find_schedule,
+    initial_schedules,
+    some_hosts,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +34,9 @@ def run(*arguments: str) -> Result:
     return CliRunner(mix_stderr=False).invoke(main, ["schedule", *arguments])
 
 
-def searched(spec: str, hosts: list[int] | None = None, seed: int = 1) -> tuple[Lines, Found]:
+def searched(
+    spec: str, hosts: list[int] | None = None, seed: int = 1
+) -> tuple[Lines, SearchResult]:
     fabric = load(spec)
     lines = Lines(make_plan(fabric, default_engine(fabric)))
     chosen = np.arange(len(fabric.hosts)) if hosts is None else np.array(hosts)
@@ -46,26 +53,26 @@ def is_all_to_all(phases: Any, count: int) -> bool:
 
 @pytest.mark.parametrize("spec", ["ring,5", "lsft,2,hosts=1", "mesh,3,3"])
 def test_the_search_finds_schedules_without_contention(spec: str) -> None:
-    lines, found = searched(spec)
-    assert found.contention.throughput_ratio == found.ratio_bound == 1.0
-    assert is_all_to_all(list(found.schedule.phases()), len(lines.plan.fabric.hosts))
-    assert contention(lines, found.schedule.flows()).max_channel_load == 1
+    lines, result = searched(spec)
+    assert result.contention.throughput_ratio == result.ratio_bound == 1.0
+    assert is_all_to_all(list(result.schedule.phases()), len(lines.plan.fabric.hosts))
+    assert contention(lines, result.schedule.flows()).max_channel_load == 1
 
 
 def test_any_hosts_of_a_latin_square_fat_tree() -> None:
     hosts = np.sort(np.random.default_rng(5).permutation(21)[:11]).tolist()
-    lines, found = searched("lsft,2", hosts)
-    shift = next(initial_schedules(lines, found.schedule.hosts))
+    lines, result = searched("lsft,2", hosts)
+    shift = next(initial_schedules(lines, result.schedule.hosts))
     assert contention(lines, shift.flows()).throughput_ratio < 0.95
-    assert found.contention.throughput_ratio == 1.0
+    assert result.contention.throughput_ratio == 1.0
 
 
 def test_where_contention_must_be_it_is_less_than_initially_and_within_the_bound() -> None:
-    lines, found = searched("mtree,3,3")
-    hosts = found.schedule.hosts
+    lines, result = searched("mtree,3,3")
+    hosts = result.schedule.hosts
     begun = [contention(lines, b.flows()).throughput_ratio for b in initial_schedules(lines, hosts)]
-    assert max(begun) < found.contention.throughput_ratio <= found.ratio_bound < 1.0
-    assert is_all_to_all(list(found.schedule.phases()), 9)
+    assert max(begun) < result.contention.throughput_ratio <= result.ratio_bound < 1.0
+    assert is_all_to_all(list(result.schedule.phases()), 9)
 
 
 def test_a_seed_gives_one_schedule() -> None:
@@ -110,8 +117,8 @@ def test_a_failed_link_is_avoided_and_the_ratio_reported() -> None:
     fabric = without_links(load("lsft,2"), ["s1:4-s8:1"])
     phases = [np.array(phase, dtype=np.int32) for phase in printed["phases"]]
     schedule = Schedule("printed", np.arange(21, dtype=np.int32), lambda: iter(phases))
-    found = contention(Lines(make_plan(fabric, "updown")), schedule.flows())
-    assert found.throughput_ratio == printed["throughput_ratio"] <= printed["ratio_bound"]
+    result = contention(Lines(make_plan(fabric, "updown")), schedule.flows())
+    assert result.throughput_ratio == printed["throughput_ratio"] <= printed["ratio_bound"]
     shift = json.loads(run("lsft,2", "--shift", "--json").stdout)
     assert printed["throughput_ratio"] > shift["throughput_ratio"]
 

@@ -31,25 +31,27 @@ def advice(spec: str, names: str = ALL, **options: object) -> Advice:
 @pytest.mark.parametrize("spec", ["torus,4,4", "irregular-b", "fattree,2,4,2", "random,12,hosts=1"])
 @pytest.mark.parametrize("control", ["auto", "pause"])
 def test_no_safe_plan_has_a_lower_load_than_the_one_advised(spec: str, control: str) -> None:
-    found = advice(spec, flow_control=control)
-    safe = {row.engine: row.summary for row in found.rows if row.summary and row.summary["acyclic"]}
-    assert found.engine in safe
+    answer = advice(spec, flow_control=control)
+    safe = {
+        row.engine: row.summary for row in answer.rows if row.summary and row.summary["acyclic"]
+    }
+    assert answer.engine in safe
     loads = {name: float(str(summary["max_channel_load"])) for name, summary in safe.items()}
-    assert loads[found.engine or ""] == min(loads.values())
-    assert set(found.reasons) == set(engines())
-    assert [name for name, text in found.reasons.items() if text == "advised"] == [found.engine]
+    assert loads[answer.engine or ""] == min(loads.values())
+    assert set(answer.reasons) == set(engines())
+    assert [name for name, text in answer.reasons.items() if text == "advised"] == [answer.engine]
 
 
 def test_virtual_channels_do_not_help_under_pause() -> None:
-    found = advice("irregular-b", flow_control="pause", vcs=4)
-    assert found.reasons["dfsssp"] == "can deadlock under PAUSE"
+    answer = advice("irregular-b", flow_control="pause", vcs=4)
+    assert answer.reasons["dfsssp"] == "can deadlock under PAUSE"
     assert advice("irregular-b", vcs=4).engine in {"dl", "dfsssp", "lash"}
 
 
 def test_fewer_virtual_channels_are_offered_with_their_load() -> None:
-    found = advice("irregular-b", vcs=4)
-    assert len(found.cheaper) == 1
-    assert "turn needs only 1 (pause)" in found.cheaper[0]
+    answer = advice("irregular-b", vcs=4)
+    assert len(answer.cheaper) == 1
+    assert "turn needs only 1 (pause)" in answer.cheaper[0]
 
 
 def figures(load_: int, rules: int = 1, *, acyclic: bool = True) -> dict[str, object]:
@@ -74,9 +76,9 @@ def test_ranking(rows: Sequence[Compared], expected: str | None) -> None:
 
 def test_advise_prints_json_and_exits_with_1_without_a_safe_plan() -> None:
     done = run("advise", "ring,4", "--engine", "dor,updown", "--json")
-    found = json.loads(done.stdout)
-    assert (done.exit_code, found["fabric"], found["engine"]) == (0, "ring,4", "dor")
-    assert {row["engine"]: row["verdict"] for row in found["engines"]}["dor"] == "advised"
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["fabric"], answer["engine"]) == (0, "ring,4", "dor")
+    assert {row["engine"]: row["verdict"] for row in answer["engines"]}["dor"] == "advised"
     done = run("advise", "ring,5", "--engine", "minimal,lsft", "--select", "low-port")
     assert done.exit_code == 1
     assert "no engine has a plan that cannot deadlock" in done.stdout

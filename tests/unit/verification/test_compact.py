@@ -9,9 +9,8 @@ from knotless.routing.plan import make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import load
 from knotless.topologies.failures import Failures, usable
-from knotless.verification.changes.change import Change, Installed
-from knotless.verification.changes.compact import compact
-from knotless.verification.changes.tiers import plan_change
+from knotless.verification.changes.change import Change, Installed, compact
+from knotless.verification.changes.planner import plan_change
 
 
 def _change() -> Change:
@@ -22,8 +21,8 @@ def _change() -> Change:
     return plan_change(before, repair(plan, failures).plan)
 
 
-def _copied(of: SwitchRules) -> SwitchRules:
-    return SwitchRules(tuple(Rule(*rule) for rule in of.rules), of.groups)
+def _copied(rules_now: SwitchRules) -> SwitchRules:
+    return SwitchRules(tuple(Rule(*rule) for rule in rules_now.rules), rules_now.groups)
 
 
 def test_steps_share_the_rules_that_stay_the_same() -> None:
@@ -31,10 +30,10 @@ def test_steps_share_the_rules_that_stay_the_same() -> None:
     held, kept, new = change.before.rules, 0, 0
     for small, step in zip(compact(change).steps, change.steps, strict=True):
         assert small.rules == dict(step.rules)
-        for name, of in small.rules.items():
-            assert (of is held[name]) == (of == held[name])
+        for name, rules_now in small.rules.items():
+            assert (rules_now is held[name]) == (rules_now == held[name])
             before = {rule.key: rule for rule in held[name].rules}
-            for rule in of.rules:
+            for rule in rules_now.rules:
                 is_kept = before.get(rule.key) == rule
                 assert (before.get(rule.key) is rule) == is_kept
                 kept, new = kept + is_kept, new + (not is_kept)
@@ -47,9 +46,9 @@ def test_what_is_shared_makes_no_difference_to_the_changes_of_a_switch() -> None
     held = small.before.rules
     changed = 0
     for step in small.steps:
-        for name, of in step.rules.items():
-            found = difference(held[name], of)
-            assert found == difference(held[name], _copied(of))
-            changed += bool(found.steps)
+        for name, rules_now in step.rules.items():
+            changes = difference(held[name], rules_now)
+            assert changes == difference(held[name], _copied(rules_now))
+            changed += bool(changes.steps)
         held = step.rules
     assert changed > 0

@@ -19,17 +19,17 @@ from knotless.controller.reconcile import FoundGroup, GroupChange
 from knotless.controller.updates.planning import Goal, UpdateTask, plan_update
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_rules
-from knotless.forwarding.openflow.cubes import cubes
+from knotless.forwarding.openflow.failover import cubes
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
-from knotless.forwarding.openflow.planes import Plane, joined, rules_in
 from knotless.forwarding.openflow.reader import Generation, state_of_rules
 from knotless.forwarding.openflow.rules import Group, Output, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import VlanGeneration, joined, rules_in
 from knotless.routing.failover.reach import Reach
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
 from knotless.topologies.failures import Failures
-from knotless.verification.changes.tiers import between_plans
+from knotless.verification.changes.planner import between_plans
 from knotless.verification.failover import coverage
 from tests.support.cycles import has_cycle
 from tests.support.openflow_messages import group_entry
@@ -50,8 +50,8 @@ def test_rules_of_protected_plans_do_what_the_plan_says(plan: Plan) -> None:
     assert rules.groups > plain.groups
     assert not rules.equal_columns(plain)
     assert rules.equal_columns(compile_rules(plan))
-    assert rules.total == sum(len(of.rules) for of in rules.values())
-    assert rules.groups == sum(len(of.groups) for of in rules.values())
+    assert rules.total == sum(len(switch_rules.rules) for switch_rules in rules.values())
+    assert rules.groups == sum(len(switch_rules.groups) for switch_rules in rules.values())
 
 
 def test_ofctl_text_is_read_back(plan: Plan) -> None:
@@ -68,7 +68,12 @@ def test_ofctl_text_is_read_back(plan: Plan) -> None:
 
 
 def test_groups_are_encoded_as_by_ryu_and_read_back(plan: Plan) -> None:
-    groups = {group for of in compile_rules(plan).values() for group in of.groups if group.watch}
+    groups = {
+        group
+        for switch_rules in compile_rules(plan).values()
+        for group in switch_rules.groups
+        if group.watch
+    }
     assert groups
     for group in groups:
         for change in (GroupChange("add", group), GroupChange("delete", group)):
@@ -92,9 +97,9 @@ def test_only_the_first_bucket_whose_port_is_up_is_applied() -> None:
     assert plain.live({2}) is plain
 
 
-def test_backups_move_to_another_plane_with_their_plan(plan: Plan) -> None:
+def test_backups_move_to_another_vlan_generation_with_their_plan(plan: Plan) -> None:
     rules = compile_rules(plan)
-    moved = rules_in(rules, Plane(1))
+    moved = rules_in(rules, VlanGeneration(1))
     expected = coverage(plan.fabric, rules, "pfc")
     assert expected.acyclic
     assert expected.share == 1
@@ -130,11 +135,15 @@ def test_the_repair_takes_over_in_proven_steps(spec: str, options: dict[str, Any
             if change.tier < 3:
                 assert step.proof.lost == 0
         first = change.steps[0].proof.generations[0].rules
-        neighbour = next(rules for at, rules in first.items() if rules != desired.rules[at])
+        neighbour = next(rules for name, rules in first.items() if rules != desired.rules[name])
         assert not any(group.watch for group in neighbour.groups), "diverted packets count"
         if change.tier == 2:
-            labelled = {r.key for of in desired.rules.values() for r in of.rules}
-            kept = {r.key for of in change.steps[0].rules.values() for r in of.rules}
+            labelled = {
+                r.key for switch_rules in desired.rules.values() for r in switch_rules.rules
+            }
+            kept = {
+                r.key for switch_rules in change.steps[0].rules.values() for r in switch_rules.rules
+            }
             assert labelled <= kept, "diverted packets find their rules until the last step"
 
 
@@ -144,11 +153,11 @@ def test_masks_match_what_they_shall_and_nothing_else() -> None:
         addresses = draw.sample(range(64), draw.randint(2, 20))
         place = draw.randint(1, len(addresses) - 1)
         wanted, unwanted = addresses[:place], addresses[place:]
-        found = cubes(wanted, unwanted)
-        assert len(found) <= len(wanted)
+        matched = cubes(wanted, unwanted)
+        assert len(matched) <= len(wanted)
 
-        def matches(address: int, found: list[tuple[int, int]] = found) -> bool:
-            return any(address & mask == value for value, mask in found)
+        def matches(address: int, matched: list[tuple[int, int]] = matched) -> bool:
+            return any(address & mask == value for value, mask in matched)
 
         assert all(map(matches, wanted))
         assert not any(map(matches, unwanted))
@@ -157,16 +166,16 @@ def test_masks_match_what_they_shall_and_nothing_else() -> None:
 def test_a_growing_graph_refuses_just_the_edges_that_close_a_cycle() -> None:
     draw = random.Random(6)  # noqa: S311 - a sample, not a secret
     for _ in range(50):
-        graph, edges = Reach.of(9, ()), set[tuple[int, int]]()
+        graph, edges = Reach.from_edges(9, ()), set[tuple[int, int]]()
         for _ in range(40):
             edge = (draw.randrange(9), draw.randrange(9))
             assert graph.closes(*edge) == has_cycle({*edges, edge})
             if not graph.closes(*edge):
                 graph.add(*edge)
                 edges.add(edge)
-        assert Reach.of(9, edges).after == graph.after
+        assert Reach.from_edges(9, edges).after == graph.after
     with pytest.raises(ValueError, match="cycle"):
-        Reach.of(2, [(0, 1), (1, 0)])
+        Reach.from_edges(2, [(0, 1), (1, 0)])
 
 
 def test_a_change_leaves_room_for_the_priority_of_backups() -> None:

@@ -14,11 +14,16 @@ from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
-from knotless.verification.colours import colours
-from knotless.verification.engine_failures import engine_failures
-from knotless.verification.failures import Certificate, Failure, sets_of, single_failures
+from knotless.verification.colour_refinement import colours
+from knotless.verification.failure_models import EngineModel, TablesModel
+from knotless.verification.failures import (
+    Certificate,
+    Failure,
+    FailureModel,
+    failure_sets,
+    single_failures,
+)
 from knotless.verification.imported import verdict_of_imported
-from knotless.verification.imported_failures import ImportedFailures
 from tests.support.classical_deadlocks import bounce, dual_tor
 from tests.support.infiniband_dumps import random_subnet
 from tests.support.router_dumps import RouterNet
@@ -30,17 +35,19 @@ def read(net: RouterNet, folder: Path) -> TableFabric:
 
 
 def tables_in(folder: Path) -> TableFabric:
-    found = read_paths([folder])
-    assert isinstance(found, TableFabric)
-    return found
+    imported = read_paths([folder])
+    assert isinstance(imported, TableFabric)
+    return imported
 
 
-def certified(imported: TableFabric, reaction: str, most: int) -> Certificate:
-    model = ImportedFailures(imported, reaction)
-    made, failures = model.certificate(most, 1)
-    for failure in failures:
-        made.add(failure, model.evaluate(failure))
-    return made
+def certified(imported: TableFabric, reaction: str, max_failed: int) -> Certificate:
+    return evaluated(TablesModel(imported, reaction), max_failed)
+
+
+def evaluated(model: FailureModel, max_failed: int) -> Certificate:
+    certificate = Certificate(model, max_failed, 1)
+    assert list(certificate.evaluate()) == certificate.verdicts
+    return certificate
 
 
 def without(net: RouterNet, failed: tuple[str, ...], *, reroute: bool) -> RouterNet:
@@ -89,8 +96,8 @@ def test_recomputed_routes_have_the_verdict_of_the_fabric_read_again(
     for routes in net.routes.values():  # the model has a destination for each half of a network
         for half in [prefix for prefix in routes if prefix.endswith("/25")]:
             del routes[half]
-    made = certified(read(net, tmp_path / "intact"), "bgp", 1)
-    for number, verdict in enumerate(made.verdicts):
+    certificate = certified(read(net, tmp_path / "intact"), "bgp", 1)
+    for number, verdict in enumerate(certificate.verdicts):
         left = without(net, verdict.failed, reroute=True)
         if len({end[0] for end in left.hosts}) < 2:
             continue
@@ -102,17 +109,17 @@ def test_recomputed_routes_have_the_verdict_of_the_fabric_read_again(
 
 def test_two_failures_of_a_leaf_spine_fabric(tmp_path: Path) -> None:
     """A bounce needs two leaves that have lost different spines: 4 * 3 pairs of links."""
-    made = certified(read(leaf_spine(4, 2), tmp_path), "bgp", 2)
-    assert (made.total, made.planned, len(made.verdicts)) == (105, 105, 105)
-    unsafe = [of for of in made.verdicts if of.acyclic is False]
+    certificate = certified(read(leaf_spine(4, 2), tmp_path), "bgp", 2)
+    assert (certificate.total, certificate.planned, len(certificate.verdicts)) == (105, 105, 105)
+    unsafe = [verdict for verdict in certificate.verdicts if verdict.acyclic is False]
     assert len(unsafe) == 12
     for verdict in unsafe:
         assert all("leaf" in name and "spine" in name for name in verdict.failed)
         assert verdict.undelivered == 0
         assert len(verdict.cycle) == 4
-        assert {step.held for step in verdict.witnesses} == set(verdict.cycle)
-    assert made.worst in unsafe
-    assert made.groups[0].count == 12
+        assert {step.holds for step in verdict.witnesses} == set(verdict.cycle)
+    assert certificate.worst in unsafe
+    assert certificate.groups[0].count == 12
     assert certified(read(leaf_spine(4, 2), tmp_path), "bgp-valley-free", 2).acyclic is True
 
 
@@ -121,9 +128,9 @@ def test_the_worst_failure_is_confirmed_by_reading_the_fabric_again(
     reaction: str, acyclic: bool, tmp_path: Path
 ) -> None:
     net = leaf_spine(4, 2)
-    made = certified(read(net, tmp_path / "intact"), reaction, 2)
-    assert made.acyclic is acyclic
-    worst = made.worst
+    certificate = certified(read(net, tmp_path / "intact"), reaction, 2)
+    assert certificate.acyclic is acyclic
+    worst = certificate.worst
     assert (worst is None) == acyclic
     if worst is not None:
         left = without(net, worst.failed, reroute=True)
@@ -131,11 +138,11 @@ def test_the_worst_failure_is_confirmed_by_reading_the_fabric_again(
 
 
 def test_a_clos_network_survives_single_failures(tmp_path: Path) -> None:
-    made = certified(read(clos(3, 2, 2, 2), tmp_path), "bgp", 1)
-    assert (made.acyclic, made.differences) == (True, 0)
-    assert len(made.verdicts) == 12 + 12 + 16
-    assert sorted(group.count for group in made.groups) == [4, 6, 6, 12, 12]
-    assert all(of.undelivered == 0 for of in made.verdicts)
+    certificate = certified(read(clos(3, 2, 2, 2), tmp_path), "bgp", 1)
+    assert (certificate.acyclic, certificate.differences) == (True, 0)
+    assert len(certificate.verdicts) == 12 + 12 + 16
+    assert sorted(group.count for group in certificate.groups) == [4, 6, 6, 12, 12]
+    assert all(verdict.undelivered == 0 for verdict in certificate.verdicts)
 
 
 def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
@@ -143,12 +150,15 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
     net = bounce()
     net.cables = leaf_spine(4, 2).cables
     shortest_paths(net)
-    for spine, (near, far) in {"spine0": ("leaf0", "leaf2"), "spine1": ("leaf1", "leaf3")}.items():
-        port = next(p for (r, p), (other, _) in net.far.items() if (r, other) == (spine, far))
+    for spine, (home, other) in {
+        "spine0": ("leaf0", "leaf2"),
+        "spine1": ("leaf1", "leaf3"),
+    }.items():
+        port = next(p for (r, p), (other, _) in net.far.items() if (r, other) == (spine, other))
         net.routes[spine]["0.0.0.0/0"] = [("169.254.0.9", port)]
-        assert near != far
-    made = certified(read(net, tmp_path), "local", 2)
-    by_name = {of.failed: of for of in made.verdicts}
+        assert home != other
+    certificate = certified(read(net, tmp_path), "local", 2)
+    by_name = {verdict.failed: verdict for verdict in certificate.verdicts}
     links = ("leaf0:Ethernet0-spine0:Ethernet0", "leaf1:Ethernet4-spine1:Ethernet4")
     for failed in (links[:1], links):
         left = without(net, failed, reroute=False)
@@ -162,51 +172,49 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
 def test_static_routes_never_gain_a_dependency(seed: int, tmp_path: Path) -> None:
     imported = tables_in(random_subnet(seed).write(tmp_path))
     verdict = verdict_of_imported(imported)
-    made = certified(imported, "static", 1)
-    assert made.intact.acyclic == verdict.acyclic
-    assert made.intact.undelivered == verdict.undelivered
+    certificate = certified(imported, "static", 1)
+    assert certificate.intact.acyclic == verdict.acyclic
+    assert certificate.intact.undelivered == verdict.undelivered
     if verdict.acyclic:
-        assert made.acyclic is True
+        assert certificate.acyclic is True
     with pytest.raises(RuleError, match="InfiniBand does not route by BGP"):
-        ImportedFailures(imported, "bgp")
+        TablesModel(imported, "bgp")
 
 
 def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
-    made = certified(read(dual_tor(remapped=False), tmp_path / "plain"), "bgp", 1)
-    assert made.acyclic is False
+    certificate = certified(read(dual_tor(remapped=False), tmp_path / "plain"), "bgp", 1)
+    assert certificate.acyclic is False
     again = certified(read(dual_tor(remapped=True), tmp_path / "remapped"), "bgp", 1)
     assert again.acyclic is True
 
 
 def test_our_engines_recompute() -> None:
     fabric = load("mesh,3,3")
-    made, failures, evaluate = engine_failures(fabric, PlanRequest.of(engine="updown"), 1, 1)
-    for failure in failures:
-        made.add(failure, evaluate(failure))
-    assert made.acyclic is True
-    assert len(made.verdicts) == 12 + 9
-    assert all(of.undelivered == 0 for of in made.verdicts)
+    certificate = evaluated(EngineModel(fabric, PlanRequest.of(engine="updown")), 1)
+    assert certificate.acyclic is True
+    assert len(certificate.verdicts) == 12 + 9
+    assert all(verdict.undelivered == 0 for verdict in certificate.verdicts)
 
 
 def test_samples_are_drawn_with_a_seed(tmp_path: Path) -> None:
     imported = read(leaf_spine(4, 2), tmp_path)
     singles = single_failures(imported.fabric, imported.channels)
-    total, planned, failures = sets_of(singles, 2, 7, 20)
+    total, planned, failures = failure_sets(singles, 2, 7, 20)
     assert (total, planned) == (105, 34)
-    drawn = [of.names for of in failures]
-    assert drawn == [of.names for of in sets_of(singles, 2, 7, 20)[2]]
+    drawn = [failure.names for failure in failures]
+    assert drawn == [failure.names for failure in failure_sets(singles, 2, 7, 20)[2]]
     assert len(set(drawn)) == 34
     with pytest.raises(KnotlessError, match="must be 1 or 2"):
-        sets_of(singles, 3, 1)
+        failure_sets(singles, 3, 1)
 
 
 def test_equal_colours_are_what_no_neighbourhood_tells_apart(tmp_path: Path) -> None:
     imported = read(clos(3, 2, 2, 2), tmp_path)
-    of = dict(
+    colour_of = dict(
         zip(imported.channels.names, colours(imported.fabric, imported.channels), strict=True)
     )
-    assert len(set(of.values())) == 3
-    assert of["pod0-leaf0"] == of["pod2-leaf1"] != of["pod0-agg0"]
+    assert len(set(colour_of.values())) == 3
+    assert colour_of["pod0-leaf0"] == colour_of["pod2-leaf1"] != colour_of["pod0-agg0"]
 
 
 def test_the_command_prints_a_certificate(tmp_path: Path) -> None:
@@ -216,11 +224,11 @@ def test_the_command_prints_a_certificate(tmp_path: Path) -> None:
     assert "CAN DEADLOCK after 12 of the 105 failures tried" in done.output
     assert "worst: " in done.output
     done = CliRunner().invoke(main, ["check", folder, "--failures", "1", "--json"])
-    found = json.loads(done.output)
+    values = json.loads(done.output)
     assert done.exit_code == 0
-    assert len(found["failures"]) == found["failures_tried"] == 14
-    assert set(found["failures"][0]) == {"failed", "acyclic", "cycle", "undelivered"}
-    assert found["failures_acyclic"] is True
+    assert len(values["failures"]) == values["failures_tried"] == 14
+    assert set(values["failures"][0]) == {"failed", "acyclic", "cycle", "undelivered"}
+    assert values["failures_acyclic"] is True
     done = CliRunner().invoke(main, ["check", folder, "--failures", "1", "--react", "engine"])
     assert done.exit_code == 0
     assert "routing reacts: engine" in done.output
@@ -231,10 +239,10 @@ def test_rules_of_ours(tmp_path: Path) -> None:
     run = CliRunner().invoke
     assert run(main, ["flows", "mesh,3,2", "--out", folder]).exit_code == 0
     done = run(main, ["check", folder, "--failures", "1", "--json"])
-    found = json.loads(done.output)
+    values = json.loads(done.output)
     assert done.exit_code == 0
-    assert (found["reaction"], found["failures_tried"]) == ("static", 7 + 6)
-    lost = {" ".join(of["failed"]): of["undelivered"] for of in found["failures"]}
+    assert (values["reaction"], values["failures_tried"]) == ("static", 7 + 6)
+    lost = {" ".join(failure["failed"]): failure["undelivered"] for failure in values["failures"]}
     assert lost["s1"] == 2  # from h2 and h3, first along x, then down to h4
     assert lost["s1:2-s2:3"] > 0
     done = run(main, ["check", folder, "--failures", "1", "--react", "engine"])
@@ -247,16 +255,16 @@ def test_what_was_tried_before_an_interrupt_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(leaf_spine(3, 2).write(tmp_path))
-    plain = ImportedFailures.evaluate
+    plain = TablesModel.evaluate
     calls = []
 
-    def interrupted(self: ImportedFailures, failure: Failure) -> object:
+    def interrupted(self: TablesModel, failure: Failure) -> object:
         calls.append(failure)
         if len(calls) == 4:
             raise KeyboardInterrupt
         return plain(self, failure)
 
-    monkeypatch.setattr(ImportedFailures, "evaluate", interrupted)
+    monkeypatch.setattr(TablesModel, "evaluate", interrupted)
     done = CliRunner().invoke(main, ["check", folder, "--failures", "1"])
     assert done.exit_code == 1
     assert "interrupted after 3 of 11 failures" in done.output

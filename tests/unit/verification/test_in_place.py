@@ -11,16 +11,16 @@ import pytest
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import VIRTUAL_CHANNEL
-from knotless.routing.common_routes import common_routes
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.repair import repair
+from knotless.routing.routes import common_routes
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES, Failures, parts, usable
+from knotless.verification.changes.certificate import write_steps
 from knotless.verification.changes.change import Change, Installed
-from knotless.verification.changes.folder import write_steps
 from knotless.verification.changes.in_place import PRIORITY, common_rules
-from knotless.verification.changes.proof import Circumstances
-from knotless.verification.changes.tiers import plan_change
+from knotless.verification.changes.planner import plan_change
+from knotless.verification.changes.proof import ProofContext
 from knotless.verification.check import check
 from tests.support.mixture_walker import CUT, MixtureWalker, Outcome
 from tests.support.random_fabrics import seeded, small_fabric
@@ -30,10 +30,10 @@ def _repaired(plan: Plan, link: str) -> Plan:
     return repair(plan, Failures.of(plan.fabric, [link])).plan
 
 
-def _change(plan: Plan, link: str, *, known: bool = True) -> Change:
+def _change(plan: Plan, link: str, *, plan_known: bool = True) -> Change:
     fabric = usable(plan.fabric, Failures.of(plan.fabric, [link]))
     rules, flow_control = compile_rules(plan), plan.flow_control
-    before = Installed(fabric, rules, flow_control, plan=plan if known else None)
+    before = Installed(fabric, rules, flow_control, plan=plan if plan_known else None)
     return plan_change(before, _repaired(plan, link))
 
 
@@ -54,8 +54,10 @@ def test_a_cut_of_a_torus_is_repaired_in_place() -> None:
             for rule in switch.rules
             if rule.priority == PRIORITY
         ]
-        assert bool(guards) == any(step.drain for step in change.steps)
-        assert all((of.table, of.actions, of.goto) == (VIRTUAL_CHANNEL, (), None) for of in guards)
+        assert bool(guards) == any(step.await_quiescence for step in change.steps)
+        assert all(
+            (rule.table, rule.actions, rule.goto) == (VIRTUAL_CHANNEL, (), None) for rule in guards
+        )
 
 
 def test_turns_are_guarded_only_if_a_mixture_has_a_cycle() -> None:
@@ -66,7 +68,7 @@ def test_turns_are_guarded_only_if_a_mixture_has_a_cycle() -> None:
         common = common_rules(plan, repaired)
         assert common is not None
         every = (compile_rules(plan), common, compile_rules(repaired))
-        about = Circumstances(change.before.fabric, plan.flow_control)
+        about = ProofContext(change.before.fabric, plan.flow_control)
         has_cycle = not about.judge([Generation(rules) for rules in every]).outcome.acyclic
         assert change.in_place
         assert (len(change.steps) == 3) == has_cycle, link.name
@@ -74,12 +76,12 @@ def test_turns_are_guarded_only_if_a_mixture_has_a_cycle() -> None:
     assert kinds == {True, False}
 
 
-def test_without_the_plan_of_the_installed_rules_two_planes_are_used() -> None:
+def test_without_the_plan_of_the_installed_rules_two_vlan_generations_are_used() -> None:
     plan = make_plan(load("torus,4,4,hosts=4"))
     links = [link.name for link in plan.fabric.links[:8]]
     in_place = [link for link in links if _change(plan, link).in_place]
     assert in_place
-    assert _change(plan, in_place[0], known=False).tier == 2
+    assert _change(plan, in_place[0], plan_known=False).tier == 2
 
 
 def test_a_link_that_returns_is_not_used_in_place() -> None:
@@ -103,7 +105,7 @@ def test_common_routes_are_those_of_both_plans(engine: str) -> None:
     switches = range(len(plan.fabric.switches))
     for row in range(len(plan.row_switch)):
         for to in switches:
-            old, new = (of.routes.path(row, to) for of in (plan, other))
+            old, new = (own.routes.path(row, to) for own in (plan, other))
             if old == new:
                 assert routes.path(row, to) == old
     kept = routes.tree_channels >= 0
@@ -126,7 +128,7 @@ def _walk(change: Change, folder: Path) -> None:
     first = 0
     for number, step in enumerate(change.steps, 1):
         for generations in ([number], list(range(first, number + 1))):
-            walker = MixtureWalker([folder / str(of) for of in generations])
+            walker = MixtureWalker([folder / str(number) for number in generations])
             for pair in walker.pairs():
                 fates = walker.outcomes(*pair)
                 allowed: set[Outcome] = {(pair[1],)}
@@ -136,9 +138,9 @@ def _walk(change: Change, folder: Path) -> None:
             for host in walker.fabric["hosts"]:
                 for fate in walker.outcomes(host["name"], "all"):
                     assert len(set(fate)) == len(fate), fate
-                    assert set(fate) <= {CUT, *(of["name"] for of in walker.fabric["hosts"])}
+                    assert set(fate) <= {CUT, *(host["name"] for host in walker.fabric["hosts"])}
             assert not walker.has_cycle(change.before.flow_control)
-        if step.drain:
+        if step.await_quiescence:
             first = number
     last = MixtureWalker([folder / str(len(change.steps))])
     assert all(last.outcomes(*pair) == {(pair[1],)} for pair in last.pairs())

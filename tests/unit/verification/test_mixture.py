@@ -9,17 +9,16 @@ import pytest
 
 from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.compiler import compile_rules
-from knotless.forwarding.openflow.planes import Plane, rules_in
 from knotless.forwarding.openflow.reader import Generation, state_of_generations, state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules, Field, Output, Rule, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import VlanGeneration, rules_in
 from knotless.routing.graphs.dependencies import find_cycle
 from knotless.routing.plan import make_plan
 from knotless.topologies import Fabric, Host, Link, Switch, load
 from knotless.topologies.numbering import host_ip, host_mac, mac_value
-from knotless.verification.changes.batches import add_batches
 from knotless.verification.changes.change import Installed
-from knotless.verification.changes.proof import Circumstances, Prover
-from knotless.verification.changes.steps import Steps
+from knotless.verification.changes.proof import ProofContext, Prover
+from knotless.verification.changes.steps import Steps, add_batches
 from knotless.verification.check import Verdict, check, verdict_of
 from knotless.verification.dependencies import edges_of
 
@@ -46,7 +45,7 @@ def _rules(changed: Mapping[int, int]) -> FabricRules:
     ports = {**DIRECT, **{(i, i): HOST for i in CITIES}, **{(a, 4): p for a, p in changed.items()}}
     rules: dict[str, SwitchRules] = {}
     for switch in CITIES:
-        here = [(to, port) for (at, to), port in sorted(ports.items()) if at == switch]
+        here = [(to, port) for (tail, to), port in sorted(ports.items()) if tail == switch]
         rules[f"s{switch}"] = SwitchRules(
             tuple(
                 Rule(0, 100, (Field("eth_dst", mac_value(host_mac(to, 1))),), (Output(port),))
@@ -59,7 +58,7 @@ def _rules(changed: Mapping[int, int]) -> FabricRules:
 def _flooding(copies: Mapping[tuple[int, int], list[int]]) -> FabricRules:
     """Return rules for {(switch, in port): out ports of broadcasts}."""
     return {
-        f"s{at}": SwitchRules(
+        f"s{city}": SwitchRules(
             tuple(
                 Rule(
                     0,
@@ -68,10 +67,10 @@ def _flooding(copies: Mapping[tuple[int, int], list[int]]) -> FabricRules:
                     tuple(Output(port) for port in ports),
                 )
                 for (switch, in_port), ports in sorted(copies.items())
-                if switch == at
+                if switch == city
             )
         )
-        for at in CITIES
+        for city in CITIES
     }
 
 
@@ -111,14 +110,14 @@ def test_batches_prevent_the_loop() -> None:
 
 
 def test_batches_are_found() -> None:
-    steps = Steps(Prover(Circumstances(WHEEL, "pause")), Installed(WHEEL, OLD, "pause"))
+    steps = Steps(Prover(ProofContext(WHEEL, "pause")), Installed(WHEEL, OLD, "pause"))
     assert add_batches(steps, NEW, None)
-    actions = [step.action for step in steps.taken]
+    actions = [step.action for step in steps.steps]
     assert actions == ["install the new rules on s1, s2", "install the new rules on s3"]
-    assert steps.taken[-1].rules == NEW
-    back = Steps(Prover(Circumstances(WHEEL, "pause")), Installed(WHEEL, NEW, "pause"))
+    assert steps.steps[-1].rules == NEW
+    back = Steps(Prover(ProofContext(WHEEL, "pause")), Installed(WHEEL, NEW, "pause"))
     assert add_batches(back, OLD, None)
-    assert back.taken[0].action == "install the new rules on s1, s3"
+    assert back.steps[0].action == "install the new rules on s1, s3"
 
 
 def test_a_flood_arrives_twice_in_a_mixture() -> None:
@@ -132,7 +131,8 @@ def test_a_flood_arrives_twice_in_a_mixture() -> None:
     for old in (star, both):
         verdict = _mixed(_flooding(old), _flooding(chain))
         assert verdict.broadcasts_undelivered == 12 - 2
-        assert "a broadcast of h1 reaches h3 not exactly once, or changed" in verdict.problems
+        problem = "h3 does not receive broadcasts from h1 exactly once and unchanged"
+        assert problem in verdict.problems
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_two_safe_plans_can_deadlock_together(spec: str, old: str, new: str) -> 
     fabric = load(spec)
     plans = [make_plan(fabric, "updown", root=root) for root in (old, new)]
     rules = [compile_rules(plan) for plan in plans]
-    assert all(check(fabric, of, flow_control="pause").good for of in rules)
+    assert all(check(fabric, each, flow_control="pause").ok for each in rules)
     verdict = _mixed(*rules, fabric=fabric)
     assert not verdict.acyclic
     assert len(verdict.witnesses) == len(verdict.cycle) >= 2
@@ -175,16 +175,21 @@ def _union_has_cycle(fabric: Fabric, old: FabricRules, new: FabricRules) -> bool
     return bool(find_cycle(np.concatenate(edges)))
 
 
-def test_planes_do_not_mix() -> None:
-    """What is admitted into a plane stays there, even without the rules of the other plane."""
+def test_vlan_generations_do_not_mix() -> None:
+    """What is admitted into a VLAN generation stays there, even without the rules of the other."""
     fabric = load("torus,4,4,hosts=2")
     plan = make_plan(fabric, "dl", vcs=2)
     compiled = compile_rules(plan)
     alone = check(fabric, compiled)
-    for plane in (Plane(1), Plane(3), Plane(2, 4), Plane(0, 6)):
-        verdict = check(fabric, rules_in(compiled, plane))
-        assert verdict.good
+    for generation in (
+        VlanGeneration(1),
+        VlanGeneration(3),
+        VlanGeneration(2, 4),
+        VlanGeneration(0, 6),
+    ):
+        verdict = check(fabric, rules_in(compiled, generation))
+        assert verdict.ok
         assert verdict.problems == []
         assert verdict.max_channel_load == alone.max_channel_load
     with pytest.raises(RuleError, match="priorities above 0"):
-        rules_in(compiled, Plane(1, 7))
+        rules_in(compiled, VlanGeneration(1, 7))

@@ -33,18 +33,18 @@ CASES: dict[str, Callable[[], RouterNet]] = {
 
 
 def tables_in(folder: Path) -> TableFabric:
-    found = read_paths([folder])
-    assert isinstance(found, TableFabric)
-    return found
+    imported = read_paths([folder])
+    assert isinstance(imported, TableFabric)
+    return imported
 
 
 def proposed(net: RouterNet, folder: Path) -> tuple[ImportedVerdict, dict[str, list[Remedy]]]:
     imported = tables_in(net.write(folder))
     verdict = verdict_of_imported(imported)
-    found: dict[str, list[Remedy]] = {}
+    by_kind: dict[str, list[Remedy]] = {}
     for remedy in remedies_of(imported, verdict):
-        found.setdefault(remedy.kind, []).append(remedy)
-    return verdict, found
+        by_kind.setdefault(remedy.kind, []).append(remedy)
+    return verdict, by_kind
 
 
 def patched(net: RouterNet, remedy: Remedy, folder: Path) -> ImportedVerdict:
@@ -74,21 +74,21 @@ def apply(config: Any, op: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_remedy_is_safe(case: str, tmp_path: Path) -> None:
-    verdict, found = proposed(CASES[case](), tmp_path)
+    verdict, by_kind = proposed(CASES[case](), tmp_path)
     assert verdict.acyclic is False
-    for remedy in (remedy for of in found.values() for remedy in of):
+    for remedy in (remedy for remedies in by_kind.values() for remedy in remedies):
         if remedy.fabric is not None:
             after = verdict_of_imported(remedy.fabric)
             assert after.acyclic is True
             assert after.undelivered == verdict.undelivered + remedy.cost["pairs_lost"]
-    assert {"bounce-priority", "engine", "without-pfc"} <= set(found)
+    assert {"bounce-priority", "engine", "without-pfc"} <= set(by_kind)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_links_without_pfc(case: str, tmp_path: Path) -> None:
     net = CASES[case]()
-    _, found = proposed(net, tmp_path / "before")
-    (remedy,) = found["without-pfc"]
+    _, by_kind = proposed(net, tmp_path / "before")
+    (remedy,) = by_kind["without-pfc"]
     after = patched(net, remedy, tmp_path / "after")
     assert (after.acyclic, after.missing) == (True, [])
     assert set(after.vcs) == {"3", "4"}
@@ -97,9 +97,9 @@ def test_links_without_pfc(case: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_no_link_without_pfc_can_be_left_out(case: str, tmp_path: Path) -> None:
     imported = tables_in(CASES[case]().write(tmp_path))
-    found = without_pfc(imported)
-    assert found is not None
-    _, links = found
+    result = without_pfc(imported)
+    assert result is not None
+    _, links = result
     for link in links:
         fewer = pauses_of(imported)
         for channel, priority in links:
@@ -110,8 +110,8 @@ def test_no_link_without_pfc_can_be_left_out(case: str, tmp_path: Path) -> None:
 
 def test_tunnels_with_priorities_of_their_own(tmp_path: Path) -> None:
     net = dual_tor(remapped=False)
-    _, found = proposed(net, tmp_path / "before")
-    (remedy,) = found["tunnel-priority"]
+    _, by_kind = proposed(net, tmp_path / "before")
+    (remedy,) = by_kind["tunnel-priority"]
     assert remedy.cost["extra_priorities"] == 2
     after = patched(net, remedy, tmp_path / "after")
     assert (after.acyclic, after.missing, after.undelivered) == (True, [], 0)
@@ -121,8 +121,8 @@ def test_tunnels_with_priorities_of_their_own(tmp_path: Path) -> None:
 def test_a_priority_for_packets_that_bounce(tmp_path: Path) -> None:
     """The patch marks what comes down by a class of its own, which a port up sends on in 2."""
     net = bounce()
-    _, found = proposed(net, tmp_path / "before")
-    (remedy,) = found["bounce-priority"]
+    _, by_kind = proposed(net, tmp_path / "before")
+    (remedy,) = by_kind["bounce-priority"]
     assert remedy.fabric is not None
     safe = {"2": True, "3": True, "4": True, "5": True}
     assert verdict_of_imported(remedy.fabric).vcs == safe
@@ -134,8 +134,8 @@ def test_a_priority_for_packets_that_bounce(tmp_path: Path) -> None:
 
 def test_what_comes_down_is_sent_to_hosts_in_the_queues_that_they_pause(tmp_path: Path) -> None:
     net = bounce()
-    _, found = proposed(net, tmp_path / "before")
-    (remedy,) = found["bounce-priority"]
+    _, by_kind = proposed(net, tmp_path / "before")
+    (remedy,) = by_kind["bounce-priority"]
     patched(net, remedy, tmp_path / "after")
     config = json.loads((tmp_path / "after" / "leaf2" / "config_db.json").read_text())
     marks = config["DSCP_TO_TC_MAP"]["KNOTLESS_FROM_ABOVE"]
@@ -151,8 +151,8 @@ def test_what_comes_down_is_sent_to_hosts_in_the_queues_that_they_pause(tmp_path
 def test_a_patch_for_packets_that_bounce_needs_all_of_its_switches(tmp_path: Path) -> None:
     """Without the marks of one switch that bounces packets, these close the cycle again."""
     net = bounce()
-    _, found = proposed(net, tmp_path / "before")
-    (remedy,) = found["bounce-priority"]
+    _, by_kind = proposed(net, tmp_path / "before")
+    (remedy,) = by_kind["bounce-priority"]
     marks = json.loads(remedy.files["leaf2.json"])
     left = [op for op in marks if not op["path"].endswith("/dscp_to_tc_map")]
     files = {**remedy.files, "leaf2.json": json.dumps(left)}
@@ -162,8 +162,8 @@ def test_a_patch_for_packets_that_bounce_needs_all_of_its_switches(tmp_path: Pat
 
 
 def test_withdrawn_routes_name_what_they_cost(tmp_path: Path) -> None:
-    verdict, found = proposed(bounce(), tmp_path)
-    (remedy,) = found["withdraw-routes"]
+    verdict, by_kind = proposed(bounce(), tmp_path)
+    (remedy,) = by_kind["withdraw-routes"]
     assert remedy.cost["routes"] == len(remedy.changes) == 2
     assert remedy.cost["pairs_lost"] == 4
     assert verdict.undelivered == 0
@@ -179,7 +179,7 @@ def with_static_routes(net: RouterNet, files: Mapping[str, str]) -> RouterNet:
             for op in json.loads(text):
                 apply(tables, op)
             for key, row in tables["STATIC_ROUTE"].items():
-                listed = (row.get(of, "").split(",") for of in ("nexthop", "ifname"))
+                listed = (row.get(field, "").split(",") for field in ("nexthop", "ifname"))
                 hops = [*zip(*listed, strict=True)] if row.get("blackhole") != "true" else []
                 routes[key.removeprefix("default|")] = hops
         for line in text.splitlines() if form == "conf" else ():
@@ -206,13 +206,17 @@ def test_withdrawn_routes_are_static_routes(case: str, form: str, tmp_path: Path
     net = CASES[case]()
     imported = tables_in(written(net, tmp_path / "before", form))
     verdict = verdict_of_imported(imported)
-    (remedy,) = [of for of in remedies_of(imported, verdict) if of.kind == "withdraw-routes"]
+    (remedy,) = [
+        candidate
+        for candidate in remedies_of(imported, verdict)
+        if candidate.kind == "withdraw-routes"
+    ]
     endings = {name.rpartition(".")[2] for name in remedy.files}
     assert endings == {"json" if form == "sonic" else "conf"}
     after = tables_in(written(with_static_routes(net, remedy.files), tmp_path / "after", form))
-    found = verdict_of_imported(after)
-    assert (found.acyclic, found.missing) == (True, [])
-    assert found.undelivered == verdict.undelivered + remedy.cost["pairs_lost"]
+    again = verdict_of_imported(after)
+    assert (again.acyclic, again.missing) == (True, [])
+    assert again.undelivered == verdict.undelivered + remedy.cost["pairs_lost"]
 
 
 def broken_clos(seed: int) -> RouterNet:
@@ -231,10 +235,10 @@ def broken_clos(seed: int) -> RouterNet:
 def test_files_do_what_was_proven(seed: int, tmp_path: Path) -> None:
     """Read after the change, the files have the verdict of the changed state."""
     net = broken_clos(seed)
-    verdict, found = proposed(net, tmp_path / "before")
+    verdict, by_kind = proposed(net, tmp_path / "before")
     assert verdict.acyclic is False
     for kind in ("bounce-priority", "without-pfc", "withdraw-routes"):
-        for remedy in found[kind]:
+        for remedy in by_kind[kind]:
             assert remedy.files
             assert remedy.fabric is not None
             folder = tmp_path / kind
@@ -256,13 +260,13 @@ def test_a_fabric_in_parts_is_not_planned(tmp_path: Path) -> None:
         net.hosts[router, "Vlan10"] = home.replace(".0/", ".1/")
         net.routes[router] = {home: [("", "Vlan10")]}
         net.qos[router] = plain_qos(["Ethernet0"])
-    _, found = proposed(net, tmp_path)
-    assert {"bounce-priority", "without-pfc"} <= set(found)
-    assert "engine" not in found
+    _, by_kind = proposed(net, tmp_path)
+    assert {"bounce-priority", "without-pfc"} <= set(by_kind)
+    assert "engine" not in by_kind
     words = ["check", str(tmp_path), "--failures", "1", "--react", "engine"]
     done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "is not connected: no way from alone0 to leaf0" in done.stderr
+    assert "is not connected: no path from alone0 to leaf0" in done.stderr
 
 
 def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
@@ -271,18 +275,18 @@ def test_infiniband_gets_options_of_opensm(tmp_path: Path) -> None:
         verdict = verdict_of_imported(imported)
         if verdict.acyclic is False:
             break
-    found = list(remedies_of(imported, verdict))
-    files = [remedy.files for remedy in found if remedy.kind == "engine"]
-    assert all("\nno_fallback TRUE\n" in of["opensm.conf"] for of in files)
-    (updn,) = [of for of in files if of["opensm.conf"].startswith("routing_engine updn\n")]
+    remedies = list(remedies_of(imported, verdict))
+    files = [remedy.files for remedy in remedies if remedy.kind == "engine"]
+    assert all("\nno_fallback TRUE\n" in entry["opensm.conf"] for entry in files)
+    (updn,) = [entry for entry in files if entry["opensm.conf"].startswith("routing_engine updn\n")]
     assert "\nroot_guid_file /etc/opensm/root_guids\n" in updn["opensm.conf"]
     guids = {f"0x{switch.dpid:016x}" for switch in imported.fabric.switches}
     assert guids.issuperset(updn["root_guids"].split())
     assert updn["root_guids"]
-    assert {remedy.kind for remedy in found} <= {"engine", "withdraw-routes"}
+    assert {remedy.kind for remedy in remedies} <= {"engine", "withdraw-routes"}
     command = ["check", str(tmp_path / str(seed)), "--failures", "1", "--remedies", "--json"]
     listed = json.loads(CliRunner().invoke(main, command).output)["remedies"]
-    assert "engine" in {of["kind"] for of in listed}
+    assert "engine" in {entry["kind"] for entry in listed}
 
 
 def test_remedies_for_failures_are_tried_on_all_of_them(tmp_path: Path) -> None:
@@ -290,9 +294,9 @@ def test_remedies_for_failures_are_tried_on_all_of_them(tmp_path: Path) -> None:
     export = tmp_path / "patches"
     command = ["check", folder, "--failures", "2", "--remedies", "--export", str(export), "--json"]
     done = CliRunner().invoke(main, command)
-    found = json.loads(done.output)
+    values = json.loads(done.output)
     assert done.exit_code == 1
-    assert [of["kind"] for of in found["remedies"]] == ["bounce-priority"]
+    assert [entry["kind"] for entry in values["remedies"]] == ["bounce-priority"]
     assert sorted(path.name for path in export.iterdir()) == ["1-bounce-priority"]
     assert (export / "1-bounce-priority" / "leaf0.json").exists()
 
@@ -306,9 +310,9 @@ def test_a_patched_fabric_survives_the_failures(tmp_path: Path) -> None:
     files = {file.name: file.read_text() for file in (export / "1-bounce-priority").iterdir()}
     patch(net.write(tmp_path / "after"), files)
     done = CliRunner().invoke(main, ["check", str(tmp_path / "after"), *words])
-    found = json.loads(done.output)
-    assert (done.exit_code, found["acyclic"], found["failures_acyclic"]) == (0, True, True)
-    assert found["failures_tried"] == 105
+    values = json.loads(done.output)
+    assert (done.exit_code, values["acyclic"], values["failures_acyclic"]) == (0, True, True)
+    assert values["failures_tried"] == 105
 
 
 def test_a_safe_fabric_needs_no_remedy(tmp_path: Path) -> None:
@@ -337,5 +341,7 @@ def test_next_hops_that_are_more_than_a_word_are_in_no_file(tmp_path: Path) -> N
     for file in folder.glob("*/*"):
         file.write_text(file.read_text().replace("Ethernet", "Ethernet\\nno router bgp\\n"))
     imported = tables_in(folder)
-    found = {of.kind: of for of in remedies_of(imported, verdict_of_imported(imported))}
-    assert found["withdraw-routes"].files == {}
+    by_kind = {
+        remedy.kind: remedy for remedy in remedies_of(imported, verdict_of_imported(imported))
+    }
+    assert by_kind["withdraw-routes"].files == {}

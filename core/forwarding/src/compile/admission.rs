@@ -84,7 +84,7 @@ impl Admission<'_> {
         // Hosts with the same paths and VLANs have the same rules but for themselves.
         let mut known: BTreeMap<(u32, u16, u16), Admits> = BTreeMap::new();
         for &(port, host) in &ports.hosts {
-            let stands = self.state.stands_for[host as usize];
+            let stands = self.state.representative[host as usize];
             let flooded = self.flood_label(switch, host)?;
             let mut labels: Vec<u16> = unicasts
                 .sent
@@ -196,14 +196,14 @@ impl Admission<'_> {
         let mut found: Option<u16> = None;
         for &flood in &self.floods_of[host as usize] {
             let label = self.state.first_label(host, flood);
-            let hop = Hop { link: self.state.fabric.host_link(host), label, vc: 0 };
+            let hop = Hop { channel: self.state.fabric.host_channel(host), label, vc: 0 };
             let Some(id) = self.state.known_hop(hop) else { continue };
             let step = self.state.step(id, self.state.class_of(switch, flood));
             let Step::Next(_, onward) = step else { continue };
             let onward = onward.iter().map(|&id| self.state.hop(id).label).filter(|&of| of > 0);
             for vlan in onward.chain((label > 0).then_some(label)) {
                 if *found.get_or_insert(vlan) != vlan {
-                    let port = self.state.fabric.enters(hop.link).1;
+                    let port = self.state.fabric.enters(hop.channel).1;
                     let reason = format!("what the host on port {port} floods is in several VLANs");
                     return Err(Stop::Refused(Refused { switch, reason }));
                 }

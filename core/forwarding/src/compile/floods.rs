@@ -203,9 +203,9 @@ impl Floods<'_> {
         let mut by_class: Vec<Vec<(usize, usize)>> = vec![Vec::new(); classes];
         let mut all: Vec<Arrivals> = Vec::new();
         for &id in &ports.entering {
-            let Hop { link, vc, label } = state.hop(id);
-            let (_, port) = state.fabric.enters(link);
-            if let Some(host) = state.fabric.host(link) {
+            let Hop { channel, vc, label } = state.hop(id);
+            let (_, port) = state.fabric.enters(channel);
+            if let Some(host) = state.fabric.host(channel) {
                 let flood = group.of_block[self.space.block_of[host as usize] as usize];
                 let sent = flood.filter(|&flood| state.first_label(host, flood) == label);
                 let step = sent.map(|flood| state.step(id, state.class_of(switch, flood)));
@@ -260,9 +260,9 @@ impl Floods<'_> {
         let mut copies: Vec<(u32, Option<u8>)> = onward
             .iter()
             .map(|&id| {
-                let Hop { link, vc, .. } = state.hop(id);
-                let delivered = state.fabric.host(link).is_some();
-                (state.fabric.leaves(link).1, (!delivered).then_some(vc))
+                let Hop { channel, vc, .. } = state.hop(id);
+                let delivered = state.fabric.host(channel).is_some();
+                (state.fabric.leaves(channel).1, (!delivered).then_some(vc))
             })
             .collect();
         copies.sort_unstable();

@@ -7,7 +7,7 @@ use super::space::Space;
 use super::ternary::Minimiser;
 use super::view::{Ports, Unicasts, DROP};
 use super::vlans::PRESENT;
-use crate::fabric::Link;
+use crate::fabric::Channel;
 use crate::state::State;
 
 /// The class of dropped packets. Packets that no rule matches are dropped too.
@@ -17,27 +17,27 @@ const USUAL: u16 = 100;
 const OF_VLAN: u16 = 150;
 const LOCAL: u16 = 200;
 
-/// The next links to each block at a switch.
+/// The next channels to each block at a switch.
 struct Routes<'a> {
-    /// Distinct routes: the link in each VLAN, 0 meaning any VLAN.
-    next: Vec<&'a [(u16, Link)]>,
+    /// Distinct routes: the channel in each VLAN, 0 meaning any VLAN.
+    next: Vec<&'a [(u16, Channel)]>,
     /// By block: its route.
     of_block: Vec<u32>,
-    /// Links, ascending: the class of a link is its place here plus 1.
-    links: Vec<Link>,
+    /// Channels, ascending: the class of a channel is its place here plus 1.
+    channels: Vec<Channel>,
 }
 
 impl Routes<'_> {
-    fn class(&self, link: Link) -> u32 {
-        self.links.binary_search(&link).map_or(DROPPED, |place| place as u32 + 1)
+    fn class(&self, channel: Channel) -> u32 {
+        self.channels.binary_search(&channel).map_or(DROPPED, |place| place as u32 + 1)
     }
 
     /// By route: the most common class; None if no packet arrives.
     fn usual(&self) -> Vec<Option<u32>> {
-        let usual = |next: &&[(u16, Link)]| {
-            let count = |link: Link| next.iter().filter(|of| of.1 == link).count();
-            let usual = next.iter().map(|of| of.1).rev().max_by_key(|&link| count(link));
-            usual.map(|link| self.class(link))
+        let usual = |next: &&[(u16, Channel)]| {
+            let count = |channel: Channel| next.iter().filter(|of| of.1 == channel).count();
+            let usual = next.iter().map(|of| of.1).rev().max_by_key(|&channel| count(channel));
+            usual.map(|channel| self.class(channel))
         };
         self.next.iter().map(usual).collect()
     }
@@ -45,11 +45,11 @@ impl Routes<'_> {
     /// By route: the class in each VLAN in which packets arrive, ascending.
     fn of_vlans(&self) -> Vec<Vec<(u16, u32)>> {
         let vlans = self.vlans();
-        let of = |next: &&[(u16, Link)]| match next {
-            [(0, link)] => vlans.iter().map(|&vlan| (vlan, self.class(*link))).collect(),
+        let of = |next: &&[(u16, Channel)]| match next {
+            [(0, channel)] => vlans.iter().map(|&vlan| (vlan, self.class(*channel))).collect(),
             next => {
                 let labelled = next.iter().filter(|of| of.0 > 0);
-                labelled.map(|&(vlan, link)| (vlan, self.class(link))).collect()
+                labelled.map(|&(vlan, channel)| (vlan, self.class(channel))).collect()
             }
         };
         self.next.iter().map(of).collect()
@@ -78,9 +78,9 @@ fn routes<'a>(
     space: &Space,
     unicasts: &'a Unicasts,
 ) -> Result<Routes<'a>, HostsDiffer> {
-    static OWN: [(u16, Link); 1] = [(0, DROP)];
+    static OWN: [(u16, Channel); 1] = [(0, DROP)];
     const NOT_YET: u32 = u32::MAX;
-    let mut next: Vec<&[(u16, Link)]> = unicasts.next.iter().map(Vec::as_slice).collect();
+    let mut next: Vec<&[(u16, Channel)]> = unicasts.next.iter().map(Vec::as_slice).collect();
     let own = next.len() as u32;
     next.push(&OWN);
     let mut of_block = vec![NOT_YET; space.blocks.len()];
@@ -104,11 +104,11 @@ fn routes<'a>(
     for (next, _) in next.iter_mut().zip(used).filter(|(_, used)| !used) {
         *next = &[];
     }
-    let mut links: Vec<Link> = next.iter().flat_map(|of| of.iter().map(|of| of.1)).collect();
-    links.sort_unstable();
-    links.dedup();
-    links.retain(|&link| link != DROP);
-    Ok(Routes { next, of_block, links })
+    let mut channels: Vec<Channel> = next.iter().flat_map(|of| of.iter().map(|of| of.1)).collect();
+    channels.sort_unstable();
+    channels.dedup();
+    channels.retain(|&channel| channel != DROP);
+    Ok(Routes { next, of_block, channels })
 }
 
 /// The most common class of each block, as a sample on which orders of bits are tried.
@@ -133,7 +133,7 @@ pub fn add(
     rules: &mut Rules,
 ) -> Result<(), HostsDiffer> {
     let routes = routes(state, switch, space, unicasts)?;
-    let mut sets = Sets::new(routes.links.len() as u32 + 1);
+    let mut sets = Sets::new(routes.channels.len() as u32 + 1);
     let usual = routes.usual();
     let of_block = |block: u32| routes.of_block[block as usize] as usize;
     let mut of_all =
@@ -145,7 +145,7 @@ pub fn add(
             .fewest_labelled(minimiser, &mut sets, DROPPED, |block| &classes[of_block(block)]);
         let shorter = together.len() <= of_all.len();
         if !shorter {
-            let rest = routes.links.len() as u32 + 1;
+            let rest = routes.channels.len() as u32 + 1;
             for (classes, usual) in classes.iter_mut().zip(&usual) {
                 let as_usual = classes.iter_mut().filter(|(_, class)| *usual == Some(*class));
                 as_usual.for_each(|(_, class)| *class = rest);
@@ -163,10 +163,10 @@ pub fn add(
     }
     for &(_, host) in &ports.hosts {
         let next = &unicasts.next[usize::from(state.class_of(switch, host))];
-        if let Some(&(_, link)) = next.first().filter(|of| of.1 != DROP) {
+        if let Some(&(_, channel)) = next.first().filter(|of| of.1 != DROP) {
             rules.rules.push(Rule {
                 eth_dst: Masked::address(macs[host as usize]),
-                write_metadata: state.fabric.leaves(link).1 as i32,
+                write_metadata: state.fabric.leaves(channel).1 as i32,
                 ..Rule::new(FORWARD, LOCAL).goto(VIRTUAL_CHANNEL)
             });
         }
@@ -199,8 +199,8 @@ fn towards(
     match found.class {
         DROPPED => rule,
         class => {
-            let link = routes.links[class as usize - 1];
-            let write_metadata = state.fabric.leaves(link).1 as i32;
+            let channel = routes.channels[class as usize - 1];
+            let write_metadata = state.fabric.leaves(channel).1 as i32;
             Rule { write_metadata, ..rule }.goto(VIRTUAL_CHANNEL)
         }
     }

@@ -47,7 +47,7 @@ impl Space {
     pub fn new(state: &State, macs: &[u64], by_switch: bool) -> Self {
         let mut hosts: Vec<u32> = (0..macs.len() as u32).collect();
         hosts.sort_unstable_by_key(|&host| macs[host as usize]);
-        let switch = |host: u32| state.fabric.enters(state.fabric.host_link(host)).0;
+        let switch = |host: u32| state.fabric.enters(state.fabric.host_channel(host)).0;
         let all = macs.iter().fold(0, |all, mac| all | mac);
         let constant = ADDRESS & !(all ^ macs.iter().fold(ADDRESS, |common, mac| common & mac));
         let single = |host: u32| Block { switch: switch(host), host, address: macs[host as usize] };

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::Refused;
-use crate::fabric::Link;
+use crate::fabric::Channel;
 use crate::state::{Choice, Hop, HopId, State, Step};
 
-/// In place of a link: packets are dropped.
-pub const DROP: Link = Link::MAX;
+/// In place of a channel: packets are dropped.
+pub const DROP: Channel = Channel::MAX;
 
 /// A VLAN and a priority.
 pub type Tag = (u16, u8);
@@ -42,16 +42,16 @@ pub struct Ports {
 pub fn ports(state: &State) -> Vec<Ports> {
     let fabric = &state.fabric;
     let mut all = vec![Ports::default(); fabric.switches()];
-    for channel in 0..fabric.channels() as Link {
+    for channel in 0..fabric.channels() as Channel {
         let (switch, port) = fabric.enters(channel);
         all[switch as usize].switches.push(port);
     }
     for host in 0..fabric.hosts() as u32 {
-        let (switch, port) = fabric.enters(fabric.host_link(host));
+        let (switch, port) = fabric.enters(fabric.host_channel(host));
         all[switch as usize].hosts.push((port, host));
     }
     for (id, hop) in state.hops().iter().enumerate() {
-        all[fabric.enters(hop.link).0 as usize].entering.push(id as HopId);
+        all[fabric.enters(hop.channel).0 as usize].entering.push(id as HopId);
     }
     for ports in &mut all {
         ports.switches.sort_unstable();
@@ -64,8 +64,8 @@ pub fn ports(state: &State) -> Vec<Ports> {
 /// What a switch does with unicasts.
 #[derive(Debug)]
 pub struct Unicasts {
-    /// By class: the next link in each VLAN, 0 meaning any VLAN, ascending.
-    pub next: Vec<Vec<(u16, Link)>>,
+    /// By class: the next channel in each VLAN, 0 meaning any VLAN, ascending.
+    pub next: Vec<Vec<(u16, Channel)>>,
     /// By host that represents others, and VLAN with which it tags (0: none): by class, what
     /// happens to the packets that it sends.
     pub sent: BTreeMap<(u32, u16), Vec<Admitted>>,
@@ -99,9 +99,9 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
             anywhere.and_then(|first| next.iter().find(|of| of.1 != first.1).map(|of| (first, *of)))
         });
         if let Some(((_, one), (vlan, other))) = clash {
-            let port = |link: Link| match link {
+            let port = |channel: Channel| match channel {
                 DROP => "nowhere".into(),
-                link => format!("to port {}", state.fabric.leaves(link).1),
+                channel => format!("to port {}", state.fabric.leaves(channel).1),
             };
             let reason = format!(
                 "frames for one destination in VLAN {vlan} would have to go both {} and {}",
@@ -124,8 +124,8 @@ impl Unicasts {
         step: Step<'_>,
     ) -> Result<(), Refused> {
         let refused = |reason: String| Err(Refused { switch, reason });
-        let Hop { link, label, vc } = state.hop(id);
-        let (_, in_port) = state.fabric.enters(link);
+        let Hop { channel, label, vc } = state.hop(id);
+        let (_, in_port) = state.fabric.enters(channel);
         let out = match step {
             Step::Unreached => return Ok(()),
             Step::Next(_, []) => None,
@@ -139,20 +139,20 @@ impl Unicasts {
                 return refused(format!("frames from port {in_port} cannot be followed"))
             }
         };
-        let delivered = out.is_some_and(|out| state.fabric.host(out.link).is_some());
-        let Some(host) = state.fabric.host(link) else {
+        let delivered = out.is_some_and(|out| state.fabric.host(out.channel).is_some());
+        let Some(host) = state.fabric.host(channel) else {
             if let Some(out) = out.filter(|_| !delivered) {
                 if out.label != label {
                     return refused(format!("frames from port {in_port} would change their VLAN"));
                 }
                 return self.turn(state, switch, id, out).map(|()| {
-                    self.next[class].push((label, out.link));
+                    self.next[class].push((label, out.channel));
                 });
             }
-            self.next[class].push((label, out.map_or(DROP, |out| out.link)));
+            self.next[class].push((label, out.map_or(DROP, |out| out.channel)));
             return Ok(());
         };
-        if state.stands_for[host as usize] != host {
+        if state.representative[host as usize] != host {
             return Ok(());
         }
         let classes = self.next.len();
@@ -161,12 +161,12 @@ impl Unicasts {
         sent[class] = match out {
             None => Admitted::Dropped,
             Some(out) if delivered => {
-                self.next[class].push((0, out.link));
+                self.next[class].push((0, out.channel));
                 Admitted::Local(label)
             }
             Some(out) => {
-                self.next[class].push((out.label, out.link));
-                let (_, out_port) = state.fabric.leaves(out.link);
+                self.next[class].push((out.label, out.channel));
+                let (_, out_port) = state.fabric.leaves(out.channel);
                 self.turns.insert((in_port, out_port, out.vc), out.vc);
                 Admitted::As((out.label, out.vc))
             }
@@ -176,8 +176,9 @@ impl Unicasts {
     }
 
     fn turn(&mut self, state: &State, switch: u32, id: HopId, out: Hop) -> Result<(), Refused> {
-        let Hop { link, vc, .. } = state.hop(id);
-        let (in_port, out_port) = (state.fabric.enters(link).1, state.fabric.leaves(out.link).1);
+        let Hop { channel, vc, .. } = state.hop(id);
+        let (in_port, out_port) =
+            (state.fabric.enters(channel).1, state.fabric.leaves(out.channel).1);
         let known = *self.turns.entry((in_port, out_port, vc)).or_insert(out.vc);
         if known == out.vc {
             return Ok(());

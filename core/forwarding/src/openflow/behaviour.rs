@@ -132,7 +132,7 @@ fn group_hosts(state: &mut State, rules: &mut Rules) {
     let hosts = state.fabric.hosts() as u32;
     let mut by_switch: Vec<Vec<u32>> = vec![Vec::new(); state.fabric.switches()];
     for host in 0..hosts {
-        by_switch[state.fabric.enters(state.fabric.host_link(host)).0 as usize].push(host);
+        by_switch[state.fabric.enters(state.fabric.host_channel(host)).0 as usize].push(host);
     }
     for (switch, at) in by_switch.iter().enumerate().filter(|(_, at)| !at.is_empty()) {
         let classes = state.class_count(switch as u32) as usize;
@@ -150,13 +150,14 @@ fn group_hosts(state: &mut State, rules: &mut Rules) {
         };
         let mut firsts: Vec<u32> = Vec::new();
         for &host in at {
-            let id = state.hop_id(Hop { link: state.fabric.host_link(host), label: 0, vc: 0 });
+            let id =
+                state.hop_id(Hop { channel: state.fabric.host_channel(host), label: 0, vc: 0 });
             for &destination in examples.iter().flatten() {
                 state.fill(id, destination, rules);
             }
             let same = firsts.iter().copied().find(|&first| {
-                let link = state.fabric.host_link(first);
-                let other = state.known_hop(Hop { link, label: 0, vc: 0 });
+                let channel = state.fabric.host_channel(first);
+                let other = state.known_hop(Hop { channel, label: 0, vc: 0 });
                 let skipped = [own(state, first), own(state, host)];
                 other.is_some_and(|other| state.same_entries(id, other, &skipped))
             });
@@ -179,9 +180,9 @@ impl Behaviour for Rules {
         destination: u32,
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
-        let (switch, in_port) = fabric.enters(hop.link);
+        let (switch, in_port) = fabric.enters(hop.channel);
         let Meaning { tags, source, newest } = self.labels.meaning(hop.label);
-        let from_host = fabric.host(hop.link);
+        let from_host = fabric.host(hop.channel);
         let (eth_dst, eth_type, sender) =
             match self.floods.get((destination as usize).wrapping_sub(self.macs.len())) {
                 None => {
@@ -207,20 +208,20 @@ impl Behaviour for Rules {
         self.set_ends.clear();
         for Copies { newest, out: copies } in &sets {
             for &(port, tags) in copies {
-                let Some(link) = fabric.leaving(switch, port) else {
+                let Some(channel) = fabric.leaving(switch, port) else {
                     let text = format!("frames go out of port {port}, where nothing is");
                     self.problems.insert((switch, text));
                     if self.cut_links {
-                        out.push(Hop { link: NOWHERE, label: 0, vc: 0 });
+                        out.push(Hop { channel: NOWHERE, label: 0, vc: 0 });
                     }
                     continue;
                 };
-                let delivered = fabric.host(link).is_some();
+                let delivered = fabric.host(channel).is_some();
                 let (source, newest) = if delivered { (0, 0) } else { (source, *newest) };
                 let vc = tags.priority();
                 let tags = if tags.is_empty() { tags } else { tags.with_priority(0) };
                 match self.labels.of(Meaning { tags, source, newest }) {
-                    Some(label) => out.push(Hop { link, label, vc }),
+                    Some(label) => out.push(Hop { channel, label, vc }),
                     None => followed = false,
                 }
             }

@@ -28,10 +28,10 @@ pub fn only_for_groups(rule: &Rule) -> bool {
 /// Whether a rule only matches the port of a host: the source is then known.
 pub fn only_from_a_host(fabric: &Fabric, switch: u32, rule: &Rule) -> bool {
     rule.fields.iter().any(|&(field, value, mask)| {
-        let link = || fabric.leaving(switch, u32::try_from(value).ok()?);
+        let channel = || fabric.leaving(switch, u32::try_from(value).ok()?);
         field == Field::InPort
             && mask.is_none()
-            && link().is_some_and(|link| fabric.host(link).is_some())
+            && channel().is_some_and(|channel| fabric.host(channel).is_some())
     })
 }
 

@@ -12,7 +12,7 @@ use crate::what_if::network::{Demand, Network};
 use crate::what_if::reaction::{Dead, Reaction};
 use crate::what_if::ways::Ways;
 
-/// Nodes of a channel; see [`crate::what_if::WaitNodes`].
+/// Nodes of a channel; see [`crate::what_if::DependencyNodes`].
 const OF_CHANNEL: usize = 16;
 
 /// A fabric, how its routing reacts, and what is known of it without failures.
@@ -77,7 +77,7 @@ impl WhatIf {
         if answer.cycle.is_empty() {
             let ends = made.explorer.found.iter().map(|&edge| {
                 let of = made.explorer.edges[edge as usize];
-                (of.held, of.wanted)
+                (of.holds, of.requests)
             });
             made.growing = Some(Growing::new(made.dead.channel.len() * OF_CHANNEL, ends));
         }
@@ -103,8 +103,8 @@ impl WhatIf {
     }
 
     /// The destinations whose packets wait for one node while they hold another.
-    pub fn causes(&mut self, held: u32, wanted: u32) -> Vec<u32> {
-        let Some(edge) = self.explorer.known_edge(held, wanted) else { return Vec::new() };
+    pub fn causes(&mut self, holds: u32, requests: u32) -> Vec<u32> {
+        let Some(edge) = self.explorer.known_edge(holds, requests) else { return Vec::new() };
         let changed = FxHashMap::default();
         let causing: Vec<bool> = (0..self.intact.len() as u32)
             .map(|group| {
@@ -172,7 +172,7 @@ impl WhatIf {
         let seen_unknown = self.explorer.unknown || self.first.unknown;
         let fresh = self.explorer.found.iter().map(|&edge| self.explorer.edges[edge as usize]);
         let fresh: Vec<(u32, u32)> =
-            fresh.filter(|of| !of.intact).map(|of| (of.held, of.wanted)).collect();
+            fresh.filter(|of| !of.intact).map(|of| (of.holds, of.requests)).collect();
         if self.stays_acyclic(&fresh) {
             return Answer { undelivered, unknown: seen_unknown, ..Answer::default() };
         }
@@ -211,7 +211,7 @@ impl WhatIf {
         let mut seen = self.dead.switch.clone();
         let sources = self.network.demands[group as usize].iter();
         let mut waiting: Vec<u32> =
-            sources.map(|demand| fabric.enters(fabric.host_link(demand.source)).0).collect();
+            sources.map(|demand| fabric.enters(fabric.host_channel(demand.source)).0).collect();
         while let Some(at) = waiting.pop() {
             if std::mem::replace(&mut seen[at as usize], true) {
                 continue;
@@ -272,7 +272,7 @@ impl WhatIf {
         let rows = Overlay { intact: &self.intact, changed };
         let fabric = &self.network.fabric;
         let works = |demand: &&Demand| {
-            let (at, _) = fabric.enters(fabric.host_link(demand.source));
+            let (at, _) = fabric.enters(fabric.host_channel(demand.source));
             !self.dead.switch[at as usize]
         };
         let demands = self.network.demands[group as usize].iter().filter(works).copied();
@@ -282,9 +282,10 @@ impl WhatIf {
     /// Whether the intact graph with some more edges has no cycle.
     fn stays_acyclic(&mut self, fresh: &[(u32, u32)]) -> bool {
         let Some(growing) = &mut self.growing else { return false };
-        let fits = fresh.iter().take_while(|(held, wanted)| growing.add(*held, *wanted)).count();
-        for &(held, wanted) in fresh[..fits].iter().rev() {
-            growing.remove_last(held, wanted);
+        let fits =
+            fresh.iter().take_while(|(holds, requests)| growing.add(*holds, *requests)).count();
+        for &(holds, requests) in fresh[..fits].iter().rev() {
+            growing.remove_last(holds, requests);
         }
         fits == fresh.len()
     }
@@ -292,15 +293,16 @@ impl WhatIf {
     /// A cycle of the edges found in this evaluation, with its witnesses.
     fn close(&mut self, undelivered: u64) -> Answer {
         let found = || self.explorer.found.iter().map(|&edge| self.explorer.edges[edge as usize]);
-        let before: Vec<i64> = found().map(|edge| i64::from(edge.held)).collect();
-        let after: Vec<i64> = found().map(|edge| i64::from(edge.wanted)).collect();
+        let before: Vec<i64> = found().map(|edge| i64::from(edge.holds)).collect();
+        let after: Vec<i64> = found().map(|edge| i64::from(edge.requests)).collect();
         let nodes: Vec<u32> = shortest(&before, &after)
             .unwrap_or_default()
             .into_iter()
             .map(|node| node as u32)
             .collect();
         let steps = nodes.iter().zip(nodes.iter().cycle().skip(1));
-        let known = steps.filter_map(|(&held, &wanted)| self.explorer.known_edge(held, wanted));
+        let known =
+            steps.filter_map(|(&holds, &requests)| self.explorer.known_edge(holds, requests));
         let witnesses: Vec<Packet> =
             known.map(|edge| self.explorer.edges[edge as usize].witness).collect();
         if !nodes.is_empty() {

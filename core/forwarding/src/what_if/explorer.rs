@@ -35,8 +35,8 @@ pub type Packet = (u32, u32, u16);
 /// An edge between two nodes, the round in which it was last seen, and who caused it there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Edge {
-    pub held: u32,
-    pub wanted: u32,
+    pub holds: u32,
+    pub requests: u32,
     /// The intact fabric has it.
     pub intact: bool,
     /// The last evaluation in which it was found.
@@ -91,8 +91,8 @@ impl Explorer {
         self.round += 1;
         let mut undelivered = 0;
         for demand in demands {
-            let link = network.fabric.host_link(demand.source);
-            let start = self.hop_id(Hop { link, label: demand.label, vc: 0 });
+            let channel = network.fabric.host_channel(demand.source);
+            let start = self.hop_id(Hop { channel, label: demand.label, vc: 0 });
             self.visit(network, start, group, &demand, rows);
             if self.visits[start as usize].loses {
                 undelivered += demand.pairs;
@@ -171,7 +171,7 @@ impl Explorer {
     /// The number of the step of packets on a hop.
     fn step(&mut self, network: &Network, id: u32, group: u32, rows: &impl Rows) -> u32 {
         let hop = self.hops[id as usize];
-        let (at, _) = network.fabric.enters(hop.link);
+        let (at, _) = network.fabric.enters(hop.channel);
         let mut label = hop.label;
         let mut act = 0;
         for _ in 0..MOST_RELABELLINGS {
@@ -200,12 +200,13 @@ impl Explorer {
             unknown: act.unknown,
             intact: false,
         };
-        let held =
-            (network.fabric.host(hop.link).is_none()).then(|| network.waits.held(hop)).flatten();
+        let holds = (network.fabric.host(hop.channel).is_none())
+            .then(|| network.dependency_nodes.holds(hop))
+            .flatten();
         for &channel in &act.channels {
             let row = network
                 .vc_row
-                .get(&(hop.link, channel))
+                .get(&(hop.channel, channel))
                 .map(|&row| row as usize * network.towards.len() + usize::from(label));
             let vc = row.map_or(UNKNOWN, |place| network.vcs[place]);
             if vc >= DROPPED {
@@ -214,12 +215,12 @@ impl Explorer {
                 continue;
             }
             let onward = row.and_then(|place| network.vc_labels.get(place).copied());
-            let next = Hop { link: channel, label: onward.unwrap_or(label), vc };
+            let next = Hop { channel, label: onward.unwrap_or(label), vc };
             let id = self.hop_id(next);
             self.step_hops.push(id);
-            for wanted in network.waits.wanted(next) {
-                if let Some(held) = held {
-                    let edge = self.edge_id(held, wanted);
+            for requests in network.dependency_nodes.requests(next) {
+                if let Some(holds) = holds {
+                    let edge = self.edge_id(holds, requests);
                     self.step_edges.push(edge);
                 }
             }
@@ -245,18 +246,18 @@ impl Explorer {
         }
     }
 
-    fn edge_id(&mut self, held: u32, wanted: u32) -> u32 {
+    fn edge_id(&mut self, holds: u32, requests: u32) -> u32 {
         let next = self.edges.len() as u32;
-        let id = *self.edge_ids.entry((held, wanted)).or_insert(next);
+        let id = *self.edge_ids.entry((holds, requests)).or_insert(next);
         if id == next {
-            let edge = Edge { held, wanted, intact: false, evaluation: 0, witness: (0, 0, 0) };
+            let edge = Edge { holds, requests, intact: false, evaluation: 0, witness: (0, 0, 0) };
             self.edges.push(edge);
         }
         id
     }
 
     /// The number of an edge that was found at some time.
-    pub fn known_edge(&self, held: u32, wanted: u32) -> Option<u32> {
-        self.edge_ids.get(&(held, wanted)).copied()
+    pub fn known_edge(&self, holds: u32, requests: u32) -> Option<u32> {
+        self.edge_ids.get(&(holds, requests)).copied()
     }
 }

@@ -8,16 +8,16 @@
 //! would get a cycle, all groups are followed, so every answer is exact.
 
 mod answer;
+mod dependency_nodes;
 mod evaluate;
 mod explorer;
 mod network;
 mod reaction;
-mod wait_nodes;
 mod ways;
 
 pub use answer::Answer;
+pub use dependency_nodes::DependencyNodes;
 pub use evaluate::WhatIf;
 pub use explorer::Packet;
 pub use network::{Network, Sent};
 pub use reaction::Reaction;
-pub use wait_nodes::WaitNodes;

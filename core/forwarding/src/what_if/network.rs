@@ -2,10 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::{Fabric, Link};
+use crate::fabric::{Channel, Fabric};
 use crate::state::NOT_SENT;
 use crate::tables::{Action, Tables, HERE};
-use crate::what_if::wait_nodes::WaitNodes;
+use crate::what_if::dependency_nodes::DependencyNodes;
 
 /// What a switch does with a group of destinations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -90,10 +90,10 @@ pub struct Network {
     /// By label: the group that tables are asked for.
     pub(crate) towards: Vec<Option<u32>>,
     pub(crate) relabelled: Vec<u16>,
-    pub(crate) vc_row: FxHashMap<(Link, Link), u32>,
+    pub(crate) vc_row: FxHashMap<(Channel, Channel), u32>,
     pub(crate) vcs: Vec<u8>,
     pub(crate) vc_labels: Vec<u16>,
-    pub(crate) waits: WaitNodes,
+    pub(crate) dependency_nodes: DependencyNodes,
 }
 
 /// In fallbacks: there is none.
@@ -107,7 +107,7 @@ impl Network {
         tables: Tables,
         fallbacks: &[i32],
         sent: &[Sent],
-        waits: WaitNodes,
+        dependency_nodes: DependencyNodes,
     ) -> Self {
         let mut network = Self {
             fabric,
@@ -121,7 +121,7 @@ impl Network {
             vc_row: tables.vc_row,
             vcs: tables.vcs,
             vc_labels: tables.vc_labels,
-            waits,
+            dependency_nodes,
         };
         let (switches, count) = (network.fabric.switches(), network.fabric.hosts());
         let mut known: FxHashMap<(Vec<u32>, Vec<Vec<u32>>), u32> = FxHashMap::default();
@@ -165,7 +165,7 @@ impl Network {
             Action::Unknown => (act.unknown, act.loses) = (true, true),
             Action::Relabel(map) => act.relabel = Some(*map),
             Action::Send(_, ports) => {
-                let (at, home) = (at as u32, self.fabric.host_link(destination as u32));
+                let (at, home) = (at as u32, self.fabric.host_channel(destination as u32));
                 let mut channels = Vec::with_capacity(ports.len());
                 for &port in ports {
                     if port == HERE || self.fabric.enters(home) == (at, port) {
@@ -174,8 +174,8 @@ impl Network {
                     }
                     match self.fabric.leaving(at, port) {
                         None => (act.unknown, act.loses) = (true, true),
-                        Some(link) if self.fabric.host(link).is_some() => act.loses = true,
-                        Some(link) => channels.push(link),
+                        Some(channel) if self.fabric.host(channel).is_some() => act.loses = true,
+                        Some(channel) => channels.push(channel),
                     }
                 }
                 channels.sort_unstable();
@@ -190,12 +190,12 @@ impl Network {
     /// What is sent to each group.
     fn demands(&self, sent: &[Sent]) -> Vec<Vec<Demand>> {
         let hosts = self.fabric.hosts();
-        let senders = self.senders();
+        let sender_classes = self.sender_classes();
         let mut demands: Vec<Vec<Demand>> = vec![Vec::new(); self.rows.len()];
         let mut places: Vec<FxHashMap<(u32, u16), usize>> =
             vec![FxHashMap::default(); demands.len()];
         for of in sent {
-            for (source, &sender) in senders.iter().enumerate() {
+            for (source, &sender) in sender_classes.iter().enumerate() {
                 for destination in (0..hosts).filter(|&destination| destination != source) {
                     let label = of.first_labels.get(source * hosts + destination).map_or(0, |&l| l);
                     if label == NOT_SENT {
@@ -216,19 +216,19 @@ impl Network {
     }
 
     /// By host: the first host of its switch whose packets get the same virtual channels.
-    fn senders(&self) -> Vec<u32> {
-        let mut turns: FxHashMap<Link, Vec<(Link, u32)>> = FxHashMap::default();
-        for (&(link, out), &row) in &self.vc_row {
-            if self.fabric.host(link).is_some() {
-                turns.entry(link).or_default().push((out, row));
+    fn sender_classes(&self) -> Vec<u32> {
+        let mut turns: FxHashMap<Channel, Vec<(Channel, u32)>> = FxHashMap::default();
+        for (&(channel, out), &row) in &self.vc_row {
+            if self.fabric.host(channel).is_some() {
+                turns.entry(channel).or_default().push((out, row));
             }
         }
-        let mut first: FxHashMap<(u32, Vec<(Link, u32)>), u32> = FxHashMap::default();
+        let mut first: FxHashMap<(u32, Vec<(Channel, u32)>), u32> = FxHashMap::default();
         let of_host = |host: u32| {
-            let link = self.fabric.host_link(host);
-            let mut rows = turns.remove(&link).unwrap_or_default();
+            let channel = self.fabric.host_channel(host);
+            let mut rows = turns.remove(&channel).unwrap_or_default();
             rows.sort_unstable();
-            *first.entry((self.fabric.enters(link).0, rows)).or_insert(host)
+            *first.entry((self.fabric.enters(channel).0, rows)).or_insert(host)
         };
         (0..self.fabric.hosts() as u32).map(of_host).collect()
     }

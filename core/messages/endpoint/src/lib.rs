@@ -3,6 +3,7 @@
 //! [`messenger`] is the protocol without clock and interface; [`endpoint`] connects it to a packet
 //! socket. docs/messages.md describes how to use it and why it is designed this way.
 
+pub mod access_pattern;
 pub mod address;
 mod bytes;
 pub mod c_api;
@@ -19,6 +20,5 @@ pub mod node;
 pub mod operation;
 pub mod outgoing;
 pub mod recent_requests;
-pub mod shape;
 pub mod spin;
 pub mod wire;

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::access_pattern::AccessPattern;
 use crate::address::Address;
 use crate::error::Error;
 use crate::operation::{OperationId, Status};
-use crate::shape::Shape;
 
 /// Requests that may wait for locks.
 const MAX_WAITERS: usize = 65_536;
@@ -58,14 +58,14 @@ impl Areas {
     }
 
     /// Write for another process. If the status is not [`Status::Done`], nothing was written.
-    pub fn write(&mut self, area: u32, shape: &Shape, data: &[u8]) -> Status {
+    pub fn write(&mut self, area: u32, pattern: &AccessPattern, data: &[u8]) -> Status {
         let Some(area) = self.0.get_mut(&area) else { return Status::NoArea };
-        match shape.extent() {
+        match pattern.extent() {
             _ if !area.rights.write => Status::NotAllowed,
             Some((_, end)) if end > area.bytes.len() as u64 => Status::OutOfBounds,
             Some((bytes, _)) if bytes == data.len() as u64 => {
                 let mut data = data;
-                shape.each(|range| {
+                pattern.each(|range| {
                     let (now, later) = data.split_at(range.len());
                     area.bytes[range].copy_from_slice(now);
                     data = later;
@@ -80,9 +80,14 @@ impl Areas {
     ///
     /// # Errors
     /// The status that says why nothing was read.
-    pub fn read(&self, area: u32, shape: &Shape, most_bytes: usize) -> Result<Vec<u8>, Status> {
+    pub fn read(
+        &self,
+        area: u32,
+        pattern: &AccessPattern,
+        most_bytes: usize,
+    ) -> Result<Vec<u8>, Status> {
         let area = self.0.get(&area).ok_or(Status::NoArea)?;
-        let (bytes, end) = shape.extent().ok_or(Status::Malformed)?;
+        let (bytes, end) = pattern.extent().ok_or(Status::Malformed)?;
         if !area.rights.read {
             return Err(Status::NotAllowed);
         }
@@ -93,7 +98,7 @@ impl Areas {
             return Err(Status::Malformed);
         }
         let mut data = Vec::with_capacity(bytes as usize);
-        shape.each(|range| data.extend_from_slice(&area.bytes[range]));
+        pattern.each(|range| data.extend_from_slice(&area.bytes[range]));
         Ok(data)
     }
 }

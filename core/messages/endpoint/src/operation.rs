@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use crate::access_pattern::AccessPattern;
 use crate::bytes::{read_array, read_u32, read_u64};
 use crate::message::Failure;
-use crate::shape::Shape;
 
 /// The number of an operation at the process that requests it.
 pub type OperationId = u64;
@@ -83,9 +83,9 @@ impl From<Failure> for Status {
 pub enum Request<'bytes> {
     /// Write `data` to these bytes of an area. `once`: it may arrive twice, via the group and
     /// individually.
-    Write { id: OperationId, area: u32, shape: Shape, data: &'bytes [u8], once: bool },
+    Write { id: OperationId, area: u32, pattern: AccessPattern, data: &'bytes [u8], once: bool },
     /// Answer with these bytes of an area.
-    Read { id: OperationId, area: u32, shape: Shape },
+    Read { id: OperationId, area: u32, pattern: AccessPattern },
     /// Answer when the asker holds the lock.
     Lock { id: OperationId, lock: u32 },
     /// Release the lock.
@@ -105,16 +105,16 @@ impl<'bytes> Request<'bytes> {
             out.extend_from_slice(&id.to_be_bytes());
         };
         match self {
-            Request::Write { id, area, shape, data, once } => {
+            Request::Write { id, area, pattern, data, once } => {
                 begin(&mut out, if *once { 1 } else { 0 }, id);
                 out.extend_from_slice(&area.to_be_bytes());
-                shape.write(&mut out);
+                pattern.write(&mut out);
                 out.extend_from_slice(data);
             }
-            Request::Read { id, area, shape } => {
+            Request::Read { id, area, pattern } => {
                 begin(&mut out, 2, id);
                 out.extend_from_slice(&area.to_be_bytes());
-                shape.write(&mut out);
+                pattern.write(&mut out);
             }
             Request::Lock { id, lock } => {
                 begin(&mut out, 3, id);
@@ -141,10 +141,10 @@ impl<'bytes> Request<'bytes> {
         let id = read_u64(bytes)?;
         Some(match code {
             0 | 1 => {
-                let (area, shape) = (read_u32(bytes)?, Shape::read(bytes)?);
-                Request::Write { id, area, shape, data: bytes, once: code == 1 }
+                let (area, pattern) = (read_u32(bytes)?, AccessPattern::read(bytes)?);
+                Request::Write { id, area, pattern, data: bytes, once: code == 1 }
             }
-            2 => Request::Read { id, area: read_u32(bytes)?, shape: Shape::read(bytes)? },
+            2 => Request::Read { id, area: read_u32(bytes)?, pattern: AccessPattern::read(bytes)? },
             3 => Request::Lock { id, lock: read_u32(bytes)? },
             4 => Request::Unlock { id, lock: read_u32(bytes)? },
             5 => {
@@ -174,11 +174,11 @@ mod tests {
 
     #[test]
     fn reads_what_it_writes() {
-        let shape = Shape::Stride { offset: 1, block: 2, stride: 3, count: 4 };
+        let pattern = AccessPattern::Stride { offset: 1, block: 2, stride: 3, count: 4 };
         for request in [
-            Request::Write { id: 1, area: 2, shape: shape.clone(), data: b"abc", once: false },
-            Request::Write { id: 1, area: 2, shape: shape.clone(), data: b"", once: true },
-            Request::Read { id: 9, area: 2, shape },
+            Request::Write { id: 1, area: 2, pattern: pattern.clone(), data: b"abc", once: false },
+            Request::Write { id: 1, area: 2, pattern: pattern.clone(), data: b"", once: true },
+            Request::Read { id: 9, area: 2, pattern },
             Request::Lock { id: 3, lock: 7 },
             Request::Unlock { id: u64::MAX, lock: 7 },
             Request::Reply { id: 4, status: Status::OutOfBounds, data: b"x" },

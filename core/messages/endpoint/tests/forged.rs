@@ -1,18 +1,18 @@
 //! Forged requests in well-formed frames: for areas that do not exist, bytes beyond their ends,
-//! inconsistent shapes, and arbitrary bytes.
+//! inconsistent patterns, and arbitrary bytes.
 //!
 //! KNOTLESS_FORGED (20000) sets how many; `make fuzz` sends a million of each kind.
 
 #[path = "network/random.rs"]
 mod random;
 
+use knotless_endpoint::access_pattern::AccessPattern;
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::Config;
 use knotless_endpoint::memory::Rights;
 use knotless_endpoint::message::MessageKind;
 use knotless_endpoint::node::Node;
 use knotless_endpoint::operation::Request;
-use knotless_endpoint::shape::Shape;
 use knotless_endpoint::wire::{self, Body, Header};
 use random::Random;
 
@@ -62,11 +62,11 @@ fn number(random: &mut Random) -> u64 {
     }
 }
 
-fn shape(random: &mut Random) -> Shape {
+fn pattern(random: &mut Random) -> AccessPattern {
     let offset = number(random);
     match random.below(4) {
-        0 => Shape::Contiguous { offset, bytes: number(random) },
-        1 => Shape::Stride {
+        0 => AccessPattern::Contiguous { offset, bytes: number(random) },
+        1 => AccessPattern::Stride {
             offset,
             block: number(random) as u32,
             stride: number(random) as u32,
@@ -77,17 +77,17 @@ fn shape(random: &mut Random) -> Shape {
             let bits = random.bytes(bytes);
             let elements = (8 * bytes as u32).saturating_sub(random.below(8) as u32);
             let bits = bits[..elements.div_ceil(8) as usize].to_vec();
-            Shape::Bitmap { offset, element: number(random) as u32, elements, bits }
+            AccessPattern::Bitmap { offset, element: number(random) as u32, elements, bits }
         }
-        _ => Shape::Runs(
+        _ => AccessPattern::Runs(
             (0..random.below(4)).map(|_| (number(random), number(random) as u32)).collect(),
         ),
     }
 }
 
-/// The bytes that a shape names, one by one; None where any is outside the area, where one is
+/// The bytes that a pattern names, one by one; None where any is outside the area, where one is
 /// named twice or before another, or where there are none.
-fn places(shape: &Shape) -> Option<Vec<usize>> {
+fn places(pattern: &AccessPattern) -> Option<Vec<usize>> {
     let mut named = Vec::new();
     let mut name = |first: u128, bytes: u64| {
         let inside = first + u128::from(bytes) <= BYTES as u128;
@@ -95,9 +95,9 @@ fn places(shape: &Shape) -> Option<Vec<usize>> {
         let ascends = named.last().is_none_or(|last| *last < place);
         (inside && ascends).then(|| named.extend(place..place + bytes as usize))
     };
-    match shape {
-        Shape::Contiguous { offset, bytes } => name((*offset).into(), *bytes)?,
-        Shape::Stride { offset, block, stride, count } => {
+    match pattern {
+        AccessPattern::Contiguous { offset, bytes } => name((*offset).into(), *bytes)?,
+        AccessPattern::Stride { offset, block, stride, count } => {
             for index in 0..u128::from(*count).min(BYTES as u128 + 1) {
                 if *block == 0 || stride < block {
                     return None;
@@ -105,7 +105,7 @@ fn places(shape: &Shape) -> Option<Vec<usize>> {
                 name(u128::from(*offset) + index * u128::from(*stride), (*block).into())?;
             }
         }
-        Shape::Bitmap { offset, element, elements, bits } => {
+        AccessPattern::Bitmap { offset, element, elements, bits } => {
             let end = u128::from(*offset) + u128::from(*element) * u128::from(*elements);
             let spare =
                 (*elements as usize..8 * bits.len()).any(|at| bits[at / 8] >> (at % 8) & 1 == 1);
@@ -119,7 +119,7 @@ fn places(shape: &Shape) -> Option<Vec<usize>> {
                 )?;
             }
         }
-        Shape::Runs(runs) => {
+        AccessPattern::Runs(runs) => {
             for (offset, bytes) in runs {
                 if *bytes == 0 {
                     return None;
@@ -145,8 +145,8 @@ fn what_is_out_of_range_or_contradicts_itself_is_refused_counted_and_not_done() 
             node = victim();
         }
         let area = random.below(5) as u32;
-        let shape = shape(&mut random);
-        let named = places(&shape);
+        let pattern = pattern(&mut random);
+        let named = places(&pattern);
         let fitting = named.as_ref().map_or(0, Vec::len);
         let length = if random.chance(800) { fitting } else { random.below(80) as usize };
         let data = random.bytes(length);
@@ -154,9 +154,9 @@ fn what_is_out_of_range_or_contradicts_itself_is_refused_counted_and_not_done() 
         let refused_before = node.refused();
         let writes = random.chance(700);
         let request = if writes {
-            Request::Write { id: count, area, shape, data: &data, once: random.chance(300) }
+            Request::Write { id: count, area, pattern, data: &data, once: random.chance(300) }
         } else {
-            Request::Read { id: count, area, shape }
+            Request::Read { id: count, area, pattern }
         };
         attack(&mut node, count, &request.encode());
         let now = node.areas.bytes(OPEN).unwrap();
@@ -196,13 +196,13 @@ fn requests_with_wrong_bytes_change_nothing_that_others_may_not_write() {
             let length = random.below(60) as usize;
             random.bytes(length)
         } else {
-            let (area, shape) = (random.below(5) as u32, shape(&mut random));
+            let (area, pattern) = (random.below(5) as u32, pattern(&mut random));
             let id = number(&mut random);
             match random.below(4) {
                 0 => Request::Lock { id, lock: area },
                 1 => Request::Unlock { id, lock: area },
-                2 => Request::Read { id, area, shape },
-                _ => Request::Write { id, area, shape, data: b"abcdef", once: false },
+                2 => Request::Read { id, area, pattern },
+                _ => Request::Write { id, area, pattern, data: b"abcdef", once: false },
             }
             .encode()
         };

@@ -19,8 +19,8 @@ use pyo3::types::PyBytes;
 mod values;
 
 use values::{
-    address, failure, mac, no_area, py_address, py_error, seconds, EndpointError, PyAddress,
-    PyMessage, PyOutcome, PyShape, PyTwin,
+    address, failure, mac, no_area, py_address, py_error, seconds, EndpointError, PyAccessPattern,
+    PyAddress, PyMessage, PyOutcome, PyTwin,
 };
 
 /// Ctrl-C is checked this often while waiting.
@@ -180,16 +180,21 @@ impl PyEndpoint {
         &mut self,
         to: PyAddress,
         area: u32,
-        shape: &PyShape,
+        pattern: &PyAccessPattern,
         data: &[u8],
     ) -> PyResult<OperationId> {
         let to = address(&to)?;
-        self.operate(|node, _| node.push(to, area, shape.0.clone(), data))
+        self.operate(|node, _| node.push(to, area, pattern.0.clone(), data))
     }
 
-    fn pull(&mut self, to: PyAddress, area: u32, shape: &PyShape) -> PyResult<OperationId> {
+    fn pull(
+        &mut self,
+        to: PyAddress,
+        area: u32,
+        pattern: &PyAccessPattern,
+    ) -> PyResult<OperationId> {
         let to = address(&to)?;
-        self.operate(|node, _| node.pull(to, area, shape.0.clone()))
+        self.operate(|node, _| node.pull(to, area, pattern.0.clone()))
     }
 
     fn push_diff(
@@ -208,12 +213,12 @@ impl PyEndpoint {
         group: PyAddress,
         members: Vec<PyAddress>,
         area: u32,
-        shape: &PyShape,
+        pattern: &PyAccessPattern,
         data: &[u8],
     ) -> PyResult<OperationId> {
         let group = address(&group)?;
         let members: Vec<Address> = members.iter().map(address).collect::<PyResult<_>>()?;
-        self.operate(|node, now| node.mcast(now, group, &members, area, shape.0.clone(), data))
+        self.operate(|node, now| node.mcast(now, group, &members, area, pattern.0.clone(), data))
     }
 
     fn isend(&mut self, to: PyAddress, tag: u32, data: &[u8]) -> PyResult<OperationId> {
@@ -291,7 +296,7 @@ impl PyEndpoint {
 
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyMessage>()?;
-    module.add_class::<PyShape>()?;
+    module.add_class::<PyAccessPattern>()?;
     module.add_class::<PyTwin>()?;
     module.add_class::<PyOutcome>()?;
     module.add_class::<PyEndpoint>()?;

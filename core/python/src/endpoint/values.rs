@@ -1,13 +1,13 @@
-//! Values that cross the border: addresses, messages, shapes, outcomes, errors.
+//! Values that cross the border: addresses, messages, patterns, outcomes, errors.
 
 use std::time::Duration;
 
+use knotless_endpoint::access_pattern::{AccessPattern, Twin};
 use knotless_endpoint::address::{Address, InvalidMac, Mac};
 use knotless_endpoint::error::Error;
 use knotless_endpoint::message::{Failure, Message, Reliability};
 use knotless_endpoint::node::Outcome;
 use knotless_endpoint::operation::Status;
-use knotless_endpoint::shape::{Shape, Twin};
 use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -62,29 +62,29 @@ impl PyMessage {
 }
 
 /// Bytes of an area; see the class of that name in `endpoint.pyi`.
-#[pyclass(frozen, name = "Shape", module = "knotless._core.endpoint")]
-pub struct PyShape(pub Shape);
+#[pyclass(frozen, name = "AccessPattern", module = "knotless._core.endpoint")]
+pub struct PyAccessPattern(pub AccessPattern);
 
 #[pymethods]
-impl PyShape {
+impl PyAccessPattern {
     #[staticmethod]
-    fn contiguous(offset: u64, bytes: u64) -> PyShape {
-        PyShape(Shape::Contiguous { offset, bytes })
+    fn contiguous(offset: u64, bytes: u64) -> PyAccessPattern {
+        PyAccessPattern(AccessPattern::Contiguous { offset, bytes })
     }
 
     #[staticmethod]
-    fn strided(offset: u64, block: u32, stride: u32, count: u32) -> PyShape {
-        PyShape(Shape::Stride { offset, block, stride, count })
+    fn strided(offset: u64, block: u32, stride: u32, count: u32) -> PyAccessPattern {
+        PyAccessPattern(AccessPattern::Stride { offset, block, stride, count })
     }
 
     #[staticmethod]
-    fn bitmap(offset: u64, element: u32, elements: u32, bits: Vec<u8>) -> PyShape {
-        PyShape(Shape::Bitmap { offset, element, elements, bits })
+    fn bitmap(offset: u64, element: u32, elements: u32, bits: Vec<u8>) -> PyAccessPattern {
+        PyAccessPattern(AccessPattern::Bitmap { offset, element, elements, bits })
     }
 
     #[staticmethod]
-    fn runs(runs: Vec<(u64, u32)>) -> PyShape {
-        PyShape(Shape::Runs(runs))
+    fn runs(runs: Vec<(u64, u32)>) -> PyAccessPattern {
+        PyAccessPattern(AccessPattern::Runs(runs))
     }
 }
 

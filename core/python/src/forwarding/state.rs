@@ -61,7 +61,7 @@ impl PyState {
 }
 
 fn tuple(hop: &Hop) -> HopTuple {
-    (hop.link, hop.label, hop.vc)
+    (hop.channel, hop.label, hop.vc)
 }
 
 #[pymethods]

@@ -106,10 +106,10 @@ pub fn of_tables(
 ) -> PyResult<PyState> {
     let fabric = fabric(switches, leaves, enters, &hosts)?;
     let tables = tables(arrays, switches, hosts.len())?;
-    let stands_for: Vec<u32> = flat(arrays, "stands_for", &[hosts.len()])?;
+    let representative: Vec<u32> = flat(arrays, "representative", &[hosts.len()])?;
     let label_rows = rows(arrays, "first_labels")?;
     if ![0, hosts.len()].contains(&label_rows)
-        || stands_for.iter().any(|&host| host as usize >= hosts.len())
+        || representative.iter().any(|&host| host as usize >= hosts.len())
     {
         return Err(PyValueError::new_err("hosts do not fit"));
     }
@@ -120,7 +120,7 @@ pub fn of_tables(
         return Err(PyValueError::new_err("first labels do not fit"));
     }
     Ok(py.detach(move || {
-        let (state, mut behaviour) = with_tables(fabric, tables, stands_for, first_labels);
+        let (state, mut behaviour) = with_tables(fabric, tables, representative, first_labels);
         let explored = PyState::explored(state, &mut behaviour, &[]);
         explored.with_problems(behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect())
     }))

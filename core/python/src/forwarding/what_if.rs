@@ -1,7 +1,7 @@
 //! `WhatIf`: verdicts on failures of a fabric with next-hop tables.
 
 use forwarding::state::NOT_SENT;
-use forwarding::what_if::{Answer, Network, Packet, Reaction, Sent, WaitNodes, WhatIf};
+use forwarding::what_if::{Answer, DependencyNodes, Network, Packet, Reaction, Sent, WhatIf};
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -61,9 +61,9 @@ impl PyWhatIf {
             return Err(PyValueError::new_err("fallbacks do not fit"));
         }
         let pausing = rows(arrays, "pausing")?;
-        let waits = match pausing {
-            0 => WaitNodes::Every,
-            _ => WaitNodes::pausing(&flat(arrays, "pausing", &[channels, 8, 16])?),
+        let dependency_nodes = match pausing {
+            0 => DependencyNodes::Every,
+            _ => DependencyNodes::pausing(&flat(arrays, "pausing", &[channels, 8, 16])?),
         };
         let wide = |&vc: &u8| pausing == 0 && (16..254).contains(&vc) || (128..254).contains(&vc);
         if tables.vcs.iter().any(wide) {
@@ -77,7 +77,10 @@ impl PyWhatIf {
             _ => return Err(PyValueError::new_err(format!("no reaction is called {reaction:?}"))),
         };
         let what_if = py.detach(|| {
-            WhatIf::new(Network::new(fabric, tables, &fallbacks, &listed, waits), reaction)
+            WhatIf::new(
+                Network::new(fabric, tables, &fallbacks, &listed, dependency_nodes),
+                reaction,
+            )
         });
         Ok(Self { what_if, channels, switches })
     }
@@ -90,9 +93,9 @@ impl PyWhatIf {
         self.what_if.differences()
     }
 
-    fn causes(&mut self, py: Python<'_>, held: u32, wanted: u32) -> Vec<u32> {
+    fn causes(&mut self, py: Python<'_>, holds: u32, requests: u32) -> Vec<u32> {
         let what_if = &mut self.what_if;
-        py.detach(|| what_if.causes(held, wanted))
+        py.detach(|| what_if.causes(holds, requests))
     }
 
     fn evaluate(

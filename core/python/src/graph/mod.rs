@@ -17,7 +17,7 @@ mod states;
 mod tables;
 mod vlans;
 
-/// Row of each host, plane, switch and hosts of each row.
+/// Row of each host; rank class, switch and hosts of each row.
 type RowArrays<'py> = (Vector<'py, i32>, Vector<'py, i32>, Vector<'py, i32>, Vector<'py, i32>);
 
 #[pyfunction]
@@ -25,13 +25,18 @@ fn rows<'py>(
     py: Python<'py>,
     switch: Ints<'_>,
     rank: Ints<'_>,
-    planes: usize,
+    rank_classes: usize,
     switches: usize,
 ) -> PyResult<RowArrays<'py>> {
-    let made = HostRows::of(switch.as_slice()?, rank.as_slice()?, planes, switches);
+    let made = HostRows::of(switch.as_slice()?, rank.as_slice()?, rank_classes, switches);
     let rows = made.map_err(refused)?;
     let as_array = |values: Vec<i32>| values.into_pyarray(py);
-    Ok((as_array(rows.of_host), as_array(rows.plane), as_array(rows.at), as_array(rows.senders)))
+    Ok((
+        as_array(rows.of_host),
+        as_array(rows.rank_class),
+        as_array(rows.switch),
+        as_array(rows.host_count),
+    ))
 }
 
 #[pyfunction]

@@ -64,22 +64,22 @@ impl PyStateGraph {
     fn balanced_paths<'py>(
         &self,
         py: Python<'py>,
-        plane: Ints<'_>,
-        at: Ints<'_>,
-        senders: Ints<'_>,
+        rank_class: Ints<'_>,
+        switch: Ints<'_>,
+        host_count: Ints<'_>,
         receivers: Ints<'_>,
         rounds: usize,
         most_hops: usize,
     ) -> PyResult<PathArrays<'py>> {
-        let rows = Rows { plane: plane.as_slice()?, at: at.as_slice()? };
-        let (senders, receivers) = (senders.as_slice()?, receivers.as_slice()?);
+        let rows = Rows { rank_class: rank_class.as_slice()?, switch: switch.as_slice()? };
+        let (host_count, receivers) = (host_count.as_slice()?, receivers.as_slice()?);
         let paths = py
-            .detach(|| balance::paths(&self.0, rows, senders, receivers, rounds, most_hops))
+            .detach(|| balance::paths(&self.0, rows, host_count, receivers, rounds, most_hops))
             .map_err(|refusal| match refusal {
                 balance::Refusal::TooLong(longest) => PyOverflowError::new_err(longest),
                 balance::Refusal::Malformed(error) => refused(error),
             })?;
-        as_paths(py, paths, rows.at.len(), receivers.len())
+        as_paths(py, paths, rows.switch.len(), receivers.len())
     }
 
     fn counted_tables<'py>(

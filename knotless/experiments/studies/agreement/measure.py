@@ -16,7 +16,7 @@ from knotless.experiments.studies.agreement.row import Row
 from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import ExchangeError, Messenger
 from knotless.simulation import Result, Scenario, simulate
-from knotless.simulation.detail import by_channel
+from knotless.simulation.result import by_channel
 from knotless.traffic import theory
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.changes.change import Change, Installed
-from knotless.verification.changes.proof import Circumstances, Judged
-from knotless.verification.changes.tiers import plan_change
+from knotless.verification.changes.planner import plan_change
+from knotless.verification.changes.proof import ProofContext, StepVerdict
 
 NAIVE, PROVEN = "naive", "proven"
 WAYS = (NAIVE, PROVEN)
@@ -119,11 +119,11 @@ def naive_rules(swap: str, flow_control: str, rate_mbps: float) -> tuple[FabricR
 
 
 @cache
-def naive_verdict(swap: str, flow_control: str, rate_mbps: float) -> Judged:
+def naive_verdict(swap: str, flow_control: str, rate_mbps: float) -> StepVerdict:
     """Return the verdict on all mixtures of the old and the new rules."""
     case = Case(swap, flow_control, NAIVE, rate_mbps=rate_mbps)
     both = [Generation(rules) for rules in naive_rules(swap, flow_control, rate_mbps)]
-    return Circumstances(case.routed.fabric, flow_control).judge(both)
+    return ProofContext(case.routed.fabric, flow_control).judge(both)
 
 
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:

@@ -50,7 +50,7 @@ def phases_of(swap: str, flow_control: str, way: str, rate_mbps: float) -> tuple
     change = proven_change(swap, flow_control, rate_mbps)
     phases = [Phase(change.before.rules)]
     for step in change.steps:
-        rounds = longest_chain(step.proof.mixed.dependencies) if step.drain else None
+        rounds = longest_chain(step.proof.mixed.dependencies) if step.await_quiescence else None
         phases.append(Phase(step.rules, rounds))
     return tuple(phases)
 

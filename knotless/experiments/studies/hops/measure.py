@@ -13,7 +13,7 @@ from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import Messenger, warm_up_s
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
-from knotless.traffic.flows import channels_of, lines, way_us
+from knotless.traffic.flows import channels_of, lines, path_us
 from knotless.traffic.patterns.pattern import pattern_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Case:
         for a, b, size in (there, back) if self.measure != BARRIER else (there,):
             way = [known[channel] for channel in (a, *channels_of(plan, a, b))]
             packets = theory.message_packets(size)
-            total += way_us(way, packets, tagged=self.tagging != UNTAGGED)
+            total += path_us(way, packets, tagged=self.tagging != UNTAGGED)
         return total
 
 

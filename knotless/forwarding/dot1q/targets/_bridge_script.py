@@ -91,7 +91,7 @@ class _Bridge:
                 "untagged",
             }:
                 self._join(self._port(device), _vlan(vlan), flags)
-            case ["bridge", "fdb", "replace", mac, "dev", device, *where, vlan] if where == [
+            case ["bridge", "fdb", "replace", mac, "dev", device, *options, vlan] if options == [
                 "master",
                 "static",
                 "vlan",
@@ -102,10 +102,10 @@ class _Bridge:
 
     def _port(self, device: str) -> int:
         """Return a device's port; a new port has the kernel's defaults."""
-        found = re.fullmatch(re.escape(self.name) + r"-eth([1-9][0-9]{0,8})", device)
-        if not found:
+        match = re.fullmatch(re.escape(self.name) + r"-eth([1-9][0-9]{0,8})", device)
+        if not match:
             raise RuleError(f"the ports of {self.name} are {self.name}-ethN, not {device[:40]!r}")
-        port = int(found[1])
+        port = int(match[1])
         if port not in self.untagged:
             self.untagged[port], self.tagged[port], self.pvid[port] = {1}, set(), 1
         return port

@@ -68,24 +68,24 @@ def _read(fabric: Fabric, name: str, text: str) -> L2Switch:
 
 
 def _objects(values: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    found = values.get(key)
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    objects = values.get(key)
+    if not isinstance(objects, list) or not all(isinstance(one, dict) for one in objects):
         raise RuleError(f"{key!r} must be a list of objects")
-    return found
+    return objects
 
 
-def _number(values: dict[str, Any], key: str, most: int) -> int:
-    found = values.get(key)
-    if not isinstance(found, int) or isinstance(found, bool) or not 1 <= found <= most:
-        raise RuleError(f"{key!r} must be a number from 1 to {most}, not {str(found)[:40]}")
-    return found
+def _number(values: dict[str, Any], key: str, maximum: int) -> int:
+    number = values.get(key)
+    if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= maximum:
+        raise RuleError(f"{key!r} must be a number from 1 to {maximum}, not {str(number)[:40]}")
+    return number
 
 
 def _vlans(values: dict[str, Any], key: str) -> tuple[int, ...]:
-    found = values.get(key)
-    if not isinstance(found, list):
+    vlans = values.get(key)
+    if not isinstance(vlans, list):
         raise RuleError(f"{key!r} must be a list of VLANs")
-    return tuple(sorted(_number({key: vlan}, key, 4094) for vlan in found))
+    return tuple(sorted(_number({key: vlan}, key, 4094) for vlan in vlans))
 
 
 PLAIN = Target("plain", ".json", _write, _read)

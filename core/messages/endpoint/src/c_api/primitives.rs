@@ -6,24 +6,24 @@ use super::{
     bytes, bytes_at, failed, knotless_address, knotless_endpoint, null, operate, result, timeout,
     with_endpoint, Destination,
 };
+use crate::access_pattern::{AccessPattern, Twin};
 use crate::address::Address;
 use crate::error::Error;
 use crate::memory::Rights;
 use crate::node::Node;
-use crate::shape::{Shape, Twin};
 
-/// The shape of a bitmap and the number of bytes it names; the function fails if it is
+/// The access pattern of a bitmap and the number of bytes it names; the function fails if it is
 /// inconsistent.
 macro_rules! bitmap {
     ($offset:expr, $element:expr, $elements:expr, $bits:expr) => {{
         let bits = bytes_at!($bits, $elements.div_ceil(8) as usize).to_vec();
         let (offset, element, elements) = ($offset, $element, $elements);
-        let shape = Shape::Bitmap { offset, element, elements, bits };
-        let Some((size, _)) = shape.extent() else {
+        let pattern = AccessPattern::Bitmap { offset, element, elements, bits };
+        let Some((size, _)) = pattern.extent() else {
             let text = "a bitmap with bits beyond its elements, or elements of no bytes";
             return failed(&Error::Argument(text.into()));
         };
-        (shape, size as usize)
+        (pattern, size as usize)
     }};
 }
 
@@ -69,8 +69,8 @@ with_endpoint! {
         here, src: *const c_void, to: knotless_address, area: u32, offset: u64,
         status: *mut i32, size: usize,
     ) -> c_int {
-        let (data, shape) = (bytes_at!(src, size), Shape::Contiguous { offset, bytes: size as u64 });
-        operate!(here, status, |node, _| node.push(to.into(), area, shape, data))
+        let (data, pattern) = (bytes_at!(src, size), AccessPattern::Contiguous { offset, bytes: size as u64 });
+        operate!(here, status, |node, _| node.push(to.into(), area, pattern, data))
     }
 
     fn knotless_push_stride(
@@ -78,17 +78,17 @@ with_endpoint! {
         stride: u32, count: u32, status: *mut i32,
     ) -> c_int {
         let data = bytes_at!(src, block as usize * count as usize);
-        let shape = Shape::Stride { offset, block, stride, count };
-        operate!(here, status, |node, _| node.push(to.into(), area, shape, data))
+        let pattern = AccessPattern::Stride { offset, block, stride, count };
+        operate!(here, status, |node, _| node.push(to.into(), area, pattern, data))
     }
 
     fn knotless_push_bitmap(
         here, src: *const c_void, to: knotless_address, area: u32, offset: u64, element: u32,
         elements: u32, bits: *const u8, status: *mut i32,
     ) -> c_int {
-        let (shape, size) = bitmap!(offset, element, elements, bits);
+        let (pattern, size) = bitmap!(offset, element, elements, bits);
         let data = bytes_at!(src, size);
-        operate!(here, status, |node, _| node.push(to.into(), area, shape, data))
+        operate!(here, status, |node, _| node.push(to.into(), area, pattern, data))
     }
 
     fn knotless_push_diff(
@@ -111,24 +111,24 @@ with_endpoint! {
         here, dst: *mut c_void, from: knotless_address, area: u32, offset: u64,
         status: *mut i32, size: usize,
     ) -> c_int {
-        let shape = Shape::Contiguous { offset, bytes: size as u64 };
-        operate!(here, status, dst.cast(), size, |node, _| node.pull(from.into(), area, shape))
+        let pattern = AccessPattern::Contiguous { offset, bytes: size as u64 };
+        operate!(here, status, dst.cast(), size, |node, _| node.pull(from.into(), area, pattern))
     }
 
     fn knotless_pull_stride(
         here, dst: *mut c_void, from: knotless_address, area: u32, offset: u64, block: u32,
         stride: u32, count: u32, status: *mut i32,
     ) -> c_int {
-        let (size, shape) = (block as usize * count as usize, Shape::Stride { offset, block, stride, count });
-        operate!(here, status, dst.cast(), size, |node, _| node.pull(from.into(), area, shape))
+        let (size, pattern) = (block as usize * count as usize, AccessPattern::Stride { offset, block, stride, count });
+        operate!(here, status, dst.cast(), size, |node, _| node.pull(from.into(), area, pattern))
     }
 
     fn knotless_pull_bitmap(
         here, dst: *mut c_void, from: knotless_address, area: u32, offset: u64, element: u32,
         elements: u32, bits: *const u8, status: *mut i32,
     ) -> c_int {
-        let (shape, size) = bitmap!(offset, element, elements, bits);
-        operate!(here, status, dst.cast(), size, |node, _| node.pull(from.into(), area, shape))
+        let (pattern, size) = bitmap!(offset, element, elements, bits);
+        operate!(here, status, dst.cast(), size, |node, _| node.pull(from.into(), area, pattern))
     }
 
     fn knotless_mcast(
@@ -136,9 +136,9 @@ with_endpoint! {
         member_count: usize, area: u32, offset: u64, status: *mut i32, size: usize,
     ) -> c_int {
         let members = members!(members, member_count);
-        let (data, shape) = (bytes_at!(src, size), Shape::Contiguous { offset, bytes: size as u64 });
+        let (data, pattern) = (bytes_at!(src, size), AccessPattern::Contiguous { offset, bytes: size as u64 });
         operate!(here, status, |node, now| {
-            node.mcast(now, group.into(), &members, area, shape, data)
+            node.mcast(now, group.into(), &members, area, pattern, data)
         })
     }
 
@@ -149,9 +149,9 @@ with_endpoint! {
     ) -> c_int {
         let members = members!(members, member_count);
         let data = bytes_at!(src, block as usize * count as usize);
-        let shape = Shape::Stride { offset, block, stride, count };
+        let pattern = AccessPattern::Stride { offset, block, stride, count };
         operate!(here, status, |node, now| {
-            node.mcast(now, group.into(), &members, area, shape, data)
+            node.mcast(now, group.into(), &members, area, pattern, data)
         })
     }
 
@@ -161,10 +161,10 @@ with_endpoint! {
         status: *mut i32,
     ) -> c_int {
         let members = members!(members, member_count);
-        let (shape, size) = bitmap!(offset, element, elements, bits);
+        let (pattern, size) = bitmap!(offset, element, elements, bits);
         let data = bytes_at!(src, size);
         operate!(here, status, |node, now| {
-            node.mcast(now, group.into(), &members, area, shape, data)
+            node.mcast(now, group.into(), &members, area, pattern, data)
         })
     }
 

@@ -30,8 +30,9 @@ pub struct Part<'frame> {
     pub payload: &'frame [u8],
 }
 
+/// A frame that is kept until those before it have arrived.
 #[derive(Debug)]
-struct Held {
+struct EarlyFrame {
     total: u32,
     kind: MessageKind,
     first: bool,
@@ -58,7 +59,7 @@ pub struct Incoming {
     /// The stream's number.
     pub session: u64,
     next: u64,
-    held: BTreeMap<u64, Held>,
+    early: BTreeMap<u64, EarlyFrame>,
     building: Option<(Buffer, Vec<u8>)>,
     unacknowledged: u32,
     /// Whether an acknowledgement must be sent at once.
@@ -72,7 +73,7 @@ impl Incoming {
         Incoming {
             session,
             next: 0,
-            held: BTreeMap::new(),
+            early: BTreeMap::new(),
             building: None,
             unacknowledged: 0,
             ack_now: false,
@@ -84,7 +85,7 @@ impl Incoming {
     /// more.
     pub fn ack(&mut self) -> Ack {
         (self.unacknowledged, self.ack_now) = (0, false);
-        let further = self.held.range(self.next + 1..).fold(0u64, |bits, (sequence, _)| {
+        let further = self.early.range(self.next + 1..).fold(0u64, |bits, (sequence, _)| {
             bits | 1u64.checked_shl((sequence - self.next - 1) as u32).unwrap_or(0)
         });
         Ack { session: self.session, next: self.next, further }
@@ -97,7 +98,7 @@ impl Incoming {
 
     /// Whether a message is incomplete or frames are kept.
     pub fn is_open(&self) -> bool {
-        self.building.is_some() || !self.held.is_empty()
+        self.building.is_some() || !self.early.is_empty()
     }
 
     /// Whether the stream cannot continue.
@@ -107,7 +108,7 @@ impl Incoming {
 
     /// Bytes kept until the frames before them have arrived.
     pub fn held_bytes(&self) -> usize {
-        self.held.values().map(|held| held.payload.len()).sum()
+        self.early.values().map(|early| early.payload.len()).sum()
     }
 
     /// Receive a frame. `room_bytes` is how much may be kept out of order.
@@ -121,7 +122,7 @@ impl Incoming {
         inbox: &mut Inbox,
     ) -> Outcome {
         self.unacknowledged += 1;
-        if sequence < self.next || self.held.contains_key(&sequence) {
+        if sequence < self.next || self.early.contains_key(&sequence) {
             self.ack_now = true;
             return Outcome::Duplicate;
         }
@@ -140,20 +141,21 @@ impl Incoming {
             return Outcome::NoRoom;
         }
         let Part { total, kind, first, last, payload } = part;
-        self.held.insert(sequence, Held { total, kind, first, last, payload: payload.to_vec() });
+        self.early
+            .insert(sequence, EarlyFrame { total, kind, first, last, payload: payload.to_vec() });
         Outcome::Taken
     }
 
     /// Continue with kept frames: those that are next, or for which there is a buffer now.
     pub fn release(&mut self, from: Address, to: Address, inbox: &mut Inbox) -> Outcome {
-        while let Some(held) = self.held.remove(&self.next) {
-            let &Held { total, kind, first, last, ref payload } = &held;
+        while let Some(early) = self.early.remove(&self.next) {
+            let &EarlyFrame { total, kind, first, last, ref payload } = &early;
             let part = Part { total, kind, first, last, payload };
             match self.append(&part, from, to, inbox) {
                 Outcome::Taken => self.ack_now = true,
                 Outcome::Broken => return Outcome::Broken,
                 _ => {
-                    self.held.insert(self.next, held);
+                    self.early.insert(self.next, early);
                     break;
                 }
             }
@@ -163,7 +165,7 @@ impl Incoming {
 
     /// Whether the next frame waits for a receive buffer.
     pub fn is_stalled(&self) -> bool {
-        self.held.contains_key(&self.next)
+        self.early.contains_key(&self.next)
     }
 
     /// The next frame of the stream.
@@ -225,7 +227,7 @@ impl Incoming {
         if let Some((buffer, _)) = self.building.take() {
             inbox.abandon(buffer);
         }
-        self.held.clear();
+        self.early.clear();
         (self.broken, self.unacknowledged, self.ack_now) = (true, 0, false);
     }
 }

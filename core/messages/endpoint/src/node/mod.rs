@@ -21,7 +21,7 @@ mod serving;
 
 /// Members of a group that have not answered after this time are written to individually.
 const MULTICAST_TIMEOUT: Time = 20 * MILLISECOND;
-/// Bytes of a request or an answer besides its data and its shape.
+/// Bytes of a request or an answer besides its data and its access pattern.
 const FRONT_BYTES: usize = 16;
 
 /// A complete operation.

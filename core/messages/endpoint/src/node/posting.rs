@@ -4,56 +4,61 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{Kind, Node, Pending, Purpose, FRONT_BYTES, MULTICAST_TIMEOUT};
+use crate::access_pattern::{AccessPattern, Twin};
 use crate::address::Address;
 use crate::config::Time;
 use crate::error::Error;
 use crate::message::{MessageKind, Reliability};
 use crate::operation::{OperationId, Request, Status};
-use crate::shape::{Shape, Twin};
 
 impl Node {
     /// Write `data` into these bytes of an area of another process.
     ///
     /// # Errors
-    /// As many operations as send descriptors are pending; data and shape do not match.
+    /// As many operations as send descriptors are pending; data and access pattern do not match.
     pub fn push(
         &mut self,
         to: Address,
         area: u32,
-        shape: Shape,
+        pattern: AccessPattern,
         data: &[u8],
     ) -> Result<OperationId, Error> {
-        let request = self.write_request(area, shape, data, false)?;
+        let request = self.write_request(area, pattern, data, false)?;
         self.request(to, request)
     }
 
     fn write_request(
         &self,
         area: u32,
-        shape: Shape,
+        pattern: AccessPattern,
         data: &[u8],
         once: bool,
     ) -> Result<Vec<u8>, Error> {
-        let (bytes, _) = extent(&shape)?;
+        let (bytes, _) = extent(&pattern)?;
         if bytes != data.len() as u64 {
-            let text = format!("{} bytes of data for a shape of {bytes}", data.len());
+            let text = format!("{} bytes of data for an access pattern of {bytes}", data.len());
             return Err(Error::Argument(text));
         }
-        Ok(Request::Write { id: self.next_id, area, shape, data, once }.encode())
+        Ok(Request::Write { id: self.next_id, area, pattern, data, once }.encode())
     }
 
     /// Read these bytes of an area of another process; they are the outcome's data.
     ///
     /// # Errors
     /// As [`Node::push`].
-    pub fn pull(&mut self, to: Address, area: u32, shape: Shape) -> Result<OperationId, Error> {
-        let (bytes, _) = extent(&shape)?;
+    pub fn pull(
+        &mut self,
+        to: Address,
+        area: u32,
+        pattern: AccessPattern,
+    ) -> Result<OperationId, Error> {
+        let (bytes, _) = extent(&pattern)?;
         if bytes > (self.longest_bytes - FRONT_BYTES) as u64 {
             let most = self.longest_bytes - FRONT_BYTES;
             return Err(Error::Argument(format!("{bytes} bytes at once: at most {most}")));
         }
         let id = self.next_id;
-        self.request(to, Request::Read { id, area, shape }.encode())
+        self.request(to, Request::Read { id, area, pattern }.encode())
     }
 
     /// Write what has changed since `twin` was made, and make `now` the twin. If nothing has
@@ -73,13 +78,13 @@ impl Node {
             return Err(Error::Argument(text));
         }
         let mut next = twin.clone();
-        let (shape, data) = next.diff(now);
+        let (pattern, data) = next.diff(now);
         let id = if data.is_empty() {
             let id = self.new_id()?;
             self.end(id, Status::Done, Vec::new(), None);
             id
         } else {
-            self.push(to, area, shape, &data)?
+            self.push(to, area, pattern, &data)?
         };
         *twin = next;
         Ok(id)
@@ -96,13 +101,13 @@ impl Node {
         group: Address,
         members: &[Address],
         area: u32,
-        shape: Shape,
+        pattern: AccessPattern,
         data: &[u8],
     ) -> Result<OperationId, Error> {
         if !group.mac.is_group() || members.is_empty() {
             return Err(Error::Argument(format!("{group} with {} members", members.len())));
         }
-        let request: Arc<[u8]> = self.write_request(area, shape, data, true)?.into();
+        let request: Arc<[u8]> = self.write_request(area, pattern, data, true)?.into();
         let id = self.new_id()?;
         self.messenger.post(
             group,
@@ -178,6 +183,8 @@ impl Node {
     }
 }
 
-fn extent(shape: &Shape) -> Result<(u64, u64), Error> {
-    shape.extent().ok_or_else(|| Error::Argument(format!("an inconsistent shape: {shape:?}")))
+fn extent(pattern: &AccessPattern) -> Result<(u64, u64), Error> {
+    pattern
+        .extent()
+        .ok_or_else(|| Error::Argument(format!("an inconsistent access pattern: {pattern:?}")))
 }

@@ -37,20 +37,20 @@ impl Node {
             return false;
         }
         match request {
-            Request::Write { id, area, shape, data, once } => {
+            Request::Write { id, area, pattern, data, once } => {
                 let status = if once {
                     let Some(status) = self.recent.status(from, id) else { return true };
-                    *status.get_or_insert_with(|| self.areas.write(area, &shape, data))
+                    *status.get_or_insert_with(|| self.areas.write(area, &pattern, data))
                 } else {
-                    self.areas.write(area, &shape, data)
+                    self.areas.write(area, &pattern, data)
                 };
                 self.answer(from, id, status, &[]);
                 status == Status::Done
             }
-            Request::Read { id, area, shape } => {
+            Request::Read { id, area, pattern } => {
                 let most = self.longest_bytes - FRONT_BYTES;
                 let room = MAX_ANSWER_BYTES.saturating_sub(self.answer_bytes);
-                match self.areas.read(area, &shape, most) {
+                match self.areas.read(area, &pattern, most) {
                     Ok(data) if data.len() > room => self.answer(from, id, Status::Busy, &[]),
                     Ok(data) => self.answer(from, id, Status::Done, &data),
                     Err(status) => {

@@ -1,8 +1,8 @@
 //! Completed operations compared with the model.
 
+use knotless_endpoint::access_pattern::{AccessPattern, Twin};
 use knotless_endpoint::node::{Node, Outcome};
 use knotless_endpoint::operation::{OperationId, Status};
-use knotless_endpoint::shape::{Shape, Twin};
 
 use crate::network::address;
 use crate::world::{
@@ -43,17 +43,17 @@ impl World {
             }
             Expected::Lock { target } => {
                 assert_eq!(self.holder[target].replace(at), None, "two processes hold one lock");
-                let shape = Shape::Contiguous { offset: 0, bytes: 4 };
-                let id = self.node(at).pull(address(target), COUNTER, shape).unwrap();
+                let pattern = AccessPattern::Contiguous { offset: 0, bytes: 4 };
+                let id = self.node(at).pull(address(target), COUNTER, pattern).unwrap();
                 self.expect(at, id, Expected::Counter { target });
             }
             Expected::Counter { target } => {
                 let count = u32::from_be_bytes(outcome.data[..].try_into().unwrap());
                 assert_eq!(count, self.increments[target], "an increment was lost");
                 self.increments[target] += 1;
-                let shape = Shape::Contiguous { offset: 0, bytes: 4 };
+                let pattern = AccessPattern::Contiguous { offset: 0, bytes: 4 };
                 let data = (count + 1).to_be_bytes();
-                let id = self.node(at).push(address(target), COUNTER, shape, &data).unwrap();
+                let id = self.node(at).push(address(target), COUNTER, pattern, &data).unwrap();
                 self.expect(at, id, Expected::Status(Status::Done));
                 self.holder[target] = None;
                 let id = self.node(at).unlock(address(target), 5).unwrap();

@@ -8,9 +8,9 @@ mod check;
 mod network;
 mod world;
 
+use knotless_endpoint::access_pattern::AccessPattern;
 use knotless_endpoint::config::{Config, MILLISECOND};
 use knotless_endpoint::operation::Status;
-use knotless_endpoint::shape::Shape;
 use network::{address, Faults, Network, ALL_FAULTS};
 use world::{config, World, OPEN};
 
@@ -47,7 +47,7 @@ fn operations_on_a_dead_process_fail_in_time() {
     }
     network.cut(2);
     let lock = network.nodes[0].lock(address(1), 5).unwrap();
-    let pull = Shape::Contiguous { offset: 0, bytes: 1 };
+    let pull = AccessPattern::Contiguous { offset: 0, bytes: 1 };
     let pull = network.nodes[0].pull(address(2), OPEN, pull).unwrap();
     let started = network.now;
     for (id, status) in [(pull, Status::PeerLost), (lock, Status::Done)] {

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use knotless_endpoint::access_pattern::AccessPattern;
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, MILLISECOND};
 use knotless_endpoint::memory::Rights;
 use knotless_endpoint::node::Node;
 use knotless_endpoint::operation::{OperationId, Status};
-use knotless_endpoint::shape::Shape;
 
 use crate::network::{address, Faults, Network, Random};
 
@@ -123,25 +123,30 @@ impl World {
         assert!(self.expected.insert((at, id), expected).is_none());
     }
 
-    /// A shape of any kind within `bytes` bytes from `base` on.
-    pub fn shape(&mut self, base: usize, bytes: usize) -> Shape {
+    /// A pattern of any kind within `bytes` bytes from `base` on.
+    pub fn pattern(&mut self, base: usize, bytes: usize) -> AccessPattern {
         let offset = base + self.below(bytes / 2);
         let room = base + bytes - offset;
         let offset = offset as u64;
         match self.below(4) {
-            0 => Shape::Contiguous { offset, bytes: self.below(room + 1) as u64 },
+            0 => AccessPattern::Contiguous { offset, bytes: self.below(room + 1) as u64 },
             1 => {
                 let block = 1 + self.below(8);
                 let stride = block + self.below(8);
                 let count = 1 + self.below((room - block) / stride + 1);
                 let [block, stride, count] = [block, stride, count].map(|value| value as u32);
-                Shape::Stride { offset, block, stride, count }
+                AccessPattern::Stride { offset, block, stride, count }
             }
             2 => {
                 let element = 1 + self.below(8);
                 let elements = 8 * self.below(room / element / 8 + 1);
                 let bits = self.random.bytes(elements / 8);
-                Shape::Bitmap { offset, element: element as u32, elements: elements as u32, bits }
+                AccessPattern::Bitmap {
+                    offset,
+                    element: element as u32,
+                    elements: elements as u32,
+                    bits,
+                }
             }
             _ => {
                 let (mut runs, mut at) = (Vec::new(), offset);
@@ -150,7 +155,7 @@ impl World {
                     runs.push((at, length));
                     at += u64::from(length) + self.below(40) as u64;
                 }
-                Shape::Runs(runs)
+                AccessPattern::Runs(runs)
             }
         }
     }
@@ -173,11 +178,11 @@ impl World {
     }
 
     pub fn post_push(&mut self, from: usize, to: usize) {
-        let shape = self.shape(from * PART, PART);
-        let data = self.random.bytes(shape.extent().unwrap().0 as usize);
-        if let Ok(id) = self.node(from).push(address(to), OPEN, shape.clone(), &data) {
+        let pattern = self.pattern(from * PART, PART);
+        let data = self.random.bytes(pattern.extent().unwrap().0 as usize);
+        if let Ok(id) = self.node(from).push(address(to), OPEN, pattern.clone(), &data) {
             let mut rest = &data[..];
-            shape.each(|range| {
+            pattern.each(|range| {
                 let (now, later) = rest.split_at(range.len());
                 self.model[to][range].copy_from_slice(now);
                 rest = later;
@@ -188,10 +193,10 @@ impl World {
 
     /// Operations are executed in order: a pull reads what was pushed before.
     pub fn post_pull(&mut self, from: usize, to: usize) {
-        let shape = self.shape(from * PART, PART);
+        let pattern = self.pattern(from * PART, PART);
         let mut bytes = Vec::new();
-        shape.each(|range| bytes.extend_from_slice(&self.model[to][range]));
-        if let Ok(id) = self.node(from).pull(address(to), OPEN, shape) {
+        pattern.each(|range| bytes.extend_from_slice(&self.model[to][range]));
+        if let Ok(id) = self.node(from).pull(address(to), OPEN, pattern) {
             self.expect(from, id, Expected::Bytes(bytes));
         }
     }
@@ -200,8 +205,8 @@ impl World {
         if self.writing.get(&(from, to)).copied().unwrap_or(false) {
             return;
         }
-        let shape = Shape::Contiguous { offset: SHARED_AT as u64, bytes: SHARED as u64 };
-        if let Ok(id) = self.node(from).pull(address(to), OPEN, shape) {
+        let pattern = AccessPattern::Contiguous { offset: SHARED_AT as u64, bytes: SHARED as u64 };
+        if let Ok(id) = self.node(from).pull(address(to), OPEN, pattern) {
             self.writing.insert((from, to), true);
             self.expect(from, id, Expected::Twin { target: to });
         }
@@ -212,15 +217,15 @@ impl World {
             return;
         }
         let members: Vec<usize> = (0..NODES).filter(|node| *node != from).collect();
-        let shape = self.shape((NODES + from) * PART, PART);
-        let data = self.random.bytes(shape.extent().unwrap().0 as usize);
+        let pattern = self.pattern((NODES + from) * PART, PART);
+        let data = self.random.bytes(pattern.extent().unwrap().0 as usize);
         let now = self.network.now;
         let addresses: Vec<Address> = members.iter().map(|node| address(*node)).collect();
-        let posted = self.node(from).mcast(now, GROUP, &addresses, OPEN, shape.clone(), &data);
+        let posted = self.node(from).mcast(now, GROUP, &addresses, OPEN, pattern.clone(), &data);
         if let Ok(id) = posted {
             for member in members {
                 let mut rest = &data[..];
-                shape.each(|range| {
+                pattern.each(|range| {
                     let (now, later) = rest.split_at(range.len());
                     self.model[member][range].copy_from_slice(now);
                     rest = later;
@@ -269,21 +274,21 @@ impl World {
 
     /// Post what must be refused, with the right status, and must change nothing.
     pub fn post_mistake(&mut self, from: usize, to: usize) {
-        let at = |offset, bytes| Shape::Contiguous { offset, bytes };
+        let at = |offset, bytes| AccessPattern::Contiguous { offset, bytes };
         let open = OPEN_BYTES as u64;
-        let (area, shape, status) = match self.below(5) {
+        let (area, pattern, status) = match self.below(5) {
             0 => (99, at(0, 8), Status::NoArea),
             1 => (READ_ONLY, at(0, 8), Status::NotAllowed),
             2 => (OPEN, at(open - 7, 8), Status::OutOfBounds),
             3 => (OPEN, at(u64::MAX - 20, 8), Status::OutOfBounds),
             _ => {
                 let (block, count) = (4, 2);
-                let shape = Shape::Stride { offset: 0, block, stride: u32::MAX, count };
-                (OPEN, shape, Status::OutOfBounds)
+                let pattern = AccessPattern::Stride { offset: 0, block, stride: u32::MAX, count };
+                (OPEN, pattern, Status::OutOfBounds)
             }
         };
         let data = self.random.bytes(8);
-        if let Ok(id) = self.node(from).push(address(to), area, shape, &data) {
+        if let Ok(id) = self.node(from).push(address(to), area, pattern, &data) {
             self.expect(from, id, Expected::Status(status));
             self.refused += 1;
         }

@@ -2,13 +2,13 @@
 
 use std::time::{Instant, SystemTime};
 
+use knotless_endpoint::access_pattern::AccessPattern;
 use knotless_endpoint::address::Address;
 use knotless_endpoint::endpoint::{Endpoint, Step};
 use knotless_endpoint::error::Error;
 use knotless_endpoint::memory::Rights;
 use knotless_endpoint::message::Reliability;
 use knotless_endpoint::operation::Status;
-use knotless_endpoint::shape::Shape;
 use serde::Serialize;
 
 use crate::{print_json, quantile_us, rounded, Kind, LIMIT};
@@ -73,10 +73,10 @@ pub fn ask(
     let (mut times_ns, mut stamps) = (Vec::with_capacity(count), Vec::new());
     for _ in 0..count {
         let (start, called) = (Instant::now(), SystemTime::now());
-        let shape = Shape::Contiguous { offset: 0, bytes: size as u64 };
+        let pattern = AccessPattern::Contiguous { offset: 0, bytes: size as u64 };
         let id = endpoint.operate(|node, _| match kind {
-            Kind::Pull => node.pull(peer, AREA, shape),
-            _ => node.push(peer, AREA, shape, &data),
+            Kind::Pull => node.pull(peer, AREA, pattern),
+            _ => node.push(peer, AREA, pattern, &data),
         })?;
         let outcome = endpoint.outcome(id, Some(LIMIT))?.ok_or_else(late)?;
         times_ns.push(start.elapsed().as_nanos() as u64);

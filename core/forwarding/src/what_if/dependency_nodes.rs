@@ -1,4 +1,4 @@
-//! The nodes of the graph of dependencies: what packets on a hop hold, and what they wait for.
+//! The nodes of the graph of dependencies: what packets on a hop hold, and what they request.
 
 use crate::state::Hop;
 
@@ -8,16 +8,16 @@ const OF_CHANNEL: u32 = 16;
 const GROUPS: u8 = 8;
 const QUEUES: usize = 16;
 
-/// Which virtual channels are lossless, and which wait for which.
+/// The virtual channels that are lossless, and which of them wait for which.
 #[derive(Debug, Clone)]
-pub enum WaitNodes {
+pub enum DependencyNodes {
     /// Every virtual channel is lossless and waits for itself.
     Every,
     /// (channels, queues): the priority groups at the receiver that pause a queue of the sender.
     Pausing(Vec<u8>),
 }
 
-impl WaitNodes {
+impl DependencyNodes {
     /// From (channels, groups, queues): whether a priority group pauses a queue.
     pub fn pausing(pauses: &[bool]) -> Self {
         let groups = usize::from(GROUPS);
@@ -30,25 +30,25 @@ impl WaitNodes {
     }
 
     /// The node that packets on a hop between switches hold; None if it never waits.
-    pub fn held(&self, hop: Hop) -> Option<u32> {
+    pub fn holds(&self, hop: Hop) -> Option<u32> {
         match self {
-            Self::Every => Some(hop.link * OF_CHANNEL + u32::from(hop.vc)),
+            Self::Every => Some(hop.channel * OF_CHANNEL + u32::from(hop.vc)),
             Self::Pausing(masks) => {
                 let group = hop.vc % GROUPS;
-                let first = hop.link as usize * QUEUES;
+                let first = hop.channel as usize * QUEUES;
                 let pauses = masks[first..first + QUEUES].iter().any(|mask| mask >> group & 1 == 1);
-                pauses.then_some(hop.link * OF_CHANNEL + u32::from(group))
+                pauses.then_some(hop.channel * OF_CHANNEL + u32::from(group))
             }
         }
     }
 
-    /// The nodes that packets wait for that want a hop between switches.
-    pub fn wanted(&self, hop: Hop) -> impl Iterator<Item = u32> {
-        let first = hop.link * OF_CHANNEL;
+    /// The nodes that packets request before a hop between switches.
+    pub fn requests(&self, hop: Hop) -> impl Iterator<Item = u32> {
+        let first = hop.channel * OF_CHANNEL;
         let set: u16 = match self {
             Self::Every => 1 << hop.vc,
             Self::Pausing(masks) => {
-                u16::from(masks[hop.link as usize * QUEUES + usize::from(hop.vc / GROUPS)])
+                u16::from(masks[hop.channel as usize * QUEUES + usize::from(hop.vc / GROUPS)])
             }
         };
         (0..OF_CHANNEL).filter(move |node| set >> node & 1 == 1).map(move |node| first + node)

@@ -6,7 +6,7 @@ use crate::bytes::{read_array, read_u32, read_u64};
 
 /// Bytes of a remote area, relative to its beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub enum AccessPattern {
     /// One range.
     Contiguous {
         /// Where it begins.
@@ -40,19 +40,21 @@ pub enum Shape {
     Runs(Vec<(u64, u32)>),
 }
 
-impl Shape {
+impl AccessPattern {
     /// The number of bytes it names and the end of the last one; None if it is inconsistent.
     pub fn extent(&self) -> Option<(u64, u64)> {
         match self {
-            Shape::Contiguous { offset, bytes } => Some((*bytes, offset.checked_add(*bytes)?)),
-            &Shape::Stride { offset, block, stride, count } => {
+            AccessPattern::Contiguous { offset, bytes } => {
+                Some((*bytes, offset.checked_add(*bytes)?))
+            }
+            &AccessPattern::Stride { offset, block, stride, count } => {
                 if block == 0 || stride < block || count == 0 {
                     return None;
                 }
                 let last = u64::from(stride) * u64::from(count - 1) + u64::from(block);
                 Some((u64::from(block) * u64::from(count), offset.checked_add(last)?))
             }
-            Shape::Bitmap { offset, element, elements, bits } => {
+            AccessPattern::Bitmap { offset, element, elements, bits } => {
                 let whole = bits.len() == elements.div_ceil(8) as usize;
                 let spare = 8 * bits.len() as u64 - u64::from(*elements).min(8 * bits.len() as u64);
                 let padded =
@@ -64,7 +66,7 @@ impl Shape {
                 let end = offset.checked_add(u64::from(*element) * u64::from(*elements))?;
                 Some((set * u64::from(*element), end))
             }
-            Shape::Runs(runs) => {
+            AccessPattern::Runs(runs) => {
                 let (mut total, mut end) = (0, 0);
                 for &(offset, bytes) in runs {
                     if bytes == 0 || offset < end {
@@ -78,50 +80,52 @@ impl Shape {
         }
     }
 
-    /// Visit its ranges in ascending order. The caller has checked [`Shape::extent`] against the
+    /// Visit its ranges in ascending order. The caller has checked [`AccessPattern::extent`] against the
     /// area.
     pub fn each(&self, mut visit: impl FnMut(Range<usize>)) {
         let mut range = |offset: u64, bytes: u64| visit(offset as usize..(offset + bytes) as usize);
         match self {
-            Shape::Contiguous { offset, bytes } => range(*offset, *bytes),
-            &Shape::Stride { offset, block, stride, count } => {
+            AccessPattern::Contiguous { offset, bytes } => range(*offset, *bytes),
+            &AccessPattern::Stride { offset, block, stride, count } => {
                 for index in 0..u64::from(count) {
                     range(offset + index * u64::from(stride), block.into());
                 }
             }
-            Shape::Bitmap { offset, element, elements, bits } => {
+            AccessPattern::Bitmap { offset, element, elements, bits } => {
                 let is_set = |index: &u32| bits[*index as usize / 8] >> (index % 8) & 1 == 1;
                 for index in (0..*elements).filter(is_set) {
                     range(offset + u64::from(index) * u64::from(*element), (*element).into());
                 }
             }
-            Shape::Runs(runs) => runs.iter().for_each(|&(at, bytes)| range(at, bytes.into())),
+            AccessPattern::Runs(runs) => {
+                runs.iter().for_each(|&(at, bytes)| range(at, bytes.into()))
+            }
         }
     }
 
     /// Append its encoding.
     pub fn write(&self, out: &mut Vec<u8>) {
         match self {
-            Shape::Contiguous { offset, bytes } => {
+            AccessPattern::Contiguous { offset, bytes } => {
                 out.push(0);
                 out.extend_from_slice(&offset.to_be_bytes());
                 out.extend_from_slice(&bytes.to_be_bytes());
             }
-            Shape::Stride { offset, block, stride, count } => {
+            AccessPattern::Stride { offset, block, stride, count } => {
                 out.push(1);
                 out.extend_from_slice(&offset.to_be_bytes());
                 for word in [block, stride, count] {
                     out.extend_from_slice(&word.to_be_bytes());
                 }
             }
-            Shape::Bitmap { offset, element, elements, bits } => {
+            AccessPattern::Bitmap { offset, element, elements, bits } => {
                 out.push(2);
                 out.extend_from_slice(&offset.to_be_bytes());
                 out.extend_from_slice(&element.to_be_bytes());
                 out.extend_from_slice(&elements.to_be_bytes());
                 out.extend_from_slice(bits);
             }
-            Shape::Runs(runs) => {
+            AccessPattern::Runs(runs) => {
                 out.push(3);
                 out.extend_from_slice(&(runs.len() as u32).to_be_bytes());
                 for (offset, bytes) in runs {
@@ -133,11 +137,11 @@ impl Shape {
     }
 
     /// Remove an encoding from the front of `bytes`; None if it is invalid.
-    pub fn read(bytes: &mut &[u8]) -> Option<Shape> {
+    pub fn read(bytes: &mut &[u8]) -> Option<AccessPattern> {
         let [kind] = read_array(bytes)?;
         Some(match kind {
-            0 => Shape::Contiguous { offset: read_u64(bytes)?, bytes: read_u64(bytes)? },
-            1 => Shape::Stride {
+            0 => AccessPattern::Contiguous { offset: read_u64(bytes)?, bytes: read_u64(bytes)? },
+            1 => AccessPattern::Stride {
                 offset: read_u64(bytes)?,
                 block: read_u32(bytes)?,
                 stride: read_u32(bytes)?,
@@ -148,7 +152,7 @@ impl Shape {
                     (read_u64(bytes)?, read_u32(bytes)?, read_u32(bytes)?);
                 let (bits, rest) = bytes.split_at_checked(elements.div_ceil(8) as usize)?;
                 *bytes = rest;
-                Shape::Bitmap { offset, element, elements, bits: bits.to_vec() }
+                AccessPattern::Bitmap { offset, element, elements, bits: bits.to_vec() }
             }
             3 => {
                 let count = read_u32(bytes)? as usize;
@@ -157,7 +161,7 @@ impl Shape {
                 for _ in 0..count {
                     runs.push((read_u64(bytes)?, read_u32(bytes)?));
                 }
-                Shape::Runs(runs)
+                AccessPattern::Runs(runs)
             }
             _ => return None,
         })
@@ -187,7 +191,7 @@ impl Twin {
 
     /// Return the ranges in which `now`, as long as the twin, differs, and their bytes. The twin
     /// becomes `now`.
-    pub fn diff(&mut self, now: &[u8]) -> (Shape, Vec<u8>) {
+    pub fn diff(&mut self, now: &[u8]) -> (AccessPattern, Vec<u8>) {
         let (mut runs, mut data) = (Vec::new(), Vec::new());
         let mut at = 0;
         while at < now.len() {
@@ -202,7 +206,7 @@ impl Twin {
             at = end;
         }
         self.copy.copy_from_slice(now);
-        (Shape::Runs(runs), data)
+        (AccessPattern::Runs(runs), data)
     }
 }
 
@@ -211,35 +215,35 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shapes() -> impl Strategy<Value = Shape> {
+    fn patterns() -> impl Strategy<Value = AccessPattern> {
         prop_oneof![
             (any::<u64>(), any::<u64>())
-                .prop_map(|(offset, bytes)| Shape::Contiguous { offset, bytes }),
+                .prop_map(|(offset, bytes)| AccessPattern::Contiguous { offset, bytes }),
             (0u64..300, 0u32..9, 0u32..20, 0u32..20).prop_map(|(offset, block, stride, count)| {
-                Shape::Stride { offset, block, stride, count }
+                AccessPattern::Stride { offset, block, stride, count }
             }),
             (any::<u64>(), any::<[u32; 3]>()).prop_map(|(offset, [block, stride, count])| {
-                Shape::Stride { offset, block, stride, count }
+                AccessPattern::Stride { offset, block, stride, count }
             }),
             (0u64..300, 0u32..9, proptest::collection::vec(any::<u8>(), 0..9), 0u32..9).prop_map(
-                |(offset, element, bits, less)| Shape::Bitmap {
+                |(offset, element, bits, less)| AccessPattern::Bitmap {
                     offset,
                     element,
                     elements: (8 * bits.len() as u32).saturating_sub(less),
                     bits,
                 }
             ),
-            proptest::collection::vec((0u64..500, 0u32..9), 0..5).prop_map(Shape::Runs),
-            proptest::collection::vec(any::<(u64, u32)>(), 0..5).prop_map(Shape::Runs),
+            proptest::collection::vec((0u64..500, 0u32..9), 0..5).prop_map(AccessPattern::Runs),
+            proptest::collection::vec(any::<(u64, u32)>(), 0..5).prop_map(AccessPattern::Runs),
         ]
     }
 
     proptest! {
         #[test]
-        fn each_visits_what_extent_reports(shape in shapes()) {
-            if let Some((bytes, end)) = shape.extent().filter(|&(_, end)| end <= 100_000) {
+        fn each_visits_what_extent_reports(pattern in patterns()) {
+            if let Some((bytes, end)) = pattern.extent().filter(|&(_, end)| end <= 100_000) {
                 let (mut total, mut last) = (0, 0);
-                shape.each(|range| {
+                pattern.each(|range| {
                     assert!(range.start >= last && range.end as u64 <= end);
                     total += range.len() as u64;
                     last = range.end;
@@ -249,26 +253,26 @@ mod tests {
         }
 
         #[test]
-        fn reads_what_it_writes(shape in shapes(), more in proptest::collection::vec(any::<u8>(), 0..9)) {
-            let whole = match &shape {
-                Shape::Bitmap { elements, bits, .. } => bits.len() == elements.div_ceil(8) as usize,
+        fn reads_what_it_writes(pattern in patterns(), more in proptest::collection::vec(any::<u8>(), 0..9)) {
+            let whole = match &pattern {
+                AccessPattern::Bitmap { elements, bits, .. } => bits.len() == elements.div_ceil(8) as usize,
                 _ => true,
             };
             if !whole {
                 return Ok(()); // invalid, so it is never written
             }
             let mut bytes = Vec::new();
-            shape.write(&mut bytes);
+            pattern.write(&mut bytes);
             bytes.extend_from_slice(&more);
             let mut rest = &bytes[..];
-            prop_assert_eq!(Shape::read(&mut rest), Some(shape));
+            prop_assert_eq!(AccessPattern::read(&mut rest), Some(pattern));
             prop_assert_eq!(rest, &more[..]);
         }
 
         #[test]
         fn any_bytes_are_read_without_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
-            if let Some(shape) = Shape::read(&mut &bytes[..]) {
-                let _ = shape.extent();
+            if let Some(pattern) = AccessPattern::read(&mut &bytes[..]) {
+                let _ = pattern.extent();
             }
         }
 
@@ -278,10 +282,10 @@ mod tests {
         ) {
             let new = &seed[..old.len()];
             let mut twin = Twin::new(7, old.clone());
-            let (shape, data) = twin.diff(new);
+            let (pattern, data) = twin.diff(new);
             let mut area = [vec![9; 7], old.clone()].concat();
             let mut at = 0;
-            shape.each(|range| {
+            pattern.each(|range| {
                 for place in range {
                     assert_ne!(area[place], data[at]);
                     area[place] = data[at];

@@ -24,16 +24,21 @@ Colour = tuple[str | int, ...]
 def colours(fabric: Fabric, channels: Channels) -> list[int]:
     """Return the colour of each switch, a number from 0."""
     hosts = Counter(host.switch for host in fabric.hosts)
-    found = _numbers([(hosts[name],) for name in channels.names])
+    colours_now = _numbers([(hosts[name],) for name in channels.names])
     ends = list(zip(channels.tail.tolist(), channels.head.tolist(), strict=True))
     while True:
-        around: list[list[int]] = [[] for _ in found]
+        around: list[list[int]] = [[] for _ in colours_now]
         for tail, head in ends:
-            around[tail].append(found[head])
-        finer = _numbers([(own, *sorted(of)) for own, of in zip(found, around, strict=True)])
-        if max(finer, default=0) == max(found, default=0):
-            return found
-        found = finer
+            around[tail].append(colours_now[head])
+        finer = _numbers(
+            [
+                (own, *sorted(neighbours))
+                for own, neighbours in zip(colours_now, around, strict=True)
+            ]
+        )
+        if max(finer, default=0) == max(colours_now, default=0):
+            return colours_now
+        colours_now = finer
 
 
 def _numbers(keys: list[tuple[int, ...]]) -> list[int]:

@@ -1,13 +1,14 @@
-"""Planes: two plans on the same switches at the same time, whose frames never mix.
+"""VLAN generations: two plans on the same switches at the same time, whose frames never mix.
 
-A plane is a block of 1,024 VLANs; ordinary rules are in plane 0. The rules of another plane match
-only VLANs of its block, have higher priorities, and end in entries that match all of the block, so
-that its frames never reach rules of plane 0. So the rules of several planes can be installed side
-by side, and each can be removed, without a change to the others. Only the entries that admit
-untagged frames of hosts choose a plane: of several planes the highest is taken.
+A VLAN generation is a block of 1,024 VLANs; ordinary rules are in generation 0. The rules of
+another generation match only VLANs of its block, have higher priorities, and end in entries that
+match all of the block, so that its frames never reach rules of generation 0. So the rules of
+several generations can be installed side by side, and each can be removed, without a change to the
+others. Only the entries that admit untagged frames of hosts choose a generation: of several the
+highest is taken.
 
-Under PFC a plane can also have priorities of its own: ``first_priority`` is added to all of its
-priorities. Then its channels do not wait for those of the other planes at all.
+Under PFC a generation can also have priorities of its own: ``first_priority`` is added to all of
+its priorities. Then its channels do not wait for those of the other generations at all.
 """
 
 from __future__ import annotations
@@ -33,20 +34,20 @@ from knotless.forwarding.openflow.rules import (
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.vlans.host_tags import HostTags
 
-PLANES = 4
+VLAN_GENERATIONS = 4
 VLAN_BITS = 10
-"""The bits of a VLAN below those of its plane."""
+"""The bits of a VLAN below those of its generation."""
 _PRESENT = 0x1000
-_PLANE_BITS = 0xC00
-_GUARD = _PRESENT | _PLANE_BITS
+_GENERATION_BITS = 0xC00
+_GUARD = _PRESENT | _GENERATION_BITS
 _PRIORITIES = 0x4000
-"""Priorities of entries in a plane."""
+"""Added to the priorities of entries for each generation."""
 _GROUPS = 1 << 24
-"""Group numbers in a plane."""
+"""Added to the numbers of groups for each generation."""
 
 
 @dataclass(frozen=True, order=True)
-class Plane:
+class VlanGeneration:
     """A block of VLANs, and what is added to the priorities of its frames."""
 
     number: int = 0
@@ -70,15 +71,15 @@ def _set_values(rules: FabricRules, name: str, bits: int) -> set[int]:
     return {value & bits for field, value in values if field == name}
 
 
-def plane_of(rules: FabricRules, tags: HostTags | None = None) -> Plane:
-    """Return the lowest plane that ``rules`` use, and the lowest of their priorities."""
+def vlan_generation_of(rules: FabricRules, tags: HostTags | None = None) -> VlanGeneration:
+    """Return the lowest VLAN generation that ``rules`` use, and the lowest of their priorities."""
     vlans = vlans_of(rules, tags)
-    return Plane(min(vlans, default=0) >> VLAN_BITS, min(priorities_of(rules), default=0))
+    return VlanGeneration(min(vlans, default=0) >> VLAN_BITS, min(priorities_of(rules), default=0))
 
 
-def planes_in(rules: FabricRules, tags: HostTags | None = None) -> frozenset[int]:
-    """Return the planes of VLANs that hosts or switches put on frames, or let in from others."""
-    found = {vlan >> VLAN_BITS for vlan in vlans_of(rules, tags)}
+def vlan_generations_in(rules: FabricRules, tags: HostTags | None = None) -> frozenset[int]:
+    """Return the generations of VLANs that hosts or switches put on frames, or let in."""
+    numbers = {vlan >> VLAN_BITS for vlan in vlans_of(rules, tags)}
     let_in = {
         field
         for switch in rules.values()
@@ -88,47 +89,52 @@ def planes_in(rules: FabricRules, tags: HostTags | None = None) -> frozenset[int
         if field.name == "vlan_vid" and field.value & _PRESENT
     }
     for field in let_in:
-        bits = _PLANE_BITS if field.mask is None else field.mask & _PLANE_BITS
-        planes = range(PLANES)
-        found |= {p for p in planes if not (p << VLAN_BITS ^ field.value) & bits}
-    return frozenset(found)
+        bits = _GENERATION_BITS if field.mask is None else field.mask & _GENERATION_BITS
+        numbers |= {
+            number
+            for number in range(VLAN_GENERATIONS)
+            if not (number << VLAN_BITS ^ field.value) & bits
+        }
+    return frozenset(numbers)
 
 
-def tags_in(tags: HostTags | None, plane: Plane) -> HostTags | None:
-    """Return the tags of plane 0 in another plane."""
+def tags_in(tags: HostTags | None, generation: VlanGeneration) -> HostTags | None:
+    """Return the tags of generation 0 in another VLAN generation."""
     if tags is None:
         return None
-    first = plane.number << VLAN_BITS
+    first = generation.number << VLAN_BITS
     return {
         host: {to: first + vlan for to, vlan in of_host.items()} for host, of_host in tags.items()
     }
 
 
-def rules_in(rules: FabricRules, plane: Plane) -> FabricRules:
-    """Return compiled rules, which are in plane 0, in another plane.
+def rules_in(rules: FabricRules, generation: VlanGeneration) -> FabricRules:
+    """Return compiled rules, which are in generation 0, in another VLAN generation.
 
     Raises
     ------
     RuleError
-        They use too many VLANs or priorities for the plane.
+        They use too many VLANs or priorities for the generation.
 
     """
-    if plane == Plane():
+    if generation == VlanGeneration():
         return rules
     rules = dict(rules)  # decoded once
-    if plane.number and max(vlans_of(rules), default=0) >> VLAN_BITS:
-        raise RuleError(f"the rules use more than the {1 << VLAN_BITS} VLANs of a plane")
-    if max(priorities_of(rules), default=0) + plane.first_priority >= PRIORITIES:
-        raise RuleError(f"the rules use priorities above {PRIORITIES - 1 - plane.first_priority}")
-    return {name: _switch_in(of_switch, plane) for name, of_switch in rules.items()}
+    if generation.number and max(vlans_of(rules), default=0) >> VLAN_BITS:
+        raise RuleError(f"the rules use more than the {1 << VLAN_BITS} VLANs of a generation")
+    if max(priorities_of(rules), default=0) + generation.first_priority >= PRIORITIES:
+        raise RuleError(
+            f"the rules use priorities above {PRIORITIES - 1 - generation.first_priority}"
+        )
+    return {name: _switch_in(of_switch, generation) for name, of_switch in rules.items()}
 
 
-def _switch_in(rules: SwitchRules, plane: Plane) -> SwitchRules:
-    moved = [found for rule in rules.rules for found in _rule_in(rule, plane)]
+def _switch_in(rules: SwitchRules, generation: VlanGeneration) -> SwitchRules:
+    moved = [copy for rule in rules.rules for copy in _rule_in(rule, generation)]
     groups = tuple(
         Group(
-            group.group_id + plane.number * _GROUPS,
-            tuple(_actions_in(bucket, plane) for bucket in group.buckets),
+            group.group_id + generation.number * _GROUPS,
+            tuple(_actions_in(bucket, generation) for bucket in group.buckets),
             group.watch,
         )
         for group in rules.groups
@@ -136,53 +142,53 @@ def _switch_in(rules: SwitchRules, plane: Plane) -> SwitchRules:
     return SwitchRules(tuple(sorted(moved, key=lambda rule: rule.order)), groups)
 
 
-def _rule_in(rule: Rule, plane: Plane) -> Iterable[Rule]:
-    """Yield the rule in the plane: once, twice if it is a table miss, or not if it never fits."""
+def _rule_in(rule: Rule, generation: VlanGeneration) -> Iterable[Rule]:
+    """Yield the rule in the generation: once, twice for a table miss, or not if it cannot fit."""
     backup = any(field.name == "vlan_vid" and field.mask != _PRESENT for field in rule.match)
     if rule.table == OUTPUT and not backup:
         yield rule
         return
-    if plane.number and rule.priority == 0:
+    if generation.number and rule.priority == 0:
         yield rule
         if rule.table == ADMISSION:
             return
-    match = _match_in(rule, plane)
+    match = _match_in(rule, generation)
     if match is not None:
         yield Rule(
             rule.table,
-            rule.priority + plane.number * _PRIORITIES,
+            rule.priority + generation.number * _PRIORITIES,
             match,
-            _actions_in(rule.actions, plane),
+            _actions_in(rule.actions, generation),
             *rule[4:],
         )
 
 
-def _match_in(rule: Rule, plane: Plane) -> tuple[Field, ...] | None:
+def _match_in(rule: Rule, generation: VlanGeneration) -> tuple[Field, ...] | None:
     fields = {field.name: field for field in rule.match}
     vlan = fields.get("vlan_vid")
     if "vlan_pcp" in fields:
         pcp = fields["vlan_pcp"]
-        fields["vlan_pcp"] = pcp._replace(value=pcp.value + plane.first_priority)
+        fields["vlan_pcp"] = pcp._replace(value=pcp.value + generation.first_priority)
     tagged = rule.table != ADMISSION or (vlan is not None and vlan.value & _PRESENT)
-    if plane.number and tagged:
+    if generation.number and tagged:
         value = _PRESENT if vlan is None else vlan.value
         mask = _PRESENT if vlan is None else 0x1FFF if vlan.mask is None else vlan.mask
-        if value & mask & _PLANE_BITS:
+        if value & mask & _GENERATION_BITS:
             return None
-        value, mask = value & ~_PLANE_BITS | plane.number << VLAN_BITS, mask | _GUARD
+        value, mask = value & ~_GENERATION_BITS | generation.number << VLAN_BITS, mask | _GUARD
         fields["vlan_vid"] = Field("vlan_vid", value | _PRESENT, None if mask == 0x1FFF else mask)
     return match_order(fields.values())
 
 
-def _actions_in(actions: tuple[Action, ...], plane: Plane) -> tuple[Action, ...]:
+def _actions_in(actions: tuple[Action, ...], generation: VlanGeneration) -> tuple[Action, ...]:
     def moved(action: Action) -> Action:
         match action:
             case SetField("vlan_vid", value):
-                return SetField("vlan_vid", value | plane.number << VLAN_BITS)
+                return SetField("vlan_vid", value | generation.number << VLAN_BITS)
             case SetField("vlan_pcp", value):
-                return SetField("vlan_pcp", value + plane.first_priority)
+                return SetField("vlan_pcp", value + generation.first_priority)
             case ToGroup(number):
-                return ToGroup(number + plane.number * _GROUPS)
+                return ToGroup(number + generation.number * _GROUPS)
             case _:
                 return action
 
@@ -243,23 +249,23 @@ def same_rules(a: FabricRules, b: FabricRules) -> bool:
     return all(a.get(name, nothing) == b.get(name, nothing) for name in {*a, *b})
 
 
-def rules_changed(before: FabricRules, after: FabricRules) -> int:
+def rules_changed(old: FabricRules, new: FabricRules) -> int:
     """Return the rules and groups that are added, modified or deleted, on all switches."""
     nothing = SwitchRules(())
     return sum(
-        _changed(before.get(name, nothing), after.get(name, nothing))
-        for name in dict.fromkeys([*before, *after])
-        if before.get(name, nothing) is not after.get(name, nothing)
+        _changed(old.get(name, nothing), new.get(name, nothing))
+        for name in dict.fromkeys([*old, *new])
+        if old.get(name, nothing) is not new.get(name, nothing)
     )
 
 
-def _changed(before: SwitchRules, after: SwitchRules) -> int:
+def _changed(old_rules: SwitchRules, new_rules: SwitchRules) -> int:
     def differing(old: Mapping[object, object], new: Mapping[object, object]) -> int:
         return sum(old.get(key) != new.get(key) for key in old.keys() | new.keys())
 
     return differing(
-        {rule.key: rule for rule in before.rules}, {rule.key: rule for rule in after.rules}
+        {rule.key: rule for rule in old_rules.rules}, {rule.key: rule for rule in new_rules.rules}
     ) + differing(
-        {group.group_id: group for group in before.groups},
-        {group.group_id: group for group in after.groups},
+        {group.group_id: group for group in old_rules.groups},
+        {group.group_id: group for group in new_rules.groups},
     )

@@ -1,0 +1,324 @@
+"""The steps from what is installed to a new plan: the first kind of which each step is proven.
+
+One step : all switches take the new rules, in any order; or, after a failure, what leads to the
+failed part is dropped first (:mod:`knotless.verification.changes.in_place`).
+
+Two-phase : the new rules are installed in a VLAN generation that is not in use
+(:mod:`knotless.forwarding.openflow.vlan_generations`), then admission is switched over, and when
+the old generation is empty it is removed. Under PFC the new generation gets priorities of its own
+if it can deadlock with the old one.
+
+With dropping : frames of some pairs are stopped at admission until the old generation is empty, so
+that what is left cannot deadlock. If no VLAN generation is free, switches change in batches
+(:mod:`knotless.verification.changes.steps`). If neither is proven, everything is stopped.
+
+If the new plan is of another fabric, rules of both never meet on a packet: two VLAN generations, or
+all frames are stopped. Compiled rules forward an address that no host of their fabric has to some
+host or other, so that the rules of two fabrics together could send such a packet round for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from knotless.base.errors import PlanError, RuleError
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.failover import ProtectedRules
+from knotless.forwarding.openflow.reader import Generation, state_of_rules
+from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import (
+    VLAN_BITS,
+    VLAN_GENERATIONS,
+    VlanGeneration,
+    joined,
+    priorities_of,
+    rules_in,
+    tags_in,
+    vlan_generation_of,
+    vlan_generations_in,
+    without_admission,
+)
+from knotless.routing.flow_control import verdict_text
+from knotless.routing.graphs.channels import PRIORITIES
+from knotless.routing.plan import Plan
+from knotless.routing.vlans.host_tags import HostTags
+from knotless.verification.changes.change import EVERYTHING, Change, Installed, Pair
+from knotless.verification.changes.in_place import common_rules, guarded
+from knotless.verification.changes.proof import ProofContext, Prover
+from knotless.verification.changes.steps import Steps, add_batches
+from knotless.verification.changes.stops import pairs_to_stop
+
+
+def plan_change(before: Installed, new_plan: Plan) -> Change:
+    """Return the proven steps from what is installed to ``new_plan``.
+
+    The last step's rules are those of the plan, in the VLAN generation that was chosen. If the
+    installed rules do the same already, there are no steps and the tier is 0.
+
+    Raises
+    ------
+    PlanError
+        The switches' tables cannot express the plan, or it can deadlock under the flow control
+        of ``before``, or so can what is installed: then nothing can be proven.
+
+    """
+    return _planner(before, new_plan).change()
+
+
+def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
+    """Return the steps of a repair in place (:mod:`verification.changes.in_place`), or None."""
+    steps = _planner(before, new_plan).in_place()
+    return None if steps is None else steps.change(1, in_place=True)
+
+
+def _planner(before: Installed, new_plan: Plan) -> _Planner:
+    groups = {group.number: group for group in (*before.multicast, *new_plan.multicast)}
+    context = ProofContext(before.fabric, before.flow_control, tuple(groups.values()))
+    return _Planner(before, new_plan, Prover(context, before.staying))
+
+
+def between_plans(old: Plan, new: Plan) -> Change:
+    """Return the proven steps between two plans of a fabric on which nothing has failed.
+
+    The links use PFC if one of the plans needs it, else the flow control of the old one. Raises
+    PlanError as :func:`plan_change`.
+    """
+    in_use = "pfc" if "pfc" in (old.flow_control, new.flow_control) else old.flow_control
+    rules = compile_rules(old)
+    before = Installed(old.fabric, rules, in_use, old.host_tags(), old.multicast)
+    return plan_change(before, new)
+
+
+@dataclass(frozen=True)
+class _SideBySide:
+    """The new rules and tags in a VLAN generation of their own, and old and new rules together.
+
+    ``installed`` admit what is admitted now, and frames that hosts tag for the new generation.
+    ``admitting`` admit frames to the new generation; if hosts tag now, also what they send until
+    they stop doing so.
+    """
+
+    new: FabricRules
+    tags: HostTags | None
+    installed: FabricRules
+    admitting: FabricRules
+
+
+class _Planner:
+    def __init__(self, before: Installed, new_plan: Plan, prover: Prover) -> None:
+        self.before, self.new_plan, self.prover = before, new_plan, prover
+        self.compiled: FabricRules = compile_rules(new_plan)
+        names = [switch.name for switch in before.fabric.switches]
+        if missing := [name for name in names if name not in self.compiled]:
+            self.compiled = {**self.compiled, **dict.fromkeys(missing, SwitchRules(()))}
+        self.tags = new_plan.host_tags()
+        self.vlan_generation = vlan_generation_of(before.rules, before.tags)
+        self.fits_in_a_generation = int(new_plan.pair_vlans.max()) >> VLAN_BITS == 0
+        self.priorities = new_plan.vcs
+        if isinstance(self.compiled, ProtectedRules):
+            self.priorities = max(self.priorities, self.compiled.backups.priority + 1)
+        self._in_generations: dict[VlanGeneration, tuple[FabricRules, HostTags | None]] = {}
+
+    def change(self) -> Change:
+        steps = self.at_once()
+        if not steps.steps:
+            return Change(0, self.before, ())
+        if self.before.staying is None:
+            if steps.proven:
+                return steps.change(1)
+            if (repair := self.in_place()) is not None:
+                return repair.change(1, in_place=True)
+        self._refuse_deadlock()
+        side_by_side = None
+        for generation in self._free_generations():
+            side_by_side = self._side_by_side(generation)
+            if side_by_side and (steps := self.two_phase(side_by_side)).proven:
+                return steps.change(2)
+        if side_by_side:
+            steps = self.two_phase_with_dropping(side_by_side)
+            suffices = steps.proven
+        elif self.before.staying is None:
+            steps = Steps(self.prover, self.before)
+            suffices = add_batches(steps, *self.in_generation(self._generation_in_place()))
+        else:
+            suffices = False
+        if not suffices:
+            steps = self.stopped_in_place()
+        if not steps.proven:
+            raise PlanError("no order of steps could be proven for this change")
+        return steps.change(3)
+
+    def in_generation(self, generation: VlanGeneration) -> tuple[FabricRules, HostTags | None]:
+        """Return the new rules and tags in a VLAN generation; for the same one the same objects."""
+        if generation not in self._in_generations:
+            rules, tags = rules_in(self.compiled, generation), tags_in(self.tags, generation)
+            self._in_generations[generation] = rules, tags
+        return self._in_generations[generation]
+
+    @cached_property
+    def _old(self) -> FabricRules:
+        return dict(self.before.rules)
+
+    def _generation_in_place(self) -> VlanGeneration:
+        """Return the VLAN generation in use, with the priorities that the plan leaves."""
+        number = self.vlan_generation.number if self.fits_in_a_generation else 0
+        return VlanGeneration(
+            number, min(self.vlan_generation.first_priority, PRIORITIES - self.priorities)
+        )
+
+    def _free_generations(self) -> list[VlanGeneration]:
+        """Return the VLAN generations that the new rules can take.
+
+        Those with the priorities in use come first.
+        """
+        installed = [*self.before.older_generations, Generation(self._old, self.before.tags)]
+        used = frozenset[int]().union(
+            *(vlan_generations_in(old.rules, old.tags) for old in installed)
+        )
+        if not self.fits_in_a_generation:
+            return []
+        in_use = frozenset[int]().union(*(priorities_of(old.rules) for old in installed))
+        fits = range(PRIORITIES - self.priorities + 1)
+        unused = [
+            first for first in fits if in_use.isdisjoint(range(first, first + self.priorities))
+        ]
+        default = self._generation_in_place().first_priority
+        choices = dict.fromkeys([default, *unused[:1]] if self._has_priorities() else [default])
+        free = [number for number in range(VLAN_GENERATIONS) if number not in used][:1]
+        return [VlanGeneration(number, first) for number in free for first in choices]
+
+    def _has_priorities(self) -> bool:
+        return self.before.flow_control == "pfc"
+
+    def at_once(self) -> Steps:
+        """One step: all switches take the new rules."""
+        steps = Steps(self.prover, self.before)
+        steps.add("install the new rules", *self.in_generation(self._generation_in_place()))
+        return steps
+
+    def in_place(self) -> Steps | None:
+        """One step after a failure: drop what leads to the failed part, install the new rules.
+
+        None if that is not proven, or if frames would be dropped that are delivered now.
+        """
+        if self.before.plan is None or self.before.older_generations:
+            return None
+        common = common_rules(self.before.plan, self.new_plan)
+        if common is None:
+            return None
+        try:
+            common_here: FabricRules = rules_in(common, self._generation_in_place())
+        except RuleError:
+            return None
+        rules, tags = self.in_generation(self._generation_in_place())
+        old, fabric = Generation(self.before.rules, self.before.tags), self.before.fabric
+        if self.before.whole is not None:
+            whole = replace(self.prover.context, fabric=self.before.whole)
+            early = whole.judge([old, Generation(common_here, tags)])
+            if not early.outcome.acyclic:
+                allowed = [whole.judge([old]).dependencies]
+                common_here = guarded(common_here, whole.fabric, early.dependencies, allowed)
+        trial = Steps(self.prover, self.before)
+        trial.add("drop", common_here, tags)
+        mixed, guarded_rules = trial.proof(rules, tags).mixed, rules
+        if not mixed.outcome.acyclic:
+            alone = [self.prover.alone(old), self.prover.alone(Generation(rules, tags))]
+            allowed = [verdict.dependencies for verdict in alone]
+            common_here = guarded(common_here, fabric, mixed.dependencies, allowed)
+            guarded_rules = guarded(rules, fabric, mixed.dependencies, allowed)
+        steps = Steps(self.prover, self.before)
+        steps.add("drop what leads to failed parts", common_here, tags)
+        is_guarded = guarded_rules is not rules
+        steps.add("install the new rules", guarded_rules, tags, await_quiescence=is_guarded)
+        if not (steps.proven and all(step.proof.fails_no_more for step in steps.steps)):
+            return None
+        if is_guarded:
+            steps.add("remove the guards", rules, tags)
+        return steps if steps.proven else None
+
+    def _side_by_side(self, generation: VlanGeneration) -> _SideBySide | None:
+        """Return the new rules next to what is installed; None if these do not fit."""
+        old, (new, tags) = self._old, self.in_generation(generation)
+        try:
+            installed = joined(old, without_admission(new))
+            admitting = joined(without_admission(old) if tags is None else old, new)
+        except RuleError:
+            return None
+        return _SideBySide(new, tags, installed, admitting)
+
+    def two_phase(self, side_by_side: _SideBySide) -> Steps:
+        """Two-phase: install the new generation, switch admission over, remove the old one."""
+        steps = Steps(self.prover, self.before)
+        steps.add("install the new VLAN generation", side_by_side.installed, self.before.tags)
+        if steps.proven:
+            self._switch_over(steps, side_by_side)
+            steps.add("remove the old VLAN generation", side_by_side.new, side_by_side.tags)
+        return steps
+
+    def two_phase_with_dropping(self, side_by_side: _SideBySide) -> Steps:
+        """With dropping: two-phase, while the pairs that could close a cycle are stopped."""
+        context = self.prover.context
+        states = [
+            state_of_rules(context.fabric, rules, context.multicast, tags)
+            for rules, tags in (
+                (self.before.rules, self.before.tags),
+                (side_by_side.new, side_by_side.tags),
+            )
+        ]
+        stopped = pairs_to_stop(states, context.flow_control)
+        steps = Steps(self.prover, self.before)
+        action = "install the new VLAN generation, stop frames that could close a cycle"
+        steps.add(
+            action, side_by_side.installed, self.before.tags, await_quiescence=True, stopped=stopped
+        )
+        self._switch_over(steps, side_by_side, stopped)
+        action = "remove the old VLAN generation, admit the stopped frames"
+        steps.add(action, side_by_side.new, side_by_side.tags)
+        return steps
+
+    def _switch_over(
+        self, steps: Steps, side_by_side: _SideBySide, stopped: tuple[Pair, ...] = ()
+    ) -> None:
+        """Add the steps that admit all frames to the new generation, until the old is quiescent."""
+        old_tags, retagged = self.before.tags, side_by_side.tags != self.before.tags
+        action = "switch admission over to the new VLAN generation"
+        steps.add(
+            action, side_by_side.admitting, old_tags, await_quiescence=not retagged, stopped=stopped
+        )
+        if retagged:
+            action = "hosts take their new tags"
+            steps.add(
+                action,
+                side_by_side.admitting,
+                side_by_side.tags,
+                await_quiescence=True,
+                stopped=stopped,
+            )
+
+    def stopped_in_place(self) -> Steps:
+        """With dropping, without a free VLAN generation: all frames are stopped."""
+        rules, tags = self.in_generation(self._generation_in_place())
+        stopped = tuple((host.name, EVERYTHING) for host in self.before.fabric.hosts)
+        steps = Steps(self.prover, self.before)
+        action = "stop all frames"
+        steps.add(
+            action, self.before.rules, self.before.tags, await_quiescence=True, stopped=stopped
+        )
+        steps.add("install the new rules", rules, tags, stopped=stopped)
+        steps.add("admit all frames", rules, tags)
+        return steps
+
+    def _refuse_deadlock(self) -> None:
+        """Raise PlanError if the new plan, or what is installed, can deadlock by itself."""
+        context = self.prover.context
+        for subject, generation in (
+            ("what is installed", Generation(self.before.rules, self.before.tags)),
+            ("the new plan", Generation(self.compiled, self.tags)),
+        ):
+            outcome = self.prover.alone(generation).outcome
+            if not outcome.acyclic:
+                raise PlanError(
+                    f"{subject} {verdict_text(context.flow_control, outcome.cycle)}; no change"
+                    " between rules of which either can deadlock can be proven"
+                )
