@@ -20,9 +20,9 @@ from ryu.controller import controller as ryu_controller
 from ryu.lib import hub
 
 from knotless.base.ports import address_family
-from knotless.controller.southbound import entries, tls
+from knotless.controller.southbound import messages, tls
+from knotless.controller.southbound.elements import WireError
 from knotless.controller.southbound.guard import Guard, Limits
-from knotless.controller.southbound.wire import WireError
 
 MAX_CONNECTIONS = 4096
 """Connections at once: 1,000 switches, each twice while it reconnects, and some more."""
@@ -282,4 +282,4 @@ def install(files: tls.TlsFiles | None, counts: Counts, take_probe: TakeProbe) -
         return Listener(address, serve)
 
     ryu_controller.StreamServer = listener
-    entries.install()
+    messages.install()

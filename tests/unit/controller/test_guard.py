@@ -11,11 +11,9 @@ import pytest
 from ryu.ofproto import ofproto_parser, ofproto_protocol
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.controller.southbound import wire
-from knotless.controller.southbound.entries import FlowEntry
+from knotless.controller.southbound.elements import WireError
 from knotless.controller.southbound.guard import Guard, Limits
-from knotless.controller.southbound.messages import found_rule
-from knotless.controller.southbound.wire import WireError
+from knotless.controller.southbound.messages import FlowEntry, check, read_rule
 from tests.support.openflow_messages import (
     NICIRA,
     VALID,
@@ -55,7 +53,7 @@ def guard(**limits: float) -> Guard:
 @pytest.mark.parametrize("name", VALID)
 def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
     text = bytearray(VALID[name])
-    wire.check(text)
+    check(text)
     assert parsed(bytes(text)) is not None
 
 
@@ -73,7 +71,7 @@ def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
 )
 def test_harmful_messages_are_refused(text: str, reason: str) -> None:
     with pytest.raises(WireError, match=reason):
-        wire.check(bytearray.fromhex(text))
+        check(bytearray.fromhex(text))
 
 
 def zeroed(kind: int, size: int) -> bytes:
@@ -83,12 +81,12 @@ def zeroed(kind: int, size: int) -> bytes:
 @pytest.mark.parametrize("kind", [1, 6, 7])
 def test_entries_of_length_zero_are_refused(kind: int) -> None:
     with pytest.raises(WireError, match="entry with length 0"):
-        wire.check(bytearray(zeroed(kind, 64)))
+        check(bytearray(zeroed(kind, 64)))
 
 
 def test_actions_of_other_makers_stay_opaque() -> None:
     text = bytearray(multipart(1, flow_entry(apply(NICIRA, output(1)))))
-    wire.check(text)
+    check(text)
     (entry,) = parsed(bytes(text)).body
     assert [type(action).__name__ for action in entry.instructions[0].actions] == [
         "OFPActionExperimenterUnknown",
@@ -101,13 +99,13 @@ def test_every_message_that_passes_can_be_parsed(caplog: pytest.LogCaptureFixtur
     for text in forged(seed=1, count=FORGED):
         made = bytearray(text)
         try:
-            wire.check(made)
+            check(made)
         except WireError:
             continue
         passed += 1
         assert parsed(bytes(made)) is not None, (made.hex(), caplog.text)
         for entry in flow_entries(bytes(made)):
-            assert found_rule(entry).table == entry.table_id
+            assert read_rule(entry).table == entry.table_id
             rules += 1
     assert passed > FORGED // 100
     assert rules > FORGED // 1000

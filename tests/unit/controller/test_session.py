@@ -14,7 +14,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
-from knotless.controller.southbound.entries import FlowEntry
+from knotless.controller.southbound.messages import FlowEntry
 from knotless.controller.southbound.session import Session, SwitchGoneError
 from knotless.controller.steps import RuleChange
 from knotless.forwarding.openflow.rules import COOKIE, Field, Output, Rule
