@@ -113,7 +113,9 @@ UNMASKED = basic_fields(st.just(False)) | other_fields(st.just(False))
 ACTIONS = st.one_of(
     st.integers(0, 0xFFFFFFFF).map(output),
     UNMASKED.map(set_field),
-    st.just(short(ofp.OFPAT_PUSH_VLAN, b"\x81\0\0\0")),
+    st.sampled_from([b"\x81\0\0\0", b"\x88\xa8\0\0"]).map(
+        lambda content: short(ofp.OFPAT_PUSH_VLAN, content)
+    ),
     st.just(NICIRA),
     st.builds(short, st.sampled_from(SMALL_ACTIONS), st.binary(min_size=4, max_size=4)),
 )
