@@ -14,8 +14,8 @@ from struct import Struct
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.controller.openflow import wire
-from knotless.controller.openflow.wire import WireError
+from knotless.controller.openflow import messages
+from knotless.controller.openflow.elements import WireError
 from knotless.controller.reconcile import PROBE_COOKIE
 
 _HEADER = Struct(ofp.OFP_HEADER_PACK_STR)
@@ -126,7 +126,7 @@ class Guard:
                 break
             message = self._received[at : at + length]
             at += length
-            wire.check(message)
+            messages.check(message)
             if self._may_pass(kind, transaction, message, now_s):
                 passed += message
         del self._received[:at]
@@ -136,7 +136,7 @@ class Guard:
     def _may_pass(self, kind: int, transaction: int, message: bytearray, now_s: float) -> bool:
         if kind == ofp.OFPT_MULTIPART_REPLY:
             self._count_reply(transaction, message)
-        elif wire.is_role_status(message):
+        elif messages.is_role_status(message):
             # A role request will be refused, which says the same; Ryu does not know this message.
             if not self._notices.take(now_s):
                 raise WireError("role reports above the allowed rate")

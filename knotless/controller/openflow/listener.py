@@ -18,9 +18,9 @@ import ryu.base.app_manager  # noqa: F401 - before ryu.controller.controller: th
 from ryu.controller import controller as ryu_controller
 
 from knotless.controller import runtime
-from knotless.controller.openflow import entries
+from knotless.controller.openflow import messages
+from knotless.controller.openflow.elements import WireError
 from knotless.controller.openflow.guard import Guard, Limits
-from knotless.controller.openflow.wire import WireError
 from knotless.topologies import KnotlessError
 
 MAX_CONNECTIONS = 4096
@@ -37,7 +37,7 @@ GREETING_S = Limits.handshake_s + 0.01
 """Time after which a connection that says nothing is looked at: it then has exceeded the guard's
 limit. Each look would leave exceptions and frames to the garbage collector."""
 _CHUNK_BYTES = 1 << 16
-_LOG = logging.getLogger("knotless.southbound")
+_LOG = logging.getLogger("knotless.openflow")
 
 
 class LimitedLog:
@@ -279,7 +279,7 @@ def install_listener(files: TlsFiles | None, counts: Counts, take_probe: TakePro
         return Listener(address, serve)
 
     ryu_controller.StreamServer = listener
-    entries.install()
+    messages.install()
 
 
 # --- TLS --------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ event handlers of :mod:`knotless.controller.app` pass received messages to :meth
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -24,8 +23,6 @@ from knotless.controller.observed import (
     UnadmittedFrames,
 )
 from knotless.controller.openflow import messages
-from knotless.controller.openflow.bundle import bundle
-from knotless.controller.openflow.encode import encode
 from knotless.controller.reconcile import Change, FoundGroup, FoundRule
 
 REPLY_TIMEOUT_S = 30.0
@@ -86,7 +83,7 @@ class Session:
 
     def rules(self) -> list[FoundRule]:
         """Return every rule that the switch holds, of all tables."""
-        return [messages.found_rule(entry) for entry in self._entries(ofp.OFPTT_ALL)]
+        return [messages.read_rule(entry) for entry in self._entries(ofp.OFPTT_ALL)]
 
     def admission(self) -> AdmissionCounters:
         """Return how many frames the first table has admitted and dropped."""
@@ -94,14 +91,14 @@ class Session:
         admitted: dict[int, int] = {}
         dropped = local = 0
         for entry in self._entries(0, COUNTERS_TIMEOUT_S):
-            match = messages.found_rule(entry).match
+            match = messages.read_rule(entry).match
             port = next((field.value for field in match if field.name == "in_port"), None)
             if port is not None:
-                admitted[port] = admitted.get(port, 0) + entry.packets
+                admitted[port] = admitted.get(port, 0) + entry.packet_count
             elif match:
-                local += entry.packets
+                local += entry.packet_count
             else:
-                dropped += entry.packets
+                dropped += entry.packet_count
         return AdmissionCounters(dropped, received, admitted, local)
 
     def _entries(self, table: int, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
@@ -113,7 +110,7 @@ class Session:
     def groups(self) -> list[FoundGroup]:
         """Return every group that the switch holds."""
         request = parser.OFPGroupDescStatsRequest(self.datapath, 0)
-        return [messages.found_group(stats) for stats in self._ask(request)]
+        return [messages.read_group(entry) for entry in self._ask(request)]
 
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
         """Apply ``changes`` and wait for the barrier; return those that the switch refused.
@@ -143,7 +140,7 @@ class Session:
         if parts:
             self._bundles += 1
             ids = [self._transaction() for _ in range(2)]
-            self._send(bytearray(bundle(self._bundles, parts, ids)))
+            self._send(bytearray(messages.bundle(self._bundles, parts, ids)))
             self.barrier()
         self._sent.clear()
         return list(self._refused)
@@ -153,13 +150,7 @@ class Session:
         for change in changes:
             transaction = self._transaction()
             self._sent[transaction] = change
-            encoded = encode(change, transaction)
-            if encoded is None:
-                message = messages.change_message(self.datapath, change)
-                message.set_xid(transaction)
-                message.serialize()
-                encoded = bytes(message.buf)
-            yield encoded
+            yield messages.encode(change, transaction)
 
     def send_probe(self, message: bytes) -> bool:
         """Send a probe, unless so much waits to be sent that it would be late; never block."""
@@ -179,9 +170,7 @@ class Session:
 
     def send_message(self, kind: int, body: bytes) -> None:
         """Send one message with this body; raises SwitchGoneError if the connection is over."""
-        size = ofp.OFP_HEADER_SIZE + len(body)
-        header = (ofp.OFP_VERSION, kind, size, self._transaction())
-        self._send(bytearray(struct.pack(ofp.OFP_HEADER_PACK_STR, *header) + body))
+        self._send(bytearray(messages.encode_message(kind, self._transaction(), body)))
 
     def barrier(self, timeout_s: float = REPLY_TIMEOUT_S) -> None:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""

@@ -65,8 +65,8 @@ class Probe:
 def packet_in_parts(message: bytes) -> tuple[int | None, bytes]:
     """Return the port of a packet-in, None if it has none, and its frame.
 
-    The lengths in ``message`` are right: :mod:`knotless.controller.openflow.wire` has checked
-    them.
+    The lengths in ``message`` are right: :func:`knotless.controller.openflow.messages.check` has
+    accepted them.
     """
     _, match_bytes = _MATCH.unpack_from(message, _MATCH_AT)
     frame = message[_MATCH_AT + (match_bytes + 7) // 8 * 8 + _PACKET_IN_PADDING :]

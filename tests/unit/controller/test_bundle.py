@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import struct
 
-from knotless.controller.openflow.bundle import ADD, CONTROL, EXPERIMENTER, bundle
+from ryu.ofproto.ofproto_common import ONF_EXPERIMENTER_ID as EXPERIMENTER
+from ryu.ofproto.ofproto_v1_3 import ONF_ET_BUNDLE_ADD_MESSAGE as ADD
+from ryu.ofproto.ofproto_v1_3 import ONF_ET_BUNDLE_CONTROL as CONTROL
+
 from knotless.controller.openflow.guard import Guard, Limits
+from knotless.controller.openflow.messages import bundle
 
 BARRIER = struct.pack("!BBHI", 4, 20, 8, 7)
 

@@ -11,12 +11,11 @@ import pytest
 from ryu.ofproto import ofproto_parser, ofproto_protocol
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.controller.openflow import wire
-from knotless.controller.openflow.entries import FlowEntry
+from knotless.controller.openflow.elements import WireError
 from knotless.controller.openflow.guard import Guard, Limits
-from knotless.controller.openflow.messages import found_rule
-from knotless.controller.openflow.wire import WireError
+from knotless.controller.openflow.messages import FlowEntry, check, read_rule
 from tests.support.openflow_messages import (
+    METADATA,
     NICIRA,
     VALID,
     apply,
@@ -25,6 +24,8 @@ from tests.support.openflow_messages import (
     message,
     multipart,
     output,
+    oxm,
+    set_field,
 )
 
 FORGED = int(os.environ.get("KNOTLESS_FORGED", "20000"))
@@ -52,10 +53,15 @@ def guard(**limits: float) -> Guard:
     return Guard(Limits(**limits), 0.0)  # type: ignore[arg-type] # sizes are whole numbers
 
 
+def flow_list(actions: bytes) -> bytes:
+    """Return a list of one rule that applies these actions."""
+    return multipart(1, flow_entry(apply(actions)))
+
+
 @pytest.mark.parametrize("name", VALID)
 def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
     text = bytearray(VALID[name])
-    wire.check(text)
+    check(text)
     assert parsed(bytes(text)) is not None
 
 
@@ -73,7 +79,31 @@ def test_what_switches_send_passes_and_ryu_reads_it(name: str) -> None:
 )
 def test_harmful_messages_are_refused(text: str, reason: str) -> None:
     with pytest.raises(WireError, match=reason):
-        wire.check(bytearray.fromhex(text))
+        check(bytearray.fromhex(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (message(10, VALID["packet-in"][8:-4]), "without padding after its match"),
+        (VALID["flow removed"] + bytes(8), "bytes after its match"),
+        (flow_list(set_field(oxm(2, bytes(8), b"\1" * 8))), "set-field action with 24 bytes"),
+        (flow_list(set_field(oxm(5, bytes(2))) + bytes(8)), "element of type 0 with length 0"),
+        (flow_list(set_field(oxm(5, bytes(2)) + bytes(9))), "set-field action with 24 bytes"),
+        (flow_list(struct.pack("!HH8x", 18, 12) * 2), "action of type 18 with 12 bytes"),
+        (flow_list(struct.pack("!HH12x", 18, 16)), "action of type 18 with 16 bytes"),
+        (flow_list(struct.pack("!HH4x", 99, 8)), "action of type 99 with 8 bytes"),
+        (multipart(1, flow_entry(METADATA[:2] + b"\0\x10" + bytes(12))), "instruction of type 2"),
+        (multipart(1, flow_entry(fields=oxm(5, bytes(3)))), "match field 5 with 3 bytes"),
+        (multipart(1, flow_entry(fields=oxm(77, bytes(3)))), "match field 77 with 3 bytes"),
+        (multipart(6, bytes(1) + b"\x30" + bytes(46)), "group counters with 48 bytes"),
+    ],
+    ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else "",
+)
+def test_elements_that_do_not_fit_are_refused(text: bytes, reason: str) -> None:
+    text = text[:2] + len(text).to_bytes(2, "big") + text[4:]
+    with pytest.raises(WireError, match=reason):
+        check(bytearray(text))
 
 
 def zeroed(kind: int, size: int) -> bytes:
@@ -83,12 +113,12 @@ def zeroed(kind: int, size: int) -> bytes:
 @pytest.mark.parametrize("kind", [1, 6, 7])
 def test_entries_of_length_zero_are_refused(kind: int) -> None:
     with pytest.raises(WireError, match="entry with length 0"):
-        wire.check(bytearray(zeroed(kind, 64)))
+        check(bytearray(zeroed(kind, 64)))
 
 
 def test_actions_of_other_makers_stay_opaque() -> None:
     text = bytearray(multipart(1, flow_entry(apply(NICIRA, output(1)))))
-    wire.check(text)
+    check(text)
     (entry,) = parsed(bytes(text)).body
     assert [type(action).__name__ for action in entry.instructions[0].actions] == [
         "OFPActionExperimenterUnknown",
@@ -101,13 +131,13 @@ def test_every_message_that_passes_can_be_parsed(caplog: pytest.LogCaptureFixtur
     for text in forged(seed=1, count=FORGED):
         made = bytearray(text)
         try:
-            wire.check(made)
+            check(made)
         except WireError:
             continue
         passed += 1
         assert parsed(bytes(made)) is not None, (made.hex(), caplog.text)
         for entry in flow_entries(bytes(made)):
-            assert found_rule(entry).table == entry.table_id
+            assert read_rule(entry).table == entry.table_id
             rules += 1
     assert passed > FORGED // 100
     assert rules > FORGED // 1000

@@ -60,7 +60,7 @@ class Connection:
 
 @pytest.fixture
 def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
-    with caplog.at_level(logging.WARNING, logger="knotless.southbound"):
+    with caplog.at_level(logging.WARNING, logger="knotless.openflow"):
         yield caplog
 
 

@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
-from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
 from knotless.controller.openflow import messages
-from knotless.controller.openflow.entries import FlowEntry, GroupEntry
-from knotless.controller.openflow.messages import change_message, found_group, found_rule
+from knotless.controller.openflow.messages import (
+    FlowEntry,
+    GroupEntry,
+    encode,
+    read_group,
+    read_rule,
+)
 from knotless.controller.reconcile import FoundGroup, GroupChange, RuleChange, normal
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
@@ -29,8 +33,7 @@ from knotless.forwarding.openflow.rules import (
     ToGroup,
 )
 from tests.support.openflow_messages import group_entry
-
-DATAPATH = ProtocolDesc(version=ofp.OFP_VERSION)
+from tests.support.ryu_messages import DATAPATH
 
 RULES = [
     Rule(
@@ -74,11 +77,9 @@ RULES = [
 
 
 def sent_rule(change: RuleChange) -> Any:
-    message = change_message(DATAPATH, change)
-    message.set_xid(1)
-    message.serialize()
+    text = encode(change, 1)
     return parser.OFPFlowMod.parser(
-        DATAPATH, ofp.OFP_VERSION, ofp.OFPT_FLOW_MOD, len(message.buf), 1, bytes(message.buf)
+        DATAPATH, ofp.OFP_VERSION, ofp.OFPT_FLOW_MOD, len(text), 1, text
     )
 
 
@@ -112,7 +113,7 @@ def as_stats(entry: Any) -> Any:
 def test_a_rule_comes_back_as_it_was_sent(rule: Rule) -> None:
     mod = sent_rule(RuleChange("add", rule))
     assert mod.command == ofp.OFPFC_ADD
-    assert found_rule(as_stats(mod)).rule == normal(rule)
+    assert read_rule(as_stats(mod)).rule == normal(rule)
 
 
 @given(
@@ -140,7 +141,7 @@ def test_any_values_come_back(
         table + 1,
         COOKIE,
     )
-    found = found_rule(as_stats(sent_rule(RuleChange("add", rule))))
+    found = read_rule(as_stats(sent_rule(RuleChange("add", rule))))
     assert found.rule == normal(rule)
     assert found.key == normal(rule).key
 
@@ -155,7 +156,7 @@ def test_a_deletion_names_one_entry_with_our_cookie() -> None:
 
 def test_masks_that_mean_all_or_nothing_are_written_one_way() -> None:
     match = parser.OFPMatch(vlan_vid=(0x1005, 0x1FFF), metadata=(9, 0), eth_dst="02:00:00:00:00:01")
-    found = found_rule(as_stats(stats_of(match)))
+    found = read_rule(as_stats(stats_of(match)))
     assert found.match == (Field("eth_dst", 0x020000000001), Field("vlan_vid", 0x1005))
 
 
@@ -190,7 +191,7 @@ def stats_of(match: Any, instructions: list[Any] | None = None, **other: int) ->
     ids=["idle", "hard", "flags", "metadata-mask", "write-actions", "mpls"],
 )
 def test_rules_that_we_never_write_are_foreign(stats: Any) -> None:
-    assert found_rule(as_stats(stats)).rule is None
+    assert read_rule(as_stats(stats)).rule is None
 
 
 def test_a_foreign_rule_lists_its_groups() -> None:
@@ -198,20 +199,19 @@ def test_a_foreign_rule_lists_its_groups() -> None:
     stats = stats_of(
         parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]
     )
-    assert found_rule(as_stats(stats)).uses_groups == {12}
+    assert read_rule(as_stats(stats)).uses_groups == {12}
 
 
 @pytest.mark.parametrize(("command", "code"), [("add", 0), ("modify", 1), ("delete", 2)])
 def test_a_group_comes_back_as_it_was_sent(command: Any, code: int) -> None:
     group = Group(5, ((Output(1),), (PopVlan(), Output(2)), (SetField("vlan_pcp", 1), Output(3))))
-    message = change_message(DATAPATH, GroupChange(command, group))
-    message.set_xid(1)
-    message.serialize()
-    assert (message.command, message.type, message.group_id) == (code, ofp.OFPGT_ALL, 5)
-    assert len(message.buckets) == (0 if command == "delete" else 3)
-    if command != "delete":
-        entry = GroupEntry.parser(group_entry(bytes(message.buf)), 0)
-        assert found_group(entry).group == group
+    text = encode(GroupChange(command, group), 1)
+    assert struct.unpack_from("!HBxI", text, ofp.OFP_HEADER_SIZE) == (code, ofp.OFPGT_ALL, 5)
+    if command == "delete":
+        assert len(text) == ofp.OFP_GROUP_MOD_SIZE
+    else:
+        entry = GroupEntry.parser(group_entry(text), 0)
+        assert read_group(entry).group == group
         assert [len(bucket.actions) for bucket in entry.buckets] == [1, 2, 2]
 
 
@@ -224,7 +224,7 @@ def test_a_group_of_another_type_is_not_ours() -> None:
     ):
         other.set_xid(1)
         other.serialize()
-        found = found_group(GroupEntry.parser(group_entry(bytes(other.buf)), 0))
+        found = read_group(GroupEntry.parser(group_entry(bytes(other.buf)), 0))
         assert found == FoundGroup(5, None)
 
 
@@ -240,8 +240,8 @@ def test_long_entries_of_a_switch_are_not_kept() -> None:
     stats = stats_of(
         parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]
     )
-    before = messages._parsed.cache_info().currsize
-    found = found_rule(as_stats(stats)).rule
+    before = messages._cached.cache_info().currsize
+    found = read_rule(as_stats(stats)).rule
     assert found is not None
     assert found.actions == tuple(Output(port) for port in range(1, 40))
-    assert messages._parsed.cache_info().currsize <= before + 1  # the match
+    assert messages._cached.cache_info().currsize <= before + 1  # the match

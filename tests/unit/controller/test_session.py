@@ -14,7 +14,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
-from knotless.controller.openflow.entries import FlowEntry
+from knotless.controller.openflow.messages import FlowEntry
 from knotless.controller.openflow.session import Session, SwitchGoneError
 from knotless.controller.reconcile import RuleChange
 from knotless.forwarding.openflow.rules import COOKIE, Field, Output, Rule

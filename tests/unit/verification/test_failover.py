@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from ryu.ofproto import ofproto_v1_3, ofproto_v1_3_parser
+from ryu.ofproto import ofproto_v1_3
 
 from knotless.base.errors import PlanError, RuleError
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
-from knotless.controller.openflow.encode import encode
-from knotless.controller.openflow.entries import GroupEntry
-from knotless.controller.openflow.messages import change_message, found_group
+from knotless.controller.openflow.messages import GroupEntry, encode, read_group
 from knotless.controller.reconcile import FoundGroup, GroupChange
 from knotless.controller.updates.planning import Goal, UpdateTask, plan_update
 from knotless.forwarding.from_plan import state_of_plan
@@ -33,8 +30,7 @@ from knotless.verification.changes.planner import between_plans
 from knotless.verification.failover import coverage
 from tests.support.cycles import has_cycle
 from tests.support.openflow_messages import group_entry
-
-DATAPATH: Any = SimpleNamespace(ofproto=ofproto_v1_3, ofproto_parser=ofproto_v1_3_parser)
+from tests.support.ryu_messages import written_by_ryu
 
 
 @pytest.fixture(scope="module")
@@ -77,15 +73,10 @@ def test_groups_are_encoded_as_by_ryu_and_read_back(plan: Plan) -> None:
     assert groups
     for group in groups:
         for change in (GroupChange("add", group), GroupChange("delete", group)):
-            message = change_message(DATAPATH, change)
-            message.set_xid(7)
-            message.serialize()
-            assert encode(change, 7) == bytes(message.buf)
-        added = encode(GroupChange("add", group), 7)
-        assert added is not None
-        entry = GroupEntry.parser(group_entry(added), 0)
+            assert encode(change, 7) == written_by_ryu(change, 7)
+        entry = GroupEntry.parser(group_entry(encode(GroupChange("add", group), 7)), 0)
         assert entry.type == ofproto_v1_3.OFPGT_FF
-        assert found_group(entry) == FoundGroup(group.group_id, group)
+        assert read_group(entry) == FoundGroup(group.group_id, group)
 
 
 def test_only_the_first_bucket_whose_port_is_up_is_applied() -> None:
