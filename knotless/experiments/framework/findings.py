@@ -12,9 +12,3 @@ def of_validity(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     if len(good) < len(rows):
         left_out = f"{len(rows) - len(good)} of {len(rows)} runs"
         yield f"Not valid, and excluded from these findings: {left_out}."
-
-
-def stretch_of(row: Mapping[str, Any]) -> str:
-    """Return the stretch of an emulated run for a table: how much slower than real time it was."""
-    stretch = row.get("stretch")
-    return "-" if stretch is None else f"{stretch:.2f}"

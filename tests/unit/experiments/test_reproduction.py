@@ -302,11 +302,11 @@ def test_runs_of_two_experiments_are_not_compared() -> None:
 def test_only_complete_runs_are_stored(tmp_path: Path) -> None:
     from knotless.results.results import Results
 
-    with Results("hops", {"on": "emulation"}, 1, HOPS.sample_types, tmp_path) as results:
+    with Results("hops", {"on": "emulation"}, 1, HOPS.columns.sample_types, tmp_path) as results:
         results.add(hop("none", 1.0), [])
     path = stored.keep(results.directory, tmp_path / "kept")
     assert json.loads(path.read_text())["rows"] == [hop("none", 1.0)]
-    broken = Results("hops", {}, 1, HOPS.sample_types, tmp_path)
+    broken = Results("hops", {}, 1, HOPS.columns.sample_types, tmp_path)
     with pytest.raises(StoredError, match="only complete ones"):
         stored.keep(broken.directory, tmp_path / "kept")
 
