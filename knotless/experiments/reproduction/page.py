@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from knotless.experiments.framework import markdown
+from knotless.experiments.reproduction import claims as known
 from knotless.experiments.reproduction import left_out
-from knotless.experiments.reproduction.claim import Claim, Section
-from knotless.experiments.reproduction.claims import CLAIMS, SECTIONS, TITLES
+from knotless.experiments.reproduction.claim import Claim, Paper, Section
 from knotless.experiments.reproduction.headlines import (
-    HEADLINES,
     PLACES,
     RULE,
     claim_of,
@@ -67,7 +66,7 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | verdict |"
     yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
-    for headline in HEADLINES:
+    for headline in known.headlines():
         claim = claim_of(headline)
         link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
         if claim is None:
@@ -90,7 +89,9 @@ def overview(stored: Stored) -> Iterator[str]:
         f"({FOLDER}/runs.md)"
     )
     yield ""
-    yield from (f"- [{paper}]({FOLDER}/{paper}.md): {title}" for paper, title in TITLES.items())
+    yield from (
+        f"- [{paper.number}]({FOLDER}/{paper.number}.md): {paper.title}" for paper in known.papers()
+    )
     yield ""
     yield (
         "The papers' machines are from 1999 to 2016. Their absolute times cannot be repeated, so "
@@ -99,9 +100,9 @@ def overview(stored: Stored) -> Iterator[str]:
     )
 
 
-def paper_page(stored: Stored, paper: str) -> Iterator[str]:
+def paper_page(stored: Stored, paper: Paper) -> Iterator[str]:
     """Yield the page of a paper, line by line."""
-    yield f"# {paper}: {TITLES[paper]}"
+    yield f"# {paper.number}: {paper.title}"
     yield ""
     yield (
         "[Overview](../reproduction.md). An emulated figure is the mean of the valid runs, with "
@@ -110,7 +111,7 @@ def paper_page(stored: Stored, paper: str) -> Iterator[str]:
         "that of path analysis. The paper's words stay words. *Fitted*: a setting of ours was "
         "chosen so that this figure comes out. *Inferred*: derived from what the paper prints."
     )
-    for section in SECTIONS[paper]:
+    for section in paper.sections:
         yield ""
         yield f"## {section.title}"
         yield from _section(stored, section)
@@ -164,7 +165,7 @@ def table(stored: Stored) -> str:
     measures = ("mean", "least", "most", "count")
     head = ["paper", "where", "what", "printed", "mark"]
     writer.writerow([*head, *(f"{on}_{name}" for on in PLACES for name in measures)])
-    for claim in CLAIMS:
+    for claim in known.claims():
         found = measured(stored, claim)
         theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
         cells = [claim.paper, claim.place, claim.what.replace("\\*", "*"), theirs, claim.mark]
@@ -182,11 +183,11 @@ def images(stored: Stored) -> Iterator[tuple[str, str]]:
     """Yield the file name and the SVG text of every plot."""
     import matplotlib as mpl
 
-    for sections in SECTIONS.values():
-        for section in sections:
+    for paper in known.papers():
+        for section in paper.sections:
             for plot in section.plots:
                 with mpl.rc_context(style.STYLE):
-                    figure = plot.draw(stored)
+                    figure = plot.draw(paper, stored)
                     yield f"{plot.name}.svg", style.svg_text(figure)
 
 
@@ -194,8 +195,8 @@ def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
     """Return all pages by their path, relative to the folder of the first one."""
     folder = PurePosixPath(FOLDER)
     found = {OVERVIEW: markdown.page(overview(stored))}
-    for paper in SECTIONS:
-        found[folder / f"{paper}.md"] = markdown.page(paper_page(stored, paper))
+    for paper in known.papers():
+        found[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
     found[folder / "runs.md"] = markdown.page(left_out.lines(stored))
     found[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):

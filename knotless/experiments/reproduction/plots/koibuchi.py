@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
-from knotless.experiments.reproduction.figures import where
-from knotless.experiments.reproduction.paper_000 import flooded, papers_links
+from knotless.experiments.reproduction.claim import Claim, Paper
+from knotless.experiments.reproduction.papers.koibuchi import LINK_MBPS, throughput_ratios
 from knotless.experiments.reproduction.plots import (
     COLOURS,
     EMULATED,
@@ -17,15 +16,15 @@ from knotless.experiments.reproduction.plots import (
     SIMULATED,
     bars,
     legend_outside,
+    means,
 )
 from knotless.experiments.reproduction.rows import Row, rows
+from knotless.experiments.reproduction.selectors import cuts_through, where
 from knotless.results import plots as style
 from knotless.results.stored import Stored
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from knotless.experiments.reproduction.claim import Claim
 
 PATTERNS = ("bit-reversal", "transpose", "butterfly", "complement")
 ENGINES = {
@@ -44,44 +43,40 @@ def _mean_mbytes(found: list[Row]) -> float:
 
 
 def _acknowledged(stored: Stored, fabric: str) -> list[Row]:
-    test = where(part="acknowledged", fabric=fabric)
+    test = where(part="acknowledged", fabric=fabric, rate_mbps=LINK_MBPS)
     known = rows(stored, "traffic", SIMULATION)
-    return [row for row in known if test(row) and papers_links(row)]
+    return [row for row in known if test(row) and cuts_through(row)]
 
 
-def figures_4_to_7(fabric: str) -> Callable[[Stored], Figure]:
-    """Return the function that draws bandwidth over the size of messages on a fabric."""
-
-    def draw(stored: Stored) -> Figure:
-        here = [row for row in _acknowledged(stored, fabric) if row["select"] == "spread"]
-        figure = style.new_figure(8.6, 5.2)
-        panels = figure.subplots(2, 2, sharex=True, sharey=True)
-        for axes, pattern in zip(panels.flat, PATTERNS, strict=True):
-            for i, (label, (engine, vcs)) in enumerate(ENGINES.items()):
-                wanted = {"pattern": pattern, "engine": engine}
-                test = where(**wanted, **({} if vcs is None else {"vcs": vcs}))
-                of_engine = [row for row in here if test(row)]
-                sizes = sorted({row["message_bytes"] for row in of_engine})
-                if sizes:
-                    means = [
-                        _mean_mbytes([row for row in of_engine if row["message_bytes"] == size])
-                        for size in sizes
-                    ]
-                    axes.plot(
-                        sizes, means, color=COLOURS[i], marker=MARKERS[i], markersize=4, label=label
-                    )
-            axes.set_title(pattern)
-        panels[0, 0].set_xlim(0, 1900)
-        panels[0, 0].set_ylim(bottom=0)
-        figure.supxlabel("bytes of a message", fontsize=10)
-        figure.supylabel("MB/s of a sender", fontsize=10)
-        legend_outside(figure, panels[0, 0])
-        return figure
-
-    return draw
+def figures_4_to_7(_: Paper, stored: Stored, fabric: str) -> Figure:
+    """Draw bandwidth over the size of messages on a fabric."""
+    here = [row for row in _acknowledged(stored, fabric) if row["select"] == "spread"]
+    figure = style.new_figure(8.6, 5.2)
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
+    for axes, pattern in zip(panels.flat, PATTERNS, strict=True):
+        for i, (label, (engine, vcs)) in enumerate(ENGINES.items()):
+            wanted = {"pattern": pattern, "engine": engine}
+            test = where(**wanted, **({} if vcs is None else {"vcs": vcs}))
+            of_engine = [row for row in here if test(row)]
+            sizes = sorted({row["message_bytes"] for row in of_engine})
+            if sizes:
+                means = [
+                    _mean_mbytes([row for row in of_engine if row["message_bytes"] == size])
+                    for size in sizes
+                ]
+                axes.plot(
+                    sizes, means, color=COLOURS[i], marker=MARKERS[i], markersize=4, label=label
+                )
+        axes.set_title(pattern)
+    panels[0, 0].set_xlim(0, 1900)
+    panels[0, 0].set_ylim(bottom=0)
+    figure.supxlabel("bytes of a message", fontsize=10)
+    figure.supylabel("MB/s of a sender", fontsize=10)
+    legend_outside(figure, panels[0, 0])
+    return figure
 
 
-def figure_9(stored: Stored) -> Figure:
+def figure_9(_: Paper, stored: Stored) -> Figure:
     """Draw the bandwidth with spread and low-port paths, on A, B and the mesh."""
     fabrics = {"A": "irregular-a", "B": "irregular-b", "mesh": "mesh,4,4,hosts=4"}
     engines = {"up*/down*": ("updown", 1), "SBP": ("sbp", None), "DL": ("dl", 2)}
@@ -111,7 +106,7 @@ def figure_9(stored: Stored) -> Figure:
     return figure
 
 
-def figures_8_and_10(stored: Stored) -> Figure:
+def figures_8_and_10(_: Paper, stored: Stored) -> Figure:
     """Draw what each switch costs two hosts."""
     figure = style.new_figure(8.6, 3.2)
     left, right = figure.subplots(1, 2)
@@ -140,7 +135,7 @@ def figures_8_and_10(stored: Stored) -> Figure:
     return figure
 
 
-def table_9(stored: Stored) -> Figure:
+def table_9(_: Paper, stored: Stored) -> Figure:
     """Draw the throughput ratio of every case, with the paper's largest."""
     figure = style.new_figure(8.6, 2.6)
     left, right = figure.subplots(1, 2, sharex=True)
@@ -150,7 +145,7 @@ def table_9(stored: Stored) -> Figure:
         (right, "DL: spread over low port", 1.71, True),
     ):
         for level, vcs in enumerate((3, 2)):
-            found = flooded(known, vcs, select=select)
+            found = throughput_ratios(known, vcs, select=select)
             values = [each[0] for each in found.values() if each]
             axes.plot(values, [level] * len(values), "o", color=SIMULATED, alpha=0.5)
         axes.axvline(largest, color=PAPER, linestyle="--", label="paper: the largest")
@@ -163,33 +158,35 @@ def table_9(stored: Stored) -> Figure:
     return figure
 
 
-def of_claims(
-    claims: list[Claim], wide: float, names: list[str] | None = None
-) -> Callable[[Stored], Figure]:
-    """Return the function that draws claims as bars: the paper's figure and ours."""
+def table_3(paper: Paper, stored: Stored) -> Figure:
+    """Draw the barriers of table 3 over those with up*/down*, theirs and ours."""
+    claims = [c for c in paper.claims if c.place.startswith("Table 3") and not c.mark]
+    names = [
+        f"{c.place[8:].replace(', in brackets', '*')}: {c.what[16:].partition(' over')[0]}"
+        for c in claims
+    ]
+    return _of_claims(stored, claims, names)
 
-    def draw(stored: Stored) -> Figure:
-        figure = style.new_figure(wide, 0.32 * len(claims) + 1.0)
-        axes = figure.subplots()
-        ours = {
-            on: [
-                spread.mean
-                if on in claim.places
-                and (spread := claim.compute(rows(stored, claim.experiment, on))) is not None
-                else None
-                for claim in claims
-            ]
-            for on in (EMULATION, SIMULATION)
-        }
-        series = [
-            ("paper", PAPER, [c.theirs if not isinstance(c.theirs, str) else None for c in claims])
-        ]
-        for on, colour in ((EMULATION, EMULATED), (SIMULATION, SIMULATED)):
-            if any(value is not None for value in ours[on]):
-                series.append((on, colour, ours[on]))
-        labels = names or [claim.place for claim in claims]
-        bars(axes, [label.replace("\\*", "*") for label in labels], series)
-        legend_outside(figure, axes)
-        return figure
 
-    return draw
+def tables_4_to_7(paper: Paper, stored: Stored) -> Figure:
+    """Draw the times of programs with DL over those with up*/down*, theirs and ours."""
+    programs = [c for c in paper.claims if c.experiment == "nas" and c.place.startswith("Table")]
+    claims = [c for c in programs if "time of DL" in c.what]
+    names = [f"{c.place.partition(', ')[2]}: {c.what.partition(':')[0]}" for c in claims]
+    return _of_claims(stored, claims, names)
+
+
+def _of_claims(stored: Stored, claims: list[Claim], names: list[str]) -> Figure:
+    """Draw claims as bars: the paper's figure and ours."""
+    figure = style.new_figure(7.4, 0.32 * len(claims) + 1.0)
+    axes = figure.subplots()
+    series: list[tuple[str, str, list[float | None]]] = [
+        ("paper", PAPER, [c.theirs if not isinstance(c.theirs, str) else None for c in claims])
+    ]
+    for on, colour in ((EMULATION, EMULATED), (SIMULATION, SIMULATED)):
+        ours = means(stored, claims, on)
+        if any(value is not None for value in ours):
+            series.append((on, colour, ours))
+    bars(axes, [name.replace("\\*", "*") for name in names], series)
+    legend_outside(figure, axes)
+    return figure
