@@ -7,7 +7,7 @@ agree in before the reproduction divides one by another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -253,6 +253,13 @@ class Columns:
         return {c.name: row[c.name] for c in self.samples if c.role in repeated}
 
 
+def excluded(rows: Sequence[Row]) -> Iterator[str]:
+    """Report how many runs are excluded from the findings, as they are not valid."""
+    count = sum(not row["valid"] for row in rows)
+    if count:
+        yield f"Not valid, and excluded from these findings: {count} of {len(rows)} runs."
+
+
 def columns(
     *every: Column, samples: Sequence[Column | str] = (), measures: Sequence[str] = ()
 ) -> Columns:
@@ -264,5 +271,5 @@ def columns(
     """
     by_name = {column.name: column for column in every}
     sampled = tuple(by_name[each] if isinstance(each, str) else each for each in samples)
-    usual = tuple(column.name for column in every if column.role is Role.MEASURE)
-    return Columns(every, (ROW, *sampled), tuple(measures) or usual)
+    default = tuple(column.name for column in every if column.role is Role.MEASURE)
+    return Columns(every, (ROW, *sampled), tuple(measures) or default)

@@ -13,8 +13,8 @@ from knotless.results.stored import FOLDER
 @cache
 def papers() -> Sequence[Paper]:
     """Return all papers in the order of their numbers. Raises ClaimsError for a mistake in one."""
-    found = [claims_file.read(path) for path in FOLDER.glob(f"*/{claims_file.NAME}")]
-    return sorted(found, key=lambda paper: paper.number)
+    files = FOLDER.glob(f"*/{claims_file.NAME}")
+    return sorted(map(claims_file.read, files), key=lambda paper: paper.number)
 
 
 def paper(name: str) -> Paper:
@@ -22,8 +22,8 @@ def paper(name: str) -> Paper:
     for each in papers():
         if name in (each.author, each.number):
             return each
-    known = ", ".join(f"{each.author} ({each.number})" for each in papers())
-    raise claims_file.ClaimsError(f"paper {name[:40]!r}: there are {known}")
+    names = ", ".join(f"{each.author} ({each.number})" for each in papers())
+    raise claims_file.ClaimsError(f"paper {name[:40]!r}: there are {names}")
 
 
 def claims() -> list[Claim]:

@@ -107,7 +107,7 @@ def _compared(name: str) -> str:
     return name
 
 
-def _figure(value: object) -> object:
+def _number_or_words(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError("must be a figure or words")
     return value
@@ -118,7 +118,7 @@ class _Claim(_Model):
 
     place: StrictStr
     what: StrictStr
-    theirs: Annotated[Any, AfterValidator(_figure)]
+    theirs: Annotated[Any, AfterValidator(_number_or_words)]
     experiment: Annotated[str, AfterValidator(_compared)]
     ours: dict[str, Any] | None
     why: StrictStr = ""
@@ -154,8 +154,8 @@ def read(path: Path) -> Paper:
         raise problem.within(str(path)) from problem
 
 
-def _paper(author: str, held: object) -> Paper:
-    file = _File.model_validate(held)
+def _paper(author: str, content: object) -> Paper:
+    file = _File.model_validate(content)
     sections = []
     for section in file.sections:
         claims = [
@@ -287,19 +287,19 @@ def _filled(value: Any, variables: Values) -> Any:
 
 
 def _printed(value: Any, tables: Values) -> Any:
-    """Replace ``{table: NAME, at: [KEY, ...]}`` by the figure of a printed table."""
+    """Replace ``{table: NAME, keys: [KEY, ...]}`` by the figure of a printed table."""
     if isinstance(value, list):
         return [_printed(each, tables) for each in value]
     if not isinstance(value, dict):
         return value
-    if set(value) != {"table", "at"}:
+    if set(value) != {"table", "keys"}:
         return {key: _printed(each, tables) for key, each in value.items()}
-    found: Any = tables
-    for key in (value["table"], *value["at"]):
-        if not isinstance(found, dict) or key not in found:
+    figure: Any = tables
+    for key in (value["table"], *value["keys"]):
+        if not isinstance(figure, dict) or key not in figure:
             raise ClaimsError(f"printed: there is no {key!r} in {brief(value)}")
-        found = found[key]
-    return found
+        figure = figure[key]
+    return figure
 
 
 def _theirs(value: Any) -> Any:
@@ -340,9 +340,9 @@ def _compute(author: str, claim: _Claim) -> Compute:
     except ValidationError as problem:
         raise ClaimsError(f"ours: {complaint(problem)}") from problem
     columns = load(claim.experiment).columns
-    known = {*columns.stored(), *columns.conditions}
+    names = {*columns.stored(), *columns.conditions}
     for name in selector.names():
-        if name not in known:
+        if name not in names:
             raise ClaimsError(f"ours: {claim.experiment} has no column {name!r}")
     return selector.compute
 
@@ -367,14 +367,14 @@ def _function(
     module: ModuleType, name: str, parameters: Values, given: int = 1
 ) -> Callable[..., Any]:
     """Return a function of a module that takes these parameters after ``given`` others."""
-    known = {
+    functions = {
         key: value
         for key, value in vars(module).items()
         if inspect.isfunction(value) and value.__module__ == module.__name__ and key[0] != "_"
     }
-    if name not in known:
-        raise ClaimsError(f"{name!r} is no function of {module.__name__}: {', '.join(known)}")
-    function: Callable[..., Any] = known[name]
+    if name not in functions:
+        raise ClaimsError(f"{name!r} is no function of {module.__name__}: {', '.join(functions)}")
+    function: Callable[..., Any] = functions[name]
     try:
         inspect.signature(function).bind(*[None] * given, **parameters)
     except TypeError as problem:

@@ -31,13 +31,13 @@ def claim_of(headline: Headline) -> Claim | None:
     """Return the claim of a headline; None for one that is not attempted."""
     if not headline.place:
         return None
-    (found,) = [
+    (named,) = [
         claim
         for claim in claims()
         if (claim.paper, claim.place) == (headline.paper, headline.place)
         and headline.what in claim.what
     ]
-    return found
+    return named
 
 
 def measured(stored: Stored, claim: Claim, *, valid: bool = True) -> Mapping[str, Spread | None]:
@@ -49,9 +49,9 @@ def measured(stored: Stored, claim: Claim, *, valid: bool = True) -> Mapping[str
     }
 
 
-def judged(found: Mapping[str, Spread | None]) -> tuple[str, Spread] | None:
+def judged(spreads: Mapping[str, Spread | None]) -> tuple[str, Spread] | None:
     """Return the place and the figure that is judged: the first that there is."""
-    return next(((on, spread) for on, spread in found.items() if spread is not None), None)
+    return next(((on, spread) for on, spread in spreads.items() if spread is not None), None)
 
 
 def verdict(theirs: float | str, ours: float | None, agrees: Callable[[float], bool] | None) -> str:

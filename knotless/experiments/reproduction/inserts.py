@@ -18,8 +18,8 @@ NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
 Cells = Sequence[float | None]
 
 
-def _mean(found: Sequence[Row], test: Test, value: str = "mean_us") -> float | None:
-    values = [row[value] for row in found if test(row) and row[value] is not None]
+def _mean(chosen: Sequence[Row], test: Test, value: str = "mean_us") -> float | None:
+    values = [row[value] for row in chosen if test(row) and row[value] is not None]
     return fmean(values) if values else None
 
 
@@ -33,9 +33,9 @@ def _over(above: Cells, below: Cells) -> Cells:
     return [a / b if a and b else None for a, b in zip(above, below, strict=True)]
 
 
-def _algorithms(found: Sequence[Row], fabric: str, hosts: int, value: str = "mean_us") -> Cells:
+def _algorithms(chosen: Sequence[Row], fabric: str, hosts: int, value: str = "mean_us") -> Cells:
     common = {"fabric": fabric, "hosts": hosts, "networks": 1}
-    return [_mean(found, where(**common, algorithm=name), value) for name in NAMES]
+    return [_mean(chosen, where(**common, algorithm=name), value) for name in NAMES]
 
 
 def _theirs(column: str) -> Cells:
@@ -73,20 +73,20 @@ def formulas(stored: Stored) -> Iterator[str]:
     yield "|---|---|---|"
     for name in NAMES:
         test = where(fabric="flat,32", algorithm=name)
-        found = [row for row in rows(stored, "barrier", SIMULATION) if test(row)]
-        hosts = sorted({row["hosts"] for row in found if row["hosts"] >= 8})
-        far = max(abs(r["predicted_us"] / r["mean_us"] - 1) for r in found if r["hosts"] >= 8)
+        chosen = [row for row in rows(stored, "barrier", SIMULATION) if test(row)]
+        hosts = sorted({row["hosts"] for row in chosen if row["hosts"] >= 8})
+        far = max(abs(r["predicted_us"] / r["mean_us"] - 1) for r in chosen if r["hosts"] >= 8)
         yield f"| `{name}` | {hosts[0]} to {hosts[-1]} | {far:.1%} |"
 
 
 def hub(stored: Stored) -> Iterator[str]:
     """Yield the table of all algorithms on a repeater hub."""
-    found = rows(stored, "barrier", SIMULATION)
+    chosen = rows(stored, "barrier", SIMULATION)
     yield f"| us | {' | '.join(NAMES)} |"
     yield "|---|" + "---|" * len(NAMES)
     yield _line("paper 001, measured (`tree3` on 31 hosts)", _theirs("hub_us"), ",.0f")
     for hosts in (32, 31):
-        yield _line(f"simulation, {hosts} hosts", _algorithms(found, "hub,32", hosts), ",.0f")
+        yield _line(f"simulation, {hosts} hosts", _algorithms(chosen, "hub,32", hosts), ",.0f")
 
 
 def two_networks(stored: Stored) -> Iterator[str]:
@@ -98,10 +98,10 @@ def two_networks(stored: Stored) -> Iterator[str]:
     printed = [case[key] for case in cases for key in ("one_us", "two_us")]
     yield _line("paper 001, measured", printed, ".0f")
     for on in (SIMULATION, EMULATION):
-        found = rows(stored, "barrier", on)
+        chosen = rows(stored, "barrier", on)
         times = [
             _mean(
-                found,
+                chosen,
                 where(
                     fabric="flat,32",
                     algorithm=case["algorithm"],
@@ -128,7 +128,7 @@ def routings(stored: Stored) -> Iterator[str]:
         fabric, printed = FABRICS[name], [times_us[key] for key in keys]
         yield _line(f"paper 000, its {name}, us", printed, ".2f")
         for on in (SIMULATION, EMULATION):
-            found = [
+            chosen = [
                 row
                 for row in rows(stored, "barrier", on)
                 if row["fabric"].startswith(fabric) and cuts_through(row)
@@ -138,15 +138,15 @@ def routings(stored: Stored) -> Iterator[str]:
                 (f"switches on a path, {fabric}", "switches", ".3f"),
             ):
                 if value == "mean_us" or on == SIMULATION:
-                    cells = [_mean(found, where(engine=e, vcs=v), value) for e, v in ENGINES]
+                    cells = [_mean(chosen, where(engine=e, vcs=v), value) for e, v in ENGINES]
                     yield _line(words, cells, kind)
 
 
 def route_changes(stored: Stored) -> Iterator[str]:
     """Yield what became of changes of routes, pushed at once and in proven steps."""
     for on in (SIMULATION, EMULATION):
-        found = rows(stored, "change", on)
-        yield from (f"- {on}, {finding}" for finding in change.sentences(found))
+        chosen = rows(stored, "change", on)
+        yield from (f"- {on}, {finding}" for finding in change.sentences(chosen))
 
 
 INSERTS: Mapping[str, Callable[[Stored], Iterator[str]]] = {

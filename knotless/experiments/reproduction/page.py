@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from knotless.experiments.framework import markdown
-from knotless.experiments.reproduction import claims as known
 from knotless.experiments.reproduction import left_out
 from knotless.experiments.reproduction.claim import Claim, Paper, Section
+from knotless.experiments.reproduction.claims import claims, headlines, papers
 from knotless.experiments.reproduction.headlines import (
     PLACES,
     RULE,
@@ -66,17 +66,17 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | verdict |"
     yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
-    for headline in known.headlines():
+    for headline in headlines():
         claim = claim_of(headline)
         link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
         if claim is None:
             yield f"| {link} | {headline.words} | - | - | - | - | **{verdict(0.0, None, None)}** |"
             continue
-        found = measured(stored, claim)
-        first = judged(found)
+        spreads = measured(stored, claim)
+        first = judged(spreads)
         says = verdict(claim.theirs, first[1].mean if first else None, headline.agrees)
         ours = [
-            f"{spread.mean:.{claim.digits}f}" if (spread := found.get(on)) else NOWHERE
+            f"{spread.mean:.{claim.digits}f}" if (spread := spreads.get(on)) else NOWHERE
             for on in PLACES
         ]
         cells = [link, headline.words, printed(claim), *ours, f"**{says}**"]
@@ -90,7 +90,7 @@ def overview(stored: Stored) -> Iterator[str]:
     )
     yield ""
     yield from (
-        f"- [{paper.number}]({FOLDER}/{paper.number}.md): {paper.title}" for paper in known.papers()
+        f"- [{paper.number}]({FOLDER}/{paper.number}.md): {paper.title}" for paper in papers()
     )
     yield ""
     yield (
@@ -151,10 +151,10 @@ def _section(stored: Stored, section: Section) -> Iterator[str]:
 
 
 def _line(stored: Stored, claim: Claim, places: Sequence[str]) -> str:
-    found = measured(stored, claim)
-    first = judged(found)
+    spreads = measured(stored, claim)
+    first = judged(spreads)
     cells = [claim.place, claim.what, printed(claim)]
-    cells += [shown(found[on], claim.digits) if on in found else NOWHERE for on in places]
+    cells += [shown(spreads[on], claim.digits) if on in spreads else NOWHERE for on in places]
     return f"| {' | '.join([*cells, over(first[1] if first else None, claim.theirs)])} |"
 
 
@@ -165,12 +165,12 @@ def table(stored: Stored) -> str:
     measures = ("mean", "least", "most", "count")
     head = ["paper", "where", "what", "printed", "mark"]
     writer.writerow([*head, *(f"{on}_{name}" for on in PLACES for name in measures)])
-    for claim in known.claims():
-        found = measured(stored, claim)
+    for claim in claims():
+        spreads = measured(stored, claim)
         theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
         cells = [claim.paper, claim.place, claim.what.replace("\\*", "*"), theirs, claim.mark]
         for on in PLACES:
-            spread = found.get(on)
+            spread = spreads.get(on)
             if spread is None:
                 cells += [""] * len(measures)
             else:
@@ -183,7 +183,7 @@ def images(stored: Stored) -> Iterator[tuple[str, str]]:
     """Yield the file name and the SVG text of every plot."""
     import matplotlib as mpl
 
-    for paper in known.papers():
+    for paper in papers():
         for section in paper.sections:
             for plot in section.plots:
                 with mpl.rc_context(style.STYLE):
@@ -194,11 +194,11 @@ def images(stored: Stored) -> Iterator[tuple[str, str]]:
 def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
     """Return all pages by their path, relative to the folder of the first one."""
     folder = PurePosixPath(FOLDER)
-    found = {OVERVIEW: markdown.page(overview(stored))}
-    for paper in known.papers():
-        found[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
-    found[folder / "runs.md"] = markdown.page(left_out.lines(stored))
-    found[folder / "figures.csv"] = table(stored)
+    texts = {OVERVIEW: markdown.page(overview(stored))}
+    for paper in papers():
+        texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
+    texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
+    texts[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):
-        found[folder / "images" / name] = svg
-    return found
+        texts[folder / "images" / name] = svg
+    return texts

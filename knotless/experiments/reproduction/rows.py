@@ -34,7 +34,7 @@ _NEUTRAL: tuple[object, ...] = (None, 0, 0.0)
 def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> Sequence[Row]:
     """Return the rows of an experiment in one place; only the valid ones unless told otherwise."""
     conditions = CONDITIONS[experiment]
-    found: list[Row] = []
+    chosen: list[Row] = []
     for run in stored.runs:
         if run["experiment"] != experiment:
             continue
@@ -43,8 +43,8 @@ def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> Seq
                 continue
             added = {name: run["parameters"].get(name) for name in conditions if name not in row}
             settings = {name: _plain(value) for name, value in added.items()}
-            found.append({**row, **settings, "experiment": experiment})
-    return found
+            chosen.append({**row, **settings, "experiment": experiment})
+    return chosen
 
 
 def condition(row: Row, free: tuple[str, ...]) -> tuple[Any, ...]:

@@ -66,22 +66,22 @@ def ratios(
     }
 
 
-def best(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+def best(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
     """Return the spread of the case with the largest mean."""
-    known = {key: values for key, values in found.items() if values}
-    return spread_of(list(max(known.values(), key=fmean))) if known else None
+    filled = {key: values for key, values in cases.items() if values}
+    return spread_of(list(max(filled.values(), key=fmean))) if filled else None
 
 
-def worst(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+def worst(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
     """Return the spread of the case with the smallest mean."""
-    known = {key: values for key, values in found.items() if values}
-    return spread_of(list(min(known.values(), key=fmean))) if known else None
+    filled = {key: values for key, values in cases.items() if values}
+    return spread_of(list(min(filled.values(), key=fmean))) if filled else None
 
 
-def larger(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+def larger(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
     """Return the spread of the case farthest from 1, as a ratio above 1."""
-    both = {(key, 1): values for key, values in found.items()}
-    both |= {(key, -1): [1 / v for v in values] for key, values in found.items()}
+    both = {(key, 1): values for key, values in cases.items()}
+    both |= {(key, -1): [1 / v for v in values] for key, values in cases.items()}
     return best(both)
 
 
@@ -92,15 +92,15 @@ def slope(points: Sequence[tuple[float, float]]) -> float:
     return sum((x - mean_x) * (y - mean_y) for x, y in points) / square if square else 0.0
 
 
-def losing(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+def losing(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
     """Return the number of cases whose mean is below 1."""
-    known = [values for values in found.values() if values]
-    return spread_of([float(sum(fmean(values) < 1 for values in known))]) if known else None
+    filled = [values for values in cases.values() if values]
+    return spread_of([float(sum(fmean(values) < 1 for values in filled))]) if filled else None
 
 
-def typical(found: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
+def typical(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
     """Return the mean over all cases and repeats, with minimum and maximum."""
-    return spread_of([value for values in found.values() for value in values])
+    return spread_of([value for values in cases.values() for value in values])
 
 
 Pick = Literal["typical", "best", "worst", "larger", "losing"]
@@ -131,8 +131,8 @@ def _first(rows: Sequence[Row], names: Names) -> str:
     """Return the first of the columns that any row has, else the last."""
     if isinstance(names, str):
         return names
-    known = (name for name in names if any(row.get(name) is not None for row in rows))
-    return next(known, names[-1])
+    filled = (name for name in names if any(row.get(name) is not None for row in rows))
+    return next(filled, names[-1])
 
 
 class Selector(BaseModel):

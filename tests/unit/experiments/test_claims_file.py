@@ -64,8 +64,8 @@ def test_exceptions_are_for_some_values_of_variables(tmp_path: Path) -> None:
 
 
 def test_printed_figures_are_looked_up_and_divided(tmp_path: Path) -> None:
-    at = {"table": "t", "at": ["{name}", "x"]}
-    claim = {**CLAIM, "theirs": {"ratio": [at, 8]}}
+    lookup = {"table": "t", "keys": ["{name}", "x"]}
+    claim = {**CLAIM, "theirs": {"ratio": [lookup, 8]}}
     found = read(tmp_path, claim, printed={"t": {"A": {"x": 2}, "B": {"x": "nearly zero"}}})
     assert [c.theirs for c in found.claims][::2] == [0.25, "nearly zero"]
 
@@ -76,7 +76,7 @@ def test_printed_figures_are_looked_up_and_divided(tmp_path: Path) -> None:
         ({"theirs": None}, "theirs: "),
         ({"theirs": True}, "theirs: "),
         ({"theirs": {"ratio": [1, 0]}}, "theirs: 1 over 0 is no ratio"),
-        ({"theirs": {"table": "t", "at": ["A"]}}, "printed: there is no 't'"),
+        ({"theirs": {"table": "t", "keys": ["A"]}}, "printed: there is no 't'"),
         ({"experiment": "walks"}, "experiment: must be one of all-to-all, "),
         ({"digits": 10}, "digits: "),
         ({"places": ["moon"]}, "places.0: "),

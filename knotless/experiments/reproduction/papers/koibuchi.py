@@ -38,7 +38,7 @@ def throughput_ratios(
         if row["engine"] == "dl" and row["vcs"] <= vcs:
             plan = (row["fabric"], row["select"])
             used[plan] = max(used.get(plan, 0), row["vcs"])
-    known = [
+    chosen = [
         row
         for row in saturated
         if row["engine"] != "dl" or row["vcs"] == used.get((row["fabric"], row["select"]))
@@ -46,7 +46,7 @@ def throughput_ratios(
     above, updown = where(engine="dl", select="spread"), where(engine="updown", vcs=1)
     below = where(engine="dl", select="low-port") if select else updown
     free = (*ROUTES, "select") if select else ROUTES
-    return ratios(known, "mean_mbps", above, below, free)
+    return ratios(chosen, "mean_mbps", above, below, free)
 
 
 def saturated(rows: Sequence[Row], vcs: int, select: bool, pick: Pick) -> Spread | None:

@@ -47,28 +47,28 @@ def mean_of_hosts(rows: Sequence[Row], fabric: str, pattern: str) -> Spread | No
 def looped_over_tree(rows: Sequence[Row], pattern: str) -> Spread | None:
     """Return the ratio of bandwidth on looped topologies to that on the M-tree."""
 
-    def usual(fabric: str) -> Test:
+    def default_routes(fabric: str) -> Test:
         return where(fabric=fabric, engine=_engine(fabric), select="spread")
 
     test = where(protocol="udp", pattern=pattern, **OPEN_LOOP)
     here = [row for row in rows if test(row)]
     free = ("fabric", "engine", "vcs", "routes")
-    found = {
-        fabric: ratios(here, "mean_mbps", usual(fabric), usual("mtree,4,4"), free)
+    by_fabric = {
+        fabric: ratios(here, "mean_mbps", default_routes(fabric), default_routes("mtree,4,4"), free)
         for fabric in LOOPED
     }
-    return typical({(name, *key): v for name, each in found.items() for key, v in each.items()})
+    return typical({(name, *key): v for name, each in by_fabric.items() for key, v in each.items()})
 
 
 def growth_over_lines(rows: Sequence[Row], measure: str) -> Spread | None:
     """Return the time that a switch adds, over that of its line and link, per size and repeat."""
     test = where(measure=measure, tagging="switch")
-    found: dict[tuple[object, ...], list[Row]] = {}
+    groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         if test(row):
             key = (*condition(row, ("switches",)), row["repeat"])
-            found.setdefault(key, []).append(row)
-    each = [(slope(here, "p50_us"), slope(here, "theory_us")) for here in found.values() if here]
+            groups.setdefault(key, []).append(row)
+    each = [(slope(here, "p50_us"), slope(here, "theory_us")) for here in groups.values() if here]
     return spread_of([ours / due for ours, due in each if ours is not None and due])
 
 
@@ -97,7 +97,7 @@ def speed(
 ) -> Spread | None:
     """Return the speed of NAS kernels on fabrics, divided by that on ``under``, same links."""
     test = where(kernel=kernels, processes=16, computing=computing, **{"class": classes})
-    known = [
+    speeds = [
         {
             **row,
             "fabric": row["fabric"].partition(",rate=")[2],
@@ -108,9 +108,9 @@ def speed(
         if test(row) and row["seconds"]
     ]
     below = where(name=under, engine=_engine(under))
-    found: dict[tuple[object, ...], list[float]] = {}
+    cases: dict[tuple[object, ...], list[float]] = {}
     for name in fabrics:
         above = where(name=name, engine=_engine(name))
-        each = ratios(known, "speed", above, below, ("engine", "vcs", "routes"))
-        found |= {(name, *key): values for key, values in each.items()}
-    return typical(found)
+        each = ratios(speeds, "speed", above, below, ("engine", "vcs", "routes"))
+        cases |= {(name, *key): values for key, values in each.items()}
+    return typical(cases)

@@ -22,11 +22,11 @@ MARKERS = "os^vDPX"
 
 def means(stored: Stored, claims: Sequence[Claim], on: str) -> list[float | None]:
     """Return our figure of each claim in one place, None where there is none."""
-    found = [
+    spreads = [
         claim.compute(rows(stored, claim.experiment, on)) if on in claim.places else None
         for claim in claims
     ]
-    return [None if spread is None else spread.mean for spread in found]
+    return [None if spread is None else spread.mean for spread in spreads]
 
 
 def bars(
@@ -40,10 +40,10 @@ def bars(
     """
     height = 0.8 / len(series)
     for i, (label, colour, values) in enumerate(series):
-        known = [(n, v) for n, v in enumerate(values) if v is not None]
+        drawn = [(n, v) for n, v in enumerate(values) if v is not None]
         axes.barh(
-            [n + (i - (len(series) - 1) / 2) * height for n, _ in known],
-            [v for _, v in known],
+            [n + (i - (len(series) - 1) / 2) * height for n, _ in drawn],
+            [v for _, v in drawn],
             height=0.9 * height,
             color=colour,
             label=label,

@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 
 def _curve(axes: Axes, stored: Stored, fabric: str, algorithm: str, networks: int, i: int) -> None:
     test = where(fabric=fabric, algorithm=algorithm, networks=networks, rate_mbps=100.0)
-    found: dict[int, list[float]] = {}
+    times_us: dict[int, list[float]] = {}
     for row in rows(stored, "barrier", SIMULATION):
         if test(row):
-            found.setdefault(row["hosts"], []).append(row["mean_us"])
-    hosts = sorted(found)
+            times_us.setdefault(row["hosts"], []).append(row["mean_us"])
+    hosts = sorted(times_us)
     label = f"{algorithm}, {networks} networks" if networks > 1 else algorithm
     axes.plot(
-        hosts, [fmean(found[n]) for n in hosts], "o-", color=COLOURS[i], markersize=3, label=label
+        hosts,
+        [fmean(times_us[n]) for n in hosts],
+        "o-",
+        color=COLOURS[i],
+        markersize=3,
+        label=label,
     )
 
 

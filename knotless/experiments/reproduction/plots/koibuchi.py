@@ -38,14 +38,14 @@ ENGINES = {
 }
 
 
-def _mean_mbytes(found: list[Row]) -> float:
-    return fmean(row["mean_mbps"] for row in found) / 8
+def _mean_mbytes(chosen: list[Row]) -> float:
+    return fmean(row["mean_mbps"] for row in chosen) / 8
 
 
 def _acknowledged(stored: Stored, fabric: str) -> list[Row]:
     test = where(part="acknowledged", fabric=fabric, rate_mbps=LINK_MBPS)
-    known = rows(stored, "traffic", SIMULATION)
-    return [row for row in known if test(row) and cuts_through(row)]
+    every = rows(stored, "traffic", SIMULATION)
+    return [row for row in every if test(row) and cuts_through(row)]
 
 
 def figures_4_to_7(_: Paper, stored: Stored, fabric: str) -> Figure:
@@ -91,11 +91,11 @@ def figure_9(_: Paper, stored: Stored) -> Figure:
                 for pattern in PATTERNS:
                     wanted = {"pattern": pattern, "engine": engine, "select": select}
                     test = where(**wanted, **({} if vcs is None else {"vcs": vcs}))
-                    found = [row for row in here if test(row)]
-                    points.append(_mean_mbytes(found) if found else None)
-            known = [(x, i) for i, x in enumerate(points) if x is not None]
+                    chosen = [row for row in here if test(row)]
+                    points.append(_mean_mbytes(chosen) if chosen else None)
+            drawn = [(x, i) for i, x in enumerate(points) if x is not None]
             axes.plot(
-                [x for x, _ in known], [i for _, i in known], mark, color=colour, label=select
+                [x for x, _ in drawn], [i for _, i in drawn], mark, color=colour, label=select
             )
         axes.set_title(name)
         axes.grid(axis="x")
@@ -116,8 +116,8 @@ def figures_8_and_10(_: Paper, stored: Stored) -> Figure:
     ):
         test = where(**kind, tagging="switch", rate_mbps=6000.0)
         for on, mark, colour in ((EMULATION, "x", EMULATED), (SIMULATION, "o-", SIMULATED)):
-            known = rows(stored, "hops", on)
-            points = sorted({(row["switches"], row[value] / by) for row in known if test(row)})
+            every = rows(stored, "hops", on)
+            points = sorted({(row["switches"], row[value] / by) for row in every if test(row)})
             if points:
                 axes.plot(*zip(*points, strict=True), mark, color=colour, label=on)
         if points:
@@ -139,14 +139,14 @@ def table_9(_: Paper, stored: Stored) -> Figure:
     """Draw the throughput ratio of every case, with the paper's largest."""
     figure = style.new_figure(8.6, 2.6)
     left, right = figure.subplots(1, 2, sharex=True)
-    known = rows(stored, "traffic", SIMULATION)
+    every = rows(stored, "traffic", SIMULATION)
     for axes, title, largest, select in (
         (left, "DL over up*/down*", 1.67, False),
         (right, "DL: spread over low port", 1.71, True),
     ):
         for level, vcs in enumerate((3, 2)):
-            found = throughput_ratios(known, vcs, select=select)
-            values = [each[0] for each in found.values() if each]
+            cases = throughput_ratios(every, vcs, select=select)
+            values = [each[0] for each in cases.values() if each]
             axes.plot(values, [level] * len(values), "o", color=SIMULATED, alpha=0.5)
         axes.axvline(largest, color=PAPER, linestyle="--", label="paper: the largest")
         axes.axvline(1, color=style.MUTED)

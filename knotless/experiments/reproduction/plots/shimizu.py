@@ -31,11 +31,11 @@ def figure_18(paper: Paper, stored: Stored) -> Figure:
     """Draw the throughput ratio over the number of hosts, for parts of the hosts."""
     figure = style.new_figure(7.4, 3.8)
     axes = figure.subplots()
-    known = rows(stored, "all-to-all", ANALYSIS)
+    every = rows(stored, "all-to-all", ANALYSIS)
     for i, share in enumerate((100, 75, 50, 25)):
         for schedule, line in (("shift", "-"), ("contention-free", "--")):
             test = where(share=share, schedule=schedule, configuration=SIZES)
-            points = sorted({(r["hosts"], r["throughput_ratio"]) for r in known if test(r)})
+            points = sorted({(r["hosts"], r["throughput_ratio"]) for r in every if test(r)})
             name = "proposed" if schedule == "contention-free" else "shift"
             axes.plot(
                 *zip(*points, strict=True),

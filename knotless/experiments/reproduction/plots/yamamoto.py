@@ -29,12 +29,12 @@ def table_3(paper: Paper, stored: Stored) -> Figure:
     left.set_yticks(range(len(stages)), names, fontsize=8)
     left.set_title("paper")
     for on, colour in ((EMULATION, EMULATED), (SIMULATION, SIMULATED)):
-        found = [
+        stages_us = [
             row["stages_us"]
             for row in rows(stored, "primitives", on)
             if row["operation"] == "stages"
         ]
-        shares = [fmean(each[stage] / each[ARRIVED] for each in found) for stage in OURS]
+        shares = [fmean(each[stage] / each[ARRIVED] for each in stages_us) for stage in OURS]
         right.plot(shares, range(len(OURS)), "o-", color=colour, label=on)
     right.set_yticks(range(len(OURS)), OURS, fontsize=8)
     right.set_title("ours")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.agreement.columns import COLUMNS
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def present(
         title="One model, two clocks: emulator and simulator compared",
         lead="The same fabrics, plans, flows and flow control, with real frames through Open "
         "vSwitch and in virtual time.",
-        sentences=[*sentences(rows), *of_validity(rows)],
+        sentences=[*sentences(rows), *excluded(rows)],
         columns=COLUMNS,
         rows=rows,
         notes=NOTES,

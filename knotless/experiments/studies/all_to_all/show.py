@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import ANALYSIS, Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.all_to_all.cases import CONTENTION_FREE, SHIFT
 from knotless.experiments.studies.all_to_all.columns import COLUMNS, place_of
 from knotless.results import plots as style
@@ -37,7 +37,7 @@ def gains(rows: Sequence[Row]) -> dict[str, float]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
+    return [*_sentences([row for row in rows if row["valid"]]), *excluded(rows)]
 
 
 def _sentences(rows: Sequence[Row]) -> Iterator[str]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knotless.base.flow_control import NAMES
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import SIMULATION, Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.change.cases import NAIVE, PROVEN
 from knotless.experiments.studies.change.columns import COLUMNS
 from knotless.results import plots
@@ -34,7 +34,7 @@ def groups_of(rows: Sequence[Row]) -> dict[Group, list[Row]]:
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
     found = [_finding(key, of) for key, of in groups_of(rows).items()]
-    return [*found, *of_validity(rows)]
+    return [*found, *excluded(rows)]
 
 
 def _finding(key: Group, rows: Sequence[Row]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import EMULATION, Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.deadlock import transfers
 from knotless.experiments.studies.deadlock.columns import COLUMNS, range_of
 from knotless.experiments.studies.deadlock.notes import notes
@@ -35,7 +35,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         tags = ", tagged by hosts" if tagging == "host" else ""
         head = f"{pattern}{tags}: " if len(groups) > 1 or tags else ""
         found += [head + sentence for sentence in _of_group(of_group)]
-    return [*found, *_verdicts(good), *of_validity(rows)]
+    return [*found, *_verdicts(good), *excluded(rows)]
 
 
 def _of_group(rows: Sequence[Row]) -> Iterator[str]:

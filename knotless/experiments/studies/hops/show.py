@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.hops.columns import COLUMNS
 from knotless.experiments.studies.hops.measure import BARRIER, BOTH_WAYS
 from knotless.results import plots as style
@@ -34,7 +34,7 @@ def slope(rows: Sequence[Row], key: str) -> float | None:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
+    return [*_sentences([row for row in rows if row["valid"]]), *excluded(rows)]
 
 
 def kinds_of(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knotless.experiments.framework.columns import Column, Role, columns
-from knotless.experiments.workloads.messages.columns import HOSTS, JUDGED, case, figure
+from knotless.experiments.workloads.messages.columns import HOSTS, JUDGED, case, metric
 
 COLUMNS = columns(
     case("on", "string"),
@@ -11,11 +11,11 @@ COLUMNS = columns(
     case("bytes", "int64", "bytes"),
     *HOSTS,
     Column("count", "int64", meaning="round trips of an emulated row"),
-    figure("median_us", "us"),
+    metric("median_us", "us"),
     Column("mean_us", "double", "us", meaning="of an emulated row"),
-    figure("p99_us", "us", Role.RESULT),
-    figure("messages_per_s", "1/s"),
-    figure("mbit_per_s", "Mbit/s"),
+    metric("p99_us", "us", Role.RESULT),
+    metric("messages_per_s", "1/s"),
+    metric("mbit_per_s", "Mbit/s"),
     *JUDGED,
     samples=("median_us", "messages_per_s"),
 )

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from knotless.experiments.framework.columns import Column, Role, columns
-from knotless.experiments.workloads.messages.columns import HOSTS, JUDGED, case, figure
+from knotless.experiments.workloads.messages.columns import HOSTS, JUDGED, case, metric
 
 COLUMNS = columns(
     case("on", "string"),
     case("operation", "string"),
     case("bytes", "int64", "bytes"),
     *HOSTS,
-    figure("median_us", "us"),
-    figure("p99_us", "us", Role.RESULT),
-    figure("mbit_per_s", "Mbit/s"),
+    metric("median_us", "us"),
+    metric("p99_us", "us", Role.RESULT),
+    metric("mbit_per_s", "Mbit/s"),
     Column("stages_us", "map<double>", "us", meaning="when each stage of a push begins"),
     *JUDGED,
     samples=(

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
 from knotless.experiments.studies.traffic.columns import COLUMNS
 from knotless.traffic import theory
@@ -40,7 +40,7 @@ def gains(rows: Sequence[Row]) -> dict[tuple[str, str, str, int], float]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
+    return [*_sentences([row for row in rows if row["valid"]]), *excluded(rows)]
 
 
 def _sentences(rows: Sequence[Row]) -> Iterator[str]:

@@ -15,8 +15,8 @@ def case(name: str, kind: str, unit: str = "") -> Column:
     return Column(name, kind, unit, name, Role.CASE, brief=True)
 
 
-def figure(name: str, unit: str, role: Role = Role.MEASURE) -> Column:
-    """Return a column of a figure that is headed by its name."""
+def metric(name: str, unit: str, role: Role = Role.MEASURE) -> Column:
+    """Return a column of a metric that is headed by its name."""
     return Column(name, "double", unit, name, role, three_digits, brief=True)
 
 
