@@ -109,7 +109,7 @@ class Column:
         outer, _, inner = self.type.rstrip(">").partition("<")
         if outer == "list":
             return value is None or (
-                isinstance(value, list) and all(_is(inner, each) for each in value)
+                isinstance(value, list | tuple) and all(_is(inner, each) for each in value)
             )
         if outer == "map":
             return value is None or (

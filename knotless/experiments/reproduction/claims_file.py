@@ -191,7 +191,7 @@ def _claims(author: str, file: _File, section: _Section, entry: Values) -> Itera
     where = f"claim {_title(entry)} of section {section.title!r}"
     try:
         own = {key: value for key, value in entry.items() if key not in _REPEATED}
-        exceptions = [_Exception.model_validate(each) for each in entry.get("but", [])]
+        exceptions = TypeAdapter(list[_Exception]).validate_python(entry.get("but", []))
         for variables in _variables(entry.get("each", [])):
             values = dict(own)
             omit = False
@@ -294,9 +294,11 @@ def _printed(value: Any, tables: Values) -> Any:
         return value
     if set(value) != {"table", "keys"}:
         return {key: _printed(each, tables) for key, each in value.items()}
+    if not isinstance(value["keys"], list):
+        raise ClaimsError(f"keys: {brief(value['keys'])} is not a list")
     figure: Any = tables
     for key in (value["table"], *value["keys"]):
-        if not isinstance(figure, dict) or key not in figure:
+        if not (isinstance(figure, dict) and isinstance(key, str) and key in figure):
             raise ClaimsError(f"printed: there is no {key!r} in {brief(value)}")
         figure = figure[key]
     return figure

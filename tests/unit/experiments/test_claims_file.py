@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
-from knotless.experiments.reproduction import claims_file
+from knotless.cli.main import main
+from knotless.experiments.reproduction import claims, claims_file
 from knotless.experiments.reproduction.claim import Paper
 from knotless.experiments.reproduction.claims import paper, papers
 from knotless.experiments.reproduction.claims_file import ClaimsError
@@ -86,7 +88,9 @@ def test_printed_figures_are_looked_up_and_divided(tmp_path: Path) -> None:
         ({"each": "x"}, "each: lists of variables are needed, not 'x'"),
         ({"each": [["x"]]}, "each: ['x'] is not a list of variables"),
         ({"but": [{"when": {"size": 1}}]}, "but: 'size' is no variable of each"),
-        ({"but": [{"theirs": 1}]}, "when: it is missing"),
+        ({"but": [{"theirs": 1}]}, "0.when: it is missing"),
+        ({"but": 3}, "input should be a valid list, not 3"),
+        ({"theirs": {"table": "t", "keys": "A"}}, "keys: 'A' is not a list"),
         ({"ours": {"where": {}}}, "ours: one of values, ratio, slope, function is needed"),
         ({"ours": {"values": "swiches"}}, "ours: paths has no column 'swiches'"),
         ({"ours": {"values": "vlans", "where": {"fabrik": 1}}}, "no column 'fabrik'"),
@@ -139,6 +143,23 @@ def test_a_mistake_outside_of_claims_is_a_line_with_the_file(
         claims_file.read(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert said in str(caught.value)
+
+
+def test_the_command_says_what_is_wrong_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, {**CLAIM, "digits": 10})
+    monkeypatch.setattr(claims, "FOLDER", tmp_path)
+    claims.papers.cache_clear()
+    try:
+        asked = ["reproduction", "--out", str(tmp_path / "page.md")]
+        done = CliRunner(mix_stderr=False).invoke(main, asked)
+    finally:
+        claims.papers.cache_clear()
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert f"{path}: claim 'Table A', 'max_switches of A' of section 'One': digits: " in done.stderr
+    assert not (tmp_path / "page.md").exists()
 
 
 def test_a_paper_has_a_name_and_a_number() -> None:
