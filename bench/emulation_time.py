@@ -113,7 +113,7 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
             row = measure.compared(case, live, result)
             stretch = live.status["stretch"]
             frames = sum(int(one["rx_frames"]) for one in live.seen.channels.values())
-            flows = zip(row.emulated_flows_frames, row.simulated_flows_frames, strict=True)
+            flows = zip(row["emulated_flows_frames"], row["simulated_flows_frames"], strict=True)
             yield Line(
                 switch_priority=lab.switch_priority,
                 fabric=case.routed.name,
@@ -126,8 +126,8 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
                 worst=round(max(abs(a / max(1, b) - 1) for a, b in flows), 5),
                 stretch=stretch,
                 hops_per_s=round(frames * 1e6 / (live.window_us * (stretch or 1.0))),
-                knot=row.emulated_knot,
-                same_knot=row.emulated_knot == row.simulated_knot,
+                knot=row["emulated_knot"],
+                same_knot=row["emulated_knot"] == row["simulated_knot"],
                 valid=bool(live.status["valid"]) and not live.problems,
                 problems=[*live.problems, *live.status["problems"]],
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from knotless.experiments.studies.deadlock.row import Row
+from knotless.experiments.studies.deadlock.columns import COLUMNS
 
 KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 IDENTITY = ("pattern", "tagging", "routes", "flow_control", "protocol", "repeat")
@@ -41,7 +41,7 @@ def row(routes: str, flow_control: str, protocol: str = "udp", **changes: Any) -
     verdict |= {key: changes.pop(key) for key in tuple(verdict) if key in changes}
     values |= changes
     values.setdefault("as_predicted", values["cycle"] in ([], values["predicted_cycle"]))
-    return {**Row(**values).as_json(), **verdict}
+    return {**COLUMNS.row(**values), **verdict}
 
 
 def samples(rows: list[dict[str, Any]], seconds: float = 4.0) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ def rows_of(experiment: Experiment, common: Common, **options: Any) -> Rows:
     found: Rows = []
 
     def record(row: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> None:
-        assert all(set(sample) <= set(experiment.sample_types) for sample in samples)
+        assert all(set(sample) <= set(experiment.columns.sample_types) for sample in samples)
         found.append(dict(row))
 
     experiment.prepare(common, options).run(record, Quiet())

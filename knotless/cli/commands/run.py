@@ -57,7 +57,8 @@ def execute(
     from knotless.results.results import Results
 
     out = Path(values["out"])
-    results = Results(chosen.name, campaign.parameters, values["seed"], chosen.sample_types, out)
+    types = chosen.columns.sample_types
+    results = Results(chosen.name, campaign.parameters, values["seed"], types, out)
     recorded.folder.set(results.directory if values["record"] else None)
     with terminated_as_interrupted():
         try:
@@ -82,11 +83,11 @@ def show(shown: Presentation, path: Path) -> None:
         pad_edge=False,
         collapse_padding=True,
     )
-    for column in shown.brief:
-        table.add_column(column, no_wrap=True)
-    for line in shown.table:
-        cells = dict(zip(shown.columns, line, strict=True))
-        table.add_row(*(cells[column] for column in shown.brief))
+    brief = shown.columns.brief
+    for heading in brief.headings:
+        table.add_column(heading, no_wrap=True)
+    for cells in brief.table(shown.rows):
+        table.add_row(*cells)
     console.print(table)
     for sentence in shown.sentences:
         console.print(sentence, highlight=False, soft_wrap=True)

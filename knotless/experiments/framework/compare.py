@@ -57,24 +57,24 @@ def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:
                 f"run {run['id']} is of {run['experiment']}, not of {experiment.name}: "
                 "only runs of one experiment can be compared"
             )
-    if not experiment.identity:
+    if not experiment.columns.identity:
         raise ExperimentError(f"runs of {experiment.name} have no measures to compare")
     found: dict[tuple[Any, ...], list[dict[str, list[float]]]] = {}
     for place, run in enumerate(runs):
         for row in run["rows"]:
-            key = tuple(row.get(name) for name in experiment.identity)
+            key = tuple(row.get(name) for name in experiment.columns.identity)
             figures = found.setdefault(key, [{} for _ in runs])[place]
-            for measure in experiment.measures:
+            for measure in experiment.columns.measures:
                 value = figure(row, measure)
                 if row["valid"] and value is not None:
                     figures.setdefault(measure, []).append(value)
     return [
         Line(
-            dict(zip(experiment.identity, key, strict=True)),
+            dict(zip(experiment.columns.identity, key, strict=True)),
             measure,
             tuple(spread_of(figures.get(measure, [])) for figures in of_runs),
         )
         for key, of_runs in found.items()
-        for measure in experiment.measures
+        for measure in experiment.columns.measures
         if any(measure in figures for figures in of_runs)
     ]

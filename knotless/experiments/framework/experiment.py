@@ -15,6 +15,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.plugins import module_names
+from knotless.experiments.framework.columns import Columns
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,14 +86,16 @@ class Plot:
 
 @dataclass(frozen=True)
 class Presentation:
-    """The presentation of a run in ``report.html``; ``brief`` columns are for the terminal."""
+    """The presentation of a run in ``report.html`` and in the terminal.
+
+    The table has a line for each of ``rows``, by ``columns``.
+    """
 
     title: str
     lead: str
     sentences: Sequence[str]
-    columns: Sequence[str]
-    brief: Sequence[str]
-    table: Sequence[Sequence[str]]
+    columns: Columns
+    rows: Sequence[Mapping[str, Any]]
     notes: Sequence[tuple[str, str]] = ()
     plots: Sequence[Plot] = field(default=())
 
@@ -122,21 +125,19 @@ class Experiment:
 
     ``places`` are where it can run, the default first; rows of :data:`EMULATION` need root.
     ``options`` are its own command-line options. ``prepare`` receives their values by name and
-    raises KnotlessError for invalid ones, before anything is started. ``identity`` are the keys
-    of a row that identify its case, ``measures`` its results; runs are compared by these.
-    ``present`` receives what :func:`knotless.results.results.read` returns, and whether to draw.
+    raises KnotlessError for invalid ones, before anything is started. ``columns`` are those of
+    its rows and samples. ``present`` receives what :func:`knotless.results.results.read` returns,
+    and whether to draw.
     """
 
     name: str
     summary: str
     example: str
     options: tuple[click.Option, ...]
-    sample_types: Mapping[str, str]
+    columns: Columns
     prepare: Callable[[Common, Mapping[str, Any]], Campaign]
     present: Present
     places: tuple[str, ...] = (EMULATION,)
-    identity: tuple[str, ...] = ()
-    measures: tuple[str, ...] = ()
 
 
 def names() -> list[str]:

@@ -1,5 +1,6 @@
 """Comparison of the papers' measurements with ours: ``docs/reproduction.md``, from stored runs.
 
-``figures`` computes figures from rows, ``paper_*`` and ``programs`` hold each paper's figures and
-the computation of ours, ``claims`` lists them all, ``page`` writes the page.
+The papers' figures are in ``experiments/AUTHOR/claims.yaml``, which ``claims_file`` reads and
+checks. ``selectors`` computes ours from rows, ``papers`` what no selector does, ``plots`` draws
+the papers' figures; ``claims`` lists all papers, ``page`` writes the pages.
 """

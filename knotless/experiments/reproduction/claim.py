@@ -1,14 +1,14 @@
-"""A figure of a paper, and the computation of ours.
+"""A figure of a paper, the computation of ours, and what a paper's page shows.
 
-The papers' figures are stored in this folder, with the place where they are printed. Ours are
-always computed from stored runs.
+The papers' figures are in ``experiments/AUTHOR/claims.yaml``, with the place where they are
+printed. Ours are always computed from stored runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
 from knotless.experiments.reproduction.rows import Row
@@ -30,7 +30,8 @@ INFERRED = "inferred"
 class Claim:
     """A figure of a paper: description, value, computation of ours, and why they differ.
 
-    ``theirs`` is a number that the paper prints, or its words where it prints none.
+    ``paper`` is its number. ``theirs`` is a number that the paper prints, or its words where it
+    prints none.
     """
 
     paper: str
@@ -49,11 +50,14 @@ class Claim:
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot in the form of a paper's figure: file name, what it shows, and how it is drawn."""
+    """A plot in the form of a paper's figure: file name, what it shows, and how it is drawn.
+
+    ``draw(paper, stored)`` uses the paper's printed figures and claims, and stored runs.
+    """
 
     name: str
     caption: str
-    draw: Callable[[Stored], Figure]
+    draw: Callable[[Paper, Stored], Figure]
 
 
 @dataclass(frozen=True)
@@ -70,3 +74,39 @@ class Section:
     commands: Sequence[str] = ()
     notes: Sequence[str] = ()
     missing: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One line of the first page: a claim by its place and a part of its words.
+
+    ``paper`` is its number. ``agrees`` judges a claim that the paper makes in words. A headline
+    without a place is not attempted.
+    """
+
+    paper: str
+    words: str
+    place: str = ""
+    what: str = ""
+    agrees: Callable[[float], bool] | None = None
+
+
+@dataclass(frozen=True)
+class Paper:
+    """What is compared with a paper.
+
+    ``number`` is that of its page, ``author`` the name of its folder. ``printed`` are tables of
+    the paper, by name, from which several claims and plots take their figures.
+    """
+
+    number: str
+    author: str
+    title: str
+    headlines: Sequence[Headline] = ()
+    printed: Mapping[str, Any] = field(default_factory=dict)
+    sections: Sequence[Section] = ()
+
+    @property
+    def claims(self) -> list[Claim]:
+        """The claims of all sections, in their order."""
+        return [claim for section in self.sections for claim in section.claims]

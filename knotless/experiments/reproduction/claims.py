@@ -1,30 +1,36 @@
-"""The pages and claims of all papers, in order."""
+"""The papers that are compared, by author and by number, and all their claims."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cache
 
-from knotless.experiments.reproduction.claim import Claim, Section
-from knotless.experiments.reproduction.sections_000 import SECTIONS_000
-from knotless.experiments.reproduction.sections_001 import SECTIONS_001
-from knotless.experiments.reproduction.sections_002 import SECTIONS_002
-from knotless.experiments.reproduction.sections_003 import SECTIONS_003
-from knotless.experiments.reproduction.sections_004 import SECTIONS_004
+from knotless.experiments.reproduction import claims_file
+from knotless.experiments.reproduction.claim import Claim, Headline, Paper
+from knotless.results.stored import FOLDER
 
-TITLES = {
-    "000": "Koibuchi et al., deterministic deadlock-free routings on the RHiNET-2 cluster",
-    "001": "Iwasaki et al., fast user-level barriers on a PC cluster with Ethernet",
-    "002": "Shimizu and Nakashima, all-to-all on the Latin-square fat-tree",
-    "003": "Yamamoto et al., RHiNET-1: primitives of remote memory",
-    "004": "Otsuka et al., switch-tagged VLAN routing",
-}
-SECTIONS: Mapping[str, Sequence[Section]] = {
-    "000": SECTIONS_000,
-    "001": SECTIONS_001,
-    "002": SECTIONS_002,
-    "003": SECTIONS_003,
-    "004": SECTIONS_004,
-}
-CLAIMS: Sequence[Claim] = [
-    claim for sections in SECTIONS.values() for section in sections for claim in section.claims
-]
+
+@cache
+def papers() -> Sequence[Paper]:
+    """Return all papers in the order of their numbers. Raises ClaimsError for a mistake in one."""
+    files = FOLDER.glob(f"*/{claims_file.NAME}")
+    return sorted(map(claims_file.read, files), key=lambda paper: paper.number)
+
+
+def paper(name: str) -> Paper:
+    """Return a paper by the name of its first author or by its number, such as ``004``."""
+    for each in papers():
+        if name in (each.author, each.number):
+            return each
+    names = ", ".join(f"{each.author} ({each.number})" for each in papers())
+    raise claims_file.ClaimsError(f"paper {name[:40]!r}: there are {names}")
+
+
+def claims() -> list[Claim]:
+    """Return the claims of all papers, in order."""
+    return [claim for each in papers() for claim in each.claims]
+
+
+def headlines() -> list[Headline]:
+    """Return the lines of the first page, in order."""
+    return [headline for each in papers() for headline in each.headlines]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 
 from knotless.experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
-from knotless.experiments.reproduction.claim import Claim
-from knotless.experiments.reproduction.claims import CLAIMS
+from knotless.experiments.reproduction.claim import Claim, Headline
+from knotless.experiments.reproduction.claims import claims
 from knotless.experiments.reproduction.rows import rows
 from knotless.results.spread import Spread
 from knotless.results.stored import Stored
@@ -28,116 +27,17 @@ RULE = (
 )
 
 
-def near_one(ours: float) -> bool:
-    """Tell whether a ratio agrees with 'no difference'."""
-    return abs(ours - 1) <= 0.05
-
-
-def nearly_zero(ours: float) -> bool:
-    """Tell whether a ratio agrees with 'nearly zero'."""
-    return ours <= 0.01
-
-
-@dataclass(frozen=True)
-class Headline:
-    """One line of the first page: a claim by its place and a part of its words.
-
-    ``agrees`` judges a claim that the paper makes in words.
-    """
-
-    paper: str
-    words: str
-    place: str
-    what: str
-    agrees: Callable[[float], bool] | None = None
-
-
-HEADLINES: Sequence[Headline] = (
-    Headline(
-        "000",
-        "DL has up to 51 % more bandwidth than up\\*/down\\*",
-        "Figures 4 to 7, text",
-        "Largest",
-    ),
-    Headline(
-        "000",
-        "DL and SBP have almost the same bandwidth",
-        "Figures 4 to 7, text",
-        "DL over SBP",
-        near_one,
-    ),
-    Headline(
-        "000", "Path selection changes the bandwidth by up to 15 %", "Figure 9, text", "Largest"
-    ),
-    Headline(
-        "000",
-        "DL makes barriers of 64 hosts 5 % faster than up\\*/down\\*",
-        "Table 3, A",
-        "DL, 2 VCs over up\\*/down\\* with 1 VC",
-    ),
-    Headline(
-        "000", "DL makes IS.S.32 4 % faster than up\\*/down\\*", "Table 4, A", "IS.S.32: time of DL"
-    ),
-    Headline(
-        "001",
-        "A 2-way tree with multicast is slower than shuffle exchange by 17 %",
-        "Barrier, one switch, ratio",
-        "2-way",
-    ),
-    Headline(
-        "001",
-        "Two networks make a concurrent barrier 18 % faster",
-        "Barrier of 16 hosts, two networks",
-        "Concurrent",
-    ),
-    Headline(
-        "002",
-        "The proposed schedule is 2.6 times as fast as shift (S1)",
-        "Figures 19 to 21, S1",
-        "S1",
-    ),
-    Headline(
-        "002",
-        "Shift on 5,526 hosts reaches 0.108 of the throughput",
-        "Figure 18, L6",
-        "shift, 100 %",
-    ),
-    Headline("003", "A message of 8 bytes takes 9.1 us", "Figure 7, section 4.1", "One-way"),
-    Headline(
-        "004",
-        "Cyclic routes stop under PAUSE on all links (a)",
-        "Table 4, (a) over (b), UDP",
-        "PAUSE on all",
-        nearly_zero,
-    ),
-    Headline(
-        "004",
-        "Measured bandwidth is that predicted from shared channels",
-        "Section 5.2, mesh 4x4, bit-reversal, UDP",
-        "Measured",
-    ),
-    Headline(
-        "004",
-        "Looped fabrics run NAS programs at over 0.9 of the speed of one switch",
-        "Figure 12",
-        "looped",
-        lambda ours: ours > 0.9,
-    ),
-    Headline("004", "Programs of class B (NAS) on looped fabrics", "", ""),
-)
-
-
 def claim_of(headline: Headline) -> Claim | None:
     """Return the claim of a headline; None for one that is not attempted."""
     if not headline.place:
         return None
-    (found,) = [
+    (named,) = [
         claim
-        for claim in CLAIMS
+        for claim in claims()
         if (claim.paper, claim.place) == (headline.paper, headline.place)
         and headline.what in claim.what
     ]
-    return found
+    return named
 
 
 def measured(stored: Stored, claim: Claim, *, valid: bool = True) -> Mapping[str, Spread | None]:
@@ -149,9 +49,9 @@ def measured(stored: Stored, claim: Claim, *, valid: bool = True) -> Mapping[str
     }
 
 
-def judged(found: Mapping[str, Spread | None]) -> tuple[str, Spread] | None:
+def judged(spreads: Mapping[str, Spread | None]) -> tuple[str, Spread] | None:
     """Return the place and the figure that is judged: the first that there is."""
-    return next(((on, spread) for on, spread in found.items() if spread is not None), None)
+    return next(((on, spread) for on, spread in spreads.items() if spread is not None), None)
 
 
 def verdict(theirs: float | str, ours: float | None, agrees: Callable[[float], bool] | None) -> str:

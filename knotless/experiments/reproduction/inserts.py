@@ -8,10 +8,9 @@ from statistics import fmean
 
 from knotless.experiments.framework import page_parts
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
-from knotless.experiments.reproduction.figures import Test, where
-from knotless.experiments.reproduction.paper_000_barriers import TABLE_3, cut_through
-from knotless.experiments.reproduction.paper_001 import ALGORITHMS, TWO_NETWORKS
+from knotless.experiments.reproduction.claims import paper
 from knotless.experiments.reproduction.rows import Row, rows
+from knotless.experiments.reproduction.selectors import Test, cuts_through, where
 from knotless.experiments.studies.change import show as change
 from knotless.results.stored import Stored
 
@@ -19,8 +18,8 @@ NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
 Cells = Sequence[float | None]
 
 
-def _mean(found: Sequence[Row], test: Test, value: str = "mean_us") -> float | None:
-    values = [row[value] for row in found if test(row) and row[value] is not None]
+def _mean(chosen: Sequence[Row], test: Test, value: str = "mean_us") -> float | None:
+    values = [row[value] for row in chosen if test(row) and row[value] is not None]
     return fmean(values) if values else None
 
 
@@ -34,16 +33,21 @@ def _over(above: Cells, below: Cells) -> Cells:
     return [a / b if a and b else None for a, b in zip(above, below, strict=True)]
 
 
-def _algorithms(found: Sequence[Row], fabric: str, hosts: int, value: str = "mean_us") -> Cells:
+def _algorithms(chosen: Sequence[Row], fabric: str, hosts: int, value: str = "mean_us") -> Cells:
     common = {"fabric": fabric, "hosts": hosts, "networks": 1}
-    return [_mean(found, where(**common, algorithm=name), value) for name in NAMES]
+    return [_mean(chosen, where(**common, algorithm=name), value) for name in NAMES]
+
+
+def _theirs(column: str) -> Cells:
+    """Return the paper's times of all algorithms, None where it prints none."""
+    printed = {each["algorithm"]: each[column] for each in paper("iwasaki").printed["algorithms"]}
+    return [printed.get(name) for name in NAMES]
 
 
 def one_switch(stored: Stored) -> Iterator[str]:
     """Yield the table of all algorithms on one switch."""
     virtual, live = rows(stored, "barrier", SIMULATION), rows(stored, "barrier", EMULATION)
-    printed: dict[str, float] = {name: switch for _, name, _, switch, _ in ALGORITHMS}
-    paper = [printed.get(name) for name in NAMES]
+    theirs = _theirs("switch_us")
     ours = _algorithms(virtual, "flat,32", 32)
     at_31 = _algorithms(virtual, "flat,32", 31)
     same = [at_31[i] if name == "tree3" else ours[i] for i, name in enumerate(NAMES)]
@@ -51,13 +55,13 @@ def one_switch(stored: Stored) -> Iterator[str]:
     seen = _algorithms(live, "flat,32", 32)
     yield f"| us | {' | '.join(NAMES)} |"
     yield "|---|" + "---|" * len(NAMES)
-    yield _line("paper 001, measured (`tree3` on 31 hosts)", paper, ".0f")
+    yield _line("paper 001, measured (`tree3` on 31 hosts)", theirs, ".0f")
     yield _line(
         "formulas, its parameters", _algorithms(virtual, "flat,32", 32, "predicted_us"), ".1f"
     )
     yield _line("simulation", ours, ".1f")
     yield _line("simulation, 31 hosts", at_31, ".1f")
-    yield _line("paper over simulation, same number of hosts", _over(paper, same), ".2f")
+    yield _line("paper over simulation, same number of hosts", _over(theirs, same), ".2f")
     yield _line("formulas, emulation's parameters", due, ".1f")
     yield _line("emulation", seen, ".1f")
     yield _line("emulation over formula", _over(seen, due), ".3f")
@@ -69,42 +73,49 @@ def formulas(stored: Stored) -> Iterator[str]:
     yield "|---|---|---|"
     for name in NAMES:
         test = where(fabric="flat,32", algorithm=name)
-        found = [row for row in rows(stored, "barrier", SIMULATION) if test(row)]
-        hosts = sorted({row["hosts"] for row in found if row["hosts"] >= 8})
-        far = max(abs(r["predicted_us"] / r["mean_us"] - 1) for r in found if r["hosts"] >= 8)
+        chosen = [row for row in rows(stored, "barrier", SIMULATION) if test(row)]
+        hosts = sorted({row["hosts"] for row in chosen if row["hosts"] >= 8})
+        far = max(abs(r["predicted_us"] / r["mean_us"] - 1) for r in chosen if r["hosts"] >= 8)
         yield f"| `{name}` | {hosts[0]} to {hosts[-1]} | {far:.1%} |"
 
 
 def hub(stored: Stored) -> Iterator[str]:
     """Yield the table of all algorithms on a repeater hub."""
-    found = rows(stored, "barrier", SIMULATION)
-    printed: dict[str, float] = {name: hub for _, name, _, _, hub in ALGORITHMS}
+    chosen = rows(stored, "barrier", SIMULATION)
     yield f"| us | {' | '.join(NAMES)} |"
     yield "|---|" + "---|" * len(NAMES)
-    yield _line(
-        "paper 001, measured (`tree3` on 31 hosts)", [printed.get(n) for n in NAMES], ",.0f"
-    )
+    yield _line("paper 001, measured (`tree3` on 31 hosts)", _theirs("hub_us"), ",.0f")
     for hosts in (32, 31):
-        yield _line(f"simulation, {hosts} hosts", _algorithms(found, "hub,32", hosts), ",.0f")
+        yield _line(f"simulation, {hosts} hosts", _algorithms(chosen, "hub,32", hosts), ",.0f")
 
 
 def two_networks(stored: Stored) -> Iterator[str]:
     """Yield the table of barriers with one and two networks."""
-    cases = [(name, hosts, times_us) for _, name, hosts, times_us, *_ in TWO_NETWORKS]
-    heads = [f"`{name}`, {hosts} hosts: one network | two" for name, hosts, _ in cases]
+    cases = paper("iwasaki").printed["two networks"]
+    heads = [f"`{c['algorithm']}`, {c['hosts']} hosts: one network | two" for c in cases]
     yield f"| us | {' | '.join(heads)} |"
     yield "|---|" + "---|---|" * len(cases)
-    yield _line("paper 001, measured", [us for *_, times_us in cases for us in times_us], ".0f")
+    printed = [case[key] for case in cases for key in ("one_us", "two_us")]
+    yield _line("paper 001, measured", printed, ".0f")
     for on in (SIMULATION, EMULATION):
-        found = rows(stored, "barrier", on)
+        chosen = rows(stored, "barrier", on)
         times = [
-            _mean(found, where(fabric="flat,32", algorithm=name, hosts=hosts, networks=networks))
-            for name, hosts, _ in cases
+            _mean(
+                chosen,
+                where(
+                    fabric="flat,32",
+                    algorithm=case["algorithm"],
+                    hosts=case["hosts"],
+                    networks=networks,
+                ),
+            )
+            for case in cases
             for networks in (1, 2)
         ]
         yield _line(on, times, ".1f")
 
 
+FABRICS = {"A": "irregular-a", "B": "irregular-b", "mesh": "mesh,4,4"}
 ENGINES = (("prefix", 1), ("updown", 1), ("sbp", 6), ("dl", 2))
 
 
@@ -112,30 +123,30 @@ def routings(stored: Stored) -> Iterator[str]:
     """Yield the table of barriers of 64 hosts by routing engine."""
     yield "| | prefix | up\\*/down\\* | sbp (6 VCs) | dl (2 VCs) |"
     yield "|---|---|---|---|---|"
-    keys = ("prefix", "", "sbp", "dl:2")
-    for name, (fabric, times_us, updown_us) in TABLE_3.items():
-        printed = [times_us.get(key, updown_us) for key in keys]
+    keys = ("prefix", "updown", "sbp", "dl:2")
+    for name, times_us in paper("koibuchi").printed["table 3"].items():
+        fabric, printed = FABRICS[name], [times_us[key] for key in keys]
         yield _line(f"paper 000, its {name}, us", printed, ".2f")
         for on in (SIMULATION, EMULATION):
-            found = [
+            chosen = [
                 row
                 for row in rows(stored, "barrier", on)
-                if row["fabric"].startswith(fabric) and cut_through(row)
+                if row["fabric"].startswith(fabric) and cuts_through(row)
             ]
             for words, value, kind in (
                 (f"{on}, {fabric}, us", "mean_us", ".2f"),
                 (f"switches on a path, {fabric}", "switches", ".3f"),
             ):
                 if value == "mean_us" or on == SIMULATION:
-                    cells = [_mean(found, where(engine=e, vcs=v), value) for e, v in ENGINES]
+                    cells = [_mean(chosen, where(engine=e, vcs=v), value) for e, v in ENGINES]
                     yield _line(words, cells, kind)
 
 
 def route_changes(stored: Stored) -> Iterator[str]:
     """Yield what became of changes of routes, pushed at once and in proven steps."""
     for on in (SIMULATION, EMULATION):
-        found = rows(stored, "change", on)
-        yield from (f"- {on}, {finding}" for finding in change.sentences(found))
+        chosen = rows(stored, "change", on)
+        yield from (f"- {on}, {finding}" for finding in change.sentences(chosen))
 
 
 INSERTS: Mapping[str, Callable[[Stored], Iterator[str]]] = {

@@ -9,10 +9,9 @@ from pathlib import PurePosixPath
 
 from knotless.experiments.framework import markdown
 from knotless.experiments.reproduction import left_out
-from knotless.experiments.reproduction.claim import Claim, Section
-from knotless.experiments.reproduction.claims import CLAIMS, SECTIONS, TITLES
+from knotless.experiments.reproduction.claim import Claim, Paper, Section
+from knotless.experiments.reproduction.claims import claims, headlines, papers
 from knotless.experiments.reproduction.headlines import (
-    HEADLINES,
     PLACES,
     RULE,
     claim_of,
@@ -67,17 +66,17 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | verdict |"
     yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
-    for headline in HEADLINES:
+    for headline in headlines():
         claim = claim_of(headline)
         link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
         if claim is None:
             yield f"| {link} | {headline.words} | - | - | - | - | **{verdict(0.0, None, None)}** |"
             continue
-        found = measured(stored, claim)
-        first = judged(found)
+        spreads = measured(stored, claim)
+        first = judged(spreads)
         says = verdict(claim.theirs, first[1].mean if first else None, headline.agrees)
         ours = [
-            f"{spread.mean:.{claim.digits}f}" if (spread := found.get(on)) else NOWHERE
+            f"{spread.mean:.{claim.digits}f}" if (spread := spreads.get(on)) else NOWHERE
             for on in PLACES
         ]
         cells = [link, headline.words, printed(claim), *ours, f"**{says}**"]
@@ -90,7 +89,9 @@ def overview(stored: Stored) -> Iterator[str]:
         f"({FOLDER}/runs.md)"
     )
     yield ""
-    yield from (f"- [{paper}]({FOLDER}/{paper}.md): {title}" for paper, title in TITLES.items())
+    yield from (
+        f"- [{paper.number}]({FOLDER}/{paper.number}.md): {paper.title}" for paper in papers()
+    )
     yield ""
     yield (
         "The papers' machines are from 1999 to 2016. Their absolute times cannot be repeated, so "
@@ -99,9 +100,9 @@ def overview(stored: Stored) -> Iterator[str]:
     )
 
 
-def paper_page(stored: Stored, paper: str) -> Iterator[str]:
+def paper_page(stored: Stored, paper: Paper) -> Iterator[str]:
     """Yield the page of a paper, line by line."""
-    yield f"# {paper}: {TITLES[paper]}"
+    yield f"# {paper.number}: {paper.title}"
     yield ""
     yield (
         "[Overview](../reproduction.md). An emulated figure is the mean of the valid runs, with "
@@ -110,7 +111,7 @@ def paper_page(stored: Stored, paper: str) -> Iterator[str]:
         "that of path analysis. The paper's words stay words. *Fitted*: a setting of ours was "
         "chosen so that this figure comes out. *Inferred*: derived from what the paper prints."
     )
-    for section in SECTIONS[paper]:
+    for section in paper.sections:
         yield ""
         yield f"## {section.title}"
         yield from _section(stored, section)
@@ -150,10 +151,10 @@ def _section(stored: Stored, section: Section) -> Iterator[str]:
 
 
 def _line(stored: Stored, claim: Claim, places: Sequence[str]) -> str:
-    found = measured(stored, claim)
-    first = judged(found)
+    spreads = measured(stored, claim)
+    first = judged(spreads)
     cells = [claim.place, claim.what, printed(claim)]
-    cells += [shown(found[on], claim.digits) if on in found else NOWHERE for on in places]
+    cells += [shown(spreads[on], claim.digits) if on in spreads else NOWHERE for on in places]
     return f"| {' | '.join([*cells, over(first[1] if first else None, claim.theirs)])} |"
 
 
@@ -164,12 +165,12 @@ def table(stored: Stored) -> str:
     measures = ("mean", "least", "most", "count")
     head = ["paper", "where", "what", "printed", "mark"]
     writer.writerow([*head, *(f"{on}_{name}" for on in PLACES for name in measures)])
-    for claim in CLAIMS:
-        found = measured(stored, claim)
+    for claim in claims():
+        spreads = measured(stored, claim)
         theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
         cells = [claim.paper, claim.place, claim.what.replace("\\*", "*"), theirs, claim.mark]
         for on in PLACES:
-            spread = found.get(on)
+            spread = spreads.get(on)
             if spread is None:
                 cells += [""] * len(measures)
             else:
@@ -182,22 +183,22 @@ def images(stored: Stored) -> Iterator[tuple[str, str]]:
     """Yield the file name and the SVG text of every plot."""
     import matplotlib as mpl
 
-    for sections in SECTIONS.values():
-        for section in sections:
+    for paper in papers():
+        for section in paper.sections:
             for plot in section.plots:
                 with mpl.rc_context(style.STYLE):
-                    figure = plot.draw(stored)
+                    figure = plot.draw(paper, stored)
                     yield f"{plot.name}.svg", style.svg_text(figure)
 
 
 def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
     """Return all pages by their path, relative to the folder of the first one."""
     folder = PurePosixPath(FOLDER)
-    found = {OVERVIEW: markdown.page(overview(stored))}
-    for paper in SECTIONS:
-        found[folder / f"{paper}.md"] = markdown.page(paper_page(stored, paper))
-    found[folder / "runs.md"] = markdown.page(left_out.lines(stored))
-    found[folder / "figures.csv"] = table(stored)
+    texts = {OVERVIEW: markdown.page(overview(stored))}
+    for paper in papers():
+        texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
+    texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
+    texts[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):
-        found[folder / "images" / name] = svg
-    return found
+        texts[folder / "images" / name] = svg
+    return texts

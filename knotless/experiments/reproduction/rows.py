@@ -11,29 +11,18 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from knotless.experiments.framework.experiment import EMULATION
+from knotless.experiments.framework.experiment import EMULATION, load
 from knotless.results.stored import Stored
 
 Row = Mapping[str, Any]
 
+COMPARED = (
+    *("all-to-all", "barrier", "change", "deadlock", "hops", "nas", "paths", "pingpong"),
+    *("primitives", "traffic"),
+)
+"""The experiments whose runs are compared with the papers."""
 CONDITIONS: Mapping[str, tuple[str, ...]] = {
-    name: tuple(text.split())
-    for name, text in {
-        "all-to-all": "configuration share fabric schedule hosts phases datagrams rate_mbps "
-        "delay_us slow_down",
-        "barrier": "fabric engine vcs algorithm hosts networks lists rate_mbps delay_us "
-        "message_bytes cut_through computing_us costs slow_down",
-        "change": "fabric flow_control way",
-        "deadlock": "pattern tagging routes flow_control protocol rate_mbps delay_us watchdog_us "
-        "slow_down",
-        "hops": "measure tagging switches message_bytes rate_mbps delay_us slow_down",
-        "nas": "fabric engine vcs routes kernel class processes computing slow_down",
-        "paths": "fabric engine vcs routes select vlan_assignment",
-        "pingpong": "kind bytes fabric engine hosts send_us receive_us slow_down",
-        "primitives": "operation bytes fabric engine hosts send_us receive_us slow_down",
-        "traffic": "part fabric engine vcs routes select pattern protocol message_bytes rate_mbps "
-        "delay_us cut_through slow_down",
-    }.items()
+    name: load(name).columns.conditions for name in COMPARED
 }
 """What can differ between rows of an experiment: columns of its rows, and settings of its run."""
 
@@ -45,7 +34,7 @@ _NEUTRAL: tuple[object, ...] = (None, 0, 0.0)
 def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> Sequence[Row]:
     """Return the rows of an experiment in one place; only the valid ones unless told otherwise."""
     conditions = CONDITIONS[experiment]
-    found: list[Row] = []
+    chosen: list[Row] = []
     for run in stored.runs:
         if run["experiment"] != experiment:
             continue
@@ -54,8 +43,8 @@ def rows(stored: Stored, experiment: str, on: str, *, valid: bool = True) -> Seq
                 continue
             added = {name: run["parameters"].get(name) for name in conditions if name not in row}
             settings = {name: _plain(value) for name, value in added.items()}
-            found.append({**row, **settings, "experiment": experiment})
-    return found
+            chosen.append({**row, **settings, "experiment": experiment})
+    return chosen
 
 
 def condition(row: Row, free: tuple[str, ...]) -> tuple[Any, ...]:

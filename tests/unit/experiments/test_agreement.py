@@ -12,6 +12,7 @@ from knotless.experiments.framework.experiment import Common
 from knotless.experiments.framework.routed import Routed, with_validity
 from knotless.experiments.studies.agreement import EXPERIMENT, measure, show
 from knotless.experiments.studies.agreement.cases import Case, cases
+from knotless.experiments.studies.agreement.columns import COLUMNS
 from knotless.experiments.studies.agreement.measure import (
     Emulated,
     Seen,
@@ -47,7 +48,7 @@ def row(case: Case, **changed: Any) -> dict[str, Any]:
     found = result(case)
     seen = replace(simulated(found), **changed)
     live = Emulated(seen, WINDOW_US, 100.0, IN_TIME, [])
-    return with_validity(compared(case, live, found).as_json(), IN_TIME, [])
+    return with_validity(compared(case, live, found), IN_TIME, [])
 
 
 @pytest.mark.parametrize("case", [RING, SHARED])
@@ -106,7 +107,7 @@ def test_pauses_of_a_link_count_once() -> None:
 def test_samples_are_of_the_columns_that_are_promised() -> None:
     seen = simulated(result(SHARED))
     lines = samples(SHARED, seen, seen)
-    assert all(set(line) | {"row"} == set(EXPERIMENT.sample_types) for line in lines)
+    assert all(set(line) | {"row"} == set(EXPERIMENT.columns.sample_types) for line in lines)
     kinds = {line["channel"]: line["kind"] for line in lines}
     assert (kinds["h1"], kinds["s1:1"], kinds["s1:3"]) == ("host", "delivery", "inner")
 
@@ -124,7 +125,7 @@ def test_every_case_has_a_description_of_its_own() -> None:
 
 def test_presentations_fit_their_columns() -> None:
     rows = [row(RING), row(SHARED)]
-    assert all(len(line) == len(show.COLUMNS) for line in show.table(rows))
+    assert all(len(line) == len(COLUMNS.headings) for line in COLUMNS.table(rows))
     (agreed, frozen, same) = show.sentences(rows)
     assert agreed.startswith("2 of 2 cases agree")
     assert "1 of them deadlocked in the emulator" in frozen

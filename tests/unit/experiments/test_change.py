@@ -139,5 +139,6 @@ def test_the_report_counts_what_was_measured() -> None:
     assert f"in random order, {frozen} of 2 runs deadlocked" in shown.sentences[0]
     assert "none of 2 runs deadlocked; no frame was lost" in shown.sentences[1]
     assert [plot.name for plot in shown.plots] == ["deadlocks"]
-    assert [len(line) for line in shown.table] == [len(shown.columns)] * 4
-    assert set(shown.brief) <= set(shown.columns)
+    lines = shown.columns.table(shown.rows)
+    assert [len(line) for line in lines] == [len(shown.columns.headings)] * 4
+    assert set(shown.columns.brief.headings) <= set(shown.columns.headings)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from knotless.experiments.framework.routed import with_validity
-from knotless.experiments.studies.deadlock.show import present, sentences, table
+from knotless.experiments.studies.deadlock.columns import COLUMNS
+from knotless.experiments.studies.deadlock.show import present, sentences
 from tests.support.deadlock_rows import KNOT, row
 
 
@@ -24,7 +25,7 @@ def test_an_unpredicted_knot_is_reported() -> None:
     assert "not always the knot" in text
     assert "exactly" not in text
     assert "NOT predicted" in " ".join(
-        table([row("cyclic", "pause", predicted_cycle=[])])[0],
+        COLUMNS.table([row("cyclic", "pause", predicted_cycle=[])])[0],
     )
 
 
@@ -50,12 +51,12 @@ def test_invalid_runs_are_excluded_and_reported() -> None:
     text = said(row("acyclic", "pause"), late)
     assert "excluded from these findings: 1 of 2 runs" in text
     assert "within 0.1 %" in text
-    assert table([late])[0][-2:] == ["NO", "late"]
+    assert COLUMNS.table([late])[0][-2:] == ["NO", "late"]
 
 
 def test_a_run_without_rows_can_be_shown() -> None:
     shown = present({"rows": [], "parameters": {"rate_mbps": 10.0}}, [], True)
-    assert shown.table == []
+    assert shown.columns.table(shown.rows) == []
     assert shown.plots == []
 
 

@@ -50,7 +50,7 @@ def test_a_run_is_shown() -> None:
     ]
     rows[0] = {**rows[0], "valid": False, "problems": ["late"]}
     shown = show.present({"rows": rows, "parameters": {"on": EMULATION}}, [], True)
-    assert len(shown.table) == len(rows)
+    assert len(shown.columns.table(shown.rows)) == len(rows)
     assert "a barrier takes 2.00 ms" in shown.sentences[0]
     assert shown.sentences[-1] == f"Not valid, and excluded: 1 of {len(rows)} runs."
     assert len(shown.plots) == 1

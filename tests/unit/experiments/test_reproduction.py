@@ -20,19 +20,9 @@ from knotless.experiments.framework.experiment import EMULATION, ExperimentError
 from knotless.experiments.framework.markdown import page as markdown
 from knotless.experiments.reproduction import left_out, page
 from knotless.experiments.reproduction.claim import FITTED, INFERRED
-from knotless.experiments.reproduction.claims import CLAIMS, SECTIONS
-from knotless.experiments.reproduction.figures import (
-    best,
-    larger,
-    losing,
-    ratios,
-    slope,
-    typical,
-    where,
-)
+from knotless.experiments.reproduction.claims import claims, headlines, paper, papers
 from knotless.experiments.reproduction.headlines import (
     DIRECTION,
-    HEADLINES,
     NOT_ATTEMPTED,
     NOT_REPRODUCED,
     REPRODUCED,
@@ -41,12 +31,22 @@ from knotless.experiments.reproduction.headlines import (
     verdict,
 )
 from knotless.experiments.reproduction.rows import CONDITIONS, condition, rows
+from knotless.experiments.reproduction.selectors import (
+    best,
+    larger,
+    losing,
+    ratios,
+    slope,
+    typical,
+    where,
+)
 from knotless.experiments.studies.hops import EXPERIMENT as HOPS
 from knotless.results import stored
 from knotless.results.spread import Spread
 from knotless.results.stored import FOLDER, Stored, StoredError
 
 KNOWN = stored.read(FOLDER)
+CLAIMS = claims()
 RESULTS = {
     name
     for line in (
@@ -87,7 +87,7 @@ def hop(tagging: str, time_us: float, **others: Any) -> dict[str, Any]:
 
 
 def cells(runs: list[dict[str, Any]]) -> list[str]:
-    lines = markdown(page.paper_page(Stored(runs), "004")).splitlines()
+    lines = markdown(page.paper_page(Stored(runs), paper("004"))).splitlines()
     (line,) = [line for line in lines if "Time of a message with switch tagging" in line]
     return [cell.strip() for cell in line.split("|")]
 
@@ -224,9 +224,9 @@ def test_what_the_papers_print_is_compared() -> None:
 
 def test_the_overview_is_one_screen_of_judged_claims() -> None:
     text = markdown(page.overview(KNOWN))
-    assert 12 <= len(HEADLINES) <= 15
+    assert 12 <= len(headlines()) <= 15
     assert len(text.splitlines()) < 50
-    for headline in HEADLINES:
+    for headline in headlines():
         claim = claim_of(headline)
         assert claim is None or not isinstance(claim.theirs, str) or headline.agrees is not None
 
@@ -272,9 +272,9 @@ def test_left_out_rows_are_counted_with_what_they_would_change() -> None:
 
 
 def test_every_plot_is_shown_with_its_caption() -> None:
-    for paper, sections in SECTIONS.items():
-        text = " ".join(markdown(page.paper_page(KNOWN, paper)).split())
-        for section in sections:
+    for each in papers():
+        text = " ".join(markdown(page.paper_page(KNOWN, each)).split())
+        for section in each.sections:
             assert section.title in text
             for plot in section.plots:
                 assert f"](images/{plot.name}.svg) {plot.caption}" in text
@@ -302,11 +302,11 @@ def test_runs_of_two_experiments_are_not_compared() -> None:
 def test_only_complete_runs_are_stored(tmp_path: Path) -> None:
     from knotless.results.results import Results
 
-    with Results("hops", {"on": "emulation"}, 1, HOPS.sample_types, tmp_path) as results:
+    with Results("hops", {"on": "emulation"}, 1, HOPS.columns.sample_types, tmp_path) as results:
         results.add(hop("none", 1.0), [])
     path = stored.keep(results.directory, tmp_path / "kept")
     assert json.loads(path.read_text())["rows"] == [hop("none", 1.0)]
-    broken = Results("hops", {}, 1, HOPS.sample_types, tmp_path)
+    broken = Results("hops", {}, 1, HOPS.columns.sample_types, tmp_path)
     with pytest.raises(StoredError, match="only complete ones"):
         stored.keep(broken.directory, tmp_path / "kept")
 

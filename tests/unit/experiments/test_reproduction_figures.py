@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from knotless.experiments.reproduction.claim import Claim
-from knotless.experiments.reproduction.claims import CLAIMS
+from knotless.experiments.reproduction.claims import claims
 from knotless.experiments.studies.primitives.stages import STAGES
 from knotless.results.spread import Spread
 
 Rows = Sequence[dict[str, Any]]
+CLAIMS = claims()
 
 
 def claim(place: str, *words: str) -> Claim:

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from knotless.experiments.reproduction.claims import CLAIMS
+from knotless.experiments.reproduction.claims import claims
 from knotless.experiments.reproduction.rows import rows as rows_of
 from knotless.results import stored
 from tests.support import REPOSITORY
 
 KNOWN = stored.read()
+CLAIMS = claims()
 Rows = list[dict[str, Any]]
 
 

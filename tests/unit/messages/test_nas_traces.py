@@ -197,7 +197,7 @@ def test_simulation_repeats_to_the_bit_and_is_shown() -> None:
     assert rows[0]["verified"]
     assert sum(s["bytes"] for s in samples if s["row"] == 0) == rows[0]["bytes"]
     shown = show.present({"rows": rows, "parameters": campaign.parameters}, samples, True)
-    assert len(shown.table) == 2
+    assert len(shown.columns.table(shown.rows)) == 2
     assert {plot.name for plot in shown.plots} == {"times", "patterns"}
     assert "2 of 2 valid runs gave the official" in shown.sentences[0]
 

@@ -26,7 +26,7 @@ ROWS = [
 
 
 def new(folder: Path) -> Results:
-    return Results("deadlock", {"rate_mbps": 10.0}, 7, EXPERIMENT.sample_types, folder)
+    return Results("deadlock", {"rate_mbps": 10.0}, 7, EXPERIMENT.columns.sample_types, folder)
 
 
 def filled(folder: Path, rows: list[dict[str, Any]] = ROWS) -> Path:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from knotless.experiments.reproduction.claim import Claim
+from knotless.experiments.reproduction.rows import rows
 from knotless.results import plots as style
+from knotless.results.stored import Stored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -15,6 +18,15 @@ PAPER, EMULATED, SIMULATED = style.RED, style.GREEN, style.BLUE
 """The colours of the paper's figures, and of ours."""
 COLOURS = (style.BLUE, "#7fa8d9", style.GREEN, style.AMBER, style.RED, style.INK, "#7a4fa3")
 MARKERS = "os^vDPX"
+
+
+def means(stored: Stored, claims: Sequence[Claim], on: str) -> list[float | None]:
+    """Return our figure of each claim in one place, None where there is none."""
+    spreads = [
+        claim.compute(rows(stored, claim.experiment, on)) if on in claim.places else None
+        for claim in claims
+    ]
+    return [None if spread is None else spread.mean for spread in spreads]
 
 
 def bars(
@@ -28,10 +40,10 @@ def bars(
     """
     height = 0.8 / len(series)
     for i, (label, colour, values) in enumerate(series):
-        known = [(n, v) for n, v in enumerate(values) if v is not None]
+        drawn = [(n, v) for n, v in enumerate(values) if v is not None]
         axes.barh(
-            [n + (i - (len(series) - 1) / 2) * height for n, _ in known],
-            [v for _, v in known],
+            [n + (i - (len(series) - 1) / 2) * height for n, _ in drawn],
+            [v for _, v in drawn],
             height=0.9 * height,
             color=colour,
             label=label,

@@ -9,7 +9,7 @@ from knotless.experiments.framework.campaign import Campaign
 from knotless.experiments.framework.experiment import EMULATION, Common, Experiment, shown_by
 from knotless.experiments.framework.options import duration_of, list_option, within
 from knotless.experiments.framework.routed import Measured
-from knotless.experiments.studies.agreement.row import SAMPLE_TYPES
+from knotless.experiments.studies.agreement.columns import COLUMNS
 
 if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
@@ -48,10 +48,8 @@ EXPERIMENT = Experiment(
     summary="The same fabrics, routes and flows in the emulator and in the simulator.",
     example="sudo knotless run agreement --quick",
     options=(list_option("--case", "Some of knot, share-2, share-3, torus-updown, torus-dor."),),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.agreement.show"),
     places=(EMULATION,),
-    identity=("fabric", "routes", "pattern", "flow_control"),
-    measures=("emulated_mbps", "simulated_mbps", "emulated_pauses", "simulated_pauses"),
 )

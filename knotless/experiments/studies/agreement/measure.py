@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from knotless.emulation import waiting
 from knotless.experiments.framework.routed import Measured, with_validity
 from knotless.experiments.studies.agreement.cases import Case
-from knotless.experiments.studies.agreement.row import Row
+from knotless.experiments.studies.agreement.columns import CLOCKS, COLUMNS
 from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import ExchangeError, Messenger
 from knotless.simulation import Result, Scenario, simulate
@@ -63,9 +63,8 @@ def both(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
     live = emulated(lab, case, scenario, duration_s)
     result = simulate(scenario.lasting(live.window_us))
     row = compared(case, live, result)
-    return with_validity(row.as_json(), live.status, live.problems), samples(
-        case, live.seen, simulated(result)
-    )
+    judged = with_validity(row, live.status, live.problems)
+    return judged, samples(case, live.seen, simulated(result))
 
 
 def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: float) -> Emulated:
@@ -166,7 +165,7 @@ def _counted(channel: Mapping[str, Any], flow_control: str) -> dict[str, Any]:
     }
 
 
-def compared(case: Case, live: Emulated, result: Result) -> Row:
+def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
     """Compare both results."""
     real, virtual = live.seen, simulated(result)
     names = [name for name, one in virtual.channels.items() if one["tx_frames"]]
@@ -194,7 +193,7 @@ def compared(case: Case, live: Emulated, result: Result) -> Row:
     def mbps(seen: Seen) -> float:
         return round(sum(seen.flows_frames) * 8 * DATAGRAM_BYTES / live.window_us, 4)
 
-    return Row(
+    return COLUMNS.row(
         fabric=case.routed.name,
         routes=case.routed.routes,
         pattern=case.pattern,
@@ -246,7 +245,7 @@ def samples(case: Case, real: Seen, virtual: Seen) -> list[dict[str, Any]]:
             continue
         line = {**head, "repeat": case.repeat, "channel": name}
         line["kind"] = "host" if name in hosts else "delivery" if name in last else "inner"
-        for clock, seen in (("emulated", real), ("simulated", virtual)):
+        for clock, seen in zip(CLOCKS, (real, virtual), strict=True):
             counted = seen.channels[name]
             line |= {f"{clock}_frames": counted["tx_frames"]}
             for key in ("pauses", "paused_us", "account_peak_bytes", "queue_peak_bytes"):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from knotless.experiments.framework import markdown
 from knotless.experiments.framework.experiment import EMULATION
 from knotless.experiments.studies.agreement import show
+from knotless.experiments.studies.agreement.columns import COLUMNS
 from knotless.results.stored import Stored
 
 HEAD = """\
@@ -54,7 +55,7 @@ def lines(stored: Stored) -> Iterator[str]:
     if left_out:
         yield f"- Skipped: {left_out} rows that are not valid."
     yield ""
-    cells = [dict(zip(show.COLUMNS, line, strict=True)) for line in show.table(rows)]
+    cells = [dict(zip(COLUMNS.headings, line, strict=True)) for line in COLUMNS.table(rows)]
     yield _line(TABLE)
     yield _line(["---"] * len(TABLE))
     for line in cells:

@@ -5,71 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knotless.base.flow_control import NAMES
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import of_validity, stretch_of
+from knotless.experiments.studies.agreement.columns import COLUMNS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    *("fabric", "routes", "pattern", "flow control", "run", "flows"),
-    *("Mbit/s emulated", "Mbit/s simulated", "ratio", "worst flow", "frame difference"),
-    *("knot emulated", "knot simulated", "pauses emulated", "pauses simulated"),
-    *("pause difference", "paused emulated", "paused simulated"),
-    *("peak emulated", "peak simulated"),
-    *("peaks that differ", "stretch", "agrees", "valid", "remarks"),
-)
-BRIEF = (
-    *("fabric", "routes", "pattern", "flow control"),
-    *("ratio", "frame difference", "agrees", "valid"),
-)
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            row["fabric"],
-            row["routes"],
-            pattern_of(row),
-            NAMES[row["flow_control"]],
-            str(row["repeat"]),
-            str(len(row["flows"])),
-            f"{row['emulated_mbps']:.3f}",
-            f"{row['simulated_mbps']:.3f}",
-            f"{row['ratio']:.4f}",
-            f"{row['worst_ratio']:.4f}",
-            str(row["apart_frames"]),
-            knot_of(row["emulated_knot"]),
-            knot_of(row["simulated_knot"]),
-            f"{row['emulated_pauses']:,}",
-            f"{row['simulated_pauses']:,}",
-            str(row["pauses_apart"]),
-            f"{row['emulated_paused_s']:.2f} s",
-            f"{row['simulated_paused_s']:.2f} s",
-            f"{row['emulated_account_peak_bytes']:,}",
-            f"{row['simulated_account_peak_bytes']:,}",
-            f"{len(row['peaks_apart'])} of {row['channels']}",
-            stretch_of(row),
-            "yes" if row["agrees"] else "NO",
-            "yes" if row["valid"] else "NO",
-            "; ".join([*row["problems"], *row["peaks_apart"][:4]]),
-        ]
-        for row in rows
-    ]
-
-
-def pattern_of(row: Row) -> str:
-    """Return the pattern, with its seed if it is random."""
-    drawn = row["pattern"] == "permutation"
-    return f"{row['pattern']} (seed {row['seed']})" if drawn else str(row["pattern"])
-
-
-def knot_of(knot: Sequence[str]) -> str:
-    """Format a knot for tables."""
-    return " ".join(knot) or "-"
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
@@ -186,10 +129,9 @@ def present(
         title="One model, two clocks: emulator and simulator compared",
         lead="The same fabrics, plans, flows and flow control, with real frames through Open "
         "vSwitch and in virtual time.",
-        sentences=[*sentences(rows), *of_validity(rows)],
+        sentences=[*sentences(rows), *excluded(rows)],
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=NOTES,
         plots=plots(samples) if draw else (),
     )

@@ -33,7 +33,7 @@ from knotless.experiments.framework.options import (
 )
 from knotless.experiments.framework.routed import Measured
 from knotless.experiments.studies.all_to_all.cases import SCHEDULES, SHARES
-from knotless.experiments.studies.all_to_all.measure import SAMPLE_TYPES
+from knotless.experiments.studies.all_to_all.columns import COLUMNS
 
 if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
@@ -99,10 +99,8 @@ EXPERIMENT = Experiment(
         click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each other."),
         delay_option(DELAY_US),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.all_to_all.show"),
     places=(EMULATION, SIMULATION, ANALYSIS),
-    identity=("configuration", "share", "schedule"),
-    measures=("throughput_ratio", "of_line"),
 )

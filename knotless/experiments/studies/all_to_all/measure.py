@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from knotless.experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation, with_validity
 from knotless.experiments.studies.all_to_all.cases import Case
+from knotless.experiments.studies.all_to_all.columns import COLUMNS
 from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import Messenger
 from knotless.topologies.fabric import Fabric
@@ -22,44 +22,6 @@ if TYPE_CHECKING:
 WARM_UP_DATAGRAMS = 2
 SPARE = 6.0
 """Time limit of an exchange, as a multiple of its time without contention."""
-
-SAMPLE_TYPES = {
-    "row": "int32",
-    "configuration": "string",
-    "schedule": "string",
-    "repeat": "int32",
-    "phase": "int32",
-    "seconds": "double",
-}
-"""Columns of samples.parquet: one sample per phase of an emulated exchange."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """The result of one all-to-all. ``datagrams`` are sent to each host; None for path loads only.
-
-    ``throughput_ratio`` is the mean, over flows and phases, of 1 / (flows on the most loaded
-    channel of the flow's path). ``mbps`` is what a host sends, divided by the total time
-    ``seconds``; ``of_line`` is ``mbps`` divided by the rate of its line.
-    """
-
-    on: str
-    configuration: str
-    share: int
-    fabric: str
-    schedule: str
-    hosts: int
-    phases: int
-    repeat: int
-    throughput_ratio: float
-    max_channel_load: int
-    datagrams: int | None
-    rate_mbps: float
-    mbps: float | None
-    of_line: float | None
-    seconds: float | None
-    lost_frames: int | None
-    result_sha256: str | None = None
 
 
 def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
@@ -89,17 +51,9 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         seconds=sum(seconds),
         lost_frames=int(counters["lost_frames"]),
     )
-    samples = [
-        {
-            "configuration": case.configuration.name,
-            "schedule": case.schedule,
-            "repeat": case.repeat,
-            "phase": phase,
-            "seconds": time_s,
-        }
-        for phase, time_s in enumerate(seconds)
-    ]
-    return with_validity(asdict(row), status, problems), samples
+    head = COLUMNS.head(row)
+    samples = [{**head, "phase": phase, "seconds": time_s} for phase, time_s in enumerate(seconds)]
+    return with_validity(row, status, problems), samples
 
 
 def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
@@ -128,12 +82,12 @@ def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
         lost_frames=result.lost_frames,
         result_sha256=result.result_sha256,
     )
-    return in_simulation(asdict(row)), []
+    return in_simulation(row), []
 
 
 def analysed(case: Case) -> Measured:
     """Count the flows on each channel in each phase."""
-    return in_simulation(asdict(_row(case, ANALYSIS))), []
+    return in_simulation(_row(case, ANALYSIS)), []
 
 
 def _line_mbps(case: Case) -> float:
@@ -150,14 +104,14 @@ def _row(
     seconds: float | None = None,
     lost_frames: int | None = None,
     result_sha256: str | None = None,
-) -> Row:
+) -> dict[str, Any]:
     shared = contention(Lines(case.routed.plan), case.flows())
     hosts = len(case.phases.hosts)
     mbps: dict[str, Any] = {"mbps": None, "of_line": None}
     if seconds and datagrams is not None:
         sent = 8e-6 * datagrams * theory.UDP_PAYLOAD_BYTES * (hosts - 1) / seconds
         mbps = {"mbps": round(sent, 4), "of_line": round(sent / _line_mbps(case), 4)}
-    return Row(
+    return COLUMNS.row(
         on=on,
         configuration=case.configuration.name,
         share=case.configuration.share,
@@ -167,11 +121,11 @@ def _row(
         phases=hosts,
         repeat=case.repeat,
         throughput_ratio=round(shared.throughput_ratio, 6),
-        max_channel_load=shared.max_channel_load,
+        max_channel_load=int(shared.max_channel_load),
         datagrams=datagrams,
         rate_mbps=case.routed.fabric.hosts[0].rate_mbps,
+        **mbps,
         seconds=None if seconds is None else round(seconds, 6),
         lost_frames=lost_frames,
         result_sha256=result_sha256,
-        **mbps,
     )

@@ -6,63 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import ANALYSIS, Plot, Presentation
-from knotless.experiments.framework.findings import of_validity, stretch_of
 from knotless.experiments.studies.all_to_all.cases import CONTENTION_FREE, SHIFT
+from knotless.experiments.studies.all_to_all.columns import COLUMNS, place_of
 from knotless.results import plots as style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    *("configuration", "hosts", "fabric", "schedule", "run", "ratio by paths", "fullest channel"),
-    *("Mbit/s a host", "of line", "seconds", "lost", "stretch", "valid", "remarks"),
-)
-BRIEF = ("configuration", "hosts", "schedule", "ratio by paths", "of line", "seconds", "valid")
 COLOURS = {SHIFT: style.RED, CONTENTION_FREE: style.BLUE}
-
-
-def _place(row: Row) -> str:
-    part = f" {row['share']} %" if row["configuration"].startswith("L") else ""
-    return f"{row['configuration']}{part}"
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-
-    def number(value: float | None, form: str) -> str:
-        return "-" if value is None else format(value, form)
-
-    return [
-        [
-            _place(row),
-            f"{row['hosts']:,}",
-            row["fabric"],
-            row["schedule"],
-            str(row["repeat"]),
-            f"{row['throughput_ratio']:.4f}",
-            str(row["max_channel_load"]),
-            number(row["mbps"], ".3f"),
-            number(row["of_line"], ".4f"),
-            number(row["seconds"], ".3f"),
-            number(row["lost_frames"], ","),
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
 
 
 def gains(rows: Sequence[Row]) -> dict[str, float]:
     """Return the speed-up of the contention-free schedule, by configuration."""
     key = "of_line" if any(row["of_line"] is not None for row in rows) else "throughput_ratio"
     found = {}
-    for place in dict.fromkeys(map(_place, rows)):
+    for place in dict.fromkeys(map(place_of, rows)):
         means = {
             schedule: [
-                row[key] for row in rows if (_place(row), row["schedule"]) == (place, schedule)
+                row[key] for row in rows if (place_of(row), row["schedule"]) == (place, schedule)
             ]
             for schedule in (SHIFT, CONTENTION_FREE)
         }
@@ -73,7 +37,7 @@ def gains(rows: Sequence[Row]) -> dict[str, float]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
+    return [*_sentences([row for row in rows if row["valid"]]), *excluded(rows)]
 
 
 def _sentences(rows: Sequence[Row]) -> Iterator[str]:
@@ -96,13 +60,13 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _figure(rows: Sequence[Row]) -> Figure:
-    places = list(dict.fromkeys(map(_place, rows)))
+    places = list(dict.fromkeys(map(place_of, rows)))
     figure = style.new_figure(max(6.0, 0.5 * len(places) + 2.0), 3.8)
     axes = figure.subplots()
     named = set()
     for x, place in enumerate(places):
         for i, schedule in enumerate((SHIFT, CONTENTION_FREE)):
-            found = [r for r in rows if (_place(r), r["schedule"]) == (place, schedule)]
+            found = [r for r in rows if (place_of(r), r["schedule"]) == (place, schedule)]
             if not found:
                 continue
             at = x + 0.2 * (2 * i - 1)
@@ -162,8 +126,7 @@ def present(
         f"order. By {what}.",
         sentences=sentences(rows),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=NOTES,
         plots=shown,
     )

@@ -27,7 +27,7 @@ from knotless.experiments.framework.experiment import (
 )
 from knotless.experiments.framework.options import within
 from knotless.experiments.workloads.barriers.case import Case, Settings, cases, members
-from knotless.experiments.workloads.barriers.row import SAMPLE_TYPES
+from knotless.experiments.workloads.barriers.columns import COLUMNS
 from knotless.experiments.workloads.logp_options import costs_of, logp_options
 from knotless.messages.logp import LogP
 from knotless.topologies import load
@@ -186,7 +186,7 @@ EXPERIMENT = Experiment(
             help="Simulation: switches forward after this many bytes; 0: after all.",
         ),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.barrier.show"),
     places=(SIMULATION, EMULATION),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import stretch_of
+from knotless.experiments.workloads.barriers.columns import COLUMNS, off
 
 Row = Mapping[str, Any]
 
@@ -15,68 +15,11 @@ LEAD = (
     "Every process enters a barrier, and no process leaves before all have arrived. The measured "
     "time of a barrier is from entering to leaving, over all processes and barriers."
 )
-COLUMNS = (
-    "algorithm",
-    "hosts",
-    "fabric",
-    "engine",
-    "VCs",
-    "networks",
-    "run",
-    "mean us",
-    "p99 us",
-    "min us",
-    "max us",
-    "LogP us",
-    "off",
-    "one way us",
-    "switches",
-    "asked",
-    "stretch",
-    "valid",
-    "remarks",
+NOTES = tuple(
+    (column.heading, column.meaning)
+    for column in COLUMNS.shown
+    if column.name in ("predicted_us", "off", "one_way_us", "switches", "asked")
 )
-BRIEF = ("algorithm", "hosts", "fabric", "engine", "VCs", "networks", "mean us", "off", "valid")
-NOTES = (
-    ("LogP us", "The formulas of Iwasaki et al. with the measured o_s, L, o_r and g."),
-    ("off", "How far the measured mean is above the formula."),
-    ("one way us", "o_s + L + o_r: the mean over pairs of these hosts."),
-    ("switches", "Mean number of switches on a path between two of the hosts."),
-    ("asked", "Retransmissions that a process requested because messages were late or lost."),
-)
-
-
-def off(row: Row) -> float:
-    """Return the deviation of the mean from the formula, as a fraction of the formula."""
-    return float(row["mean_us"] / row["predicted_us"] - 1) if row["predicted_us"] else 0.0
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            row["algorithm"],
-            str(row["hosts"]),
-            row["fabric"],
-            row["engine"],
-            str(row["vcs"]),
-            str(row["networks"]),
-            str(row["repeat"]),
-            f"{row['mean_us']:.2f}",
-            f"{row['p99_us']:.2f}",
-            f"{row['min_us']:.2f}",
-            f"{row['max_us']:.2f}",
-            f"{row['predicted_us']:.2f}",
-            f"{100 * off(row):+.1f} %",
-            f"{row['one_way_us']:.2f}",
-            f"{row['switches']:.3f}",
-            str(row["asked"]),
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
@@ -141,8 +84,7 @@ def present(
         lead=LEAD,
         sentences=sentences(rows),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=NOTES,
         plots=plots,
     )

@@ -22,6 +22,7 @@ from knotless.experiments.framework.experiment import (
 from knotless.experiments.framework.options import duration_of, given, list_option, within
 from knotless.experiments.framework.routed import Measured
 from knotless.experiments.studies.change.cases import FLOW_CONTROLS, SWAPS, WAYS, Case, cases
+from knotless.experiments.studies.change.columns import COLUMNS
 
 if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
@@ -77,10 +78,8 @@ EXPERIMENT = Experiment(
             f" (default: {DEFAULT_SPREAD_S:g}).",
         ),
     ),
-    sample_types={"row": "int32"},
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.change.show"),
     places=(SIMULATION, EMULATION),
-    identity=("fabric", "flow_control", "way"),
-    measures=("deadlock", "lost_frames", "stopped_frames"),
 )

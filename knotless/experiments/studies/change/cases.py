@@ -126,6 +126,16 @@ def naive_verdict(swap: str, flow_control: str, rate_mbps: float) -> StepVerdict
     return ProofContext(case.routed.fabric, flow_control).judge(both)
 
 
+def predicted(case: Case) -> dict[str, Any]:
+    """Return what is known before the run: ``tier``, ``steps`` and ``predicted_cycle``."""
+    key = case.key
+    if case.way == NAIVE:
+        return {"tier": None, "steps": 1, "predicted_cycle": naive_verdict(*key).outcome.cycle}
+    change = proven_change(*key)
+    cycles = [channel for step in change.steps for channel in step.proof.mixed.outcome.cycle]
+    return {"tier": change.tier, "steps": len(change.steps), "predicted_cycle": cycles}
+
+
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     """List the cases in running order; raises ExperimentError for unknown names."""
     swaps = choice(options.get("fabric"), [s.name for s in SWAPS], "--fabric", (SWAPS[0].name,))

@@ -17,8 +17,15 @@ from knotless.emulation import waiting
 from knotless.emulation.rest import Controller
 from knotless.experiments.framework.experiment import EMULATION
 from knotless.experiments.framework.routed import Measured, with_validity
-from knotless.experiments.studies.change.cases import NAIVE, PROVEN, Case, naive_rules, named
-from knotless.experiments.studies.change.row import Row, predicted
+from knotless.experiments.studies.change.cases import (
+    NAIVE,
+    PROVEN,
+    Case,
+    naive_rules,
+    named,
+    predicted,
+)
+from knotless.experiments.studies.change.columns import COLUMNS
 from knotless.experiments.workloads import open_loop
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import SwitchRules
@@ -94,7 +101,7 @@ def emulated(
             problems.append("the routes did not return after the run")
     about = {"seed": seed, "order": order, "change_s": round(change_s, 3)}
     row = _row(case, traffic, counters, deadlock, before_us, **about)
-    return with_validity(row.as_json(), status, problems), []
+    return with_validity(row, status, problems), []
 
 
 def _deadlock_before(lab: EmulatedFabric) -> list[str]:
@@ -179,17 +186,18 @@ def _row(
     deadlock: Mapping[str, Any] | None,
     before_us: int,
     **about: Any,
-) -> Row:
+) -> dict[str, Any]:
     channels = {channel["channel"]: channel for channel in counters["channels"]}
     hosts = traffic.fabric.hosts
     stopped = sum(int(channels[host.name]["drops"]["unforwarded"]) for host in hosts)
     delivered = sum(int(channels[flow.last_channel]["rx_frames"]) for flow in traffic.flows)
-    return Row(
+    return COLUMNS.row(
         on=EMULATION,
         fabric=case.swap,
         flow_control=case.flow_control,
         way=case.way,
         repeat=case.repeat,
+        **about,
         deadlock=deadlock is not None,
         deadlock_after_s=None
         if deadlock is None
@@ -198,6 +206,5 @@ def _row(
         stopped_frames=stopped,
         lost_frames=int(counters["lost_frames"]) - stopped,
         delivered_frames=delivered,
-        **about,
         **predicted(case),
     )

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knotless.base.flow_control import NAMES
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import SIMULATION, Plot, Presentation
-from knotless.experiments.framework.findings import of_validity
 from knotless.experiments.studies.change.cases import NAIVE, PROVEN
+from knotless.experiments.studies.change.columns import COLUMNS
 from knotless.results import plots
 
 if TYPE_CHECKING:
@@ -17,36 +18,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Group = tuple[str, str, str]
 
-COLUMNS = (
-    *("fabric", "control", "change", "run", "tier", "steps", "took", "deadlock", "cycle"),
-    *("stopped", "lost", "delivered", "order of switches", "valid", "remarks"),
-)
-BRIEF = ("fabric", "control", "change", "run", "tier", "took", "deadlock", "stopped", "lost")
 COLOURS = {NAIVE: plots.RED, PROVEN: plots.BLUE}
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            row["fabric"],
-            row["flow_control"],
-            row["way"],
-            str(row["repeat"]),
-            "-" if row["tier"] is None else str(row["tier"]),
-            str(row["steps"]),
-            f"{row['change_s']:.2f} s",
-            f"after {row['deadlock_after_s']:.2f} s" if row["deadlock"] else "no",
-            " ".join(row["cycle"]) or "-",
-            f"{row['stopped_frames']:,}",
-            f"{row['lost_frames']:,}",
-            f"{row['delivered_frames']:,}",
-            " ".join(row["order"]) or "-",
-            "yes" if row["valid"] else "NO",
-            "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
 
 
 def groups_of(rows: Sequence[Row]) -> dict[Group, list[Row]]:
@@ -62,7 +34,7 @@ def groups_of(rows: Sequence[Row]) -> dict[Group, list[Row]]:
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
     found = [_finding(key, of) for key, of in groups_of(rows).items()]
-    return [*found, *of_validity(rows)]
+    return [*found, *excluded(rows)]
 
 
 def _finding(key: Group, rows: Sequence[Row]) -> str:
@@ -167,8 +139,7 @@ def present(
         " all switches at once, and in proven steps.",
         sentences=sentences(rows),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=notes(run),
         plots=tuple(draw(rows)) if with_plots else (),
     )

@@ -6,13 +6,21 @@ import random
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 from knotless._core.simulator import DROP_CAUSES
 from knotless.controller.updates.quiescence import CountedRounds
 from knotless.experiments.framework.experiment import SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation
-from knotless.experiments.studies.change.cases import NAIVE, Case, naive_rules, named, proven_change
-from knotless.experiments.studies.change.row import Row, predicted
+from knotless.experiments.studies.change.cases import (
+    NAIVE,
+    Case,
+    naive_rules,
+    named,
+    predicted,
+    proven_change,
+)
+from knotless.experiments.studies.change.columns import COLUMNS
 from knotless.forwarding.openflow.reader import Generation, state_to_replay
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
@@ -101,7 +109,7 @@ def simulated(case: Case, *, duration_s: float, spread_s: float, seed: int) -> M
     changed_us = running.now_us
     running.run_to(changed_us + 1e6 * duration_s)
     row = _row(case, running.result(), began_us, changed_us, seed=seed, order=order)
-    return {**in_simulation(row.as_json()), "valid": not problems, "problems": problems}, []
+    return {**in_simulation(row), "valid": not problems, "problems": problems}, []
 
 
 def _drain(running: RuleChanges, phase: Phase) -> bool:
@@ -130,13 +138,13 @@ def _drain(running: RuleChanges, phase: Phase) -> bool:
 
 def _row(
     case: Case, result: Result, began_us: float, changed_us: float, *, seed: int, order: list[str]
-) -> Row:
+) -> dict[str, Any]:
     drops = result.report.channel_drops[DROP_CAUSES.index("unforwarded")]
     place = result.channels.place
     stopped = sum(int(drops[place[host.name]]) for host in case.routed.fabric.hosts)
     found = result.report.deadlock
     after_us = None if found is None else found.since_ps / PICOSECONDS_PER_US - began_us
-    return Row(
+    return COLUMNS.row(
         on=SIMULATION,
         fabric=case.swap,
         flow_control=case.flow_control,

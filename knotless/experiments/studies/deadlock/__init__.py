@@ -25,8 +25,8 @@ from knotless.experiments.framework.experiment import (
 from knotless.experiments.framework.options import delay_of, duration_of, list_option, within
 from knotless.experiments.framework.routed import Measured
 from knotless.experiments.studies.deadlock import transfers
+from knotless.experiments.studies.deadlock.columns import COLUMNS
 from knotless.experiments.studies.deadlock.matrix import PROTOCOLS, ROUTES, Case, cases
-from knotless.experiments.studies.deadlock.row import SAMPLE_TYPES
 from knotless.routing.vlans.assignment import TAGGINGS
 
 if TYPE_CHECKING:
@@ -103,10 +103,8 @@ EXPERIMENT = Experiment(
             help="Simulation: switches empty queues that were paused for longer.",
         ),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.deadlock.show"),
     places=(EMULATION, SIMULATION),
-    identity=("pattern", "tagging", "routes", "flow_control", "protocol"),
-    measures=("flows_mbps", "lost_frames"),
 )

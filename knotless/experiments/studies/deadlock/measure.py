@@ -8,8 +8,8 @@ from typing import Any
 
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation, with_validity
+from knotless.experiments.studies.deadlock.columns import COLUMNS
 from knotless.experiments.studies.deadlock.matrix import Case
-from knotless.experiments.studies.deadlock.row import Row
 from knotless.experiments.studies.deadlock.scenario import Scenario, of
 from knotless.experiments.workloads import iperf, open_loop
 from knotless.traffic import theory
@@ -73,7 +73,7 @@ def judge(
         iperf3_flows_mbps=[round(s.goodput_mbps, 4) if s is not None else None for s in said],
         iperf3_lost=sum(lost) if len(lost) == len(said) else None,
     )
-    return with_validity(row.as_json(), seen.status, problems)
+    return with_validity(row, seen.status, problems)
 
 
 def simulated(
@@ -125,11 +125,14 @@ def simulated(
         deadlock=bool(result.knot),
         window_s=result.report.measured_ps / 1e12,
         frozen_after_s=None if since_s is None else round(since_s, 3),
+        drops={},
         sent_frames=delivered + result.lost_frames,
         delivered_frames=delivered,
+        iperf3_flows_mbps=[],
+        iperf3_lost=None,
         result_sha256=result.result_sha256,
     )
-    return in_simulation(row.as_json()), []
+    return in_simulation(row), []
 
 
 def _row(
@@ -139,10 +142,12 @@ def _row(
     *,
     flows_mbps: list[float],
     cycle: list[str],
+    lost_frames: int,
+    deadlock: bool,
     **counted: Any,
-) -> Row:
+) -> dict[str, Any]:
     shares = scenario.theory_mbps(case.protocol)
-    return Row(
+    return COLUMNS.row(
         on=on,
         pattern=case.pattern,
         tagging=case.tagging,
@@ -155,6 +160,8 @@ def _row(
         flows_mbps=[round(mbps, 4) for mbps in flows_mbps],
         theory_mbps=round(min(shares), 4),
         theory_flows_mbps=[round(share, 4) for share in shares],
+        lost_frames=lost_frames,
+        deadlock=deadlock,
         cycle=cycle,
         predicted_cycle=scenario.predicted_cycle(case.protocol, case.flow_control),
         as_predicted=scenario.as_predicted(cycle, case.protocol, case.flow_control),

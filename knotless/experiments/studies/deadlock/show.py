@@ -5,63 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import EMULATION, Plot, Presentation
-from knotless.experiments.framework.findings import of_validity, stretch_of
 from knotless.experiments.studies.deadlock import transfers
+from knotless.experiments.studies.deadlock.columns import COLUMNS, range_of
 from knotless.experiments.studies.deadlock.notes import notes
 
 Row = Mapping[str, Any]
 
 TITLE = "A fabric that deadlocks, and one that cannot"
-COLUMNS = (
-    *("pattern", "tagging", "routes", "control", "protocol", "run", "Mbit/s each", "fair share"),
-    *("lost", "deadlock", "knot", "stretch", "valid", "remarks"),
-)
-BRIEF = (
-    *("pattern", "routes", "control", "protocol", "Mbit/s each", "lost", "deadlock", "knot"),
-    "valid",
-)
-"""The columns that fit on a terminal."""
 CLOSE_ENOUGH = 0.01
 """Relative difference within which a flow is said to get its fair share."""
 NOTHING_MBPS = 0.0005
-
-
-def range_of(values: Sequence[float], digits: int = 2) -> str:
-    """Return ``4.76-4.78``, or one number if both ends are equal when rounded."""
-    low, high = f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"
-    return low if low == high else f"{low}-{high}"
-
-
-def _knot(row: Row) -> str:
-    if not row["deadlock"]:
-        return "-"
-    if row["cycle"] == row["predicted_cycle"]:
-        return "predicted"
-    return "predicted" if row["as_predicted"] else "NOT predicted"
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            row["pattern"],
-            row["tagging"],
-            row["routes"],
-            row["flow_control"],
-            row["protocol"],
-            str(row["repeat"]),
-            range_of(row["flows_mbps"]),
-            range_of(row["theory_flows_mbps"], 3),
-            f"{row['lost_frames']:,}",
-            f"at {row['frozen_after_s']:.2f} s" if row["deadlock"] else "no",
-            _knot(row),
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join([*([" ".join(row["cycle"])] if row["cycle"] else []), *row["problems"]]),
-        ]
-        for row in rows
-    ]
 
 
 def _times(count: int, total: int) -> str:
@@ -80,7 +35,7 @@ def sentences(rows: Sequence[Row]) -> list[str]:
         tags = ", tagged by hosts" if tagging == "host" else ""
         head = f"{pattern}{tags}: " if len(groups) > 1 or tags else ""
         found += [head + sentence for sentence in _of_group(of_group)]
-    return [*found, *_verdicts(good), *of_validity(rows)]
+    return [*found, *_verdicts(good), *excluded(rows)]
 
 
 def _of_group(rows: Sequence[Row]) -> Iterator[str]:
@@ -253,9 +208,8 @@ def present(
         lead=f"{fabrics[0].upper()}{fabrics[1:]}, {sends}. The same flows on the same switches; "
         "only the routes and the flow control differ. No channel carries more than two flows.",
         sentences=sentences(rows),
-        columns=COLUMNS,
-        brief=BRIEF if len(names) > 1 else BRIEF[1:],
-        table=table(rows),
+        columns=COLUMNS if len(names) > 1 else COLUMNS.less_brief("pattern"),
+        rows=rows,
         notes=notes(run),
         plots=draw_plots(run, samples) if draw else (),
     )

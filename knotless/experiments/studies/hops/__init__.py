@@ -31,11 +31,11 @@ from knotless.experiments.framework.options import (
     numbers,
 )
 from knotless.experiments.framework.routed import Measured, Routed
+from knotless.experiments.studies.hops.columns import COLUMNS
 from knotless.experiments.studies.hops.measure import (
     BARRIER,
     BOTH_WAYS,
     MEASURES,
-    SAMPLE_TYPES,
     TAGGINGS,
     UNTAGGED,
 )
@@ -127,10 +127,8 @@ EXPERIMENT = Experiment(
         list_option("--tagging", f"Some of {', '.join(TAGGINGS)}."),
         delay_option(DELAY_US),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.hops.show"),
     places=(EMULATION, SIMULATION),
-    identity=("measure", "tagging", "switches", "message_bytes"),
-    measures=("p50_us", "bandwidth_mbps"),
 )

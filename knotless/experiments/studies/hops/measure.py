@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION, ExperimentError
 from knotless.experiments.framework.routed import Measured, Routed, in_simulation, with_validity
 from knotless.experiments.studies.hops import barrier
+from knotless.experiments.studies.hops.columns import COLUMNS
 from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import Messenger, warm_up_s
 from knotless.topologies.fabric import Fabric
@@ -28,18 +30,6 @@ TAGGINGS = ("switch", "host", UNTAGGED)
 
 MESSAGES_ONE_BY_ONE, BOTH_WAYS, BARRIER = "messages", "both-ways", "barrier"
 MEASURES = (MESSAGES_ONE_BY_ONE, BOTH_WAYS, BARRIER)
-
-SAMPLE_TYPES = {
-    "row": "int32",
-    "measure": "string",
-    "tagging": "string",
-    "switches": "int32",
-    "message_bytes": "int32",
-    "repeat": "int32",
-    "time_us": "double",
-}
-"""Columns of samples.parquet: one sample per message, or per host and barrier; ``row`` is the
-index in run.json."""
 
 
 @dataclass(frozen=True)
@@ -90,35 +80,6 @@ class Case:
             packets = theory.message_packets(size)
             total += path_us(way, packets, tagged=self.tagging != UNTAGGED)
         return total
-
-
-@dataclass(frozen=True)
-class Row:
-    """The results of one run: times from message to acknowledgement, and derived figures.
-
-    ``bandwidth_mbps`` is D / T with the mean T, for both hosts together if both send.
-    ``latency_us`` is half of T: the one-way time if message and acknowledgement have the same,
-    minimum size. For barriers the times are those that a host takes to pass.
-    """
-
-    on: str
-    measure: str
-    tagging: str
-    switches: int
-    message_bytes: int
-    rate_mbps: float
-    delay_us: float
-    repeat: int
-    messages: int
-    mean_us: float
-    p50_us: float
-    min_us: float
-    max_us: float
-    theory_us: float
-    bandwidth_mbps: float
-    latency_us: float
-    lost_frames: int
-    result_sha256: str | None = None
 
 
 def plain_rules(fabric: Fabric) -> dict[str, list[str]]:
@@ -172,7 +133,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
     row = _row(case, EMULATION, times_us, lost_frames=int(counters["lost_frames"]))
-    return with_validity(asdict(row), status, problems), _samples(case, times_us)
+    return with_validity(row, status, problems), _samples(row, times_us)
 
 
 def simulated(case: Case, *, seed: int) -> Measured:
@@ -180,7 +141,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
     if case.measure == BARRIER:
         time_us = barrier.simulated(case.routed.plan, case.pair, seed)
         row = _row(case, SIMULATION, [time_us], lost_frames=0, messages=barrier.BARRIERS)
-        return in_simulation(asdict(row)), _samples(case, [time_us])
+        return in_simulation(row), _samples(row, [time_us])
     from knotless.simulation import Load, Scenario, simulate
 
     index = case.routed.fabric.host_index
@@ -204,7 +165,7 @@ def simulated(case: Case, *, seed: int) -> Measured:
         messages=found.total,
         sha256=result.result_sha256,
     )
-    return in_simulation(asdict(row)), _samples(case, times_us)
+    return in_simulation(row), _samples(row, times_us)
 
 
 def _row(
@@ -215,10 +176,10 @@ def _row(
     lost_frames: int,
     messages: int | None = None,
     sha256: str | None = None,
-) -> Row:
+) -> dict[str, Any]:
     mean_us = fmean(times_us)
     host = case.routed.fabric.hosts[0]
-    return Row(
+    return COLUMNS.row(
         on=on,
         measure=case.measure,
         tagging=case.tagging,
@@ -240,12 +201,5 @@ def _row(
     )
 
 
-def _samples(case: Case, times_us: list[float]) -> list[dict[str, Any]]:
-    head = {
-        "measure": case.measure,
-        "tagging": case.tagging,
-        "switches": case.switches,
-        "message_bytes": case.message_bytes,
-        "repeat": case.repeat,
-    }
-    return [{**head, "time_us": time_us} for time_us in times_us]
+def _samples(row: Mapping[str, Any], times_us: list[float]) -> list[dict[str, Any]]:
+    return [{**COLUMNS.head(row), "time_us": time_us} for time_us in times_us]

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import of_validity, stretch_of
+from knotless.experiments.studies.hops.columns import COLUMNS
 from knotless.experiments.studies.hops.measure import BARRIER, BOTH_WAYS
 from knotless.results import plots as style
 
@@ -15,46 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    *(
-        "what",
-        "tagging",
-        "switches",
-        "bytes",
-        "run",
-        "messages",
-        "mean us",
-        "median us",
-        "theory us",
-    ),
-    *("Mbit/s", "lost", "stretch", "valid", "remarks"),
-)
-BRIEF = ("what", "tagging", "switches", "bytes", "mean us", "theory us", "Mbit/s", "valid")
 COLOURS = {"switch": style.BLUE, "host": style.GREEN, "none": style.AMBER}
 WORDS = {"switch": "tagged by the switches", "host": "tagged by the hosts", "none": "no VLANs"}
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            row["measure"],
-            row["tagging"],
-            str(row["switches"]),
-            str(row["message_bytes"] or "-"),
-            str(row["repeat"]),
-            str(row["messages"]),
-            f"{row['mean_us']:,.1f}",
-            f"{row['p50_us']:,.1f}",
-            f"{row['theory_us']:,.1f}",
-            f"{row['bandwidth_mbps']:.4f}" if row["message_bytes"] else "-",
-            str(row["lost_frames"]),
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
 
 
 def slope(rows: Sequence[Row], key: str) -> float | None:
@@ -71,7 +34,7 @@ def slope(rows: Sequence[Row], key: str) -> float | None:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
+    return [*_sentences([row for row in rows if row["valid"]]), *excluded(rows)]
 
 
 def kinds_of(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
@@ -204,8 +167,7 @@ def present(
         f"{run['parameters']['delay_us']:g} us of delay.",
         sentences=sentences(rows),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=NOTES,
         plots=shown,
     )

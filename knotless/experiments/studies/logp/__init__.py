@@ -22,6 +22,7 @@ from knotless.experiments.framework.experiment import (
     Record,
 )
 from knotless.experiments.framework.options import within
+from knotless.experiments.studies.logp.columns import COLUMNS
 from knotless.experiments.workloads.logp_options import costs_of, logp_options
 from knotless.messages.logp import ALGORITHMS, barrier_us
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:  # that package needs the formulas of this one
 
 PAIRS, QUICK_PAIRS, MAX_PAIRS = 8, 2, 10_000
 LIMITS_MBPS = (0.001, 1e6)
-SAMPLE_TYPES = {"row": "int32", "parameter": "string", "us": "double"}
-"""Columns of samples.parquet: each parameter of each pair."""
 _SIMULATED_BARRIERS = 10
 
 
@@ -138,17 +137,6 @@ def present(
 ) -> Presentation:
     """Return the presentation of a run."""
     rows = run["rows"]
-    columns = ("pair", "switches", "o_s us", "L us", "o_r us", "g us", "one way us", "valid")
-    lines = [
-        [
-            row["pair"],
-            str(row["switches"]),
-            *(f"{row[name]:.2f}" for name in ("send_us", "latency_us", "receive_us", "gap_us")),
-            f"{row['one_way_us']:.2f}",
-            "yes" if row["valid"] else "NO: " + "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
     sentences = []
     if rows:
         count = len(rows)
@@ -164,9 +152,8 @@ def present(
             "g, the least time between two messages; L, the rest of half a round trip."
         ),
         sentences=sentences,
-        columns=columns,
-        brief=columns,
-        table=lines,
+        columns=COLUMNS,
+        rows=rows,
         notes=(
             (
                 "o_s, o_r, g",
@@ -193,7 +180,7 @@ EXPERIMENT = Experiment(
         ),
         *logp_options(),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=present,
     places=(SIMULATION, EMULATION),

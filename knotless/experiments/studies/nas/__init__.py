@@ -23,6 +23,7 @@ from knotless.experiments.framework.experiment import (
     ExperimentError,
     shown_by,
 )
+from knotless.experiments.studies.nas.columns import COLUMNS
 from knotless.experiments.workloads.program_campaign import ProgramCampaign, program_options
 
 if TYPE_CHECKING:
@@ -73,16 +74,8 @@ EXPERIMENT = Experiment(
             help="Simulation: a factor for the recorded times of computing.",
         ),
     ),
-    sample_types={
-        "row": "int32",
-        "source": "int32",
-        "destination": "int32",
-        "messages": "int64",
-        "bytes": "int64",
-    },
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.nas.show"),
     places=(EMULATION, SIMULATION),
-    identity=("fabric", "routes", "kernel", "class", "processes"),
-    measures=("seconds", "bytes"),
 )

@@ -9,45 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import stretch_of
-from knotless.experiments.framework.routed import Routed
+from knotless.experiments.studies.nas.columns import COLUMNS, name_of
 from knotless.experiments.workloads.program_campaign import testbed_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-
-COLUMNS = (
-    *("fabric", "routes", "kernel", "processes", "run", "seconds", "verified", "messages", "MB"),
-    *("stretch", "valid", "remarks"),
-)
-BRIEF = ("fabric", "routes", "kernel", "processes", "seconds", "verified", "MB", "valid")
-
-
-def _name(row: Row) -> str:
-    return f"{row['kernel'].upper()}.{row['class']}"
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
-    return [
-        [
-            Routed(row["fabric"]).name,
-            row["routes"],
-            _name(row),
-            str(row["processes"]),
-            str(row["repeat"]),
-            "froze" if row["deadlock"] else f"{row['seconds']:.4g}",
-            "yes" if row["verified"] else "NO",
-            f"{row['messages']:,}",
-            f"{row['bytes'] / 1e6:.2f}",
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
@@ -61,7 +29,9 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         )
     by_kernel: dict[str, dict[str, list[float]]] = {}
     for row in valid:
-        by_kernel.setdefault(_name(row), {}).setdefault(testbed_of(row), []).append(row["seconds"])
+        by_kernel.setdefault(name_of(row), {}).setdefault(testbed_of(row), []).append(
+            row["seconds"]
+        )
     for kernel, testbeds in by_kernel.items():
         if len(testbeds) > 1:
             times = {testbed: median(seconds) for testbed, seconds in testbeds.items()}
@@ -109,10 +79,10 @@ def _times(rows: Sequence[Row]) -> Figure:
     from knotless.results import plots
 
     testbeds = list(dict.fromkeys(testbed_of(row) for row in rows))
-    kernels = list(dict.fromkeys(_name(row) for row in rows))
+    kernels = list(dict.fromkeys(name_of(row) for row in rows))
     found = {
         (testbed, kernel): [
-            row["seconds"] for row in rows if (testbed_of(row), _name(row)) == (testbed, kernel)
+            row["seconds"] for row in rows if (testbed_of(row), name_of(row)) == (testbed, kernel)
         ]
         for testbed in testbeds
         for kernel in kernels
@@ -149,7 +119,7 @@ def _patterns(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Figu
     first: dict[str, int] = {}
     for index, row in enumerate(rows):
         if row["messages"]:
-            first.setdefault(_name(row), index)
+            first.setdefault(name_of(row), index)
     across = min(3, len(first))
     down = -(-len(first) // across)
     figure = plots.new_figure(3.3 * across, 3.2 * down)
@@ -203,8 +173,7 @@ def present(
         "host of a fabric, by unmodified Open MPI over TCP or in simulation.",
         sentences=list(sentences(rows)),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=notes(run),
         plots=list(draw_plots(run, samples)) if draw else (),
     )

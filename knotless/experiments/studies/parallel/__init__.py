@@ -19,13 +19,14 @@ from knotless.experiments.framework.experiment import (
     shown_by,
 )
 from knotless.experiments.framework.options import choice, list_option, numbers
+from knotless.experiments.studies.parallel.columns import COLUMNS, TITLES
 from knotless.experiments.workloads.program_campaign import ProgramCampaign, program_options
 
 if TYPE_CHECKING:
     from knotless.experiments.framework.campaign import Campaign
     from knotless.experiments.studies.parallel.measure import Case
 
-MEASUREMENTS = ("pingpong", "sendrecv", "alltoall", "barrier")
+MEASUREMENTS = tuple(TITLES)
 SIZES = (64, 1024, 16384)
 QUICK_SIZES = (64, 16384)
 LIMITS_BYTES = (1, 1 << 24)
@@ -76,10 +77,8 @@ EXPERIMENT = Experiment(
             help=f"Message sizes in bytes (default: {','.join(map(str, SIZES))}).",
         ),
     ),
-    sample_types={"row": "int32", "repetition": "int32", "time_us": "double"},
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.parallel.show"),
     places=(EMULATION, SIMULATION),
-    identity=("fabric", "routes", "measurement", "bytes", "processes"),
-    measures=("time_us", "mbps"),
 )

@@ -7,51 +7,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION, Plot, Presentation
-from knotless.experiments.framework.findings import stretch_of
-from knotless.experiments.framework.routed import Routed
+from knotless.experiments.studies.parallel.columns import COLUMNS, TITLES, ms
 from knotless.experiments.workloads.program_campaign import testbed_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-TITLES = {
-    "pingpong": "PingPong",
-    "sendrecv": "SendRecv",
-    "alltoall": "Alltoall",
-    "barrier": "Barrier",
-}
-COLUMNS = (
-    *("fabric", "routes", "measurement", "bytes", "processes", "run", "time", "from", "to"),
-    *("Mbit/s", "stretch", "valid", "remarks"),
-)
-BRIEF = ("fabric", "routes", "measurement", "bytes", "processes", "time", "Mbit/s", "valid")
-
-
-def _ms(value_us: float | None) -> str:
-    return "-" if value_us is None else f"{value_us / 1000:.2f} ms"
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            Routed(row["fabric"]).name,
-            row["routes"],
-            TITLES[row["measurement"]],
-            str(row["bytes"]) if row["bytes"] else "-",
-            str(row["processes"]),
-            str(row["repeat"]),
-            "froze" if row["deadlock"] else _ms(row["time_us"]),
-            _ms(row["min_us"]),
-            _ms(row["max_us"]),
-            "-" if row["mbps"] is None else f"{row['mbps']:.2f}",
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join(row["problems"]),
-        ]
-        for row in rows
-    ]
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
@@ -63,7 +25,7 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
         rates = [row["mbps"] for row in here if row["measurement"] == "alltoall" and row["mbps"]]
         parts = []
         if barriers:
-            parts.append(f"a barrier takes {_ms(median(barriers))}")
+            parts.append(f"a barrier takes {ms(median(barriers))}")
         if rates:
             parts.append(f"an all-to-all has each process send {max(rates):.2f} Mbit/s at best")
         if parts:
@@ -149,8 +111,7 @@ def present(
         lead=LEADS[on],
         sentences=list(sentences(rows)),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=notes(on),
         plots=[Plot("times", caption, _plot(valid))] if draw and valid else (),
     )

@@ -24,7 +24,7 @@ from knotless.experiments.framework.experiment import (
 )
 from knotless.experiments.framework.options import list_option
 from knotless.experiments.framework.routed import Measured
-from knotless.experiments.studies.paths.measure import SAMPLE_TYPES
+from knotless.experiments.studies.paths.columns import COLUMNS
 
 if TYPE_CHECKING:
     from knotless.experiments.studies.paths.cases import Case
@@ -64,10 +64,8 @@ EXPERIMENT = Experiment(
         list_option("--select", "spread, low-port, or both."),
         list_option("--vlans", "default, tree (for ordinary switches), or both."),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.paths.show"),
     places=(ANALYSIS,),
-    identity=("fabric", "routes", "vlan_assignment"),
-    measures=("mean_switches", "max_switches", "max_channel_load", "vlans"),
 )

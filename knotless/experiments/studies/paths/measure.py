@@ -2,48 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-
 from knotless.experiments.framework.experiment import ANALYSIS
 from knotless.experiments.framework.routed import Measured, in_simulation
 from knotless.experiments.studies.paths.cases import Case
+from knotless.experiments.studies.paths.columns import COLUMNS
 from knotless.verification.checked_plan import CheckedPlan
-
-SAMPLE_TYPES = {"row": "int32", "switch": "string", "rules": "int32"}
-"""Columns of samples.parquet: one sample per switch of each row."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """Figures of the rules of a plan.
-
-    ``mean_switches`` and ``max_switches`` are over the paths of all ordered pairs of hosts; a
-    host to itself counts as one switch. ``max_channel_load`` is the largest number of paths on a
-    channel between switches. ``minimal``: all paths are shortest paths. ``undelivered`` counts
-    pairs whose frames do not arrive as they should. ``cycle`` is a cycle of channel dependencies
-    under PFC.
-    """
-
-    on: str
-    fabric: str
-    engine: str
-    vcs: int
-    select: str
-    routes: str
-    vlan_assignment: str
-    repeat: int
-    hosts: int
-    switches: int
-    links: int
-    vlans: int
-    mean_switches: float
-    max_switches: int
-    max_channel_load: int
-    rules_max_switch: int
-    minimal: bool
-    acyclic: bool
-    cycle: list[str]
-    undelivered: int
 
 
 def analysed(case: Case) -> Measured:
@@ -52,7 +15,7 @@ def analysed(case: Case) -> Measured:
     checked = CheckedPlan(plan)
     verdict = checked.rules_verdict
     counts = {name: len(of_switch.rules) for name, of_switch in checked.rules.items()}
-    row = Row(
+    row = COLUMNS.row(
         on=ANALYSIS,
         fabric=routed.name,
         engine=plan.engine,
@@ -74,4 +37,4 @@ def analysed(case: Case) -> Measured:
         cycle=verdict.cycle,
         undelivered=verdict.undelivered,
     )
-    return in_simulation(asdict(row)), [{"switch": name, "rules": n} for name, n in counts.items()]
+    return in_simulation(row), [{"switch": name, "rules": n} for name, n in counts.items()]

@@ -6,43 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knotless.experiments.framework.experiment import Plot, Presentation
+from knotless.experiments.studies.paths.columns import COLUMNS
 from knotless.results import plots as style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    *("fabric", "routes", "selection", "VLANs as", "run", "hosts", "switches", "links", "VLANs"),
-    *("VCs", "mean", "most", "paths on a channel", "rules", "minimal", "acyclic", "undelivered"),
-)
-BRIEF = ("fabric", "routes", "VLANs", "VCs", "mean", "most", "paths on a channel", "acyclic")
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a line for each row."""
-    return [
-        [
-            row["fabric"],
-            row["routes"],
-            row["select"],
-            row["vlan_assignment"],
-            str(row["repeat"]),
-            str(row["hosts"]),
-            str(row["switches"]),
-            str(row["links"]),
-            str(row["vlans"]),
-            str(row["vcs"]),
-            f"{row['mean_switches']:.2f}",
-            str(row["max_switches"]),
-            f"{row['max_channel_load']:,}",
-            f"{row['rules_max_switch']:,}",
-            "yes" if row["minimal"] else "no",
-            "yes" if row["acyclic"] else "NO",
-            str(row["undelivered"]),
-        ]
-        for row in rows
-    ]
 
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
@@ -116,8 +86,7 @@ def present(
         lead="Nothing is sent: the rules of each plan are traced for every pair of hosts.",
         sentences=list(sentences(rows)),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=NOTES,
         plots=[Plot("paths", caption, _figure(rows))] if draw and rows else [],
     )

@@ -13,6 +13,7 @@ from knotless.experiments.framework.experiment import (
     shown_by,
 )
 from knotless.experiments.framework.routed import Measured
+from knotless.experiments.studies.pingpong.columns import COLUMNS
 from knotless.experiments.workloads.messages.campaign import MessageCampaign, fabric_options
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 KINDS = ("message", "acknowledged", "udp")
 LONGEST = {"message": 1 << 20, "acknowledged": 1 << 20, "udp": 1472}
 """Longest message in bytes; UDP datagrams are not fragmented."""
-SAMPLE_TYPES = {"row": "int32", "median_us": "double", "messages_per_s": "double"}
 
 
 class PingPongCampaign(MessageCampaign):
@@ -62,10 +62,8 @@ EXPERIMENT = Experiment(
     summary="Latency and bandwidth over message size, compared with UDP sockets.",
     example="sudo knotless run pingpong --fabric torus,4,4 --hosts h1,h11",
     options=fabric_options(),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.pingpong.show"),
     places=(EMULATION, SIMULATION),
-    identity=("on", "kind", "bytes", "fabric", "engine", "hosts"),
-    measures=("median_us", "messages_per_s", "mbit_per_s"),
 )

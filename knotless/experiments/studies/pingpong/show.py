@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.workloads.messages.pair import lines
-
-COLUMNS = ("on", "kind", "bytes", "median_us", "p99_us", "messages_per_s", "mbit_per_s", "valid")
+from knotless.experiments.studies.pingpong.columns import COLUMNS
 
 
 def present(
@@ -31,7 +29,6 @@ def present(
         ),
         sentences=[],
         columns=COLUMNS,
-        brief=COLUMNS,
-        table=lines(rows, COLUMNS),
+        rows=rows,
         plots=plots,
     )

@@ -13,6 +13,7 @@ from knotless.experiments.framework.experiment import (
     shown_by,
 )
 from knotless.experiments.framework.routed import Measured
+from knotless.experiments.studies.primitives.columns import COLUMNS
 from knotless.experiments.workloads.messages.campaign import MessageCampaign, fabric_options
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ OPERATIONS = ("push", "pull")
 LONGEST = 1 << 20
 STAGES_BYTES = 64
 """As in table 3 of Yamamoto et al."""
-SAMPLE_TYPES = {"row": "int32", "stage": "string", "us": "double"}
 
 
 class PrimitivesCampaign(MessageCampaign):
@@ -69,10 +69,8 @@ EXPERIMENT = Experiment(
     summary="Push and pull over size, and the start of each stage of a 64-byte push.",
     example="sudo knotless run primitives --fabric torus,4,4 --hosts h1,h11",
     options=fabric_options(),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.primitives.show"),
     places=(EMULATION, SIMULATION),
-    identity=("on", "operation", "bytes", "fabric", "engine", "hosts"),
-    measures=("median_us", "mbit_per_s"),
 )

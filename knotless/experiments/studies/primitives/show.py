@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.workloads.messages.pair import lines
-
-COLUMNS = ("on", "operation", "bytes", "median_us", "p99_us", "mbit_per_s", "valid")
+from knotless.experiments.studies.primitives.columns import COLUMNS
 
 
 def present(
@@ -41,7 +39,6 @@ def present(
         ),
         sentences=sentences,
         columns=COLUMNS,
-        brief=COLUMNS,
-        table=lines(over_size, COLUMNS),
+        rows=over_size,
         plots=plots,
     )

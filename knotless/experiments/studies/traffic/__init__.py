@@ -31,7 +31,7 @@ from knotless.experiments.framework.options import (
     within,
 )
 from knotless.experiments.framework.routed import Measured
-from knotless.experiments.studies.traffic.row import SAMPLE_TYPES
+from knotless.experiments.studies.traffic.columns import COLUMNS
 
 if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
@@ -101,10 +101,8 @@ EXPERIMENT = Experiment(
             help="Simulation: switches forward after this many bytes; 0: after all.",
         ),
     ),
-    sample_types=SAMPLE_TYPES,
+    columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.traffic.show"),
     places=(EMULATION, SIMULATION),
-    identity=("part", "fabric", "routes", "pattern", "protocol", "message_bytes"),
-    measures=("mean_mbps",),
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation, with_validity
 from knotless.experiments.studies.traffic.cases import ACKNOWLEDGED, Case
-from knotless.experiments.studies.traffic.row import Row
+from knotless.experiments.studies.traffic.columns import COLUMNS
 from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import WARM_UP_MESSAGES, Messenger, warm_up_s
 from knotless.topologies.fabric import Fabric
@@ -70,8 +70,8 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
         deadlock=status["deadlock"] is not None,
         window_s=duration_s,
     )
-    judged = with_validity(row.as_json(), status, problems)
-    return judged, samples(case, row, times)
+    judged = with_validity(row, status, problems)
+    return judged, samples(row, times)
 
 
 def _goodput_mbps(case: Case, times: Times) -> float:
@@ -108,8 +108,8 @@ def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> M
         deadlock=seen.deadlock is not None,
         window_s=round((closed.at_us - opened.at_us) / 1e6, 3),
     )
-    found = with_validity(row.as_json(), seen.status, [*problems, *missing, *seen.problems])
-    return found, samples(case, row, None)
+    found = with_validity(row, seen.status, [*problems, *missing, *seen.problems])
+    return found, samples(row, None)
 
 
 def simulated(case: Case, *, duration_s: float, seed: int, cut_through: int = 0) -> Measured:
@@ -157,7 +157,7 @@ def simulated(case: Case, *, duration_s: float, seed: int, cut_through: int = 0)
         window_s=window_us / 1e6,
         result_sha256=result.result_sha256,
     )
-    return in_simulation(row.as_json()), samples(case, row, times)
+    return in_simulation(row), samples(row, times)
 
 
 def _row(
@@ -169,7 +169,7 @@ def _row(
     deadlock: bool,
     window_s: float,
     result_sha256: str | None = None,
-) -> Row:
+) -> dict[str, Any]:
     plan, flows = case.routed.plan, case.flows
     if case.part == ACKNOWLEDGED:
         size = int(case.message_bytes or 0)
@@ -177,7 +177,7 @@ def _row(
     else:
         shares = fair_mbps(plan, flows, "tcp" if case.protocol == "tcp" else "udp")
     mean, share = sum(flows_mbps) / len(flows), sum(shares) / len(flows)
-    return Row(
+    return COLUMNS.row(
         part=case.part,
         on=on,
         fabric=case.routed.name,
@@ -206,21 +206,13 @@ def _row(
     )
 
 
-def samples(case: Case, row: Row, times: Sequence[Times] | None) -> list[dict[str, Any]]:
-    """Return a sample for each flow."""
-    head = {
-        "part": row.part,
-        "fabric": row.fabric,
-        "routes": row.routes,
-        "pattern": row.pattern,
-        "protocol": row.protocol,
-        "message_bytes": row.message_bytes,
-        "repeat": case.repeat,
-    }
+def samples(row: Mapping[str, Any], times: Sequence[Times] | None) -> list[dict[str, Any]]:
+    """Return a sample for each flow of a row."""
+    head = COLUMNS.head(row)
     found = []
-    for i, flow in enumerate(row.flows):
-        line = {"flow": flow, "goodput_mbps": row.flows_mbps[i]}
-        line |= {"theory_mbps": row.theory_flows_mbps[i]}
+    for i, flow in enumerate(row["flows"]):
+        line = {"flow": flow, "goodput_mbps": row["flows_mbps"][i]}
+        line |= {"theory_mbps": row["theory_flows_mbps"][i]}
         line |= vars(times[i]) if times is not None else {}
         found.append({**head, **line})
     return found

@@ -7,46 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
-from knotless.experiments.framework.findings import of_validity, stretch_of
 from knotless.experiments.studies.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
+from knotless.experiments.studies.traffic.columns import COLUMNS
 from knotless.traffic import theory
 
 Row = Mapping[str, Any]
-COLUMNS = (
-    *("part", "fabric", "routes", "pattern", "protocol", "bytes", "run", "Mbit/s mean"),
-    *("Mbit/s min", "Mbit/s max", "theory", "of theory", "switches", "load", "lost"),
-    *("stretch", "valid", "remarks"),
-)
-BRIEF = ("fabric", "routes", "pattern", "protocol", "bytes", "Mbit/s mean", "of theory", "valid")
 REFERENCE = "updown"
-
-
-def table(rows: Sequence[Row]) -> list[list[str]]:
-    """Return a table line for each row."""
-    return [
-        [
-            row["part"],
-            row["fabric"],
-            row["routes"],
-            row["pattern"],
-            row["protocol"],
-            "-" if row["message_bytes"] is None else str(row["message_bytes"]),
-            str(row["repeat"]),
-            f"{row['mean_mbps']:.4g}",
-            f"{min(row['flows_mbps']):.4g}",
-            f"{max(row['flows_mbps']):.4g}",
-            f"{row['theory_mbps']:.4g}",
-            f"{row['of_theory']:.3f}",
-            f"{row['mean_switches']:.2f}",
-            str(row["max_channel_load"]),
-            f"{row['lost_frames']:,}",
-            stretch_of(row),
-            "yes" if row["valid"] else "NO",
-            "; ".join([*(["DEADLOCK"] if row["deadlock"] else []), *row["problems"]]),
-        ]
-        for row in rows
-    ]
 
 
 def means(rows: Sequence[Row], *keys: str) -> dict[tuple[Any, ...], float]:
@@ -72,7 +40,7 @@ def gains(rows: Sequence[Row]) -> dict[tuple[str, str, str, int], float]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    return [*_sentences([row for row in rows if row["valid"]]), *of_validity(rows)]
+    return [*_sentences([row for row in rows if row["valid"]]), *excluded(rows)]
 
 
 def _sentences(rows: Sequence[Row]) -> Iterator[str]:
@@ -159,8 +127,7 @@ def present(
         f"all they can. On {run['parameters']['on']}.",
         sentences=sentences(rows),
         columns=COLUMNS,
-        brief=BRIEF,
-        table=table(rows),
+        rows=rows,
         notes=notes(),
         plots=plots,
     )

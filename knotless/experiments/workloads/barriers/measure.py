@@ -19,8 +19,8 @@ from knotless.experiments.workloads.barriers.case import (
     mean_switches,
     members,
 )
+from knotless.experiments.workloads.barriers.columns import COLUMNS
 from knotless.experiments.workloads.barriers.passages import Passages
-from knotless.experiments.workloads.barriers.row import Row
 from knotless.messages.logp import LogP, barrier_us, mean_of
 from knotless.routing.plan import Plan
 
@@ -88,7 +88,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         durations = passages.durations_us
         if passages.left_early:
             problems = [*problems, f"{passages.left_early} barriers were left early"]
-    row = Row(
+    row = COLUMNS.row(
         on=on,
         algorithm=case.algorithm,
         hosts=len(names),
@@ -114,7 +114,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         valid=not problems,
         problems=problems,
     )
-    return row.as_json(), [] if passages is None else _samples(passages)
+    return row, [] if passages is None else _samples(passages)
 
 
 def _samples(passages: Passages) -> list[dict[str, Any]]:

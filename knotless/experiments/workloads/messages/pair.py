@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -135,16 +135,3 @@ def running(
         for kind in ("udp", "message"):
             pair.exchange(kind, 8, 20)
         yield pair
-
-
-def lines(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[list[str]]:
-    """Return a table line for each row: numbers with three digits, flags as words."""
-
-    def cell(value: object) -> str:
-        if value is None:
-            return "-"
-        if isinstance(value, bool):
-            return "yes" if value else "NO"
-        return f"{value:,.3f}" if isinstance(value, float) else str(value)
-
-    return [[cell(row[key]) for key in keys] for row in rows]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from knotless.experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
-from knotless.experiments.reproduction.figures import where
-from knotless.experiments.reproduction.paper_002 import MEASURED, SHIFT_ALL_L6, SIZES
+from knotless.experiments.reproduction.claim import Paper
 from knotless.experiments.reproduction.plots import (
     COLOURS,
     EMULATED,
@@ -14,8 +13,10 @@ from knotless.experiments.reproduction.plots import (
     PAPER,
     SIMULATED,
     bars,
+    means,
 )
 from knotless.experiments.reproduction.rows import rows
+from knotless.experiments.reproduction.selectors import where
 from knotless.results import plots as style
 from knotless.results.stored import Stored
 
@@ -23,15 +24,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure_18(stored: Stored) -> Figure:
+SIZES = ("L1", "L2", "L3", "L4", "L5", "L6")
+
+
+def figure_18(paper: Paper, stored: Stored) -> Figure:
     """Draw the throughput ratio over the number of hosts, for parts of the hosts."""
     figure = style.new_figure(7.4, 3.8)
     axes = figure.subplots()
-    known = rows(stored, "all-to-all", ANALYSIS)
+    every = rows(stored, "all-to-all", ANALYSIS)
     for i, share in enumerate((100, 75, 50, 25)):
         for schedule, line in (("shift", "-"), ("contention-free", "--")):
             test = where(share=share, schedule=schedule, configuration=SIZES)
-            points = sorted({(r["hosts"], r["throughput_ratio"]) for r in known if test(r)})
+            points = sorted({(r["hosts"], r["throughput_ratio"]) for r in every if test(r)})
             name = "proposed" if schedule == "contention-free" else "shift"
             axes.plot(
                 *zip(*points, strict=True),
@@ -41,7 +45,8 @@ def figure_18(stored: Stored) -> Figure:
                 markersize=4,
                 label=f"{name}, {share} %",
             )
-    axes.plot(5526, SHIFT_ALL_L6, "x", color=PAPER, markersize=11, label="paper: shift, 100 %")
+    printed = paper.printed["shift on L6"]
+    axes.plot(5526, printed, "x", color=PAPER, markersize=11, label="paper: shift, 100 %")
     axes.set_xscale("log")
     axes.set_xlabel("hosts")
     axes.set_ylabel("throughput ratio")
@@ -51,9 +56,9 @@ def figure_18(stored: Stored) -> Figure:
     return figure
 
 
-def figures_19_to_22(stored: Stored) -> Figure:
+def figures_19_to_22(paper: Paper, stored: Stored) -> Figure:
     """Draw the share of the line rate with both schedules: the paper's and ours."""
-    claims = [claim for claim in MEASURED if claim.place == "Figures 19 to 22"]
+    claims = [claim for claim in paper.claims if claim.place == "Figures 19 to 22"]
     figure = style.new_figure(7.4, 3.6)
     axes = figure.subplots()
     series: list[tuple[str, str, list[float | None]]] = [
@@ -61,8 +66,7 @@ def figures_19_to_22(stored: Stored) -> Figure:
     ]
     places = ((EMULATION, EMULATED), (SIMULATION, SIMULATED), (ANALYSIS, style.MUTED))
     for on, colour in places:
-        found = [claim.compute(rows(stored, claim.experiment, on)) for claim in claims]
-        series.append((on, colour, [None if each is None else each.mean for each in found]))
+        series.append((on, colour, means(stored, claims, on)))
     names = [claim.what.partition(":")[0] + claim.what.rpartition(",")[2] for claim in claims]
     bars(axes, names, series)
     axes.set_xlabel("share of the line rate")

@@ -6,10 +6,10 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from knotless.experiments.framework.experiment import SIMULATION
-from knotless.experiments.reproduction.figures import where
-from knotless.experiments.reproduction.paper_001 import ALGORITHMS, TWO_NETWORKS
+from knotless.experiments.reproduction.claim import Paper
 from knotless.experiments.reproduction.plots import COLOURS, legend_outside
 from knotless.experiments.reproduction.rows import rows
+from knotless.experiments.reproduction.selectors import where
 from knotless.results import plots as style
 from knotless.results.stored import Stored
 
@@ -20,30 +20,34 @@ if TYPE_CHECKING:
 
 def _curve(axes: Axes, stored: Stored, fabric: str, algorithm: str, networks: int, i: int) -> None:
     test = where(fabric=fabric, algorithm=algorithm, networks=networks, rate_mbps=100.0)
-    found: dict[int, list[float]] = {}
+    times_us: dict[int, list[float]] = {}
     for row in rows(stored, "barrier", SIMULATION):
         if test(row):
-            found.setdefault(row["hosts"], []).append(row["mean_us"])
-    hosts = sorted(found)
+            times_us.setdefault(row["hosts"], []).append(row["mean_us"])
+    hosts = sorted(times_us)
     label = f"{algorithm}, {networks} networks" if networks > 1 else algorithm
     axes.plot(
-        hosts, [fmean(found[n]) for n in hosts], "o-", color=COLOURS[i], markersize=3, label=label
+        hosts,
+        [fmean(times_us[n]) for n in hosts],
+        "o-",
+        color=COLOURS[i],
+        markersize=3,
+        label=label,
     )
 
 
-def figures_5_to_8(stored: Stored) -> Figure:
+def figures_5_to_8(paper: Paper, stored: Stored) -> Figure:
     """Draw barrier times over the number of hosts, on a switch and on a hub."""
     figure = style.new_figure(8.6, 3.6)
     left, right = figure.subplots(1, 2)
     for axes, fabric, place, title in (
-        (left, "flat,32", 0, "switch"),
-        (right, "hub,32", 1, "repeater hub"),
+        (left, "flat,32", "switch_us", "switch"),
+        (right, "hub,32", "hub_us", "repeater hub"),
     ):
-        for i, (_, name, hosts, *times_us) in enumerate(ALGORITHMS):
-            _curve(axes, stored, fabric, name, 1, 2 * i if i < 2 else i + 1)
-            axes.plot(
-                hosts, times_us[place], "x", color=COLOURS[2 * i if i < 2 else i + 1], markersize=9
-            )
+        for i, each in enumerate(paper.printed["algorithms"]):
+            colour = 2 * i if i < 2 else i + 1
+            _curve(axes, stored, fabric, each["algorithm"], 1, colour)
+            axes.plot(each["hosts"], each[place], "x", color=COLOURS[colour], markersize=9)
         axes.set_title(title)
         axes.set_xlabel("hosts")
     left.set_ylabel("us")
@@ -53,15 +57,16 @@ def figures_5_to_8(stored: Stored) -> Figure:
     return figure
 
 
-def figures_9_and_10(stored: Stored) -> Figure:
+def figures_9_and_10(paper: Paper, stored: Stored) -> Figure:
     """Draw barrier times with one and with two networks."""
     figure = style.new_figure(8.6, 3.4)
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, (words, name, hosts, times_us, *_) in zip(panels, TWO_NETWORKS, strict=True):
-        for networks, time_us in zip((1, 2), times_us, strict=True):
-            _curve(axes, stored, "flat,32", name, networks, 4 * (networks - 1))
-            axes.plot(hosts, time_us, "x", color=COLOURS[4 * (networks - 1)], markersize=9)
-        axes.set_title(words)
+    for axes, each in zip(panels, paper.printed["two networks"], strict=True):
+        for networks, time_us in ((1, each["one_us"]), (2, each["two_us"])):
+            colour = 4 * (networks - 1)
+            _curve(axes, stored, "flat,32", each["algorithm"], networks, colour)
+            axes.plot(each["hosts"], time_us, "x", color=COLOURS[colour], markersize=9)
+        axes.set_title(each["words"])
         axes.set_xlabel("hosts")
         axes.legend()
     panels[0].set_ylabel("us")

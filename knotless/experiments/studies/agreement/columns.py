@@ -1,0 +1,120 @@
+"""The columns of the agreement: a row is a case in both, lists are in the order of ``flows``.
+
+Frames count in ``window_s`` after the emulator's queues were emptied and its counters reset; the
+simulator starts in this state. A sample is a channel that carried frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from knotless.base.flow_control import NAMES
+from knotless.experiments.framework.columns import REPEAT, SHA, Column, Role, Row, columns, validity
+
+CLOCKS = ("emulated", "simulated")
+
+
+def _both(
+    name: str,
+    kind: str,
+    unit: str = "",
+    heading: str = "",
+    role: Role = Role.RESULT,
+    form: str | Callable[[Any], str] = "{}",
+    meaning: str = "",
+) -> tuple[Column, Column]:
+    """Return the column of the emulator's value, and that of the simulator's."""
+    first, second = (
+        Column(
+            *(f"{clock}_{name}", kind, unit, f"{heading} {clock}" if heading else "", role, form),
+            meaning=meaning,
+        )
+        for clock in CLOCKS
+    )
+    return first, second
+
+
+def pattern_of(row: Row) -> str:
+    """Return the pattern, with its seed if it is random."""
+    drawn = row["pattern"] == "permutation"
+    return f"{row['pattern']} (seed {row['seed']})" if drawn else str(row["pattern"])
+
+
+def _peaks_apart(row: Row) -> str:
+    return f"{len(row['peaks_apart'])} of {row['channels']}"
+
+
+def _remarks(row: Row) -> str:
+    return "; ".join([*row["problems"], *row["peaks_apart"][:4]])
+
+
+_STRETCH, *_VALIDITY = validity(_remarks)
+COLUMNS = columns(
+    Column("fabric", "string", heading="fabric", role=Role.CASE, brief=True),
+    Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
+    Column("pattern", "string", "", "pattern", Role.CASE, cell=pattern_of, brief=True),
+    Column("flow_control", "string", "", "flow control", Role.CASE, NAMES.__getitem__, brief=True),
+    Column("seed", "int64", role=Role.CONDITION),
+    Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
+    Column("delay_us", "double", "us", role=Role.CONDITION),
+    REPEAT,
+    Column("window_s", "double", "s"),
+    Column("start_known_us", "double", "us", meaning="how exactly the time of the reset is known"),
+    Column("flows", "list<string>", heading="flows", form=lambda flows: str(len(flows))),
+    *_both("flows_frames", "list<int64>"),
+    *_both("mbps", "double", "Mbit/s", "Mbit/s", Role.MEASURE, "{:.3f}"),
+    Column(
+        *("ratio", "double", "", "ratio", Role.RESULT, "{:.4f}"),
+        brief=True,
+        meaning="the emulator's total over the simulator's",
+    ),
+    Column(
+        *("worst_ratio", "double", "", "worst flow", Role.RESULT, "{:.4f}"),
+        meaning="the ratio of the flow farthest from 1",
+    ),
+    Column(
+        *("apart_frames", "int64", "frames", "frame difference"),
+        brief=True,
+        meaning="the largest difference of a flow",
+    ),
+    *_both("deadlock", "bool"),
+    *_both("knot", "list<string>", "", "knot", form=lambda knot: " ".join(knot) or "-"),
+    *_both("frozen_ms", "double", "ms"),
+    *_both("lost", "int64", "frames"),
+    *_both("pauses", "int64", "", "pauses", Role.MEASURE, "{:,}"),
+    Column(
+        "pauses_apart", "int64", heading="pause difference", meaning="the largest one of a channel"
+    ),
+    *_both("paused_s", "double", "s", "paused", form="{:.2f} s", meaning="over all channels"),
+    *_both("account_peak_bytes", "int64", "bytes", "peak", form="{:,}"),
+    Column("channels", "int64", meaning="those that carried frames"),
+    Column(
+        *("peaks_apart", "list<string>", "", "peaks that differ"),
+        cell=_peaks_apart,
+        meaning="channels between switches or from hosts whose peak ingress buffer occupancy "
+        "differs",
+    ),
+    _STRETCH,
+    Column(
+        *("agrees", "bool", "", "agrees"),
+        brief=True,
+        meaning="ratio is within 1 %, every flow within 1 % or two frames, and the verdict and the "
+        "knot are equal",
+    ),
+    SHA,
+    *_VALIDITY,
+    samples=(
+        *("fabric", "routes", "pattern", "flow_control", "seed", "repeat"),
+        Column("channel", "string", role=Role.SAMPLE),
+        Column(
+            *("kind", "string", "", "", Role.SAMPLE),
+            meaning="host leaves a host, delivery leads to a host, inner is between switches",
+        ),
+        *_both("frames", "int64", role=Role.SAMPLE),
+        *("emulated_pauses", "simulated_pauses"),
+        *_both("paused_us", "double", "us", role=Role.SAMPLE),
+        *("emulated_account_peak_bytes", "simulated_account_peak_bytes"),
+        *_both("queue_peak_bytes", "int64", "bytes", role=Role.SAMPLE),
+    ),
+)
