@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from knotless._core import simulator
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES, normalised
+from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 
 Edges = NDArray[np.int64]
@@ -38,10 +38,9 @@ def resolved(choice: str, vcs: int) -> str:
     """
     if choice == AUTO:
         return "pfc" if vcs > 1 else "pause"
-    name = str(normalised(choice))
-    if name not in FLOW_CONTROLS:
+    if choice not in FLOW_CONTROLS:
         raise PlanError(f"flow control must be one of {', '.join(CHOICES)}, not {choice[:40]!r}")
-    return name
+    return choice
 
 
 def of_link(flow_control: str, *, to_host: bool) -> LinkMode:
