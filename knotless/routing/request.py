@@ -79,6 +79,15 @@ class PlanRequest(BaseModel):
         PlanError
             An option is unknown or its value is invalid.
 
+        Examples
+        --------
+        >>> PlanRequest.of(engine="updown", vcs=2).vcs
+        2
+        >>> PlanRequest.of(vcs=99)
+        Traceback (most recent call last):
+            ...
+        knotless.base.errors.PlanError: vcs: input should be less than or equal to 8, not 99
+
         """
         try:
             return cls.model_validate(choices)
@@ -97,5 +106,17 @@ class PlanRequest(BaseModel):
         return PlanRequest(**{key: getattr(self, key) for key in PlanRequest.model_fields})
 
     def but(self, **choices: Any) -> PlanRequest:
-        """Return a copy with other values of some options; raises PlanError."""
+        """Return a copy with other values of some options, without the fields of subclasses.
+
+        Raises
+        ------
+        PlanError
+            An option is unknown or its value is invalid.
+
+        Examples
+        --------
+        >>> PlanRequest.of(engine="updown").but(vcs=2).engine
+        'updown'
+
+        """
         return PlanRequest.of(**{**self.plan_request.model_dump(), **choices})
