@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench bench-plan bench-routing bench-sim bench-endpoint bench-emulation bench-datapath bench-priority bench-processes bench-ibdmchk bench-repair bench-large bench-takeover bench-controller bench-failover fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -59,50 +59,9 @@ format: setup-checks  ## format all source files
 	$(BIN)/ruff format .
 	cargo fmt $(MANIFEST) --all
 
-bench: setup  ## measure the emulated fabric and plain links
-	$(SUDO) $(BIN)/python -m bench
-
-bench-plan: setup  ## time planning, compiling and checking of large fabrics, with peak memory
-	$(BIN)/python -m bench.plan
-
-bench-sim: setup  ## time the simulator, in packet-link-hops per second
-	$(BIN)/python -m bench.simulation
-
-bench-routing: setup  ## time the routing engines, and OpenSM's if it is installed
-	$(BIN)/python -m bench.routing
-
-bench-ibdmchk: setup  ## compare verdicts on OpenSM's routes with those of ibdmchk
-	$(BIN)/python -m bench.ibdmchk
-
-bench-repair: setup  ## time repairs of two running fabrics, a quarter of an hour
-	$(SUDO) $(BIN)/python -m bench.repair
-
-bench-large: setup  ## time the computation of repairs of a thousand switches, some minutes
-	$(BIN)/python -m bench.large_repairs
-
-bench-takeover: setup  ## time takeovers by a second controller, some minutes
-	$(SUDO) $(BIN)/python -m bench.takeover
-
-bench-controller: setup  ## time a controller that installs 614 fake switches, and starts again
-	$(BIN)/python -m bench.controller
-
-bench-failover: setup  ## count what backup paths protect on ten fabrics
-	$(BIN)/python -m bench.failover
-
-bench-endpoint: setup  ## measure messages, UDP sockets and Open MPI over one veth
-	$(SUDO) $(BIN)/python -m bench.endpoint
-
-bench-datapath: setup  ## compare the datapaths of Open vSwitch in pairs (needs the module openvswitch)
-	$(SUDO) $(BIN)/python -m bench.datapath
-
-bench-priority: setup  ## compare real-time and ordinary priority of Open vSwitch in pairs
-	$(SUDO) $(BIN)/python -m bench.switch_priority
-
-bench-processes: setup  ## compare numbers of Open vSwitch processes in pairs
-	$(SUDO) $(BIN)/python -m bench.switch_processes
-
-bench-emulation: setup  ## compare emulator and simulator at several link speeds, next to busy loops
-	$(SUDO) $(BIN)/python -m bench.emulation_time
+bench: setup  ## list the benchmarks, or run one: make bench NAME=repair OPTIONS="--cuts 5"
+	@! $(BIN)/python -m bench --needs-root $(NAME) || as_root="$(SUDO)"; \
+	    $$as_root $(BIN)/python -m bench $(NAME) $(OPTIONS)
 
 fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (make test: 20,000)
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib

@@ -1,1 +1,1 @@
-"""Benchmarks; ``python -m bench`` measures the emulated fabric (as root)."""
+"""Benchmarks of Knotless; ``python -m bench`` lists them, ``python -m bench NAME`` runs one."""

@@ -1,18 +1,20 @@
 """Files of the switches of a Clos network of three levels, to measure ``knotless check`` with.
 
-Example: .venv/bin/python -m bench.clos_files /tmp/clos 32 16 8 32
+    .venv/bin/python -m bench.clos_files /tmp/clos
+    .venv/bin/knotless check /tmp/clos --failures 1
 
-writes 1,024 SONiC switches: 32 pods of 16 leaves and 8 aggregation switches, 8 planes of 32 core
-switches. With 32 hosts in the network of each leaf, these are 16,384 hosts.
+takes the processor time and memory that docs/decisions/failure-certificates.md names.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from functools import cached_property
 from pathlib import Path
 
+import click
+
+from bench.support.entry import run_benchmark
 from tests.support.router_dumps import End, RouterNet
 from tests.support.router_nets import clos
 
@@ -63,5 +65,20 @@ def write(folder: Path, pods: int, leaves: int, aggregations: int, cores: int) -
     return len(net.routes)
 
 
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("pods", type=click.IntRange(1), default=32)
+@click.argument("leaves", type=click.IntRange(1), default=16)
+@click.argument("aggregations", type=click.IntRange(1), default=8)
+@click.argument("cores", type=click.IntRange(1), default=32)
+def main(folder: Path, pods: int, leaves: int, aggregations: int, cores: int) -> None:
+    """Write the files of SONiC switches to FOLDER, by default 1,024 of them.
+
+    These are 32 PODS of 16 LEAVES and 8 AGGREGATIONS, and for each aggregation switch of a pod a
+    plane of 32 CORES. With 32 hosts in the network of each leaf, they have 16,384 hosts.
+    """
+    click.echo(f"{write(folder, pods, leaves, aggregations, cores)} switches")
+
+
 if __name__ == "__main__":
-    print(write(Path(sys.argv[1]), *map(int, sys.argv[2:6])), "switches")  # noqa: T201
+    run_benchmark(main)

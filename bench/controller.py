@@ -1,7 +1,7 @@
-"""``make bench-controller``: how fast a controller serves many switches.
+"""How fast a controller serves many switches.
 
-The switches are fake ones (:mod:`bench.fake_switches`) that connect over loopback. Measured from
-the start of the controller's process: until it answers over HTTP, which is after planning, and
+The switches are fake ones (:mod:`bench.support.fake_switches`) that connect over loopback. Measured
+from the start of the controller's process: until it answers over HTTP, which is after planning, and
 until all switches are confirmed to hold their rules. Then the controller is killed and started
 again: it must find everything as wanted, without a flow-mod.
 """
@@ -26,8 +26,8 @@ from typing import Any
 import click
 import psutil
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from bench.fake_switches import FakeSwitch
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.fake_switches import FakeSwitch
 from knotless.base.ports import free_port
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric

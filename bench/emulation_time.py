@@ -1,4 +1,4 @@
-"""``python -m bench.emulation_time``: the emulator against the simulator, on a busy machine.
+"""The emulator against the simulator, on a busy machine.
 
 Every flow must be within 1 % of the simulator's at any link speed and next to any load, and
 every run valid: only the stretch, real over virtual time, may depend on the machine. Each case
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.emulation.priority import PRIORITY
 from knotless.emulation.runtime import require_root
 from knotless.experiments.framework.routed import Routed

@@ -1,4 +1,4 @@
-"""``python -m bench.endpoint``: messages, UDP sockets and Open MPI over one veth pair."""
+"""Messages, UDP sockets and Open MPI over one veth pair."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.base.errors import EmulationError
 from knotless.base.package import native
 from knotless.emulation import namespaces
+from knotless.emulation.runtime import require_root
 
 PINGPONG = native("knotless-pingpong")
 POLL_US = 100
@@ -171,7 +172,7 @@ def measure(rounds: int, scale: float) -> list[Row]:
     with pair() as names, tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "mpi_pingpong"
         if not without_mpi:
-            source = Path(__file__).with_name("mpi_pingpong.c")
+            source = Path(__file__).parent / "support" / "mpi_pingpong.c"
             subprocess.run(["mpicc", "-O2", source, "-o", program], check=True)
         for _ in range(rounds):
             for mode, size, full in CASES:
@@ -242,6 +243,7 @@ def main(rounds: int, quick: bool, as_json: bool) -> None:
 
     Example: python -m bench.endpoint --json > docs/benchmarks/endpoint.json
     """
+    require_root()
     begun = about()
     rows = measure(2 if quick else rounds, 0.1 if quick else 1.0)
     if as_json:

@@ -1,4 +1,4 @@
-"""``make bench-failover``: the coverage of fast failover on ten fabrics.
+"""Coverage of fast failover on ten fabrics.
 
 For every link and every switch that fails, (pair of hosts, failure) combinations are counted whose
 path uses the failed part although the pair is still connected; and those of them that backups
@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.checked_plan import CheckedPlan
@@ -81,7 +81,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
 @click.argument("specs", nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @table_option(table_of)
-def command(specs: tuple[str, ...], as_json: bool) -> None:
+def main(specs: tuple[str, ...], as_json: bool) -> None:
     """Measure SPECS, by default ten fabrics, under their own flow control and under PFC.
 
     Example: python -m bench.failover --json > docs/benchmarks/failover.json
@@ -94,4 +94,4 @@ def command(specs: tuple[str, ...], as_json: bool) -> None:
 
 
 if __name__ == "__main__":
-    run_benchmark(command)
+    run_benchmark(main)

@@ -22,10 +22,10 @@ from typing import Any
 
 import click
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from bench.offered import traffic
 from bench.pause_storms import LONGEST, PAUSE
-from bench.watch import Watch
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.offered import traffic
+from bench.support.watch import Watch
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.runtime import require_root
 from knotless.routing.plan import make_plan

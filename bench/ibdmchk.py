@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from bench import opensm
+from bench.support import opensm
 from knotless.base.errors import FabricError
 from knotless.importers.paths import read_paths
 from knotless.topologies import Fabric, load

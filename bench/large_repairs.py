@@ -1,4 +1,4 @@
-"""``make bench-large``: how long it takes to compute repairs of large fabrics.
+"""How long it takes to compute repairs of large fabrics.
 
 Links of the fabric fail, one in each repair. ``repair_s`` is the time for the repaired plan alone:
 the paths through the link move, within the existing virtual channels. ``steps_s`` is the time for
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.updates.planning import Goal, UpdateTask, plan_update

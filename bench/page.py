@@ -1,6 +1,6 @@
 """What the live page costs a running fabric: channel-hops per second with the page and without it.
 
-The fabric, its traffic and the measurement are those of :mod:`bench.emulation`, at a link rate that
+The fabric, its traffic and the measurement are those of :mod:`bench.capacity`, at a link rate that
 the machine does not keep up with, so that the emulator is at capacity. The page's server runs in
 both windows of a pair or in none; a client reads its stream as a browser does. Which window comes
 first alternates. ``server_cores`` is the processor time of the server, with that of the programs
@@ -24,8 +24,8 @@ from typing import Any
 import click
 import psutil
 
-from bench.emulation import DELAY_US, Measurement, hops, measure, running
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.capacity import DELAY_US, Measurement, hops, measure, running
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.runtime import require_root
@@ -35,6 +35,8 @@ PAIRS = 6
 RATE_MBPS = 60.0
 STOP_LIMIT_S = 10.0
 READ_BYTES = 1 << 16
+DEADLOCKS = 10
+"""How many deadlocks the page has to show in Chromium."""
 
 
 class Page:
@@ -150,6 +152,28 @@ def table_of(stored: Mapping[str, Any]) -> list[str]:
         f"Mean ratio {of['ratio_mean']:.3f}, 95 % interval {of['ratio_from']:.3f} to"
         f" {of['ratio_to']:.3f}; server {of['server_cores_median']:.3f} cores."
         f" {machine_line(stored)}",
+    ]
+
+
+def browser_table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table in docs/web.md of a run of ``tests/measure_page.py``."""
+    lines = [
+        "| Chromium | frames/s | frame ms | script ms | draw ms | CPU ms: page | compositing |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in run["replay"].items():
+        used = row["processor_ms"]
+        lines.append(
+            f"| {name} | {row['frames_per_s']} | {row['frame_ms']} | {row['script_ms']}"
+            f" | {row['draw_ms']} | {used['renderer']} | {used['gpu-process']} |"
+        )
+    live = run["live"]
+    return [
+        *lines,
+        "",
+        f"A deadlock is red {live['red_after_ms_median']} ms after its detection (median of"
+        f" {DEADLOCKS}; longest {live['red_after_ms_longest']} ms). The server of 16 switches"
+        f" takes {live['server_share_of_a_core']:.3f} of a core. {machine_line(run)}",
     ]
 
 

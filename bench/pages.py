@@ -15,37 +15,28 @@ from typing import Any
 import click
 
 from bench import (
-    browser_table,
     controller,
-    datapath,
     emulation_time,
     endpoint,
     failover,
     false_alarms,
-    how_long,
     large_repairs,
     page,
     plan,
-    repair_rows,
-    repairs_table,
     routing,
     simulation,
-    switch_priority,
-    switch_processes,
     takeover,
 )
-from bench.entry import run_benchmark
+from bench.support import repair_tables
+from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
 from knotless.experiments.framework.page_parts import PartError, rewritten
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "controller.md",
-    "decisions/datapath.md",
     "decisions/probes.md",
-    "decisions/real-time-switches.md",
     "decisions/repair.md",
-    "decisions/switch-processes.md",
     "emulation.md",
     "failures.md",
     "messages.md",
@@ -54,21 +45,18 @@ PAGES = (
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "controller": controller.table_of,
-    "datapath": datapath.table_of,
     "emulation-time": emulation_time.table_of,
     "endpoint": endpoint.table_of,
     "failover": failover.table_of,
     "false-alarms": false_alarms.table_of,
     "large-repairs": large_repairs.table_of,
     "page": page.table_of,
-    "page-browser": browser_table.table_of,
+    "page-browser": page.browser_table_of,
     "plan": plan.table_of,
-    "repair": repair_rows.table_of,
-    "repairs": repairs_table.table_of,
+    "repair": repair_tables.table_of_cuts,
+    "repairs": repair_tables.table_of_proofs,
     "routing": routing.table_of,
     "simulation": simulation.table_of,
-    "switch-priority": switch_priority.table_of,
-    "switch-processes": switch_processes.table_of,
     "takeover": takeover.table_of,
 }
 """Name of a stored run -> the lines of its table."""
@@ -82,8 +70,8 @@ def lines_of(name: str) -> Sequence[str]:
 
 
 def how_long_lines() -> Sequence[str]:
-    """Return the lines of the table of :mod:`bench.how_long`; raises PartError likewise."""
-    return how_long.table_of({name: stored(name) for name in ("repair", "takeover")})
+    """Return how long failures last, of two stored runs; raises PartError likewise."""
+    return repair_tables.table_of_durations({name: stored(name) for name in ("repair", "takeover")})
 
 
 def stored(name: str) -> Any:

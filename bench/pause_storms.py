@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from bench.entry import run_benchmark
+from bench.support.entry import run_benchmark
 from knotless.base.pause_storms import too_long
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.runtime import require_root

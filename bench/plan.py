@@ -1,4 +1,4 @@
-"""``make bench-plan``: time and memory of planning, compiling and checking large fabrics.
+"""Time and memory of planning, compiling and checking large fabrics.
 
 Each case runs in its own process, so that peak memory is measured per case. Times are wall-clock
 seconds of one run, for: loading the fabric; routes and VLANs; the forwarding state and its verdict;
@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from bench.entry import about, as_stored, machine_line, table_option
+from bench.support.entry import about, as_stored, machine_line, table_option
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load

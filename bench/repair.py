@@ -1,4 +1,4 @@
-"""``make bench-repair``: how fast a running fabric repairs its routes when links fail.
+"""How fast a running fabric repairs its routes when links fail.
 
 Links are cut and mended one after the other, with carrier loss, under all-to-all traffic and the
 flow control that the plan requires. Before each cut the controller has planned ahead what to do
@@ -8,7 +8,7 @@ from then on: the time to the last barrier reply of the new routes, to the first
 on a path that used the link, and to the end of the change. PortId ``half`` load, hosts send half of
 what the emulator carries if they send all they can, which is measured first. With ``--attack`` a
 host, other switches or HTTP clients attack the fabric's controller at the same time, see
-:mod:`bench.attack`.
+:mod:`bench.support.attack`.
 
 With ``--cut silent`` links keep their carrier and lose all frames, so that probes find that. Times
 count from the cut on then, and ``found_ms`` is the time until the controller knows.
@@ -32,9 +32,9 @@ import click
 import numpy as np
 import psutil
 
-from bench.all_to_all import RECORD
-from bench.attack import KINDS, attacked
-from bench.entry import (
+from bench.support.all_to_all import RECORD
+from bench.support.attack import KINDS, attacked
+from bench.support.entry import (
     about,
     as_stored,
     into_option,
@@ -42,10 +42,10 @@ from bench.entry import (
     run_benchmark,
     table_option,
 )
-from bench.offered import carried, channels_per_frame, lab_of, traffic
-from bench.repair_figures import Cut, figures
-from bench.repair_rows import table_of
-from bench.watch import CHANGE_S, Watch
+from bench.support.offered import carried, channels_per_frame, lab_of, traffic
+from bench.support.repair_figures import Cut, figures
+from bench.support.repair_tables import table_of_cuts
+from bench.support.watch import CHANGE_S, Watch
 from knotless.base.files import write_whole
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import prioritise
@@ -268,7 +268,7 @@ def controller_peak_mb() -> float:
 @click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @into_option
-@table_option(table_of)
+@table_option(table_of_cuts)
 def main(
     specs: tuple[str, ...],
     loads: tuple[str, ...],
@@ -307,7 +307,9 @@ def main(
         if into is not None:
             write_whole(into, as_stored(begun, rows=merged_into(into, rows[-1:], CASE)) + "\n")
     click.echo(
-        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
+        as_stored(begun, rows=rows)
+        if as_json
+        else "\n".join(table_of_cuts({**begun, "rows": rows}))
     )
 
 

@@ -1,4 +1,4 @@
-"""``python -m bench.routing``: our routing engines compared with OpenSM's, on the same fabrics."""
+"""Our routing engines compared with OpenSM's, on the same fabrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.entry import (
+from bench.support.entry import (
     about,
     as_stored,
     into_option,
@@ -25,7 +25,7 @@ from bench.entry import (
     run_benchmark,
     table_option,
 )
-from bench.opensm import (
+from bench.support.opensm import (
     CRASHED,
     UNFINISHED,
     Network,

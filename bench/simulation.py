@@ -1,4 +1,4 @@
-"""``make bench-sim``: speed of the simulator on one core, in data packets transmitted on links.
+"""Speed of the simulator on one core, in data packets transmitted on links.
 
 Each case runs in its own process, so that peak memory is measured per case. The hash of each result
 is printed; it must be the same on every machine.
@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from bench.entry import about, as_stored, machine_line, table_option
+from bench.support.entry import about, as_stored, machine_line, table_option
 from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import load

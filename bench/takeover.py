@@ -22,10 +22,10 @@ from typing import Any
 import click
 import numpy as np
 
-from bench.all_to_all import RECORD
-from bench.entry import about, as_stored, machine_line, run_benchmark, table_option
-from bench.offered import traffic
-from bench.repair_figures import losses, spread
+from bench.support.all_to_all import RECORD
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.offered import traffic
+from bench.support.repair_figures import losses, spread
 from knotless.base.errors import EmulationError
 from knotless.emulation import rest, state
 from knotless.emulation.controller import restart

@@ -2,6 +2,15 @@
 
 ``kn.load("torus,4,4")`` returns a fabric, ``kn.plan(fabric)`` its routes, and so on; see
 :mod:`knotless.notebook`. Each name is imported when it is used, so that the command starts quickly.
+
+Examples
+--------
+>>> import knotless as kn
+>>> kn.plan("ring,4", engine="dor", vcs=1, select="low-port").cycle
+['s1:2/0', 's2:2/0', 's3:2/0', 's4:2/0']
+>>> kn.plan("ring,4", engine="updown").acyclic
+True
+
 """
 
 from __future__ import annotations

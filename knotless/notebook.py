@@ -57,7 +57,16 @@ COMPARED = {
 
 @dataclass(frozen=True, repr=False)
 class Plan:
-    """The routes of a fabric, checked; displays its figures and its verdict."""
+    """The routes of a fabric, checked; displays its figures and its verdict.
+
+    Attributes
+    ----------
+    checked : CheckedPlan
+        The plan with its forwarding state, its rules and its verdict.
+    request : PlanRequest
+        The options that were given.
+
+    """
 
     checked: CheckedPlan
     request: PlanRequest
@@ -97,7 +106,19 @@ class Plan:
         return Figures(f"why {self.plan.engine} on {self.fabric.name}", topics)
 
     def path(self, source: str, destination: str) -> list[Hop]:
-        """Return the switches on the path between two hosts; raises PlanError."""
+        """Return the switches on the path between two hosts.
+
+        Raises
+        ------
+        PlanError
+            There is no such host.
+
+        Examples
+        --------
+        >>> [hop.switch for hop in plan("torus,4,4").path("h1", "h6")]
+        ['s1', 's2', 's6']
+
+        """
         return self.plan.path(source, destination)
 
     def __repr__(self) -> str:
@@ -110,13 +131,34 @@ class Plan:
 
 @dataclass(frozen=True, repr=False)
 class Rules:
-    """The OpenFlow 1.3 rules of a plan."""
+    """The OpenFlow 1.3 rules of a plan.
+
+    Attributes
+    ----------
+    plan : knotless.routing.plan.Plan
+        The plan.
+    rules : CompiledRules
+        The rules of each switch.
+
+    """
 
     plan: RoutedPlan
     rules: CompiledRules
 
     def write(self, directory: str | Path) -> None:
-        """Write the files of ``knotless flows --out``; raises RuleError."""
+        """Write the files of ``knotless flows --out``.
+
+        Parameters
+        ----------
+        directory : str or Path
+            A directory, which is made if there is none.
+
+        Raises
+        ------
+        RuleError
+            A file cannot be written.
+
+        """
         plan = self.plan
         write_dir(plan.fabric, self.rules, directory, plan.multicast, plan.host_tags())
 
@@ -145,12 +187,31 @@ def _planned(given: Plan | Fabric | str, options: Mapping[str, Any]) -> Plan:
 
 
 def plan(fabric: Fabric | str, **options: Any) -> Plan:
-    """Plan the routes of a fabric: ``engine="dor", vcs=1, flow_control="pause"``, and so on.
+    """Plan the routes of a fabric.
+
+    Parameters
+    ----------
+    fabric : Fabric or str
+        The fabric, or its spec or file.
+    **options
+        Fields of :class:`knotless.routing.request.PlanRequest`, such as ``engine="dor", vcs=1``.
+
+    Returns
+    -------
+    Plan
+        The plan, which may be one that can deadlock: see its ``acyclic`` and ``cycle``.
 
     Raises
     ------
     PlanError
         An option does not exist, or the engine cannot route the fabric.
+    SpecError, FabricError
+        There is no such fabric.
+
+    Examples
+    --------
+    >>> plan("torus,5,5").figures["vcs"]
+    2
 
     """
     request = PlanRequest.of(**options)
@@ -158,7 +219,31 @@ def plan(fabric: Fabric | str, **options: Any) -> Plan:
 
 
 def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
-    """Compile the OpenFlow rules of a plan, or of a fabric with the options of a plan."""
+    """Compile the OpenFlow rules of a plan.
+
+    Parameters
+    ----------
+    fabric : Plan, Fabric or str
+        The plan, or a fabric to be planned.
+    **options
+        The options of a plan, if a fabric is given.
+
+    Returns
+    -------
+    Rules
+        The rules of all switches.
+
+    Raises
+    ------
+    PlanError
+        As for :func:`plan`, or a plan is given with options.
+
+    Examples
+    --------
+    >>> compile("torus,4,4", engine="dor", vcs=1, select="low-port")
+    468 rules of dor on torus,4,4
+
+    """
     made = _planned(fabric, options)
     return Rules(made.plan, made.checked.rules)
 
@@ -166,7 +251,34 @@ def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
 def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **options: Any) -> Figures:
     """Read the rules back as switches would, and return the verdict on them.
 
-    ``source`` of the result is the :class:`knotless.verification.check.Verdict`.
+    Parameters
+    ----------
+    fabric : Rules, Plan, Fabric or str
+        The rules, or what they are to be compiled from.
+    flow_control : str
+        The flow control for which to judge; ``auto``: that of the plan.
+    **options
+        The options of a plan, if a fabric is given.
+
+    Returns
+    -------
+    Figures
+        The keys of ``knotless check --json``; ``source`` is the
+        :class:`knotless.verification.check.Verdict`.
+
+    Raises
+    ------
+    PlanError
+        As for :func:`compile`, or there is no such flow control.
+
+    Examples
+    --------
+    >>> verdict = check("torus,5,5", "pause", engine="dor")
+    >>> verdict["undelivered"], verdict["acyclic"]
+    (0, False)
+    >>> print(verdict.text)
+    CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s5:2/0 -> s1:2/0
+
     """
     rules = fabric if isinstance(fabric, Rules) else compile(fabric, **options)
     of = rules.plan
@@ -186,12 +298,35 @@ def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **optio
 def analyse(
     fabric: Plan | Fabric | str, pattern: str = "shift", *, seed: int = 1, **options: Any
 ) -> Figures:
-    """Count how many flows of a pattern share each channel; ``source`` is the analysis.
+    """Count how many flows of a pattern share each channel.
+
+    Parameters
+    ----------
+    fabric : Plan, Fabric or str
+        The plan, or a fabric to be planned.
+    pattern : str
+        The name of a traffic pattern, such as ``transpose`` or ``shift:2``.
+    seed : int
+        The seed of patterns that are random.
+    **options
+        The options of a plan, if a fabric is given.
+
+    Returns
+    -------
+    Figures
+        The keys of ``knotless analyse --json``; ``source`` is the analysis.
 
     Raises
     ------
     PatternError
         The pattern does not exist or does not fit the fabric.
+    PlanError
+        As for :func:`plan`.
+
+    Examples
+    --------
+    >>> analyse("torus,4,4", "transpose")["max_channel_load"]
+    2
 
     """
     made = _planned(fabric, options)
@@ -215,9 +350,31 @@ def simulate(
 ) -> Figures:
     """Simulate a pattern packet by packet; one seed gives one result.
 
-    ``rate_mbps`` and ``delay_us`` replace those of all links, which needs a fabric, not a plan.
-    ``settings`` are further fields of :class:`knotless.simulation.scenario.Scenario`. ``source`` of
-    the result is the :class:`knotless.simulation.result.Result`.
+    Parameters
+    ----------
+    fabric : Plan, Fabric or str
+        The plan, or a fabric to be planned.
+    pattern : str
+        The name of a traffic pattern.
+    traffic : knotless.simulation.traffic.Load, optional
+        The amount of traffic. By default every flow always has a packet to send.
+    rate_mbps, delay_us : float, optional
+        Rate and one-way delay of all links, which needs a fabric, not a plan.
+    seed : int
+        The seed of everything random.
+    duration_us : float, optional
+        Virtual time. By default the time in which a host sends 2,000 packets, or until traffic that
+        ends has arrived.
+    settings : mapping, optional
+        Further fields of :class:`knotless.simulation.scenario.Scenario`.
+    **options
+        The options of a plan, if a fabric is given.
+
+    Returns
+    -------
+    Figures
+        The keys of ``knotless simulate --json``, without those that differ between runs; ``source``
+        is the :class:`knotless.simulation.result.Result`.
 
     Raises
     ------
@@ -225,6 +382,15 @@ def simulate(
         The scenario is invalid, or does not fit into memory.
     PatternError
         The pattern does not exist or does not fit the fabric.
+    PlanError
+        As for :func:`plan`, or lines are given with a plan.
+
+    Examples
+    --------
+    >>> simulate("ring,4", "shift:2", engine="dor", vcs=1, select="low-port").text
+    'DEADLOCK: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0'
+    >>> simulate("ring,4", "shift:2", engine="updown")["lost_frames"]
+    0
 
     """
     if rate_mbps is not None or delay_us is not None:
@@ -242,7 +408,33 @@ def simulate(
 
 
 def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparison:
-    """Compare engines, and say which to choose and why; ``source`` is the advice."""
+    """Compare engines, and say which to choose and why.
+
+    Parameters
+    ----------
+    fabric : Fabric or str
+        The fabric, or its spec or file.
+    engines : str
+        Names of engines with commas between them, or ``all``.
+    **options
+        The other options of a plan.
+
+    Returns
+    -------
+    Comparison
+        A row for each engine whose plan cannot deadlock; ``source`` is the advice.
+
+    Raises
+    ------
+    PlanError
+        An engine or option does not exist, or no engine can route the fabric.
+
+    Examples
+    --------
+    >>> advise("ring,4", "updown,dor").source.engine
+    'dor'
+
+    """
     chosen = _fabric(fabric)
     advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.of(**options))))
     rows = [
@@ -258,7 +450,23 @@ def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparis
 def draw(fabric: Plan | Fabric | str, marked: Collection[tuple[str, int]] = ()) -> Drawing:
     """Draw a fabric; of a plan that can deadlock, also the cycle in red.
 
-    ``marked`` are channels, as switch and output port, to be drawn in red instead.
+    Parameters
+    ----------
+    fabric : Plan, Fabric or str
+        What to draw.
+    marked : collection of (str, int)
+        Channels, as switch and output port, to be drawn in red instead of the cycle.
+
+    Returns
+    -------
+    Drawing
+        The drawing, whose ``save`` writes an SVG file.
+
+    Examples
+    --------
+    >>> draw("ring,4")
+    Drawing of ring,4
+
     """
     from knotless.drawing import fabric_svg  # Matplotlib takes a second to load
 

@@ -23,8 +23,8 @@ import click
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from bench.browser_table import REPEATS, table_of
-from bench.entry import about, as_stored, run_benchmark, table_option
+from bench.page import DEADLOCKS, browser_table_of
+from bench.support.entry import about, as_stored, run_benchmark, table_option
 from knotless.emulation import names as names_module
 from knotless.emulation import processes, state
 from knotless.emulation.cuts import Cables
@@ -143,7 +143,7 @@ def _reaction_times(page: Page, names: Names) -> dict[str, Any]:
     with fake.emulator(names.emulator_socket), served(LiveFabric(names)) as url:
         page.goto(url)
         page.locator("#channels tbody tr").first.wait_for()
-        for _ in range(REPEATS):
+        for _ in range(DEADLOCKS):
             page.evaluate(
                 """() => { window.red = new Promise(done => {
                   const root = document.documentElement;
@@ -219,7 +219,7 @@ def _serve(folder: Path, urls: Any) -> None:
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@table_option(table_of)
+@table_option(browser_table_of)
 def main(as_json: bool) -> None:
     """Measure the page in Chromium."""
     found = large()
@@ -234,7 +234,9 @@ def main(as_json: bool) -> None:
             if flags == FLAGS:
                 run["live"] = reactions(page)
             browser.close()
-    click.echo(as_stored(begun, **run) if as_json else "\n".join(table_of({**begun, **run})))
+    click.echo(
+        as_stored(begun, **run) if as_json else "\n".join(browser_table_of({**begun, **run}))
+    )
 
 
 if __name__ == "__main__":

@@ -17,8 +17,8 @@ import numpy as np
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from bench.entry import about, as_stored, run_benchmark, table_option
-from bench.repairs_table import table_of
+from bench.support.entry import about, as_stored, run_benchmark, table_option
+from bench.support.repair_tables import table_of_proofs
 from knotless.base.errors import PlanError
 from knotless.routing.plan import make_plan
 from knotless.routing.plan_of_parts import new_plan, path_changes
@@ -155,7 +155,7 @@ def of_engine(promise: Promise, wanted: int) -> dict[str, Any]:
 @click.argument("engines", nargs=-1)
 @click.option("--cases", default=500, show_default=True, type=click.IntRange(1))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(table_of)
+@table_option(table_of_proofs)
 def main(engines: tuple[str, ...], cases: int, as_json: bool) -> None:
     """Check the ENGINES named, or all, on CASES repairs of generated fabrics or more.
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from docs.generator import drawings as draw
 from docs.generator.commands import escaped
+from knotless.base.errors import SpecError
 from knotless.routing.default_engine import default_engine
 from knotless.topologies import load
 from knotless.topologies.family import Family
@@ -39,21 +40,38 @@ their neighbours.
 
 This list is generated from the program.
 """
-EXAMPLES: Mapping[str, str] = {
+CHOSEN: Mapping[str, str] = {
     "clos": "clos,4",
     "fattree": "fattree,2,4,2",
     "fattree2": "fattree2,4",
     "fattree3": "fattree3,4",
     "flat": "flat,8",
     "hub": "hub,8",
-    "irregular-a": "irregular-a",
-    "irregular-b": "irregular-b",
-    "lsft": "lsft,2",
     "mesh": "mesh,4,3",
     "mtree": "mtree,4,3",
     "random": "random,12,hosts=1,seed=1",
     "ring": "ring,6",
     "torus": "torus,4,3",
+}
+"""What is drawn of a family, where its smallest fabric shows less of it."""
+ENOUGH_SWITCHES, ENOUGH_HOSTS = 4, 6
+
+
+def smallest(family: Family) -> str:
+    """Return the spec of the first fabric, by size, in which there is something to see."""
+    for size in range(2, 10):
+        spec = ",".join([family.name, *[str(size)] * family.sizes[0]])
+        try:
+            fabric = load(spec)
+        except SpecError:
+            continue
+        if len(fabric.switches) >= ENOUGH_SWITCHES or len(fabric.hosts) >= ENOUGH_HOSTS:
+            return spec
+    raise ValueError(f"no small {family.usage} was found: choose what is drawn of it")
+
+
+EXAMPLES: Mapping[str, str] = {
+    name: CHOSEN.get(name) or smallest(family) for name, family in families().items()
 }
 """What is drawn of each family."""
 DRAWINGS: Mapping[str, Callable[[], str]] = {
@@ -80,10 +98,9 @@ def _section(family: Family) -> Iterator[str]:
     if family.options:
         options = ", ".join(f"`{key}={value}`" for key, value in family.options.items())
         yield f"Own options, with their defaults: {options}.\n"
-    spec = EXAMPLES.get(family.name)
-    if spec is not None:
-        yield f"Default engine: [{default_engine(load(spec))}](../explanation/engines.md).\n"
-        yield f"![The fabric {spec}](images/{family.name}.svg)\n"
+    spec = EXAMPLES[family.name]
+    yield f"Default engine: [{default_engine(load(spec))}](../explanation/engines.md).\n"
+    yield f"![The fabric {spec}](images/{family.name}.svg)\n"
 
 
 def _documented(family: Family) -> Iterator[str]:

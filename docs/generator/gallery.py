@@ -58,8 +58,6 @@ DRAWINGS: Mapping[str, Callable[[], str]] = {
 def page() -> str:
     """Return the page."""
     pictures = [
-        f"![{name}](reference/images/{name}.svg)\n\n*`{EXAMPLES[name]}`*\n"
-        for name in families()
-        if name in EXAMPLES
+        f"![{name}](reference/images/{name}.svg)\n\n*`{EXAMPLES[name]}`*\n" for name in families()
     ]
     return "\n".join([HEAD, *pictures])

@@ -7,9 +7,4 @@ from __future__ import annotations
 
 from typing import Literal
 
-from knotless.base.deprecated_values import DeprecatedValues
-
 AUTO_ENGINE: Literal["auto"] = "auto"
-_DEPRECATED = DeprecatedValues("engine", {"native": AUTO_ENGINE})
-normalised = _DEPRECATED.normalised
-accepted = _DEPRECATED.accepted

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from knotless.base.deprecated_values import DeprecatedValues
-
 FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
 FlowControlChoice = Literal["auto", "none", "host", "switch", "pause", "pfc"]
 FLOW_CONTROLS: tuple[str, ...] = get_args(FlowControl)
@@ -23,6 +21,3 @@ NAMES = {
     "pfc": "PFC",
 }
 """The description of each flow control in messages."""
-_DEPRECATED = DeprecatedValues("flow control", {"all": "pause"})
-normalised = _DEPRECATED.normalised
-accepted = _DEPRECATED.accepted

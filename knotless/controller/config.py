@@ -134,6 +134,16 @@ class Config(PlanRequest):
 def find(environment: Mapping[str, str] = os.environ) -> Path | None:
     """Return the file to read, or None if there is none; then the defaults apply.
 
+    Parameters
+    ----------
+    environment : mapping of str to str
+        The environment variables, of which :data:`VARIABLE` may name the file.
+
+    Returns
+    -------
+    Path or None
+        That file, or :data:`DEFAULT_FILE` in the current directory, if there is one.
+
     Raises
     ------
     ConfigError
@@ -150,9 +160,24 @@ def find(environment: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def read(path: Path) -> Config:
-    """Read the configuration in ``path``; raises ConfigError with file and key.
+    """Read the configuration in a file.
 
-    An engine that is a Python file, relative to ``path``, is loaded.
+    Parameters
+    ----------
+    path : Path
+        A YAML file. An engine that is a Python file, relative to ``path``, is loaded.
+
+    Returns
+    -------
+    Config
+        The configuration, checked.
+
+    Raises
+    ------
+    ConfigError
+        The file cannot be read, a key is unknown, or its value is invalid; the message names file
+        and key.
+
     """
     content = yaml_file.read(path, ConfigError)
     try:
@@ -166,7 +191,34 @@ def read(path: Path) -> Config:
 
 
 def parse(text: str) -> Config:
-    """Parse the configuration in ``text`` (YAML); raises ConfigError with the key."""
+    r"""Parse the configuration in ``text`` (YAML).
+
+    Parameters
+    ----------
+    text : str
+        The content of a file. Keys that are not given have their defaults.
+
+    Returns
+    -------
+    Config
+        The configuration, checked.
+
+    Raises
+    ------
+    ConfigError
+        A key is unknown or its value is invalid; the message names the key.
+
+    Examples
+    --------
+    >>> config = parse("fabric: mesh,4,4\nengine: updown\nrest: {port: 8081}")
+    >>> config.engine, config.rest.port, config.discovery
+    ('updown', 8081, 'verify')
+    >>> parse("fabrik: mesh,4,4")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    knotless.controller.config.ConfigError: unknown key 'fabrik'; known are allow_deadlock, ...
+
+    """
     return _config(yaml_file.parse(text, ConfigError))
 
 
@@ -184,12 +236,24 @@ def _config(content: object) -> Config:
 
 
 def to_learn(config: Config, path: Path | None) -> Path | None:
-    """Return the file for the fabric that is to be learned; None: there is one already.
+    """Return the file for the fabric that is to be learned.
+
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+    path : Path or None
+        Its file, to which the fabric's file is relative.
+
+    Returns
+    -------
+    Path or None
+        The file to write; None: nothing is learned, or the file exists already.
 
     Raises
     ------
     ConfigError
-        What the configuration in ``path`` says cannot be learned.
+        What the configuration says cannot be learned.
 
     """
     try:
@@ -226,9 +290,25 @@ def _to_learn(config: Config, path: Path | None) -> Path | None:
 
 
 def load_fabric(config: Config, path: Path | None) -> Fabric:
-    """Return the fabric of the configuration in ``path``.
+    """Return the fabric of a configuration.
 
-    File names are relative to the configuration. Raises KnotlessError with file and key.
+    Parameters
+    ----------
+    config : Config
+        The configuration.
+    path : Path or None
+        Its file, to which the names of files in it are relative.
+
+    Returns
+    -------
+    Fabric
+        The fabric, validated.
+
+    Raises
+    ------
+    KnotlessError
+        There is no such fabric; the message names file and key.
+
     """
     spec = config.fabric
     try:
@@ -253,9 +333,31 @@ def state_path(config: Config, path: Path | None) -> Path | None:
 
 
 def own_number(config: Config, host: str, port: int) -> int | None:
-    """Return the number of this controller, which listens there for HTTP; None: it is alone.
+    """Return the number of this controller among several.
 
-    Raises ConfigError if it is not among the ``controllers``.
+    Parameters
+    ----------
+    config : Config
+        The configuration, which all of them share.
+    host, port : str, int
+        Where this one listens for HTTP.
+
+    Returns
+    -------
+    int or None
+        Its place in ``controllers``, from 0; None: it is alone.
+
+    Raises
+    ------
+    ConfigError
+        It is not among the ``controllers``.
+
+    Examples
+    --------
+    >>> config = parse("controllers: ['10.0.0.1:8080', '10.0.0.2:8080']")
+    >>> own_number(config, "10.0.0.2", 8080)
+    1
+
     """
     if not config.controllers:
         return None

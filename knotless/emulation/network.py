@@ -1,9 +1,4 @@
-"""Running fabrics: switches, hosts, link emulator and controller, from start to removal.
-
-with EmulatedFabric(load("ring,4"), PlanRequest(engine="updown"), name="mine") as fabric:
-    fabric.host("h1").popen(["ping", "-c", "1", "10.0.3.1"]).wait()
-    fabric.daemon.counters()
-"""
+"""Running fabrics: switches, hosts, link emulator and controller, from start to removal."""
 
 from __future__ import annotations
 
@@ -39,28 +34,84 @@ from knotless.topologies.validate import validate
 class EmulatedFabric:
     """A fabric to run, and between :meth:`start` and :meth:`stop` the running one.
 
-    ``request`` is the request for the plan, which our controller computes; without emulated links
-    there is no flow control. Our controller refuses a plan that can deadlock unless
-    ``allow_deadlock``. ``buffer`` (bytes; keys as in docs/emulator-protocol.md) applies to all
-    links; ``timing`` holds the emulator's top-level numbers such as ``tick_us``. A second of
-    virtual time takes at least ``slow_down`` seconds, and waits ``host_wait_us`` of processor time
-    for the next packets of a host that has more to send. With ``virtual_clock`` programs on hosts
-    see virtual time (docs/virtual-clock.md), and with a virtual ``controller_clock`` so do our
-    controllers. ``watchdog`` holds the keys of a link's watchdog on that page; ``pause_share`` is
-    the share of time for which a host may pause its link, 1 for no limit, None for the emulator's
-    default. ``controller`` is ours, the user's own on ``openflow_port`` (remote), or none: then
-    switches have only rules that the user installs. Port 0 means any free port. With several
-    ``controllers`` of ours, one is active and the others are on standby, on other free ports. With
-    ``tls`` our controllers and all switches show each other certificates of a CA made for this
-    fabric. ``controller_settings`` are further keys of the controllers' configuration. ``links``
-    plain omits the emulator: veth pairs without rates or flow control. ``datapath`` is Open
-    vSwitch's; from the start on it is the one in use, ``user`` or ``kernel``. Open vSwitch has the
-    real-time priority ``switch_priority``, or none if that is 0. Its ``switch_processes`` share the
-    switches; None: as many as suit the fabric, which is a number from the start on. With
-    ``static_arp`` hosts know all addresses from the start; None enables it if hosts could not learn
-    all of them. If hosts tag, ``host_tags`` is the plan's ``host_tags()``, with which the emulator,
-    as the hosts' network interface, tags their frames. ``progress`` is called with one line for
-    each step.
+    Parameters
+    ----------
+    fabric : Fabric
+        The switches, hosts and links.
+    request : PlanRequest
+        The request for the plan, which our controller computes. Without emulated links there is no
+        flow control.
+    name : str
+        The name of the running fabric, by which ``knotless --name`` finds it.
+    allow_deadlock : bool
+        Whether our controller installs a plan that can deadlock; otherwise it refuses it.
+    buffer : mapping of str to int, optional
+        Bytes of queues and ingress buffers of all links; the keys are those of ``buffer`` in
+        docs/emulator-protocol.md. None: the defaults, which lose nothing.
+    timing : mapping of str to float, optional
+        The emulator's top-level numbers on the same page, such as ``tick_us``.
+    slow_down : float
+        Real seconds that a second of virtual time takes at least.
+    host_wait_us : int
+        Processor time, in microseconds, for which virtual time waits for the next packets of a host
+        that has more to send.
+    virtual_clock : bool
+        Whether programs on hosts see virtual time (docs/virtual-clock.md).
+    watchdog : mapping, optional
+        The keys of a link's watchdog in docs/emulator-protocol.md. None: there is none.
+    pause_share : float, optional
+        Share of time for which a host may pause its link, 1 for no limit. None: the emulator's
+        default.
+    controller : {"ryu", "remote", "none"}
+        Ours; the user's own, which listens on ``openflow_port``; or none, so that switches have
+        only the rules that the user installs.
+    openflow_port, rest_port : int
+        TCP ports of the controller for switches and for HTTP; 0 means any free port.
+    controllers : int
+        Number of our controllers. One is active, the others are on standby, on other free ports.
+    controller_clock : {"real", "virtual"}
+        The time in which our controllers live.
+    controller_settings : mapping
+        Further keys of the controllers' configuration (:class:`knotless.controller.config.Config`).
+    tls : bool
+        Whether our controllers and all switches show each other certificates of a CA made for this
+        fabric.
+    links : {"emulated", "plain"}
+        Plain links are veth pairs without rates, delays or flow control, and without the emulator.
+    datapath : {"auto", "user", "kernel"}
+        Open vSwitch's datapath. From the start on it is the one in use, ``user`` or ``kernel``.
+    switch_priority : int
+        Real-time priority of Open vSwitch, or 0 for ordinary priority.
+    switch_processes : int, optional
+        Number of Open vSwitch processes that share the switches. None: as many as suit the fabric,
+        which is a number from the start on.
+    static_arp : bool, optional
+        Whether hosts know all addresses from the start. None: if they could not learn all of them.
+    host_tags : mapping, optional
+        If hosts tag, the plan's :meth:`~knotless.routing.plan.Plan.host_tags`, with which the
+        emulator, as the hosts' network interface, tags their frames.
+    progress : callable
+        Called with one line for each step of the start.
+
+    Attributes
+    ----------
+    names : Names
+        The names of all files, namespaces and interfaces.
+    daemon : Daemon
+        The client of the link emulator.
+    ovs : PrivateOvs
+        The fabric's Open vSwitch, from the start on.
+    net : Mininet or None
+        The Mininet object while the fabric runs.
+
+    Examples
+    --------
+    As root::
+
+        with EmulatedFabric(load("ring,4"), PlanRequest(engine="updown")) as fabric:
+            fabric.host("h1").cmd("ping -c 1 10.0.3.1")
+            fabric.cables.cut(fabric.cables.one("s1-s2"))
+
     """
 
     fabric: Fabric
@@ -102,15 +153,34 @@ class EmulatedFabric:
 
     @classmethod
     def of(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
-        """Return the fabric of a plan; the controller computes the plan again from its request."""
+        """Return the fabric of a plan; the controller computes the plan again from its request.
+
+        Parameters
+        ----------
+        plan : Plan
+            The plan, whose request and host tags are used.
+        **settings
+            Other parameters of this class.
+
+        Returns
+        -------
+        EmulatedFabric
+            The fabric, not yet started.
+
+        """
         request, tags = plan.settled_request(), plan.host_tags()
         return cls(plan.fabric, request, host_tags=tags, **settings)
 
     def start(self) -> None:
         """Start everything, and return when every switch has its rules.
 
-        Raises :class:`knotless.base.errors.KnotlessError`, of one line, if this fails or is
-        interrupted; all that was created is removed first.
+        Raises
+        ------
+        KnotlessError
+            One line: options contradict each other, this is not root, a program is missing, a
+            fabric of this name runs already, or the plan is refused. All that was created is
+            removed first, also if this is interrupted.
+
         """
         validate(self.fabric)
         cables = wiring.wire(self.fabric)
@@ -166,7 +236,14 @@ class EmulatedFabric:
         self.stop()
 
     def host(self, name: str) -> EmulatedHost:
-        """Return the Mininet host with this name: ``popen``, ``cmd``, ``pid``."""
+        """Return the Mininet host with this name, which has ``popen``, ``cmd`` and ``pid``.
+
+        Raises
+        ------
+        EmulationError
+            The fabric does not run, or has no such host.
+
+        """
         if self.net is None or name not in self.fabric.host_index:
             raise EmulationError(f"fabric {self.name!r} runs no host {name!r}")
         host: EmulatedHost = self.net[name]
@@ -175,7 +252,18 @@ class EmulatedFabric:
     def program_environment(self, *, several_hosts: bool = False) -> dict[str, str]:
         """Return the environment variables of programs that are started on hosts.
 
-        ``several_hosts`` is for a program with sockets in more than one host.
+        Parameters
+        ----------
+        several_hosts : bool
+            Whether the program has sockets in more than one host, so that virtual time waits for it
+            as for the programs of each.
+
+        Returns
+        -------
+        dict of str to str
+            Variables to be added to the environment. One marks the program as the fabric's, so
+            that it ends with it.
+
         """
         return program_environment(
             self.names, virtual_clock=self.virtual_clock, several_hosts=several_hosts
@@ -188,18 +276,46 @@ class EmulatedFabric:
         return Cables(self.names, cables, self.links)
 
     def set_flow_control(self, flow_control: str) -> None:
-        """Change it on all links: empties all queues, resets all counters, keeps the rules."""
+        """Change the flow control of all links; empties all queues, resets all counters.
+
+        The rules stay, so the plan may deadlock under the new flow control.
+
+        Parameters
+        ----------
+        flow_control : {"none", "host", "switch", "pause", "pfc"}
+            The links that pause, and by which standard.
+
+        Raises
+        ------
+        EmulationError
+            The fabric does not run, or the emulator refuses.
+
+        """
         self.daemon.reset(flow_control=flow_control)
         self.request = self.request.but(flow_control=flow_control)
         self._running().state.settings = self.settings()
         self._running().save()
 
     def controller_status(self) -> dict[str, Any]:
-        """Return the ``GET /status`` of the controller; of several, of the active one."""
+        """Return the ``GET /status`` of the controller; of several, of the active one.
+
+        Raises
+        ------
+        EmulationError
+            No controller answers.
+
+        """
         return rest.status_of(self.controller_ports)
 
     def restart_controller(self) -> None:
-        """Kill the controllers, as a crash would, start new ones, and wait until all is ready."""
+        """Kill the controllers, as a crash would, start new ones, and wait until all is ready.
+
+        Raises
+        ------
+        EmulationError
+            The fabric does not run, or the new controllers do not become ready.
+
+        """
         runtime = self._running()
         for number in range(self.controllers):
             role = role_of("controller", number)
@@ -296,7 +412,7 @@ class EmulatedFabric:
         runtime.save()
 
     def settings(self) -> dict[str, Any]:
-        """Return the options with which this fabric was started."""
+        """Return the options with which this fabric was started, as values for JSON."""
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
         paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
         stored = (*keys, "tls", "links", "datapath", "switch_processes", *paced)

@@ -1,7 +1,6 @@
 """Kinds of files from which fabrics are imported, recognised by their content.
 
-A module of a folder of :mod:`knotless.importers` (:data:`SOURCES`) defines at most one
-:class:`FileKind`.
+A module of a folder of :mod:`knotless.importers` defines at most one :class:`FileKind`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any, NoReturn
 
 from knotless.base.errors import RuleError
@@ -84,16 +85,13 @@ class FoundFile:
     replaced_by: Path | None = None
 
 
-SOURCES = ("cabling", "frr", "infiniband", "linux", "openflow", "sonic")
-"""The folders whose modules read files."""
-
-
 @cache
 def file_kinds() -> Mapping[str, FileKind]:
-    """Return all kinds by name, in alphabetical order."""
+    """Return all kinds by name, in alphabetical order, of all folders of this package."""
     kinds: dict[str, FileKind] = {}
-    for source in SOURCES:
-        kinds |= plugins(f"knotless.importers.{source}", FileKind)
+    for folder in iter_modules(import_module(__package__).__path__):
+        if folder.ispkg:
+            kinds |= plugins(f"{__package__}.{folder.name}", FileKind)
     return dict(sorted(kinds.items()))
 
 

@@ -10,14 +10,11 @@ from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
-from knotless.base import engine_name, flow_control
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
 from knotless.base.yaml_file import complaint
 
 NAME = "run.json"
-_CURRENT = {"engine": engine_name.normalised, "flow_control": flow_control.normalised}
-"""Keys of rows whose values were renamed, and the function that gives the current value."""
 
 Scalar = str | int | float | bool | None
 
@@ -42,10 +39,7 @@ class Document(BaseModel):
 
 
 def read(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
-    """Return the run in a file, with today's names of flow controls.
-
-    Raises ``error``, with the path, where it is none.
-    """
+    """Return the run in a file. Raises ``error``, with the path, where it is none."""
     try:
         held = json.loads(read_text(path, error), parse_constant=_no_number)
         Document.model_validate(held)
@@ -55,7 +49,6 @@ def read(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
         said = "nested too deeply" if isinstance(problem, RecursionError) else problem
         raise error(f"{path}: not a run of an experiment: {said}") from problem
     run: dict[str, Any] = held
-    run["rows"] = updated(run["rows"])
     return run
 
 
@@ -67,14 +60,6 @@ def whose_rows_may_not_fit(where: str, error: type[KnotlessError]) -> Iterator[N
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
         said = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise error(f"{where}: has rows that this experiment does not write: {said}") from problem
-
-
-def updated(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return stored rows or samples with the current names of engines and flow controls."""
-    return [
-        {key: _CURRENT[key](value) if key in _CURRENT else value for key, value in row.items()}
-        for row in rows
-    ]
 
 
 def _no_number(text: str) -> NoReturn:

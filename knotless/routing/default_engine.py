@@ -42,7 +42,15 @@ def default_engine(fabric: Fabric) -> str:
 
 
 def engine_for(fabric: Fabric, name: str) -> str:
-    """Return ``name``, or the default engine of ``fabric`` if ``name`` is ``auto``."""
+    """Return ``name``, or the default engine of ``fabric`` if ``name`` is ``auto``.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> engine_for(load("torus,4,4"), "auto"), engine_for(load("torus,4,4"), "lash")
+    ('dor', 'lash')
+
+    """
     return default_engine(fabric) if name == AUTO_ENGINE else name
 
 

@@ -19,11 +19,28 @@ from knotless.routing.routes import Routes
 
 @dataclass(frozen=True)
 class Engine:
-    """A routing engine; ``route`` must be deterministic and break ties by a stated rule.
+    """A routing engine. A module of :mod:`knotless.routing.engines` defines one or more.
 
-    ``summary`` is one line. ``rule`` says how paths are chosen, ``proof`` why they cannot deadlock
-    (or that nothing prevents it), and ``use`` for which fabrics the engine is meant;
-    ``knotless plan --explain`` and the documentation show them.
+    ``knotless plan --explain`` and the documentation show ``rule``, ``proof`` and ``use``.
+
+    Attributes
+    ----------
+    name : str
+        The name, as after ``--engine``.
+    summary : str
+        One line.
+    route : callable
+        Returns the routes of a :class:`~knotless.routing.graphs.task.Task`; raises PlanError. It
+        must be deterministic and break ties by a stated rule.
+    has_root : bool
+        Whether it has a root switch, which the user may choose.
+    rule : str
+        How paths are chosen.
+    proof : str
+        Why they cannot deadlock, or that nothing prevents it.
+    use : str
+        For which fabrics the engine is meant.
+
     """
 
     name: str
@@ -37,7 +54,14 @@ class Engine:
 
 @cache
 def engines() -> Mapping[str, Engine]:
-    """Return the engines by name, in alphabetical order."""
+    """Return the engines by name, in alphabetical order, without those of users' files.
+
+    Examples
+    --------
+    >>> engines()["updown"].has_root
+    True
+
+    """
     return plugins("knotless.routing.engines", Engine)
 
 
@@ -51,7 +75,31 @@ def add_engine(engine: Engine) -> None:
 
 
 def engine_named(name: str) -> Engine:
-    """Return the engine called ``name``; raises PlanError if there is none."""
+    """Return the engine called ``name``, which may be that of a file that was loaded.
+
+    Parameters
+    ----------
+    name : str
+        The name of an engine, not ``auto``.
+
+    Returns
+    -------
+    Engine
+        The engine.
+
+    Raises
+    ------
+    PlanError
+        There is none of this name.
+
+    Examples
+    --------
+    >>> engine_named("updwn")
+    Traceback (most recent call last):
+        ...
+    knotless.base.errors.PlanError: there is no routing engine 'updwn'; did you mean 'updown'?
+
+    """
     registered = engines()
     engine = registered.get(name) or _ADDED.get(name)
     if engine is not None:

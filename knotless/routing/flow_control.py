@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from knotless._core import simulator
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES, normalised
+from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 
 Edges = NDArray[np.int64]
@@ -28,20 +28,36 @@ _LINK_MODES: tuple[LinkMode, ...] = get_args(LinkMode)
 
 
 def resolved(choice: str, vcs: int) -> str:
-    """Resolve ``choice``, which may be ``auto``, for a plan with ``vcs`` virtual channels.
+    """Resolve a choice of flow control, which may be ``auto``, for a plan.
+
+    Parameters
+    ----------
+    choice : str
+        One of :data:`knotless.base.flow_control.CHOICES`.
+    vcs : int
+        The number of virtual channels that the plan uses.
+
+    Returns
+    -------
+    str
+        One of :data:`knotless.base.flow_control.FLOW_CONTROLS`.
 
     Raises
     ------
     PlanError
         ``choice`` is not a flow control.
 
+    Examples
+    --------
+    >>> [resolved("auto", vcs) for vcs in (1, 2)]
+    ['pause', 'pfc']
+
     """
     if choice == AUTO:
         return "pfc" if vcs > 1 else "pause"
-    name = str(normalised(choice))
-    if name not in FLOW_CONTROLS:
+    if choice not in FLOW_CONTROLS:
         raise PlanError(f"flow control must be one of {', '.join(CHOICES)}, not {choice[:40]!r}")
-    return name
+    return choice
 
 
 def of_link(flow_control: str, *, to_host: bool) -> LinkMode:
@@ -73,7 +89,16 @@ def waiting(edges: Edges, flow_control: str) -> Edges:
 
 
 def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:
-    """Return the verdict as text; ``cycle`` is a cycle of dependencies, or empty."""
+    """Return the verdict as text; ``cycle`` is a cycle of dependencies, or empty.
+
+    Examples
+    --------
+    >>> verdict_text("pfc", [])
+    'cannot deadlock under PFC'
+    >>> verdict_text("pause", ["s1:2/0", "s2:2/0"])
+    'CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s1:2/0'
+
+    """
     under = "without flow control" if flow_control == "none" else f"under {NAMES[flow_control]}"
     if not cycle:
         return f"cannot deadlock {under}"

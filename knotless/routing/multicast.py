@@ -36,10 +36,28 @@ def groups_of(
 ) -> tuple[MulticastGroup, ...]:
     """Return the groups of ``{number: members}``, in the order of their numbers.
 
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric whose hosts are members.
+    requested : mapping of int to sequence of str, or None
+        The names of the members of each group; ``["all"]`` are all hosts.
+
+    Returns
+    -------
+    tuple of MulticastGroup
+        The groups, their members in the order of the fabric.
+
     Raises
     ------
     PlanError
         A number is out of range, or the members are unknown, duplicate or none.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> groups_of(load("ring,4"), {1: ["h3", "h1"]})
+    (MulticastGroup(number=1, members=('h1', 'h3')),)
 
     """
     groups = []
@@ -67,6 +85,11 @@ def parse(texts: Iterable[str]) -> dict[int, list[str]]:
     ------
     PlanError
         A text has another form, or a number occurs twice.
+
+    Examples
+    --------
+    >>> parse(["1=h1,h2", "2=all"])
+    {1: ['h1', 'h2'], 2: ['all']}
 
     """
     requested: dict[int, list[str]] = {}

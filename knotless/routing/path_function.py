@@ -16,16 +16,40 @@ PathFunction = Callable[[int, int], Sequence[int]]
 
 
 def routes_of_paths(task: Task, path: PathFunction, trees: Ints | None = None) -> ExplicitRoutes:
-    """Return the routes in which all packets between two switches take ``path``, on one VC.
+    """Return the routes in which all packets between two switches take one path, on one VC.
 
-    ``trees`` are the broadcast trees, as in :class:`knotless.routing.routes.ExplicitRoutes`. By
-    default a broadcast follows the paths of its switch, which must then form a tree.
+    Parameters
+    ----------
+    task : Task
+        The input of the engine.
+    path : callable
+        Returns the channels of the path from one switch to another, both given by their index.
+    trees : array of int32, shape (switches, switches), optional
+        The broadcast trees, as in :class:`knotless.routing.routes.ExplicitRoutes`. By default a
+        broadcast follows the paths of its switch, which must then form a tree.
+
+    Returns
+    -------
+    ExplicitRoutes
+        The routes.
 
     Raises
     ------
     PlanError
         A path is not one: it has a gap, or another beginning or end. Or the paths of a switch
         form no tree and no ``trees`` are given.
+
+    Examples
+    --------
+    Clockwise around a ring, where the channel to the next switch is the first of each switch:
+
+    >>> from knotless.routing.graphs.channels import channels_of
+    >>> from knotless.topologies import load
+    >>> ring = load("ring,4")
+    >>> task = Task(ring, channels_of(ring), vcs=None, select="low-port", root=None)
+    >>> around = routes_of_paths(task, lambda u, v: [2 * (u + i) % 8 for i in range((v - u) % 4)])
+    >>> around.path(0, 3)
+    [(0, 0), (2, 0), (4, 0)]
 
     """
     channels, count = task.channels, len(task.channels.names)

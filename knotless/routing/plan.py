@@ -42,6 +42,16 @@ class Hop:
     """One switch of a path: the frame's input port, its output port, and its output priority.
 
     At the last switch the frame is sent to a host, untagged, with priority 0.
+
+    Attributes
+    ----------
+    switch : str
+        The name of the switch.
+    in_port, out_port : int
+        Its ports, from 1.
+    priority : int
+        The priority (PCP, 0 to 7) with which the frame leaves.
+
     """
 
     switch: str
@@ -54,13 +64,27 @@ class Hop:
 class Plan:
     """Routes and VLANs, from which the rules of a fabric are compiled.
 
-    ``request`` is the request, with the engine that ``auto`` selected. ``pair_vlans`` (rows,
-    switches) is the VLAN in which the hosts of each row of ``routes`` send to each switch; if
-    switches tag, it is the same for all switches. ``routing_ms`` is the time that the engine
-    took; VLAN assignment is not included. ``broadcast_links`` are the links of each VLAN that
-    carries broadcasts, if hosts tag and VLANs are trees. ``failures`` are the parts of the fabric
-    that a repaired plan does not use (:mod:`knotless.routing.repair`); pairs of hosts that only
-    they connect have no path.
+    Attributes
+    ----------
+    fabric : Fabric
+        The fabric.
+    request : PlanRequest
+        The request, with the engine that ``auto`` selected.
+    channels : Channels
+        The numbered channels of the fabric.
+    routes : ExplicitRoutes or TableRoutes
+        Paths, priorities and broadcast trees.
+    pair_vlans : array of int32, shape (rows, switches)
+        The VLAN in which the hosts of each row of ``routes`` send to each switch; if switches tag,
+        it is the same for all switches.
+    routing_ms : float
+        The time that the engine took; VLAN assignment is not included.
+    broadcast_links : mapping of int to tuple of int
+        The links of each VLAN that carries broadcasts, if hosts tag and VLANs are trees.
+    failures : Failures
+        The parts of the fabric that a repaired plan does not use (:mod:`knotless.routing.repair`);
+        pairs of hosts that only they connect have no path.
+
     """
 
     fabric: Fabric
@@ -93,12 +117,29 @@ class Plan:
         return resolved(self.request.flow_control, self.vcs)
 
     def path(self, source: str, destination: str) -> list[Hop]:
-        """Return the path of a frame from ``source`` to ``destination``, both host names.
+        """Return the path of a frame from one host to another.
+
+        Parameters
+        ----------
+        source, destination : str
+            The names of the hosts.
+
+        Returns
+        -------
+        list of Hop
+            The switches on the path; the last one is that of the destination.
 
         Raises
         ------
         PlanError
             There is no such host, or failures separate the two.
+
+        Examples
+        --------
+        >>> from knotless.topologies import load
+        >>> plan = make_plan(load("torus,4,4"), "dor")
+        >>> [(hop.switch, hop.out_port) for hop in plan.path("h1", "h6")]
+        [('s1', 2), ('s2', 4), ('s6', 1)]
 
         """
         from_host, to_host = (self._host(name) for name in (source, destination))
@@ -200,15 +241,37 @@ def distinct_rows(*columns: NDArray[Any]) -> list[tuple[int, ...]]:
 
 
 def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choices: Any) -> Plan:
-    """Route ``fabric`` as requested and assign VLANs.
+    """Route a fabric as requested and assign VLANs.
 
-    ``request`` may be an engine's name, with ``choices`` as the other fields of the request.
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, which must be connected.
+    request : PlanRequest or str
+        The request, or an engine's name.
+    **choices
+        The other fields of the request, if ``request`` is a name.
+
+    Returns
+    -------
+    Plan
+        The plan. Whether it can deadlock is not checked here: see
+        :class:`knotless.verification.checked_plan.CheckedPlan`.
 
     Raises
     ------
     PlanError
         A choice that does not exist, an engine that cannot route this fabric, or more
         virtual channels, VLANs or memory needed than there may be.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> plan = make_plan(load("torus,5,5"))
+    >>> plan.engine, plan.vcs, plan.flow_control
+    ('dor', 2, 'pfc')
+    >>> make_plan(load("torus,5,5"), "dor", vcs=1, select="low-port").flow_control
+    'pause'
 
     """
     if isinstance(request, str):

@@ -35,12 +35,22 @@ Kind = Literal["none", "repaired", "extended", "replanned", "updown"]
 class Repair:
     """A repaired plan, and what the repair changed.
 
-    ``kind`` is ``none`` if no path or broadcast tree used a failed part; ``repaired`` if only those
-    that did have moved; ``extended`` if others had to make room; ``replanned`` if the same engine
-    made a new plan for what remains of the fabric, ``updown`` if up*/down* had to. ``pairs``,
-    ``before`` and ``after`` have an entry for each path that changed: its ordered pairs of hosts,
-    its channels in the intact plan, and now (0: there is no path). ``trees`` is the number of
-    switches whose broadcasts have another tree.
+    Attributes
+    ----------
+    intact : Plan
+        The plan before the failures.
+    plan : Plan
+        The repaired plan.
+    kind : {"none", "repaired", "extended", "replanned", "updown"}
+        ``none`` if no path or broadcast tree used a failed part; ``repaired`` if only those that
+        did have moved; ``extended`` if others had to make room; ``replanned`` if the same engine
+        made a new plan for what remains of the fabric, ``updown`` if up*/down* had to.
+    pairs, before, after : arrays of int64, shape (changed paths,)
+        The ordered pairs of hosts of each path that changed, its channels in the intact plan, and
+        now (0: there is no path).
+    trees : int
+        The number of switches whose broadcasts have another tree.
+
     """
 
     intact: Plan
@@ -104,12 +114,35 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     path has the fewest channels, then the fewest new changes of priority, then the fewest kept and
     moved paths on its channels, then the lowest channel numbers.
 
+    Parameters
+    ----------
+    plan : Plan
+        The intact plan.
+    failures : Failures
+        The links and switches that carry no frames.
+
+    Returns
+    -------
+    Repair
+        The repaired plan, and what changed.
+
     Raises
     ------
     ValueError
         ``plan`` is not intact.
     PlanError
         A new plan needs more VLANs or memory than there may be.
+
+    Examples
+    --------
+    >>> from knotless.routing.plan import make_plan
+    >>> from knotless.topologies import load
+    >>> plan = make_plan(load("torus,4,4"))
+    >>> found = repair(plan, Failures.of(plan.fabric, ["s1-s2"]))
+    >>> found.kind, found.moved
+    ('repaired', 16)
+    >>> [hop.switch for hop in found.plan.path("h1", "h2")]
+    ['s1', 's4', 's3', 's2']
 
     """
     if plan.failures:

@@ -14,10 +14,9 @@ from pydantic import (
     ValidationError,
 )
 
-from knotless.base import engine_name
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import AUTO, FlowControlChoice, accepted, normalised
+from knotless.base.flow_control import AUTO, FlowControlChoice
 from knotless.base.yaml_file import complaint
 from knotless.routing.graphs.task import MAX_VCS, Selection
 from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
@@ -60,7 +59,7 @@ class PlanRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    engine: Annotated[str, BeforeValidator(engine_name.accepted)] = AUTO_ENGINE
+    engine: str = AUTO_ENGINE
     vcs: Annotated[int, Field(ge=1, le=MAX_VCS)] | None = None
     select: Selection = "spread"
     tagging: Tagging = "switch"
@@ -68,7 +67,7 @@ class PlanRequest(BaseModel):
     max_vlans: Annotated[int, Field(ge=1, le=MAX_VLANS)] = MAX_VLANS
     root: str | None = None
     multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
-    flow_control: Annotated[FlowControlChoice, BeforeValidator(accepted)] = AUTO
+    flow_control: FlowControlChoice = AUTO
     protection: Protection = "none"
 
     @classmethod
@@ -80,6 +79,15 @@ class PlanRequest(BaseModel):
         PlanError
             An option is unknown or its value is invalid.
 
+        Examples
+        --------
+        >>> PlanRequest.of(engine="updown", vcs=2).vcs
+        2
+        >>> PlanRequest.of(vcs=99)
+        Traceback (most recent call last):
+            ...
+        knotless.base.errors.PlanError: vcs: input should be less than or equal to 8, not 99
+
         """
         try:
             return cls.model_validate(choices)
@@ -90,12 +98,7 @@ class PlanRequest(BaseModel):
     def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
         """Return the request in the stored settings of a running fabric; raises PlanError."""
         fields = PlanRequest.model_fields
-        choices = {key: value for key, value in settings.items() if key in fields}
-        if "engine" in choices:
-            choices["engine"] = engine_name.normalised(choices["engine"])
-        if "flow_control" in choices:
-            choices["flow_control"] = normalised(choices["flow_control"])
-        return PlanRequest.of(**choices)
+        return PlanRequest.of(**{key: value for key, value in settings.items() if key in fields})
 
     @property
     def plan_request(self) -> PlanRequest:
@@ -103,5 +106,17 @@ class PlanRequest(BaseModel):
         return PlanRequest(**{key: getattr(self, key) for key in PlanRequest.model_fields})
 
     def but(self, **choices: Any) -> PlanRequest:
-        """Return a copy with other values of some options; raises PlanError."""
+        """Return a copy with other values of some options, without the fields of subclasses.
+
+        Raises
+        ------
+        PlanError
+            An option is unknown or its value is invalid.
+
+        Examples
+        --------
+        >>> PlanRequest.of(engine="updown").but(vcs=2).engine
+        'updown'
+
+        """
         return PlanRequest.of(**{**self.plan_request.model_dump(), **choices})

@@ -23,12 +23,20 @@ class ExplicitRoutes:
     Hosts with the same paths share a row. A path depends on the destination's switch, not on the
     destination host, so that rules can be aggregated by switch.
 
-    rows : (hosts,) the row of each source host.
-    channels : (rows, switches, longest) the channels of the path to each switch, then -1.
-    priorities : same shape, the priority (virtual channel) of each of those channels.
-    tree_channels : (switches, switches) entry [u, v] is the channel on which a broadcast
-        from a host on switch u enters switch v, or -1 if it does not.
-    tree_priorities : same shape, the priority of that channel.
+    Attributes
+    ----------
+    rows : array of int32, shape (hosts,)
+        The row of each source host.
+    channels : array of int32, shape (rows, switches, longest)
+        The channels of the path to each switch, then -1.
+    priorities : array of uint8, same shape
+        The priority (virtual channel) of each of those channels.
+    tree_channels : array of int32, shape (switches, switches)
+        Entry [u, v] is the channel on which a broadcast from a host on switch u enters switch v, or
+        -1 if it does not.
+    tree_priorities : array of uint8, same shape
+        The priority of that channel.
+
     """
 
     rows: Ints
@@ -56,17 +64,27 @@ class TableRoutes:
 
     Rows are sorted by table.
 
-    rows : (hosts,) the row of each source host.
-    fabric_channels : the channels whose numbers the tables contain.
-    at : (rows,) the switch of each row's hosts.
-    table : (rows,) the table that each row uses.
-    next_hop : (tables, switches, destination switches) the output channel of the switch
-        towards the destination; -1 if there is none and at the destination.
-    first_priority : (tables, destination switches) the priority of frames on their first channel.
-    changes : (changes, 4) each change of priority: channel before, channel after, priority
-        before, priority after. Only changes on paths of the rows are listed; otherwise
-        frames keep their priority.
-    tree_channels, tree_priorities : (switches, switches) as in explicit routes.
+    Attributes
+    ----------
+    rows : array of int32, shape (hosts,)
+        The row of each source host.
+    fabric_channels : Channels
+        The channels whose numbers the tables contain.
+    at : array of int32, shape (rows,)
+        The switch of each row's hosts.
+    table : array of int32, shape (rows,)
+        The table that each row uses.
+    next_hop : array of int32, shape (tables, switches, destination switches)
+        The output channel of the switch towards the destination; -1 if there is none and at the
+        destination.
+    first_priority : array of uint8, shape (tables, destination switches)
+        The priority of frames on their first channel.
+    changes : array of int32, shape (changes, 4)
+        Each change of priority: channel before, channel after, priority before, priority after.
+        Only changes on paths of the rows are listed; otherwise frames keep their priority.
+    tree_channels, tree_priorities : arrays, shape (switches, switches)
+        As in explicit routes.
+
     """
 
     rows: Ints

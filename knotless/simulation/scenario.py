@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from knotless.base.errors import SimulationError
-from knotless.base.flow_control import AUTO, FLOW_CONTROLS, normalised
+from knotless.base.flow_control import AUTO, FLOW_CONTROLS
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.plan import Plan
@@ -70,8 +70,8 @@ class Scenario:
 
     def __post_init__(self) -> None:
         """Resolve ``auto`` flow control."""
-        chosen = self.plan.flow_control if self.flow_control == AUTO else self.flow_control
-        object.__setattr__(self, "flow_control", normalised(chosen))
+        if self.flow_control == AUTO:
+            object.__setattr__(self, "flow_control", self.plan.flow_control)
 
     def validate(self) -> None:
         """Raise SimulationError for invalid parameters."""

@@ -27,12 +27,33 @@ __all__ = [
 def load(text: str) -> Fabric:
     """Return the fabric that ``text`` names: a spec (``torus,4,4``) or the path of a file.
 
+    Parameters
+    ----------
+    text : str
+        A spec, ``FAMILY,SIZE..,option=VALUE..``; or a path, which has a ``/`` or one of the
+        suffixes in :data:`knotless.topologies.formats.files.SUFFIXES`.
+
+    Returns
+    -------
+    Fabric
+        The fabric, validated.
+
     Raises
     ------
     SpecError
         The spec cannot be parsed or built.
     FabricError
         The file cannot be read, or the fabric is inconsistent.
+
+    Examples
+    --------
+    >>> fabric = load("torus,4,4,hosts=2")
+    >>> len(fabric.switches), len(fabric.hosts), len(fabric.links)
+    (16, 32, 32)
+    >>> load("tours,4,4")
+    Traceback (most recent call last):
+        ...
+    knotless.base.errors.SpecError: tours,4,4: there is no family 'tours'; did you mean 'torus'?
 
     """
     return read(text) if looks_like_file(text) else build(text)

@@ -20,10 +20,18 @@ DEFAULT_DELAY_US = 500.0
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch. ``dpid`` is its OpenFlow datapath id, 1..2**64-1.
+    """A switch.
 
-    A ``hub`` is a repeater instead of a switch: its hosts share one half-duplex medium and
-    collide. It connects only hosts, and only the simulator supports it.
+    Attributes
+    ----------
+    name : str
+        The name, which is unique among switches and hosts.
+    dpid : int
+        The OpenFlow datapath id, 1 to 2**64 - 1.
+    hub : bool
+        Whether it is a repeater hub: its hosts share one half-duplex medium and collide. A hub
+        connects only hosts, and only the simulator supports it.
+
     """
 
     name: str
@@ -33,7 +41,26 @@ class Switch:
 
 @dataclass(frozen=True)
 class Host:
-    """A host on port ``port`` of the switch named ``switch``; ports count from 1."""
+    """A host, and its link to a switch.
+
+    Attributes
+    ----------
+    name : str
+        The name, which is unique among switches and hosts.
+    mac : str
+        The MAC address, ``02:00:00:00:01:01``.
+    ip : str
+        The IPv4 address.
+    switch : str
+        The name of the switch.
+    port : int
+        The port of the switch, from 1.
+    rate_mbps : float
+        The rate of the link in each direction.
+    delay_us : float
+        The one-way delay of the link.
+
+    """
 
     name: str
     mac: str
@@ -46,10 +73,24 @@ class Host:
 
 @dataclass(frozen=True)
 class Link:
-    """A cable between port ``a_port`` of switch ``a`` and port ``b_port`` of ``b``.
+    """A cable between two switches, which carries a channel in each direction.
 
-    It carries two channels, one in each direction, both with the same rate (Mbit/s)
-    and delay (microseconds, one way).
+    Attributes
+    ----------
+    a, b : str
+        The names of the switches.
+    a_port, b_port : int
+        Their ports, from 1.
+    rate_mbps : float
+        The rate of each channel.
+    delay_us : float
+        The one-way delay of each channel.
+
+    Examples
+    --------
+    >>> Link("s1", 2, "s2", 3).name
+    's1:2-s2:3'
+
     """
 
     a: str
@@ -146,7 +187,30 @@ Part = TypeVar("Part", Host, Link)
 
 
 def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) -> Fabric:
-    """Return ``fabric`` with this rate and delay, where given, on every link."""
+    """Return a fabric with another rate or delay of all its links, those to hosts included.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, which stays as it is.
+    rate_mbps : float or None
+        The new rate; None: each link keeps its own.
+    delay_us : float or None
+        The new one-way delay; None: each link keeps its own.
+
+    Returns
+    -------
+    Fabric
+        The same switches, hosts and links, under the same name.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> fast = with_lines(load("ring,4"), 1000.0, None)
+    >>> fast.links[0].rate_mbps, fast.links[0].delay_us
+    (1000.0, 500.0)
+
+    """
 
     def changed(part: Part) -> Part:
         rate = part.rate_mbps if rate_mbps is None else rate_mbps
@@ -161,6 +225,14 @@ def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) 
 
 
 def hosts_across_switches(fabric: Fabric) -> list[int]:
-    """Return the indices of all hosts: the first host of every switch, then the second ones, .."""
+    """Return the indices of all hosts: the first host of every switch, then the second ones, ..
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> hosts_across_switches(load("ring,3,hosts=2"))
+    [0, 2, 4, 1, 3, 5]
+
+    """
     rank = {h.name: r for at in fabric.hosts_at.values() for r, h in enumerate(at.values())}
     return sorted(range(len(fabric.hosts)), key=lambda i: (rank[fabric.hosts[i].name], i))

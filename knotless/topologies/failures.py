@@ -19,6 +19,20 @@ class Failures:
 
     Two values with the same failures are equal: links are named by :attr:`Link.name`, and all
     names are in the order of the fabric. Make one with :meth:`of`.
+
+    Attributes
+    ----------
+    links : tuple of str
+        The names of links, ``s1:2-s2:3``.
+    switches : tuple of str
+        The names of switches.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> Failures.of(load("ring,4"), ["s3", "s2-s1"])
+    Failures(links=('s1:2-s2:3',), switches=('s3',))
+
     """
 
     links: tuple[str, ...] = ()
@@ -94,8 +108,26 @@ NO_FAILURES = Failures()
 def parts(fabric: Fabric, failures: Failures) -> list[int]:
     """Return the part to which each switch belongs; switches of different parts are not connected.
 
-    Parts are numbered from 0 in the order of their first switches; :data:`FAILED` is the part of a
-    switch that has failed.
+    Parameters
+    ----------
+    fabric : Fabric
+        The intact fabric.
+    failures : Failures
+        What carries no frames.
+
+    Returns
+    -------
+    list of int
+        The part of each switch, numbered from 0 in the order of their first switches, or
+        :data:`FAILED` if the switch has failed.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> ring = load("ring,4")
+    >>> parts(ring, Failures.of(ring, ["s1-s2", "s3"]))
+    [0, 1, -1, 0]
+
     """
     dead = failures.dead_links(fabric)
     beyond: dict[str, list[str]] = {switch.name: [] for switch in fabric.switches}
@@ -132,7 +164,18 @@ def host_parts(fabric: Fabric, failures: Failures) -> list[int]:
 
 
 def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
-    """Return the names of the hosts of each part, in the order of their first hosts."""
+    """Return the names of the hosts of each part, in the order of their first hosts.
+
+    A host on a failed switch is a part of its own.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> ring = load("ring,4")
+    >>> hosts_by_part(ring, Failures.of(ring, ["s1-s2", "s3"]))
+    [['h1', 'h4'], ['h2'], ['h3']]
+
+    """
     names: dict[int, list[str]] = {}
     for host, part in zip(fabric.hosts, host_parts(fabric, failures), strict=True):
         names.setdefault(part, []).append(host.name)
@@ -145,7 +188,21 @@ def pairs_apart(by_part: Sequence[Sequence[str]]) -> int:
 
 
 def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
-    """Yield the connected fabrics with hosts that remain, in the order of their first switches."""
+    """Yield the connected fabrics with hosts that remain, in the order of their first switches.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The intact fabric.
+    failures : Failures
+        What carries no frames.
+
+    Yields
+    ------
+    Fabric
+        The switches, hosts and links of one part, with their names, ports and addresses.
+
+    """
     part = dict(zip(fabric.switch_index, parts(fabric, failures), strict=True))
     dead = failures.dead_links(fabric)
     for number in range(max(part.values(), default=FAILED) + 1):
@@ -169,12 +226,31 @@ def usable(fabric: Fabric, failures: Failures) -> Fabric:
 
 
 def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
-    """Return ``fabric`` without the links named ``s1:2-s2:3``; ``s1-s2`` names all between two.
+    """Return a fabric without some of its links.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric, which stays as it is.
+    missing : sequence of str
+        Names of links: ``s1:2-s2:3``; ``s1-s2`` names all between two switches.
+
+    Returns
+    -------
+    Fabric
+        The degraded fabric, validated. Its name says what it lacks.
 
     Raises
     ------
     FabricError
         A link does not exist, or the remaining fabric is not connected.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> degraded = without_links(load("ring,4"), ["s1-s2"])
+    >>> degraded.name, len(degraded.links)
+    ('ring,4 without s1-s2', 3)
 
     """
     if not missing:

@@ -28,9 +28,21 @@ from knotless.topologies.numbering import (
 
 @dataclass(frozen=True)
 class Request:
-    """A parsed spec: its canonical ``name``, sizes and options.
+    """A parsed spec.
 
-    ``options`` holds the family's own integer options, with defaults.
+    Attributes
+    ----------
+    name : str
+        The canonical spec: sizes, then the options that differ from their defaults.
+    sizes : tuple of int
+        The sizes, each at least 1.
+    hosts : int
+        Hosts of each switch that has hosts.
+    rate_mbps, delay_us : float
+        Rate and one-way delay of all links.
+    options : mapping of str to int
+        The family's own options, with defaults.
+
     """
 
     name: str
@@ -51,10 +63,27 @@ def one_host(sizes: tuple[int, ...]) -> int:
 class Family:
     """A topology family. A module of :mod:`knotless.topologies.families` defines one or more.
 
-    ``usage`` is shown to users. ``sizes`` are the minimum and maximum number of sizes in a spec.
-    ``hosts`` says whether the family has the option ``hosts=K``; ``default_hosts`` returns its
-    default for given sizes. ``options`` maps the family's own options to their defaults.
-    ``default_delay_us`` is the default delay of links.
+    Attributes
+    ----------
+    name : str
+        The first word of a spec.
+    usage : str
+        A spec with letters for sizes, as shown to users.
+    summary : str
+        One line.
+    sizes : tuple of int
+        The minimum and maximum number of sizes in a spec.
+    build : callable
+        Returns the :class:`Fabric` of a :class:`Request`; raises SpecError.
+    hosts : bool
+        Whether the family has the option ``hosts=K``.
+    options : mapping of str to int
+        The family's own options and their defaults.
+    default_hosts : callable
+        Returns the default of ``hosts`` for given sizes.
+    default_delay_us : float
+        The default one-way delay of links.
+
     """
 
     name: str
@@ -70,9 +99,15 @@ class Family:
 
 @dataclass(frozen=True)
 class Cable:
-    """A link whose ports are not yet numbered; ``a`` and ``b`` are switch indices.
+    """A link whose ports are not yet numbered.
 
-    At each switch, cables take ports in the order of their keys.
+    Attributes
+    ----------
+    a, b : int
+        The indices of the switches.
+    a_key, b_key : tuple of int
+        At each switch, cables take ports in the order of their keys there.
+
     """
 
     a: int
@@ -117,14 +152,39 @@ def assemble(
     """Number switches, hosts and ports, and return the fabric.
 
     Host ports come first, from 1, then the cables in the order of their keys. Links are sorted
-    by (switch, port) of their end ``a``. ``places`` are the coordinates of the switches with
-    hosts, which come first; they determine addresses (see
-    :func:`knotless.topologies.numbering.codes`).
+    by (switch, port) of their end ``a``.
+
+    Parameters
+    ----------
+    request : Request
+        Name, rate and delay.
+    hosts_per_switch : sequence of int
+        The number of hosts of each switch, and so the number of switches.
+    cables : sequence of Cable
+        The links.
+    grid : Grid, optional
+        The grid, if the family is a mesh or torus.
+    places : sequence of tuple of int, optional
+        The coordinates of the switches with hosts, which come first; they determine addresses (see
+        :func:`knotless.topologies.numbering.codes`). By default addresses count the switches.
+
+    Returns
+    -------
+    Fabric
+        The fabric, not yet validated.
 
     Raises
     ------
     SpecError
         More switches or hosts than can be numbered.
+
+    Examples
+    --------
+    >>> fabric = assemble(Request("pair", ()), [2, 1], [join(0, 1)])
+    >>> [(host.name, host.switch, host.port) for host in fabric.hosts]
+    [('h1', 's1', 1), ('h2', 's1', 2), ('h3', 's2', 1)]
+    >>> fabric.links[0].name
+    's1:3-s2:2'
 
     """
     need_switches(request.name, len(hosts_per_switch))

@@ -20,6 +20,23 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
     circle, everything else in layers: by the hops from the switches that have hosts, those at
     the bottom, or where all have hosts from the first switch, at the top. Wide layers stand further
     apart; where all switches have hosts, more than :data:`WIDEST` in a layer fill a disc instead.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric to draw.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        The place of each switch, x to the right and y upwards.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> place_switches(load("mesh,2,2"))["s4"]
+    (1.8, -1.8)
+
     """
     names = [switch.name for switch in fabric.switches]
     if fabric.grid is not None and len([d for d in fabric.grid.dims if d > 1]) > 1:

@@ -11,5 +11,17 @@ from knotless.topologies.family import Family
 
 @cache
 def families() -> Mapping[str, Family]:
-    """Return the families by name, in alphabetical order."""
+    """Return the families by name, in alphabetical order.
+
+    Returns
+    -------
+    mapping of str to Family
+        Every :class:`~knotless.topologies.family.Family` in a module of ``topologies.families``.
+
+    Examples
+    --------
+    >>> families()["ring"].usage
+    'ring,N'
+
+    """
     return plugins("knotless.topologies.families", Family)

@@ -19,16 +19,31 @@ _LONGEST = 200
 
 
 def build(spec: str) -> Fabric:
-    """Return the fabric that ``spec`` describes, for example ``mesh,4,2,hosts=2``.
+    """Return the fabric that ``spec`` describes.
 
     Every family has the options ``rate=MBPS`` and ``delay=US`` of all links. All except ``flat``
     have ``hosts=K``: the hosts of each switch that has hosts (1 on grids; each other family has
     its own default).
 
+    Parameters
+    ----------
+    spec : str
+        ``FAMILY,SIZE..,option=VALUE..``, as in ``mn --topo``.
+
+    Returns
+    -------
+    Fabric
+        The fabric, validated. Its name is the canonical spec.
+
     Raises
     ------
     SpecError
         The message says what is wrong and what would be right.
+
+    Examples
+    --------
+    >>> build("mesh,4,2, hosts=1, rate=1000").name
+    'mesh,4,2,rate=1000'
 
     """
     family, request = parse(spec)
@@ -38,7 +53,32 @@ def build(spec: str) -> Fabric:
 
 
 def parse(spec: str) -> tuple[Family, Request]:
-    """Parse ``spec``; return its family and request, with all values checked."""
+    """Parse ``spec``; return its family and request, with all values checked.
+
+    Parameters
+    ----------
+    spec : str
+        As for :func:`build`.
+
+    Returns
+    -------
+    family : Family
+        The family of the first word.
+    request : Request
+        Sizes and options; options that are not given have the family's defaults.
+
+    Raises
+    ------
+    SpecError
+        There is no such family, or it has no such size or option.
+
+    Examples
+    --------
+    >>> family, request = parse("mesh,4,2,hosts=2")
+    >>> family.name, request.sizes, request.hosts, request.rate_mbps
+    ('mesh', (4, 2), 2, 10.0)
+
+    """
     if len(spec) > _LONGEST:
         raise SpecError(f"a fabric spec has at most {_LONGEST} characters, not {len(spec)}")
     if not spec.isprintable() or not spec:

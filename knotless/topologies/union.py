@@ -16,14 +16,31 @@ Part = Switch | Host | Link
 def union(old: Fabric, new: Fabric) -> Fabric:
     """Return the fabric with all switches, hosts and links of two fabrics, those of ``new`` first.
 
-    A part that both have is as in ``new``: rates, delays and IP addresses may differ. If ``old``
-    has no others, the result is ``new``.
+    A part that both have is as in ``new``: rates, delays and IP addresses may differ.
+
+    Parameters
+    ----------
+    old, new : Fabric
+        The fabrics before and after a change.
+
+    Returns
+    -------
+    Fabric
+        The union; ``new`` itself if ``old`` has nothing else.
 
     Raises
     ------
     FabricError
         The same name, dpid, address or port belongs to different parts, such as a host that has
         moved: both cannot exist at the same time.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> from knotless.topologies.failures import without_links
+    >>> ring = load("ring,4")
+    >>> len(union(ring, without_links(ring, ["s1-s2"])).links)
+    4
 
     """
     gone = removed(old, new)

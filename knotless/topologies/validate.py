@@ -23,13 +23,27 @@ _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
 def validate(fabric: Fabric, *, whole: bool = True, united: bool = False) -> None:
-    """Raise FabricError if ``fabric`` is inconsistent.
+    """Raise FabricError if a fabric is inconsistent.
 
     Names must be usable as file names and be distinct over switches and hosts together, because
     a channel is named after the switch or host that it leaves. Dpids, MACs and IPs must be
-    distinct, every port may be used once, and rates and delays must be in their ranges. A fabric
-    that is ``whole`` must be connected and have a host. Hosts of a ``united`` fabric
-    (:mod:`knotless.topologies.union`) may have the same IP, if one of them goes away.
+    distinct, every port may be used once, and rates and delays must be in their ranges.
+
+    Parameters
+    ----------
+    fabric : Fabric
+        The fabric to check.
+    whole : bool
+        Whether it must be connected and have a host.
+    united : bool
+        Whether it is a union (:mod:`knotless.topologies.union`), whose hosts may have the same IP,
+        if one of them goes away.
+
+    Raises
+    ------
+    FabricError
+        The first mistake, in one line.
+
     """
     if not fabric.switches:
         raise FabricError("a fabric needs at least one switch")

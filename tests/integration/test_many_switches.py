@@ -1,4 +1,4 @@
-"""A controller with many switches, as ``make bench-controller`` measures it."""
+"""A controller with many switches, as ``python -m bench.controller`` measures it."""
 
 from __future__ import annotations
 

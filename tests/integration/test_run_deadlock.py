@@ -65,7 +65,7 @@ def test_cyclic_routes_freeze_in_the_predicted_knot(quick: dict[str, Any]) -> No
 
 
 def test_tcp_freezes_as_well(tmp_path: Path) -> None:
-    case = ("--routes", "cyclic", "--flow-control", "all", "--protocol", "tcp")
+    case = ("--routes", "cyclic", "--flow-control", "pause", "--protocol", "tcp")
     (frozen,) = printed_by(*case, out=tmp_path)["rows"]
     assert frozen["deadlock"]
     assert frozen["cycle"] == frozen["predicted_cycle"] == RING
@@ -114,7 +114,7 @@ def fabrics_of(pid: int) -> set[str]:
 
 
 def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path) -> None:
-    args = ["run", "deadlock", "--routes", "cyclic", "--flow-control", "all", "--repeats", "50"]
+    args = ["run", "deadlock", "--routes", "cyclic", "--flow-control", "pause", "--repeats", "50"]
     process = subprocess.Popen(
         [*KNOTLESS, *args, "--protocol", "udp", "--out", str(tmp_path)],
         stdout=subprocess.DEVNULL,

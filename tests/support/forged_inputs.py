@@ -41,7 +41,7 @@ NUMBERS = ["0", "0.5", "1", "2", "10", "300", "-1", "1e-9", "1e14", "1e300", "na
 USUAL = ["0", "1", "2", "3", "0.5", "10"]
 JUNK = ["", " ", "x", "?", "all", "=", ",", "1=all", "h1", "s1", "\u202e", "\ud800", "é", "a/b"]
 TEXTS: Mapping[str, Sequence[str]] = {
-    "engine": [*engines(), "native", "all", "updow"],
+    "engine": [*engines(), "all", "updow"],
     "pattern": [*patterns(), "shift:1", "shift:99", "shift:-1", "shift:x"],
     "rate": ["10", "1000", "1e-9", "0", "-1", "nan", "1e300"],
     "watchdog": ["200", "1000", "0", "-1", "nan", "1e300"],
@@ -49,7 +49,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "select": ["spread", "low-port"],
     "tagging": ["switch", "host"],
     "vlans": ["default", "tree"],
-    "flow_control": ["auto", "none", "host", "switch", "pause", "pfc", "all"],
+    "flow_control": ["auto", "none", "host", "switch", "pause", "pfc"],
     "multicast": [
         "1=all",
         "1=h1,h2",

@@ -17,7 +17,7 @@ fn a_reset_changes_settings_or_nothing() {
     assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
     let bad = json!([{"name": "h1", "rate_mbps": 20}, {"name": "h2", "rate_mbps": -1}]);
-    let answer = bench.ask(json!({"do": "reset", "flow_control": "all", "links": bad}));
+    let answer = bench.ask(json!({"do": "reset", "flow_control": "pause", "links": bad}));
     assert_eq!(answer["ok"], false);
     assert!(answer["error"].as_str().unwrap().contains("rate_mbps"), "{answer}");
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));

@@ -48,7 +48,6 @@ pub enum FabricFlowControl {
     None,
     Host,
     Switch,
-    #[serde(alias = "all")]
     Pause,
     Pfc,
 }

@@ -10,6 +10,143 @@
 //! all priorities under 802.3x). The occupancy of an ingress buffer counts a frame from its arrival
 //! until its last copy has left the switch. While the occupancy is above XOFF the channel is
 //! paused.
+//!
+//! # A frame through a switch
+//!
+//! A [`Model`] is built from the settings of all channels; a [`ChannelId`] is a position in that
+//! list. The payload of a frame is the caller's, here a text. What is due later is collected in an
+//! agenda; [`Sent`] and [`Signal`] say which method of the model to call at which time.
+//!
+//! ```
+//! use switch_model::{
+//!     transmission_time, wire_bytes, ChannelConfig, ChannelId, DropCause, Effects, FlowControl,
+//!     Frame, Limits, Model, Sent, Signal, Time, VirtualChannel, LONGEST_FRAME_BYTES, MICROSECOND,
+//! };
+//!
+//! #[derive(Default)]
+//! struct Agenda {
+//!     sent: Vec<Sent<&'static str>>,
+//!     signals: Vec<Signal>,
+//! }
+//!
+//! impl Effects<&'static str> for Agenda {
+//!     fn started(&mut self, sent: Sent<&'static str>) {
+//!         self.sent.push(sent);
+//!     }
+//!     fn signal(&mut self, signal: Signal) {
+//!         self.signals.push(signal);
+//!     }
+//!     fn dropped(&mut self, _: ChannelId, cause: DropCause, payload: &'static str) {
+//!         panic!("{payload} is lost: {cause:?}");
+//!     }
+//!     fn expires(&mut self, _: VirtualChannel, _: Option<Time>) {}
+//! }
+//!
+//! // From a host to the switch, and from the switch to another host. Limits that are not set have
+//! // defaults with which nothing is lost.
+//! let (rate_bps, delay) = (10_000_000, 500 * MICROSECOND);
+//! let limits = Limits { xoff_bytes: Some(1000), ..Limits::default() };
+//! let to_switch = ChannelConfig {
+//!     rate_bps,
+//!     delay,
+//!     flow_control: FlowControl::Pause,
+//!     buffer: limits.with_defaults(rate_bps, delay, LONGEST_FRAME_BYTES),
+//!     to_switch: true,
+//!     watchdog: None,
+//!     pause_limit: None,
+//!     jitter: 0,
+//! };
+//! let to_host = ChannelConfig { to_switch: false, ..to_switch };
+//! let (inwards, outwards) = (ChannelId(0), ChannelId(1));
+//! let mut model = Model::new([to_switch, to_host], 1);
+//! let mut agenda = Agenda::default();
+//!
+//! // The host sends at time 0.
+//! let frame = Frame { priority: 0, bytes: 1522, payload: "hello" };
+//! model.inject(0, inwards, frame, &mut agenda);
+//! let sent = agenda.sent.remove(0);
+//! assert_eq!(sent.ends, transmission_time(wire_bytes(1522), rate_bps));
+//! assert_eq!(sent.arrives, sent.ends + delay);
+//!
+//! // Both are due: the sender is free again, and the last bit arrives.
+//! model.tx_done(sent.ends, inwards, &mut agenda);
+//! let now = sent.arrives;
+//! let entry = model.arrive(now, inwards, 0, 1522, &mut agenda).expect("there is room");
+//! model.forward(now, entry, outwards, sent.frame, &mut agenda);
+//! model.settle(now, entry, &mut agenda);
+//!
+//! // The ingress buffer is above XOFF, so the switch pauses the host.
+//! let stop = agenda.signals.remove(0);
+//! assert!(stop.stop);
+//! model.signalled(stop.arrives, stop, &mut agenda);
+//! assert!(model.is_paused(inwards, 0));
+//!
+//! // When the frame has left the switch, the host is resumed.
+//! let sent = agenda.sent.remove(0);
+//! model.tx_done(sent.ends, outwards, &mut agenda);
+//! let resume = agenda.signals.remove(0);
+//! assert!(!resume.stop);
+//! model.signalled(resume.arrives, resume, &mut agenda);
+//! assert!(!model.is_paused(inwards, 0));
+//! assert!(model.delivered(outwards, 1522));
+//! ```
+//!
+//! # A deadlock
+//!
+//! Two switches send each other frames that come back: what arrives on either channel waits for the
+//! other one. [`Model::deadlock`] finds the channels that can never send again.
+//!
+//! ```
+//! # use switch_model::*;
+//! # #[derive(Default)]
+//! # struct Agenda {
+//! #     sent: Vec<Sent<()>>,
+//! #     signals: Vec<Signal>,
+//! # }
+//! # impl Effects<()> for Agenda {
+//! #     fn started(&mut self, sent: Sent<()>) {
+//! #         self.sent.push(sent);
+//! #     }
+//! #     fn signal(&mut self, signal: Signal) {
+//! #         self.signals.push(signal);
+//! #     }
+//! #     fn dropped(&mut self, _: ChannelId, _: DropCause, (): ()) {}
+//! #     fn expires(&mut self, _: VirtualChannel, _: Option<Time>) {}
+//! # }
+//! # let (rate_bps, delay) = (10_000_000, 500 * MICROSECOND);
+//! # let limits = Limits { xoff_bytes: Some(1000), ..Limits::default() };
+//! # let channel = ChannelConfig {
+//! #     rate_bps,
+//! #     delay,
+//! #     flow_control: FlowControl::Pause,
+//! #     buffer: limits.with_defaults(rate_bps, delay, LONGEST_FRAME_BYTES),
+//! #     to_switch: true,
+//! #     watchdog: None,
+//! #     pause_limit: None,
+//! #     jitter: 0,
+//! # };
+//! let (there, back) = (ChannelId(0), ChannelId(1));
+//! let mut model = Model::new([channel, channel], 1);
+//! let mut agenda = Agenda::default();
+//! for (from, to) in [(there, back), (back, there)] {
+//!     for _ in 0..2 {
+//!         let entry = model.arrive(0, from, 0, 1522, &mut agenda).expect("there is room");
+//!         model.forward(0, entry, to, Frame { priority: 0, bytes: 1522, payload: () }, &mut agenda);
+//!         model.settle(0, entry, &mut agenda);
+//!     }
+//! }
+//! // The first frames leave, the second ones wait; then both switches are paused.
+//! assert_eq!((agenda.sent.len(), model.waiting_frames()), (2, 2));
+//! assert_eq!(model.deadlock(), None);
+//! for signal in std::mem::take(&mut agenda.signals) {
+//!     model.signalled(signal.arrives, signal, &mut agenda);
+//! }
+//! for sent in std::mem::take(&mut agenda.sent) {
+//!     model.tx_done(sent.ends, sent.channel, &mut agenda);
+//! }
+//! let knot = [there, back].map(|channel| VirtualChannel { channel, class: 0 });
+//! assert_eq!(model.deadlock().expect("a deadlock").cycle, knot);
+//! ```
 #![forbid(unsafe_code)]
 
 mod channel;

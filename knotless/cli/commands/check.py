@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.base.flow_control import AUTO, accepted
+from knotless.base.flow_control import AUTO
 from knotless.cli.commands._failures import (
     FailureOptions,
     certified,
@@ -82,8 +82,7 @@ def command(
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
-        chosen = str(accepted(flow_control))
-        check_imported(paths, pair, draw, chosen, failures=tried, as_json=as_json)
+        check_imported(paths, pair, draw, flow_control, failures=tried, as_json=as_json)
         return
     if remedies or export:
         raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
@@ -100,8 +99,7 @@ def command(
     if pair is not None:
         follow(state, *pair, as_json=as_json)
         return
-    chosen = str(accepted(flow_control))
-    verdict = verdict_of(state, in_use if chosen == AUTO else chosen)
+    verdict = verdict_of(state, in_use if flow_control == AUTO else flow_control)
     certificate = None
     if tried.max_failed and tried.react == "engine":
         certificate = engine_certificate(fabric, tried)

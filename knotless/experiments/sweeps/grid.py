@@ -64,9 +64,6 @@ class Grid:
             if looks_like_file(spec)
         }
         points = [settings_of(self.do, point) for point in self.points]
-        for point in points:
-            # Hashed under its deprecated name, so that folders of earlier releases can be resumed.
-            point["engine"] = "native" if point["engine"] == AUTO_ENGINE else point["engine"]
         known = [self.do, points, files]
         return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 

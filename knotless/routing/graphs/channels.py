@@ -28,9 +28,17 @@ carries a virtual channel; InfiniBand has 16 virtual lanes."""
 class Channels:
     """All channels between switches, sorted by (switch, port).
 
-    Arrays have one entry per channel. ``tail`` and ``head`` are the indices of the switches that
-    it leaves and enters, ``out_port`` and ``in_port`` the ports there. ``port_names`` are the
-    names of (switch, port) in fabrics where ports have names.
+    Attributes
+    ----------
+    names : tuple of str
+        The names of the switches.
+    tail, head : array of int32, shape (channels,)
+        The index of the switch that each channel leaves, and of that it enters.
+    out_port, in_port : array of int32, shape (channels,)
+        The ports there.
+    port_names : mapping of (int, int) to str
+        The names of (switch, port) in fabrics where ports have names.
+
     """
 
     names: tuple[str, ...]
@@ -93,7 +101,18 @@ class Channels:
 
 
 def channels_of(fabric: Fabric) -> Channels:
-    """Number the channels of ``fabric``."""
+    """Number the channels of a fabric.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> channels = channels_of(load("ring,4"))
+    >>> len(channels), channels.tail.tolist(), channels.head.tolist()
+    (8, [0, 0, 1, 1, 2, 2, 3, 3], [1, 3, 2, 0, 3, 1, 0, 2])
+    >>> channels.name(0, 5)
+    's1:2/5'
+
+    """
     index = fabric.switch_index
     rows = [
         (i, index[neighbour], port, neighbour_port)

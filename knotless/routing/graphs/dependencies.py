@@ -33,6 +33,22 @@ def find_cycle(edges: Iterable[tuple[int, int]] | NDArray[np.int64]) -> list[int
 
     Among several shortest cycles the one with the smallest nodes is returned, so that the result
     does not depend on the order of ``edges``.
+
+    Parameters
+    ----------
+    edges : iterable of (int, int), or array of shape (edges, 2)
+        The edges, from the first node to the second.
+
+    Returns
+    -------
+    list of int
+        The nodes of the cycle, each once.
+
+    Examples
+    --------
+    >>> find_cycle([(16, 32), (32, 0), (32, 48), (0, 16)])
+    [0, 16, 32]
+
     """
     listed = edges if isinstance(edges, np.ndarray) else list(edges)
     ends = np.array(listed, dtype=np.int32).reshape(-1, 2)

@@ -12,10 +12,19 @@ from knotless.routing.graphs.channels import Channels, Ints
 
 @dataclass(frozen=True)
 class SpanningTree:
-    """A tree of shortest paths from ``root``; ties prefer lower ports, then earlier switches.
+    """A tree of shortest paths from a root; ties prefer lower ports, then earlier switches.
 
-    parent : (switches,) the channel that enters each switch, -1 for the root.
-    level : (switches,) the hops from the root.
+    Attributes
+    ----------
+    channels : Channels
+        The channels of the fabric.
+    root : int
+        The index of the root switch.
+    parent : array of int32, shape (switches,)
+        The channel that enters each switch, -1 for the root.
+    level : array of int32, shape (switches,)
+        The hops from the root.
+
     """
 
     channels: Channels
@@ -40,7 +49,16 @@ class SpanningTree:
 
 
 def spanning_tree(channels: Channels, root: int) -> SpanningTree:
-    """Return the breadth-first tree from the switch ``root``."""
+    """Return the breadth-first tree from the switch with index ``root``.
+
+    Examples
+    --------
+    >>> from knotless.routing.graphs.channels import channels_of
+    >>> from knotless.topologies import load
+    >>> spanning_tree(channels_of(load("ring,4")), 0).level.tolist()
+    [0, 1, 2, 1]
+
+    """
     roots = np.array([root], dtype=np.int32)
     parent, level = channels.core.breadth_first(roots)
     return SpanningTree(channels, root, parent, level)

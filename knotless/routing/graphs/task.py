@@ -20,8 +20,19 @@ MAX_VCS = 8
 class Task:
     """The input of an engine.
 
-    ``vcs`` is the number of virtual channels allowed (None: no limit), ``select`` is one of
-    :data:`SELECTIONS`, ``root`` is the index of the root switch, or None if the user gave none.
+    Attributes
+    ----------
+    fabric : Fabric
+        The fabric.
+    channels : Channels
+        Its numbered channels.
+    vcs : int or None
+        The number of virtual channels allowed; None: no limit.
+    select : str
+        The choice among equal paths, one of :data:`SELECTIONS`.
+    root : int or None
+        The index of the root switch; None: the user gave none.
+
     """
 
     fabric: Fabric

@@ -87,7 +87,16 @@ def from_text(text: str) -> Fabric:
 
 
 def to_text(fabric: Fabric) -> str:
-    """Return ``fabric`` as JSON text, ending in a newline."""
+    """Return a fabric as JSON text, ending in a newline.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> fabric = load("mesh,2,2")
+    >>> from_text(to_text(fabric)) == fabric
+    True
+
+    """
     return json.dumps(to_json(fabric), indent=1) + "\n"
 
 

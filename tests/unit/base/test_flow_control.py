@@ -1,21 +1,13 @@
-"""Flow control: one list of choices, what auto means, which channels wait, old names."""
+"""Flow control: one list of choices, what auto means, which channels wait."""
 
 from __future__ import annotations
-
-import json
-import logging
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from knotless.base import deprecated_values, engine_name
-from knotless.base import flow_control as names
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import CHOICES, FLOW_CONTROLS
-from knotless.results import results, stored
 from knotless.routing.flow_control import of_link, resolved, verdict_text, waiting
-from knotless.routing.request import PlanRequest
 
 EDGES = [(16, 33), (17, 32)]
 """From channel 1 to channel 2, in priorities 0 and 1."""
@@ -51,43 +43,3 @@ def test_verdicts_name_their_flow_control() -> None:
     assert verdict_text("switch", []) == "cannot deadlock under PAUSE between switches"
     ring = verdict_text("pause", ["s1:2/0", "s2:2/0"])
     assert ring == "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s1:2/0"
-
-
-def test_the_old_name_of_pause_is_accepted_with_a_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    deprecated_values._warn_once.cache_clear()
-    with caplog.at_level(logging.WARNING, logger="knotless"):
-        assert [names.accepted("all"), names.accepted("all"), names.accepted("pfc")] == [
-            *("pause", "pause", "pfc")
-        ]
-    assert [record.getMessage() for record in caplog.records] == [
-        "flow control 'all' is deprecated: write 'pause'"
-    ]
-
-
-def test_the_deprecated_engine_is_accepted_with_a_warning(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    deprecated_values._warn_once.cache_clear()
-    with caplog.at_level(logging.WARNING, logger="knotless"):
-        assert PlanRequest.of(engine="native") == PlanRequest()
-        assert PlanRequest.from_settings({"engine": "native"}).engine == engine_name.AUTO_ENGINE
-    assert [record.getMessage() for record in caplog.records] == [
-        "engine 'native' is deprecated: write 'auto'"
-    ]
-
-
-def test_stored_runs_are_read_with_the_current_names(tmp_path: Path) -> None:
-    kinds = {"engine": "string", "flow_control": "string"}
-    old = {"engine": "native", "flow_control": "all"}
-    with results.Results("deadlock", {}, 1, {"row": "int64", **kinds}, tmp_path) as made:
-        made.add({**old, "valid": True}, [{"row": 0, **old}])
-    run, samples = results.read(made.directory)
-    for row in (*run["rows"], *samples):
-        assert (row["engine"], row["flow_control"]) == ("auto", "pause")
-    file = tmp_path / "deadlock-emulation-1.json"
-    stored_run = {**run, "id": "1", "rows": [{"flow_control": "all", "valid": True}]}
-    file.write_text(json.dumps(stored_run))
-    (found,) = stored.read(tmp_path).rows("deadlock", "emulation")
-    assert found["flow_control"] == "pause"

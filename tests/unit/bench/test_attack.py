@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from bench import attack
+from bench.support import attack
 
 
 @pytest.fixture

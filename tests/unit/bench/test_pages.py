@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from bench import failover, pages, plan, repairs_table, routing, simulation
-from bench.entry import machine_line, merged, merged_into
+from bench import failover, pages, plan, routing, simulation
+from bench.support import repair_tables
+from bench.support.entry import machine_line, merged, merged_into
 from knotless.experiments.framework import page_parts
 from knotless.experiments.framework.page_parts import PartError
 from knotless.experiments.reproduction import inserts
@@ -129,7 +130,7 @@ def test_kinds_of_repairs_are_counted_in_three_groups() -> None:
         **{"engine": "dor", "default": group, "tree": {"kinds": {}}},
         "known": {"kinds": {"repaired": 1000}, **known, "rules_changed_per_switch": 5.71},
     }
-    lines = repairs_table.table_of({"rows": [row]})
+    lines = repair_tables.table_of_proofs({"rows": [row]})
     assert lines[0] == "Repaired plans of 1 engines: 1,031."
     expected = "| `dor` | 3, 4, 24 | 0, 0, 0 | 1000, 0, 0 | 6.5 % | 50.0 % | 1.25 | 5.7 |"
     assert lines[-1] == expected

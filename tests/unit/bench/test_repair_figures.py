@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bench.all_to_all import RECORD
-from bench.repair_figures import Cut, losses, losses_by_phase
+from bench.support.all_to_all import RECORD
+from bench.support.repair_figures import Cut, losses, losses_by_phase
 
 HOSTS = 4
 PERIOD_S = 0.1

@@ -25,6 +25,18 @@ def test_every_key_has_a_meaning() -> None:
         assert re.search(r"\w{3}", row[3]), row
 
 
+def test_every_path_of_the_http_interface_is_listed() -> None:
+    files = (REPOSITORY / "knotless" / "controller").rglob("*.py")
+    paths = {
+        found
+        for file in files
+        for found in re.findall(r"^ +\"(/[a-z]+)\": ", file.read_text(), re.MULTILINE)
+    }
+    assert {"/status", "/events", "/reload", "/undrain"} <= paths
+    for path in paths:
+        assert f"`GET {path}`" in MANUAL or f"`POST {path}`" in MANUAL, path
+
+
 def test_the_limits_are_those_of_the_code() -> None:
     limits = Limits()
     for value in (

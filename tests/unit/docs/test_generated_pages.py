@@ -13,11 +13,19 @@ from knotless.topologies.registry import families as known_families
 
 
 def test_every_family_is_drawn() -> None:
-    assert set(families.EXAMPLES) == set(known_families())
     page = families.page()
     for name, family in known_families().items():
         assert f"### {name}\n" in page
         assert f"`{family.usage}`" in page
+        assert f"images/{name}.svg" in page
+
+
+def test_what_is_drawn_of_a_new_family_is_small_but_not_too_small() -> None:
+    known = known_families()
+    assert [families.smallest(known[name]) for name in ("ring", "flat", "irregular-a")] == [
+        *("ring,4", "flat,6", "irregular-a")
+    ]
+    assert set(families.CHOSEN) <= set(known)
 
 
 def test_every_command_and_option_is_listed() -> None:

@@ -85,6 +85,16 @@ def check(words: list[str], code: str) -> None:
             assert word.split("=")[0] in options | {"--help"}, code
 
 
+def test_files_that_contributing_names_exist() -> None:
+    text = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    table = text.partition("## Where a new thing goes")[2].partition("\n## ")[0]
+    named = re.findall(r"`((?:knotless|core|docs|tests|bench|labs)/[\w/.-]+)`", table)
+    assert len(named) > 20
+    for name in named:
+        if "NN" not in name:
+            assert (REPOSITORY / name).exists(), name
+
+
 def test_the_pages_are_found() -> None:
     assert len(PAGES) > 20
     assert {"demo", "test", "bench"} <= TARGETS

@@ -67,7 +67,6 @@ def test_settings_of_a_running_fabric_give_its_request_back() -> None:
     lab = EmulatedFabric.of(make_plan(load("ring,5"), request), rest_port=0)
     stored = json.loads(json.dumps(lab.settings()))
     assert PlanRequest.from_settings(stored) == request.but(flow_control="pfc")
-    assert PlanRequest.from_settings({"flow_control": "all"}).flow_control == "pause"
 
 
 def test_a_plan_settles_automatic_choices() -> None:
@@ -80,7 +79,7 @@ def test_a_plan_settles_automatic_choices() -> None:
 def test_simulations_use_the_flow_control_of_their_plan() -> None:
     plan = make_plan(load("torus,5,5"), "dor")
     assert Scenario(plan, "shift:7").flow_control == "pfc"
-    assert Scenario(plan, "shift:7", flow_control="all").flow_control == "pause"
+    assert Scenario(plan, "shift:7", flow_control="pause").flow_control == "pause"
 
 
 def test_json_names_the_flow_control_of_the_verdict() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, accepted
+from knotless.base.flow_control import CHOICES, FLOW_CONTROLS
 from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
 from knotless.experiments.framework.options import choice, listed
 from knotless.experiments.framework.routed import Routed, with_options
@@ -87,7 +87,7 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
     by_routes = choice(options.get("routes"), ROUTES, "--routes")
     by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
-    asked = [str(accepted(name)) for name in listed(options.get("flow_control"), FLOW_CONTROLS)]
+    asked = listed(options.get("flow_control"), FLOW_CONTROLS)
     by_flow_control = choice(asked, CHOICES, "--flow-control")
     known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
     by_protocol = choice(options.get("protocol"), known, "--protocol")

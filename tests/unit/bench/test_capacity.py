@@ -1,4 +1,4 @@
-"""Assumptions of the benchmark: the pairs, the hops between them, and the fair share."""
+"""Assumptions of the benchmark of capacity: the pairs, the hops between them, the fair share."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from bench import __main__ as command
-from bench.emulation import ROUTING, Measurement, fair_share_mbps, hops, pairs, torus
+from bench import capacity
+from bench.capacity import ROUTING, Measurement, fair_share_mbps, hops, pairs, torus
 from knotless.routing.plan import make_plan
 
 
@@ -46,7 +46,7 @@ def test_the_summary_takes_only_good_measurements_as_best() -> None:
             "emulated", 16, rate, 1, 1, of_theory, 1000 * rate, stretch, valid, 0, {}
         )
 
-    summary = command.summary([one(10, 1.0, 1.0), one(20, 0.995, 1.04), one(30, 1.0, 1.2)])
+    summary = capacity.summary([one(10, 1.0, 1.0), one(20, 0.995, 1.04), one(30, 1.0, 1.2)])
     assert summary["emulated_16_highest_rate_mbps"] == 20
     assert summary["emulated_16_hops_per_s"] == 20_000
     assert summary["emulated_16_most_hops_per_s"] == 30_000

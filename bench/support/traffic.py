@@ -1,9 +1,9 @@
 """A lightweight sender and receiver of UDP datagrams for many hosts, one process each.
 
-``python -m bench.traffic send|receive`` reads its flows as JSON from standard input and runs until
-it is killed. One process opens sockets in the network namespaces of all hosts, because 64 iperf3
-processes would take most of the CPU time of the machine that is measured. Twice a second it prints
-its count: ``{"t": seconds, "datagrams": n}`` (CLOCK_MONOTONIC).
+``python -m bench.support.traffic send|receive`` reads its flows as JSON from standard input and
+runs until it is killed. One process opens sockets in the network namespaces of all hosts, because
+64 iperf3 processes would take most of the CPU time of the machine that is measured. Twice a second
+it prints its count: ``{"t": seconds, "datagrams": n}`` (CLOCK_MONOTONIC).
 """
 
 from __future__ import annotations

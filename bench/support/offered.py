@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from bench.all_to_all import RECORD
+from bench.support.all_to_all import RECORD
 from knotless.controller.updates import worker as background
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.plan import Plan
@@ -39,14 +39,14 @@ def traffic(lab: EmulatedFabric, frames_per_s: float, log: Path) -> Iterator[Non
     processes = []
     try:
         for what in ("receive", "send"):
-            command = [sys.executable, "-m", "bench.all_to_all", what]
+            command = [sys.executable, "-m", "bench.support.all_to_all", what]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             processes.append(process)
             assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018
             process.stdin.write(task)
             process.stdin.close()
             if not process.stdout.readline():
-                raise RuntimeError(f"python -m bench.all_to_all {what} did not start")
+                raise RuntimeError(f"python -m bench.support.all_to_all {what} did not start")
         yield
     finally:
         for process in reversed(processes):

@@ -1,9 +1,10 @@
 """All-to-all datagrams between the hosts of a fabric, every one with its number and its times.
 
-``python -m bench.all_to_all send|receive`` reads from standard input, as JSON, the ``hosts``
-(``namespace`` and ``ip`` each), the ``frames_per_s`` of each host and the path of a ``log``. Host i
-sends to hosts i + 1, i + 2 .. in turn until the process is killed. The receiver writes a record of
-:data:`RECORD` for each datagram. One process serves all hosts; see :mod:`bench.traffic`.
+``python -m bench.support.all_to_all send|receive`` reads from standard input, as JSON, the
+``hosts`` (``namespace`` and ``ip`` each), the ``frames_per_s`` of each host and the path of a
+``log``. Host i sends to hosts i + 1, i + 2 .. in turn until the process is killed. The receiver
+writes a record of :data:`RECORD` for each datagram. One process serves all hosts; see
+:mod:`bench.support.traffic`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Attacks on a running fabric and on its controller, while repairs are measured.
 
-``python -m bench.attack KIND`` reads a JSON object of the keys below from standard input, attacks
-until that ends, and prints what it did, as JSON. The kinds:
+``python -m bench.support.attack KIND`` reads a JSON object of the keys below from standard input,
+attacks until that ends, and prints what it did, as JSON. The kinds:
 
 - ``frames``: a host sends 10,000 frames a second with unknown addresses, half of them with its own
   source address, half with a forged one (``namespace``, ``interface``, ``mac``);
@@ -147,7 +147,7 @@ def attacked(kind: str | None, task: Mapping[str, Any]) -> Iterator[dict[str, in
         yield done
         return
     with subprocess.Popen(
-        [sys.executable, "-m", "bench.attack", kind],
+        [sys.executable, "-m", "bench.support.attack", kind],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -157,7 +157,7 @@ def attacked(kind: str | None, task: Mapping[str, Any]) -> Iterator[dict[str, in
             process.stdin.write(json.dumps(task) + "\n")
             process.stdin.flush()
             if not process.stdout.readline():
-                raise RuntimeError(f"python -m bench.attack {kind} did not start")
+                raise RuntimeError(f"python -m bench.support.attack {kind} did not start")
             yield done
             process.stdin.close()
             done |= json.loads(process.stdout.readline())

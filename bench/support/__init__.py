@@ -1,0 +1,1 @@
+"""Shared parts of benchmarks: traffic, events, attacks, OpenSM, figures and their tables."""
