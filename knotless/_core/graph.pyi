@@ -179,12 +179,12 @@ class StateGraph:
         host_count: Ints,
         receivers: Ints,
         rounds: int,
-        most_hops: int,
+        max_hops: int,
     ) -> Paths:
         """Return shortest paths that avoid loaded channels; each tree is chosen ``rounds`` times.
 
         ValueError if there is no path; OverflowError(longest) if rows * switches * longest exceeds
-        ``most_hops``. With 0 rounds, the first channel is taken at every state. ``host_count`` are
+        ``max_hops``. With 0 rounds, the first channel is taken at every state. ``host_count`` are
         the hosts of each row, ``receivers`` those of each switch.
         """
 

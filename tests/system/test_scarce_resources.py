@@ -95,7 +95,7 @@ def test_memory_that_runs_out_all_the_same_ends_in_one_line() -> None:
         "import resource; from knotless.routing import path_memory\n"
         "from knotless.cli.main import main\n"
         "resource.setrlimit(resource.RLIMIT_DATA, (400 << 20,) * 2)\n"
-        "path_memory.most_hops = lambda _: 1 << 60\n"
+        "path_memory.max_hops = lambda _: 1 << 60\n"
         "main(['plan', 'ring,500', '--engine', 'updown'])"
     )
     done = subprocess.run(

@@ -22,13 +22,13 @@ struct Outcome {
 impl Outcome {
     const ARRIVES: Self = Self { fewest: 1, most: 1, bad: false, cut: false, switches: 0 };
 
-    fn good(self) -> bool {
+    fn ok(self) -> bool {
         !self.bad && (self.fewest, self.most) == (1, 1)
     }
 
     /// Whether it arrives, or is lost because nothing is behind a port.
     fn excused(self) -> bool {
-        self.good() || self.cut && !self.bad && self.most <= 1
+        self.ok() || self.cut && !self.bad && self.most <= 1
     }
 }
 
@@ -165,7 +165,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     /// Counts the `pairs` of sources and destinations whose packets start on any of some visited
     /// hops.
     fn settle(&mut self, starts: &[HopId], pairs: u64, sources: &[u32], destinations: &[u32]) {
-        if starts.iter().all(|&id| self.visits[id as usize].outcome.good()) {
+        if starts.iter().all(|&id| self.visits[id as usize].outcome.ok()) {
             for &id in starts {
                 let visit = &mut self.visits[id as usize];
                 visit.pairs += pairs as f64 / starts.len() as f64;

@@ -85,7 +85,7 @@ impl Victim {
             longest_message_bytes: 1 << 16,
             inbox_bytes: 1 << 18,
             receive_buffers: 8,
-            most_peers: 4,
+            max_peers: 4,
             give_up: 100 * MILLISECOND,
             ..Config::default()
         };

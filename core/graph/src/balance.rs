@@ -24,7 +24,7 @@ const SHARED_COST: f64 = 0.1;
 /// Why no paths are chosen.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The longest path has this many channels: written out, all paths exceed `most_hops`.
+    /// The longest path has this many channels: written out, all paths exceed `max_hops`.
     TooLong(usize),
     /// Arrays that do not fit together.
     Malformed(Malformed),
@@ -39,7 +39,7 @@ impl From<Malformed> for Refusal {
 /// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
 ///
 /// `host_counts` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the
-/// first channel is taken at every state, whatever the loads. At most `most_hops` channels are
+/// first channel is taken at every state, whatever the loads. At most `max_hops` channels are
 /// written out: rows times switches times the longest path.
 pub fn paths(
     graph: &StateGraph,
@@ -47,14 +47,14 @@ pub fn paths(
     host_counts: &[i32],
     receivers: &[i32],
     rounds: usize,
-    most_hops: usize,
+    max_hops: usize,
 ) -> Result<Paths, Refusal> {
     let rank_classes = rows.checked(graph)?;
     long("host_counts", host_counts.len(), rows.switch.len())?;
     long("receivers", receivers.len(), graph.start.len())?;
     let receives: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
     let longest = longest(graph, rows, &receives)?;
-    if (rows.switch.len() * graph.start.len()).saturating_mul(longest) > most_hops {
+    if (rows.switch.len() * graph.start.len()).saturating_mul(longest) > max_hops {
         return Err(Refusal::TooLong(longest));
     }
     let mut paths = Paths::new(rows.switch.len(), graph.start.len(), longest);
@@ -170,7 +170,7 @@ impl Walks {
             }
             self.states.push(state);
             self.first.push(self.edges.len() as u32);
-            for edge in graph.leaving(s).filter(|&edge| search.good(graph, s, edge)) {
+            for edge in graph.leaving(s).filter(|&edge| search.is_shortest(graph, s, edge)) {
                 let (state, channel) = (graph.head[edge] as u32, graph.channel[edge] as u32);
                 self.needed[state as usize] = true;
                 self.edges.push(Edge { channel, state, to: 0 });

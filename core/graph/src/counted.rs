@@ -64,21 +64,21 @@ pub fn tables(
     let tables = if ways.is_choice { tables } else { 1 };
     let mut next_hop = vec![-1; tables * switches * switches];
     let mut search = Search::new(graph);
-    let mut good_edges = Vec::new();
+    let mut shortest_edges = Vec::new();
     for destination in (0..switches).filter(|&destination| receives[destination]) {
         search.towards(graph, destination);
         for switch in 0..switches {
-            good_edges.clear();
-            good_edges.extend(good(graph, &search, switch));
-            if good_edges.is_empty() {
+            shortest_edges.clear();
+            shortest_edges.extend(shortest_edges_from(graph, &search, switch));
+            if shortest_edges.is_empty() {
                 continue;
             }
-            let rises = is_rising(graph, level, good_edges[0]);
+            let rises = is_rising(graph, level, shortest_edges[0]);
             let digit = level[switch] as usize;
             let divisor = ways.divisors[if rises { digit } else { digit.saturating_sub(2) }];
             for table in 0..tables {
                 let digit = (number[destination] + table as i64) / divisor % (1 << 20);
-                let edge = good_edges[digit as usize % good_edges.len()];
+                let edge = shortest_edges[digit as usize % shortest_edges.len()];
                 next_hop[(table * switches + switch) * switches + destination] =
                     graph.channel[edge];
             }
@@ -107,10 +107,10 @@ impl Ways {
                 if far && receives[destination] && receives[switch] {
                     return Err(Refusal::Apart(destination, switch));
                 }
-                let count = good(graph, &search, switch).count();
+                let count = shortest_edges_from(graph, &search, switch).count();
                 is_choice |= receives[destination] && count > 1;
                 let rises = |&edge: &usize| is_rising(graph, level, edge);
-                let up = good(graph, &search, switch).filter(rises).count() as i64;
+                let up = shortest_edges_from(graph, &search, switch).filter(rises).count() as i64;
                 let most = &mut most[level[switch] as usize];
                 *most = up.max(*most);
             }
@@ -124,13 +124,13 @@ impl Ways {
 }
 
 /// The edges of shortest walks that leave the start of a switch.
-fn good<'a>(
+fn shortest_edges_from<'a>(
     graph: &'a StateGraph,
     search: &'a Search,
     switch: usize,
 ) -> impl Iterator<Item = usize> + 'a {
     let state = graph.start[switch] as usize;
-    graph.leaving(state).filter(move |&edge| search.good(graph, state, edge))
+    graph.leaving(state).filter(move |&edge| search.is_shortest(graph, state, edge))
 }
 
 fn is_rising(graph: &StateGraph, level: &[i32], edge: usize) -> bool {

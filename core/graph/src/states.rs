@@ -182,7 +182,7 @@ impl Search {
     }
 
     /// Whether `edge`, which leaves `state`, is on a shortest walk.
-    pub fn good(&self, graph: &StateGraph, state: usize, edge: usize) -> bool {
+    pub fn is_shortest(&self, graph: &StateGraph, state: usize, edge: usize) -> bool {
         self.hops[graph.head[edge] as usize] + 1 == self.hops[state]
     }
 }

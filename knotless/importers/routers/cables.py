@@ -190,7 +190,7 @@ def _by_lldp(
 
 
 def _confirmed(peer: Router, host: str, end: NamedEnd) -> NamedEnd:
-    """Return the end at ``peers``: as announced, else its only port that hears ``host``."""
+    """Return the end at ``peer``: as announced, else its only port that hears ``host``."""
     back = {neighbour.interface for neighbour in peer.heard or () if neighbour.system == host}
     if end[1] not in back and end[1] not in peer.table("PORT") and len(back) == 1:
         return peer.name, back.pop()

@@ -147,14 +147,14 @@ impl Floods<'_> {
             let arrivals = self.arrivals(switch, ports, group);
             let rule =
                 |priority| Rule { eth_dst: group.to, vlan: TAGGED, ..Rule::new(FORWARD, priority) };
-            let usual = usual(&arrivals);
-            if let Some(usual) = &usual {
-                let actions = groups.actions(usual, rules);
+            let default = default(&arrivals);
+            if let Some(default) = &default {
+                let actions = groups.actions(default, rules);
                 rules.rules.push(Rule { actions, ..rule(group.base) });
             }
             for of in &arrivals {
-                let inherited = usual.as_ref().and_then(|usual| {
-                    of.distinct.iter().position(|copies| same_but(of.port, copies, usual))
+                let inherited = default.as_ref().and_then(|default| {
+                    of.distinct.iter().position(|copies| same_but(of.port, copies, default))
                 });
                 if of.constant().is_some() {
                     if inherited.is_none() {
@@ -165,7 +165,7 @@ impl Floods<'_> {
                     continue;
                 }
                 let mut sets = Sets::new(of.distinct.len() as u32);
-                let otherwise = match (inherited, &usual) {
+                let otherwise = match (inherited, &default) {
                     (Some(class), _) => class as u32,
                     _ => NO_CLASS,
                 };
@@ -302,7 +302,7 @@ impl Floods<'_> {
 
 /// The list of copies that fits most ports, if it fits two or more. It may name the port of arrival
 /// itself, on which no copy leaves.
-fn usual(arrivals: &[Arrivals]) -> Option<Copies> {
+fn default(arrivals: &[Arrivals]) -> Option<Copies> {
     let constant: Vec<(u32, &Copies)> =
         arrivals.iter().filter_map(|of| Some((of.port, of.constant()?))).collect();
     let mut tried: Vec<(usize, Copies)> = Vec::new();

@@ -33,13 +33,13 @@ impl Routes<'_> {
     }
 
     /// By route: the most common class; None if no packet arrives.
-    fn usual(&self) -> Vec<Option<u32>> {
-        let usual = |next: &&[(u16, Channel)]| {
+    fn default(&self) -> Vec<Option<u32>> {
+        let default = |next: &&[(u16, Channel)]| {
             let count = |channel: Channel| next.iter().filter(|of| of.1 == channel).count();
-            let usual = next.iter().map(|of| of.1).rev().max_by_key(|&channel| count(channel));
-            usual.map(|channel| self.class(channel))
+            let default = next.iter().map(|of| of.1).rev().max_by_key(|&channel| count(channel));
+            default.map(|channel| self.class(channel))
         };
-        self.next.iter().map(usual).collect()
+        self.next.iter().map(default).collect()
     }
 
     /// By route: the class in each VLAN in which packets arrive, ascending.
@@ -119,8 +119,8 @@ pub fn sample(
     unicasts: &Unicasts,
 ) -> Result<Vec<Option<u32>>, HostsDiffer> {
     let routes = routes(state, switch, space, unicasts)?;
-    let usual = routes.usual();
-    Ok(routes.of_block.iter().map(|&route| usual[route as usize]).collect())
+    let default = routes.default();
+    Ok(routes.of_block.iter().map(|&route| default[route as usize]).collect())
 }
 
 /// Adds the rules of a switch.
@@ -134,10 +134,10 @@ pub fn add(
 ) -> Result<(), HostsDiffer> {
     let routes = routes(state, switch, space, unicasts)?;
     let mut sets = Sets::new(routes.channels.len() as u32 + 1);
-    let usual = routes.usual();
+    let default = routes.default();
     let of_block = |block: u32| routes.of_block[block as usize] as usize;
     let mut of_all =
-        listings.fewest(minimiser, &mut sets, DROPPED, None, |block| usual[of_block(block)]);
+        listings.fewest(minimiser, &mut sets, DROPPED, None, |block| default[of_block(block)]);
     let mut of_vlans = Vec::new();
     if routes.vlans_matter() {
         let mut classes = routes.of_vlans();
@@ -146,9 +146,9 @@ pub fn add(
         let shorter = together.len() <= of_all.len();
         if !shorter {
             let rest = routes.channels.len() as u32 + 1;
-            for (classes, usual) in classes.iter_mut().zip(&usual) {
-                let as_usual = classes.iter_mut().filter(|(_, class)| *usual == Some(*class));
-                as_usual.for_each(|(_, class)| *class = rest);
+            for (classes, default) in classes.iter_mut().zip(&default) {
+                let as_default = classes.iter_mut().filter(|(_, class)| *default == Some(*class));
+                as_default.for_each(|(_, class)| *class = rest);
             }
             of_vlans = listings.exceptions(minimiser, rest, |block| &classes[of_block(block)]);
         }

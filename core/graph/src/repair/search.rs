@@ -203,9 +203,9 @@ impl<'a> Search<'a> {
                 First::Only(priority) => {
                     push(self, &mut open, (channel, priority), None, (1, 0));
                 }
-                First::Rather(usual) => {
+                First::Rather(default) => {
                     for priority in 0..self.vcs {
-                        let new = if priority == usual { 0 } else { NEW_PRIORITY };
+                        let new = if priority == default { 0 } else { NEW_PRIORITY };
                         push(self, &mut open, (channel, priority), None, (1, new));
                     }
                 }

@@ -246,7 +246,7 @@ fn grow(
     dependencies: &mut Dependencies<'_>,
 ) {
     let mut depth = distances(task, tree, tree.source, |at| tree.has(at));
-    let usual = (old.enters.iter().zip(&old.priority))
+    let default = (old.enters.iter().zip(&old.priority))
         .find(|(&channel, _)| {
             usize::try_from(channel).is_ok_and(|c| task.channels.tail[c] as usize == old.source)
         })
@@ -264,7 +264,7 @@ fn grow(
                     if forward_only && above.is_some_and(|above| !known.is_forward(above, hop)) {
                         continue;
                     }
-                    let is_new = priority != above.map_or(usual, |(_, priority)| priority);
+                    let is_new = priority != above.map_or(default, |(_, priority)| priority);
                     let new = if is_new { NEW_PRIORITY } else { 0 };
                     let cost = if forward_only { known.place(hop) } else { depth + 1 + new };
                     open.push(Reverse((cost, hop)));

@@ -33,7 +33,7 @@ pub struct Config {
     /// A peer that does not answer for this long is given up.
     pub give_up: Time,
     /// Peers whose state is kept.
-    pub most_peers: usize,
+    pub max_peers: usize,
     /// How long to poll for a frame before sleeping until one arrives; see [`crate::spin`].
     pub spin: Time,
 }
@@ -49,7 +49,7 @@ impl Default for Config {
             inbox_bytes: 64 << 20,
             retransmit: 20 * MILLISECOND,
             give_up: 2_000 * MILLISECOND,
-            most_peers: 4096,
+            max_peers: 4096,
             spin: 100 * MICROSECOND,
         }
     }

@@ -76,7 +76,7 @@ impl Areas {
         }
     }
 
-    /// Read for another process, at most `most_bytes`.
+    /// Read for another process, at most `max_bytes`.
     ///
     /// # Errors
     /// The status that says why nothing was read.
@@ -84,7 +84,7 @@ impl Areas {
         &self,
         area: u32,
         pattern: &AccessPattern,
-        most_bytes: usize,
+        max_bytes: usize,
     ) -> Result<Vec<u8>, Status> {
         let area = self.0.get(&area).ok_or(Status::NoArea)?;
         let (bytes, end) = pattern.extent().ok_or(Status::Malformed)?;
@@ -94,7 +94,7 @@ impl Areas {
         if end > area.bytes.len() as u64 {
             return Err(Status::OutOfBounds);
         }
-        if bytes > most_bytes as u64 {
+        if bytes > max_bytes as u64 {
             return Err(Status::Malformed);
         }
         let mut data = Vec::with_capacity(bytes as usize);

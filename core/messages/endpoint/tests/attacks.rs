@@ -103,7 +103,7 @@ fn a_forged_stream_does_not_replace_that_of_a_process() {
 
 #[test]
 fn a_forgotten_peer_continues_without_failure() {
-    let config = Config { most_peers: 20, give_up: 50 * MILLISECOND, ..Config::default() };
+    let config = Config { max_peers: 20, give_up: 50 * MILLISECOND, ..Config::default() };
     let mut network = Network::new(2, &config, Faults::default(), 1);
     assert_eq!(acknowledged(&mut network, 10), 10);
     let first = network.take(1);
@@ -127,7 +127,7 @@ fn strangers(network: &mut Network, count: usize, pause: Time) -> usize {
 
 #[test]
 fn peers_that_are_silent_make_room_for_others() {
-    let config = Config { most_peers: 20, give_up: 50 * MILLISECOND, ..Config::default() };
+    let config = Config { max_peers: 20, give_up: 50 * MILLISECOND, ..Config::default() };
     let mut network = Network::new(2, &config, Faults::default(), 1);
     assert_eq!(strangers(&mut network, 100, 100 * MILLISECOND), 100);
 }

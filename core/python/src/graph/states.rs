@@ -69,12 +69,12 @@ impl PyStateGraph {
         host_count: Ints<'_>,
         receivers: Ints<'_>,
         rounds: usize,
-        most_hops: usize,
+        max_hops: usize,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { rank_class: rank_class.as_slice()?, switch: switch.as_slice()? };
         let (host_count, receivers) = (host_count.as_slice()?, receivers.as_slice()?);
         let paths = py
-            .detach(|| balance::paths(&self.0, rows, host_count, receivers, rounds, most_hops))
+            .detach(|| balance::paths(&self.0, rows, host_count, receivers, rounds, max_hops))
             .map_err(|refusal| match refusal {
                 balance::Refusal::TooLong(longest) => PyOverflowError::new_err(longest),
                 balance::Refusal::Malformed(error) => refused(error),

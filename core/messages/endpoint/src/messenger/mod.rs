@@ -177,7 +177,7 @@ impl Messenger {
                     return Err(Error::Argument(text));
                 }
                 let Some(peer) = self.peer(to) else {
-                    let most = self.config.most_peers;
+                    let most = self.config.max_peers;
                     return Err(Error::Argument(format!("more than {most} peers")));
                 };
                 peer.outgoing.post(id, data, kind);

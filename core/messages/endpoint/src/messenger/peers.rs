@@ -42,7 +42,7 @@ impl Messenger {
     /// The peer at this address, new if it is not known; None if there are too many.
     pub(super) fn peer(&mut self, address: Address) -> Option<&mut Peer> {
         if !self.peers.contains_key(&address) {
-            if self.peers.len() >= self.config.most_peers && !self.forget_one() {
+            if self.peers.len() >= self.config.max_peers && !self.forget_one() {
                 return None;
             }
             let outgoing = Outgoing::new(self.new_session(), self.config.retransmit);
@@ -175,7 +175,7 @@ impl Messenger {
     /// no flood of answers.
     pub(super) fn answer(&mut self, to: Address, session: u64, body: Body) {
         let answer = (to, session, body);
-        if self.answers.len() < self.config.most_peers && !self.answers.contains(&answer) {
+        if self.answers.len() < self.config.max_peers && !self.answers.contains(&answer) {
             self.answers.push_back(answer);
         }
     }

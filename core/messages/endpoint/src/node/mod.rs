@@ -72,7 +72,7 @@ pub struct Node {
     pub areas: Areas,
     locks: Locks,
     longest_bytes: usize,
-    most_operations: usize,
+    max_operations: usize,
     give_up: Time,
     next_id: OperationId,
     pending: BTreeMap<OperationId, Pending>,
@@ -96,7 +96,7 @@ impl Node {
     pub fn new(config: Config, own: Address, session: u64) -> Result<Node, Error> {
         Ok(Node {
             longest_bytes: config.longest_message_bytes,
-            most_operations: config.send_descriptors,
+            max_operations: config.send_descriptors,
             give_up: config.give_up,
             messenger: Messenger::new(config, own, session)?,
             areas: Areas::default(),

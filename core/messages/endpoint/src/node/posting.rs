@@ -165,8 +165,8 @@ impl Node {
     }
 
     fn new_id(&mut self) -> Result<OperationId, Error> {
-        if self.pending.len() >= self.most_operations {
-            return Err(Error::Full(self.most_operations));
+        if self.pending.len() >= self.max_operations {
+            return Err(Error::Full(self.max_operations));
         }
         self.next_id += 1;
         Ok(self.next_id - 1)

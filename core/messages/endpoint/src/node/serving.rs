@@ -86,7 +86,7 @@ impl Node {
         let bytes = Request::Reply { id, status, data }.encode();
         let length = bytes.len();
         let reliability = Reliability::Acknowledged;
-        // A peer beyond `most_peers` gets no answer and gives up this process.
+        // A peer beyond `max_peers` gets no answer and gives up this process.
         if let Ok(sent) = self.messenger.post(to, bytes.into(), reliability, MessageKind::Operation)
         {
             self.sends.insert(sent, (to, Purpose::Answer { bytes: length }));
