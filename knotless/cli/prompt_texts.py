@@ -58,7 +58,7 @@ def why_lines(
     if not knot:
         possible = [f"It would be: {witness.text}." for witness in verdict.witnesses]
         return [f"No deadlock now. By the rules in the switches, it {verdict.text}.", *possible]
-    packets = {(w.holds, w.requests): w for w in witnesses_of(state, knot, flow_control)}
+    packets = {(w.held, w.wanted): w for w in witnesses_of(state, knot, flow_control)}
     lines = [f"{len(knot)} channels wait for each other under {NAMES[flow_control]}:"]
     for held, wanted in pairwise([*knot, knot[0]]):
         lines.append(f"{held} is paused: {_reason(held, wanted, packets)}")

@@ -67,7 +67,7 @@ class Outcome:
 
     def as_json(self) -> dict[str, object]:
         """Return the metrics as plain values."""
-        return {**asdict(self), "witnesses": [step.columns() for step in self.witnesses]}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

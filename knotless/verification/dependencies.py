@@ -30,8 +30,8 @@ class Witness:
     ``destination`` is a host, ``all`` or ``multicast:N``.
     """
 
-    holds: str
-    requests: str
+    held: str
+    wanted: str
     source: str
     destination: str
 
@@ -43,16 +43,11 @@ class Witness:
     @property
     def text(self) -> str:
         """The step of the cycle as a clause: the packet, what it holds and what it waits for."""
-        return f"{self.packet} holds {self.holds} while it waits for {self.requests}"
+        return f"{self.packet} holds {self.held} while it waits for {self.wanted}"
 
     def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
-        return self.columns()
-
-    def columns(self) -> dict[str, str | int]:
-        """Return the fields by the names that they have in JSON."""
-        values: dict[str, str | int] = asdict(self)
-        return {"held": values.pop("holds"), "wanted": values.pop("requests"), **values}
+        return asdict(self)
 
 
 def edges_of(state: ForwardingState) -> Edges:

@@ -32,7 +32,7 @@ class SentWitness(Witness):
 
     def as_json(self) -> dict[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`, the label as a key of its own."""
-        values = self.columns()
+        values: dict[str, str | int] = asdict(self)
         del values["label"], values["value"]
         return {**values, self.label.lower(): self.value}
 
@@ -91,7 +91,7 @@ class ImportedVerdict:
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""
-        return {**asdict(self), "witnesses": [step.columns() for step in self.witnesses]}
+        return asdict(self)
 
 
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:

@@ -29,7 +29,7 @@ def test_random_fabrics_agree_with_packets_followed_one_by_one(seed: int, tmp_pa
     else:
         assert (verdict.acyclic, verdict.undelivered) == (acyclic, lost), verdict
         assert verdict.missing == []
-    names = [step.holds for step in verdict.witnesses]
+    names = [step.held for step in verdict.witnesses]
     assert names == verdict.cycle
 
 

@@ -110,7 +110,7 @@ def test_random_tables_agree_with_packets_followed_one_by_one(seed: int, tmp_pat
         source = [name for name, _, _ in subnet.hosts].index(_description(witness.source, subnet))
         sl = witness.as_json()["sl"]
         assert isinstance(sl, int)
-        held, wanted = _place(witness.holds, subnet), _place(witness.requests, subnet)
+        held, wanted = _place(witness.held, subnet), _place(witness.wanted, subnet)
         steps = [
             step
             for target in range(len(subnet.hosts))

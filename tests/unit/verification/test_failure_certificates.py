@@ -117,7 +117,7 @@ def test_two_failures_of_a_leaf_spine_fabric(tmp_path: Path) -> None:
         assert all("leaf" in name and "spine" in name for name in verdict.failed)
         assert verdict.undelivered == 0
         assert len(verdict.cycle) == 4
-        assert {step.holds for step in verdict.witnesses} == set(verdict.cycle)
+        assert {step.held for step in verdict.witnesses} == set(verdict.cycle)
     assert certificate.worst in unsafe
     assert certificate.groups[0].count == 12
     assert certified(read(leaf_spine(4, 2), tmp_path), "bgp-valley-free", 2).acyclic is True
