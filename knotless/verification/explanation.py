@@ -8,7 +8,6 @@ import numpy as np
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.flow_control import AUTO, NAMES
-from knotless.routing.default_engine import family_of
 from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import waiting
 from knotless.routing.plan import Plan
@@ -47,9 +46,9 @@ def _choice(plan: Plan, requested: PlanRequest) -> str:
     summary = engine_named(plan.engine).summary
     if requested.engine != AUTO_ENGINE:
         return f"{plan.engine}, as requested: {summary}."
-    found = family_of(plan.fabric)
-    of = f"of the family {found[0].name}" if found else "of a fabric that belongs to no family"
-    return f"{plan.engine}, the default {of}: {summary}."
+    family = plan.fabric.family
+    owner = f"the family {family.name}" if family else "a fabric that belongs to no family"
+    return f"{plan.engine}, the default of {owner}: {summary}."
 
 
 def _paths(checked: CheckedPlan) -> str:
