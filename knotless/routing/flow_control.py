@@ -11,7 +11,6 @@ The choices none, host and switch are from Otsuka et al., VLAN routing with swit
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from knotless._core import simulator
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES, normalised
+from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, normalised
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 
 Edges = NDArray[np.int64]
@@ -70,11 +69,3 @@ def waiting(edges: Edges, flow_control: str) -> Edges:
     if between_switches == "off":
         return edges[:0]
     return edges if between_switches == "pfc" else edges - edges % VCS_PER_CHANNEL
-
-
-def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:
-    """Return the verdict as text; ``cycle`` is a cycle of dependencies, or empty."""
-    under = "without flow control" if flow_control == "none" else f"under {NAMES[flow_control]}"
-    if not cycle:
-        return f"cannot deadlock {under}"
-    return f"CAN DEADLOCK {under}: {' -> '.join([*cycle, cycle[0]])}"

@@ -9,7 +9,7 @@ from knotless.base.flow_control import AUTO
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import resolved, verdict_text
+from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.dependencies import cycle_names
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
@@ -17,6 +17,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.verification.dependencies import Witness, cycle_of, priorities_of, witnesses
 from knotless.verification.explain import problems_of
 from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
+from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,10 @@ from knotless.importers.fabric import AnyFabric, RulesFabric
 from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
 from knotless.verification.failures import Certificate
-from knotless.verification.imported import (
-    SHOWN_MISSING,
-    ImportedVerdict,
-    traffic_for,
-    verdict_of_imported,
-)
+from knotless.verification.imported import ImportedVerdict, traffic_for, verdict_of_imported
 from knotless.verification.imported_failures import ImportedFailures
 from knotless.verification.rules_failures import imported_rules_failures
+from knotless.verification.verdict_text import SHOWN_MISSING
 
 MOST_LINES = 50
 """Limit of the notes, and of the missing facts, that are printed; JSON has all."""

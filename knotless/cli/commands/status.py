@@ -15,7 +15,7 @@ from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
-from knotless.routing.flow_control import verdict_text
+from knotless.verification.verdict_text import verdict_text
 
 EXAMPLE = """\b
 Example: knotless status

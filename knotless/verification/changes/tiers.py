@@ -37,7 +37,6 @@ from knotless.forwarding.openflow.planes import (
 )
 from knotless.forwarding.openflow.reader import Generation, state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
-from knotless.routing.flow_control import verdict_text
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
@@ -47,6 +46,7 @@ from knotless.verification.changes.in_place import common_rules, guarded
 from knotless.verification.changes.proof import Circumstances, Prover
 from knotless.verification.changes.steps import Steps
 from knotless.verification.changes.stops import pairs_to_stop
+from knotless.verification.verdict_text import verdict_text
 
 
 def plan_change(before: Installed, new_plan: Plan) -> Change:

@@ -14,8 +14,9 @@ from knotless.base import flow_control as names
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import CHOICES, FLOW_CONTROLS
 from knotless.results import results, stored
-from knotless.routing.flow_control import of_link, resolved, verdict_text, waiting
+from knotless.routing.flow_control import of_link, resolved, waiting
 from knotless.routing.request import PlanRequest
+from knotless.verification.verdict_text import verdict_text
 
 EDGES = [(16, 33), (17, 32)]
 """From channel 1 to channel 2, in priorities 0 and 1."""
