@@ -16,6 +16,7 @@ from rich.console import Console
 
 from bench import emulation_time
 from bench.entry import as_stored
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.routed import Routed
 from knotless.experiments.studies.agreement.cases import Case
 from knotless.routing.request import PlanRequest
@@ -38,7 +39,7 @@ def measure(
             for value in values if pair % 2 == 0 else values[::-1]:
                 routed = Routed(spec, PlanRequest(engine="updown"), settings=((setting, value),))
                 ports = 2 * len(routed.fabric.links) + len(routed.fabric.hosts)
-                case = Case(setting, routed, pattern, "pause")
+                case = Case(setting, routed, pattern, FlowControl.PAUSE)
                 for line in emulation_time.run(case, [0], window_s):
                     of_run = {"spec": spec, "ports": ports, setting: value, "pair": pair}
                     yield {**of_run, "good": line.good, **asdict(line)}

@@ -8,6 +8,7 @@ from functools import cached_property
 from operator import is_
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.controller.desired import Desired
 from knotless.controller.existing import Existing
 from knotless.controller.steps import Changes, difference
@@ -76,7 +77,7 @@ class Task:
     goal: Goal
     held: Generation
     undrained: tuple[Generation, ...]
-    flow_control: str
+    flow_control: FlowControl
     """That of the links."""
     plan: Plan | None = None
     """What the rules implement that switches hold, if they hold exactly those of a plan."""

@@ -218,7 +218,7 @@ class Transition:
     @property
     def pauses_between_switches(self) -> bool:
         """Whether links between switches pause. If not, older packets cannot hold up others."""
-        return self.flow_control not in ("none", "host")
+        return self.flow_control.switch_links.pauses
 
     def drain_rounds(self) -> tuple[int, bool]:
         """Return the rounds of :class:`controller.draining.Draining` and its ``keeps_order``.

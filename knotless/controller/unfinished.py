@@ -40,7 +40,7 @@ class Begun:
     """What exists since a change has begun, and the flow control that its links use."""
 
     existing: Existing
-    flow_control: str
+    flow_control: FlowControl
 
 
 class Unfinished:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import graph as core
+from knotless.base.flow_control import FlowControl
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.plan import Plan, with_broadcast_vlans
 from knotless.routing.plan_of_parts import Counts, new_plan, path_changes
@@ -119,7 +120,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     moves: tuple[Counts, Counts, Counts]
     found = _moves(plan, failures)
     if found["unrouted"] is not None or found["unrouted_tree"] is not None:
-        kind, repaired = new_plan(plan, failures, found["promise"])
+        kind, repaired = new_plan(plan, failures, FlowControl(found["promise"]))
         moves = path_changes(plan, repaired)
     else:
         kind = "extended" if found["extended"] else "repaired"
@@ -149,7 +150,7 @@ def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:
         failed_channels(plan, failures),
         np.array(parts(plan.fabric, failures), dtype=np.int32),
         plan.vcs,
-        plan.flow_control in ("pause", "switch"),
+        plan.flow_control.switch_links.by_channel,
     )
 
 

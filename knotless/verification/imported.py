@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.flow_control import FlowControl
 from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
@@ -46,7 +48,7 @@ class ImportedVerdict:
     """
 
     fabric: str
-    flow_control: str
+    flow_control: FlowControl | Literal["credits"]
     switches: int
     hosts: int
     pairs: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation, state_of_generations, state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.importers.fabric import RulesFabric
@@ -50,7 +51,7 @@ def rules_failures(
     rules: FabricRules,
     groups: Sequence[MulticastGroup],
     tags: HostTags | None,
-    flow_control: str,
+    flow_control: FlowControl,
     *,
     most: int,
     seed: int,

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 
 SHOWN_MISSING = 3
 """Missing facts in the sentence."""
 
 
-def verdict_text(flow_control: str, cycle: Sequence[str], missing: Sequence[str] = ()) -> str:
+def verdict_text(
+    flow_control: FlowControl | Literal["credits"],
+    cycle: Sequence[str],
+    missing: Sequence[str] = (),
+) -> str:
     """Return the verdict as text.
 
-    ``flow_control`` is one of :data:`knotless.base.flow_control.FLOW_CONTROLS`, or ``credits``.
-    ``cycle`` is a cycle of dependencies, or empty. ``missing`` are facts without which the verdict
-    is unknown; the cycle is only possible then.
+    ``credits`` is the flow control of InfiniBand, which is only imported. ``cycle`` is a cycle of
+    dependencies, or empty. ``missing`` are facts without which the verdict is unknown; the cycle is
+    only possible then.
     """
-    under = f"under {NAMES.get(flow_control, flow_control)}"
-    if flow_control == "none":
-        under = "without flow control"
+    under = flow_control.condition if isinstance(flow_control, FlowControl) else "under credits"
     ring = " -> ".join([*cycle, *cycle[:1]])
     if missing:
         more = len(missing) - SHOWN_MISSING

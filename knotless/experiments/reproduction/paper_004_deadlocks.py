@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
 from knotless.experiments.reproduction.claim import Claim, Compute
 from knotless.experiments.reproduction.figures import ratios, typical, values, where
@@ -106,7 +107,7 @@ TCP_WHY = (
 def _why(protocol: str, control: str) -> str:
     if protocol == "tcp":
         return TCP_WHY
-    return FROZEN_WHY if control in ("pause", "switch") else LOSSY_WHY
+    return FROZEN_WHY if FlowControl(control).switch_links.pauses else LOSSY_WHY
 
 
 SCANNED_MBPS = 209.0
@@ -264,6 +265,6 @@ TESTS = [
     )
     for pattern in PAIRS
     for column, control in enumerate(CONTROLS)
-    if control in ("pause", "switch")
+    if FlowControl(control).switch_links.pauses
     for watchdog_us in WATCHDOGS_US
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.planes import Plane, rules_changed
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules
@@ -35,7 +36,7 @@ class Installed:
 
     fabric: Fabric
     rules: FabricRules
-    flow_control: str
+    flow_control: FlowControl
     tags: HostTags | None = None
     multicast: tuple[MulticastGroup, ...] = ()
     undrained: tuple[Generation, ...] = ()

@@ -83,7 +83,8 @@ def between_plans(old: Plan, new: Plan) -> Change:
     The links use PFC if one of the plans needs it, else the flow control of the old one. Raises
     PlanError as :func:`plan_change`.
     """
-    in_use = "pfc" if "pfc" in (old.flow_control, new.flow_control) else old.flow_control
+    both = (old.flow_control, new.flow_control)
+    in_use = next((used for used in both if used.switch_links.by_priority), old.flow_control)
     rules = compile_rules(old)
     before = Installed(old.fabric, rules, in_use, old.host_tags(), old.multicast)
     return plan_change(before, new)
@@ -178,7 +179,7 @@ class _Planner:
         return [Plane(number, first) for number in free for first in choices]
 
     def _has_priorities(self) -> bool:
-        return self.before.flow_control == "pfc"
+        return self.before.flow_control.switch_links.by_priority
 
     def at_once(self) -> Steps:
         """Tier 1: all switches take the new rules."""

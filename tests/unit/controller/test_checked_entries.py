@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import Desired
 from knotless.controller.planning import planned
@@ -12,7 +13,9 @@ from tests.support.transitions import confirm_all
 
 FABRIC = load("ring,4")
 NOW, NEXT = (
-    Desired.compute(Config(fabric="ring,4", engine="updown", flow_control="pfc", root=root), FABRIC)
+    Desired.compute(
+        Config(fabric="ring,4", engine="updown", flow_control=FlowControl.PFC, root=root), FABRIC
+    )
     for root in ("s1", "s3")
 )
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import FlowControl
 from knotless.controller import config
 from knotless.controller.config import ConfigError
 from knotless.controller.existing import Existing
@@ -29,7 +30,7 @@ NEW = replace(RING, hosts=(*RING.hosts[1:], SAME_IP), links=(*RING.links[1:], CH
 
 
 def begun() -> Begun:
-    return Begun(Existing(RING).extended(NEW), "pause")
+    return Begun(Existing(RING).extended(NEW), FlowControl.PAUSE)
 
 
 def test_a_file_keeps_what_exists_and_is_removed_at_the_end(tmp_path: Path) -> None:
@@ -126,7 +127,9 @@ def test_a_controller_that_finds_the_file_changes_nothing_before_it_has_read_the
     tmp_path: Path, serve: Callable[[str], Service]
 ) -> None:
     more = replace(RING, links=(*RING.links, CHORD), grid=None)
-    Unfinished(tmp_path / "state-change.json").begin(Begun(Existing(more).extended(RING), "switch"))
+    Unfinished(tmp_path / "state-change.json").begin(
+        Begun(Existing(more).extended(RING), FlowControl.SWITCH)
+    )
     service = serve("ring,4")
     status = service.status
     assert (status.leads, status.unfinished, status.note) == (False, True, None)
@@ -153,18 +156,18 @@ def test_a_standby_learns_when_the_active_controller_has_completed_the_change(
     service = serve("ring,4")
     active = Unfinished(tmp_path / "state-change.json", shared=True)
     service.status.leads = False
-    service.status.resume(Begun(Existing(more).extended(RING), "pause"))
+    service.status.resume(Begun(Existing(more).extended(RING), FlowControl.PAUSE))
     service.several.withdraw = service.status.withdraw
     service.several.follow_fabric()
     assert CHORD in service.status.observed.fabric.links
     # The active one has not been reloaded, or the change goes on.
-    active.begin(Begun(Existing(more), "pause"))
-    active.end(Begun(Existing(more), "pause"))
+    active.begin(Begun(Existing(more), FlowControl.PAUSE))
+    active.end(Begun(Existing(more), FlowControl.PAUSE))
     service.several.follow_fabric()
-    active.begin(Begun(Existing(more).extended(RING), "pause"))
+    active.begin(Begun(Existing(more).extended(RING), FlowControl.PAUSE))
     service.several.follow_fabric()
     assert CHORD in service.status.observed.fabric.links
-    active.end(Begun(Existing(RING), "pause"))
+    active.end(Begun(Existing(RING), FlowControl.PAUSE))
     assert (active.read(), active.completed()) == (None, RING)
     service.several.follow_fabric()
     assert service.status.observed.fabric == RING

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from knotless.base.errors import RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.planes import Plane, rules_in
 from knotless.forwarding.openflow.reader import Generation, state_of_generations, state_of_rules
@@ -111,12 +112,16 @@ def test_batches_prevent_the_loop() -> None:
 
 
 def test_batches_are_found() -> None:
-    steps = Steps(Prover(Circumstances(WHEEL, "pause")), Installed(WHEEL, OLD, "pause"))
+    steps = Steps(
+        Prover(Circumstances(WHEEL, FlowControl.PAUSE)), Installed(WHEEL, OLD, FlowControl.PAUSE)
+    )
     assert add_batches(steps, NEW, None)
     actions = [step.action for step in steps.taken]
     assert actions == ["install the new rules on s1, s2", "install the new rules on s3"]
     assert steps.taken[-1].rules == NEW
-    back = Steps(Prover(Circumstances(WHEEL, "pause")), Installed(WHEEL, NEW, "pause"))
+    back = Steps(
+        Prover(Circumstances(WHEEL, FlowControl.PAUSE)), Installed(WHEEL, NEW, FlowControl.PAUSE)
+    )
     assert add_batches(back, OLD, None)
     assert back.taken[0].action == "install the new rules on s1, s3"
 

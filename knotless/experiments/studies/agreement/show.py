@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import Plot, Presentation
 from knotless.experiments.framework.findings import of_validity, stretch_of
 
@@ -34,7 +34,7 @@ def table(rows: Sequence[Row]) -> list[list[str]]:
             row["fabric"],
             row["routes"],
             pattern_of(row),
-            NAMES[row["flow_control"]],
+            FlowControl(row["flow_control"]).description,
             str(row["repeat"]),
             str(len(row["flows"])),
             f"{row['emulated_mbps']:.3f}",
