@@ -24,6 +24,7 @@ from rich.table import Table
 
 from bench.support.entry import about, run_benchmark
 from knotless.base.errors import EmulationError
+from knotless.base.flow_control import FlowControl
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.runtime import require_root
 from knotless.routing.plan import make_plan
@@ -183,7 +184,7 @@ def measure(lab: EmulatedFabric, rate_mbps: float, offered_mbps: float | None) -
     if emulated:
         names = [link["name"] for link in json.loads(lab.names.emulator_file.read_text())["links"]]
         changes = [{"name": name, "rate_mbps": rate_mbps} for name in names]
-        lab.daemon.reset(flow_control="pfc", links=changes)
+        lab.daemon.reset(flow_control=FlowControl.PFC, links=changes)
     traffic = Traffic(lab, offered_mbps)
     try:
         time.sleep(WARM_UP_S)

@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from knotless.base.flow_control import FlowControl
 from knotless.emulation.priority import PRIORITY
 from knotless.emulation.runtime import require_root
 from knotless.experiments.framework.routed import Routed
@@ -81,7 +82,7 @@ def cases(only: Sequence[str]) -> Iterator[Case]:
             for priority in (PRIORITY, 0):
                 with_priority = (*settings, ("switch_priority", priority))
                 routed = Routed(spec, request, settings=with_priority)
-                yield Case("time", routed, pattern, "pause")
+                yield Case("time", routed, pattern, FlowControl.PAUSE)
 
 
 @contextmanager

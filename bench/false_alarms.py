@@ -26,6 +26,7 @@ from bench.pause_storms import LONGEST, PAUSE
 from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from bench.support.offered import traffic
 from bench.support.watch import Watch
+from knotless.base.flow_control import FlowControl
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.runtime import require_root
 from knotless.routing.plan import make_plan
@@ -42,7 +43,7 @@ PROGRESS_S = 60.0
 def measure(minutes: float, seed: int) -> dict[str, Any]:
     """Run storms for this long, and return what was paused and what the controller reported."""
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    plan = make_plan(load(FABRIC), PlanRequest(engine="updown", flow_control="pause"))
+    plan = make_plan(load(FABRIC), PlanRequest(engine="updown", flow_control=FlowControl.PAUSE))
     lab = EmulatedFabric.of(
         plan,
         name=f"storms-{secrets.token_hex(2)}",

@@ -22,6 +22,7 @@ from typing import Any
 import click
 
 from bench.support.entry import run_benchmark
+from knotless.base.flow_control import FlowControl
 from knotless.base.pause_storms import too_long
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.runtime import require_root
@@ -172,7 +173,9 @@ def measure(
 def main(host_pause: float | None, watchdog: float | None, action: str, half: bool) -> None:
     """Measure what one host that never resumes costs the flows of others; print JSON."""
     require_root()
-    plan = make_plan(load("torus,4,4"), PlanRequest(engine="updown", flow_control="pause"))
+    plan = make_plan(
+        load("torus,4,4"), PlanRequest(engine="updown", flow_control=FlowControl.PAUSE)
+    )
     settings = {"watchdog_us": watchdog, "watchdog_action": action} if watchdog else None
     click.echo(json.dumps(measure(plan, host_pause, settings, half=half), indent=1))
 

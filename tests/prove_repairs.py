@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from bench.support.entry import about, as_stored, run_benchmark, table_option
 from bench.support.repair_tables import table_of_proofs
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.routing.plan import make_plan
 from knotless.routing.plan_of_parts import new_plan, path_changes
 from knotless.routing.vlans.assignment import ASSIGNMENTS
@@ -128,7 +129,7 @@ def known(engine: str, spec: str, in_total: Figures) -> Figures:
         intact = CheckedPlan(make_plan(fabric, engine))
     except PlanError:
         return figures
-    promise = "none" if intact.cycle else intact.plan.flow_control
+    promise = FlowControl.NONE if intact.cycle else intact.plan.flow_control
     for failures in single_links(fabric):
         outcome = check_repair(intact, failures)
         _, new = new_plan(intact.plan, failures, promise)

@@ -24,11 +24,11 @@ def wire_bytes(frame_bytes: int) -> int:
     ``frame_bytes`` is its length with FCS; shorter frames are padded to 64 bytes.
     """
 
-def link_flow_control(fabric: str, is_host_link: bool) -> int:
-    """Return the flow control of a link as in ``_Channels.flow_control``.
+def link_flow_control(fabric: str, is_host_link: bool) -> tuple[str, list[int]]:
+    """Return the flow control of a link, and the class of each priority; none if it never pauses.
 
     ``fabric`` is the flow control of the fabric: none, host, switch, pause or pfc; others raise
-    ValueError.
+    ValueError. The priorities of a class are paused together.
     """
 
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
@@ -51,8 +51,9 @@ def number_channels(
 def channel_settings(
     rate_bps: NDArray[np.uint64],
     delay_ps: NDArray[np.uint64],
-    modes: NDArray[np.uint8],
+    is_host_link: NDArray[np.bool_],
     *,
+    flow_control: str,
     packet_bytes: int,
     queue: int | None,
     xoff: int | None,
@@ -67,12 +68,12 @@ def channel_settings(
 ]:
     """Return queue limit, XOFF, XON, headroom and jitter of each channel.
 
-    ``modes`` are flow controls as in ``_Channels.flow_control``. A limit of None gets a default
-    that loses no packets of ``packet_bytes`` bytes. XON not below XOFF raises ValueError.
+    ``flow_control`` is as for :func:`link_flow_control`. A limit of None gets a default that loses
+    no packets of ``packet_bytes`` bytes. XON not below XOFF raises ValueError.
     """
 
 class _Channels(Protocol):
-    """The channels of a fabric, one entry per channel.
+    """The channels of a fabric; columns have one entry per channel.
 
     Channels that leave switch 0 come first, then those of the other switches in order, then those
     of hosts.
@@ -92,8 +93,8 @@ class _Channels(Protocol):
     @property
     def delay_ps(self) -> NDArray[np.uint64]: ...
     @property
-    def flow_control(self) -> NDArray[np.uint8]:
-        """0 none, 1 PAUSE (802.3x), 2 PFC (802.1Qbb)."""
+    def flow_control(self) -> str:
+        """That of all links, as for :func:`link_flow_control`."""
     @property
     def queue_bytes(self) -> NDArray[np.uint64]:
         """Limit of an egress queue without flow control, in bytes."""

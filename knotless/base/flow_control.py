@@ -1,23 +1,117 @@
-"""The names of flow controls in options and stored runs.
+"""Flow control: which links pause, and which priorities they pause together.
 
-:mod:`knotless.routing.flow_control` determines the channel dependencies under each of them.
+What a receiver does when its buffer fills is in ``core/switch-model/src/flow_control.rs``.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from enum import StrEnum
+from functools import cache
+from typing import Literal, NamedTuple
 
-FlowControl = Literal["none", "host", "switch", "pause", "pfc"]
-FlowControlChoice = Literal["auto", "none", "host", "switch", "pause", "pfc"]
-FLOW_CONTROLS: tuple[str, ...] = get_args(FlowControl)
-"""PAUSE on no link, on host links, on links between switches, on all links; PFC on all links."""
+from knotless._core import simulator
+
+
+class LinkFlowControl(NamedTuple):
+    """The flow control of one link.
+
+    ``name`` is its name in the emulator's configuration. ``classes`` has the class of each
+    priority; the priorities of a class are paused together. It is empty if the link never pauses.
+    """
+
+    name: str
+    classes: tuple[int, ...]
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the link pauses, so that no frame is lost because a buffer is full."""
+        return bool(self.classes)
+
+    @property
+    def by_channel(self) -> bool:
+        """Whether all priorities of a channel are paused together, by frames of IEEE 802.3x."""
+        return len(set(self.classes)) == 1
+
+    @property
+    def by_priority(self) -> bool:
+        """Whether priorities are paused without others, by frames of IEEE 802.1Qbb."""
+        return len(set(self.classes)) > 1
+
+
+class FlowControl(StrEnum):
+    """The flow control of all links of a fabric, by its name in options and stored runs.
+
+    PAUSE on no link, on links to hosts, on links between switches, or on all links; PFC on all
+    links. Each has the description that messages show.
+
+    References
+    ----------
+    IEEE 802.3x (PAUSE stops a whole channel); IEEE 802.1Qbb (PFC stops one priority of a channel).
+    The choices none, host and switch are from Otsuka et al., VLAN routing with switch tagging.
+
+    """
+
+    description: str
+
+    def __new__(cls, name: str, description: str = "") -> FlowControl:
+        """Make a member, with its name and description."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.description = description
+        return member
+
+    NONE = "none", "no flow control"
+    HOST = "host", "PAUSE on host links"
+    SWITCH = "switch", "PAUSE between switches"
+    PAUSE = "pause", "PAUSE"
+    PFC = "pfc", "PFC"
+
+    @property
+    def condition(self) -> str:
+        """The flow control as a condition in a sentence: ``under PFC``."""
+        pauses = self.host_links.pauses or self.switch_links.pauses
+        return f"under {self.description}" if pauses else "without flow control"
+
+    @property
+    def host_links(self) -> LinkFlowControl:
+        """The flow control of links to hosts."""
+        return _of_link(self, True)
+
+    @property
+    def switch_links(self) -> LinkFlowControl:
+        """The flow control of links between switches."""
+        return _of_link(self, False)
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether all links pause, so that no frame is lost because a buffer is full."""
+        return self.host_links.pauses and self.switch_links.pauses
+
+
+@cache
+def _of_link(name: str, is_host_link: bool) -> LinkFlowControl:
+    link_name, classes = simulator.link_flow_control(name, is_host_link)
+    return LinkFlowControl(link_name, tuple(classes))
+
+
 AUTO: Literal["auto"] = "auto"
-CHOICES: tuple[str, ...] = get_args(FlowControlChoice)
-NAMES = {
-    "none": "no flow control",
-    "host": "PAUSE on host links",
-    "switch": "PAUSE between switches",
-    "pause": "PAUSE",
-    "pfc": "PFC",
-}
-"""The description of each flow control in messages."""
+"""The choice of PFC if a plan uses more than one virtual channel, otherwise PAUSE."""
+FlowControlChoice = FlowControl | Literal["auto"]
+FLOW_CONTROLS: tuple[FlowControl, ...] = tuple(FlowControl)
+CHOICES: tuple[str, ...] = (AUTO, *(choice.value for choice in FlowControl))
+"""The values of options."""
+
+
+def choice_of(value: object) -> FlowControlChoice:
+    """Return the choice for the value of an option.
+
+    Raises
+    ------
+    ValueError
+        It is not one of :data:`CHOICES`.
+
+    """
+    if isinstance(value, str) and value in CHOICES:
+        return AUTO if value == AUTO else FlowControl(value)
+    *first, last = map(repr, CHOICES)
+    raise ValueError(f"input should be {', '.join(first)} or {last}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from knotless.base.errors import KnotlessError
-from knotless.base.flow_control import FLOW_CONTROLS
+from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.cli.prompt_texts import paused_lines, why_lines
 from knotless.emulation.mn import CLI, setLogLevel
 from knotless.emulation.network import EmulatedFabric
@@ -133,7 +133,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
             if wanted and wanted not in FLOW_CONTROLS:
                 raise KnotlessError(f"usage: flowcontrol {'|'.join(FLOW_CONTROLS)}")
             if wanted:
-                self._fabric.set_flow_control(wanted)
+                self._fabric.set_flow_control(FlowControl(wanted))
             verdict = verdict_of(*live_state(self._fabric.name))
             return f"flow control {verdict.flow_control}: {verdict.text}"
 

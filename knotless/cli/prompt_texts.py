@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 from knotless.emulation.daemon import ChannelCounters, Counters, PriorityCounters
 from knotless.forwarding.state import ForwardingState
 from knotless.verification.check import Verdict
@@ -49,7 +49,7 @@ def _paused_us(channel: ChannelCounters | None, number: int) -> int:
 
 
 def why_lines(
-    state: ForwardingState, flow_control: str, knot: Sequence[str], verdict: Verdict
+    state: ForwardingState, flow_control: FlowControl, knot: Sequence[str], verdict: Verdict
 ) -> list[str]:
     """Return the knot as sentences, or what the rules in the switches say if there is none.
 
@@ -59,7 +59,7 @@ def why_lines(
         possible = [f"It would be: {witness.text}." for witness in verdict.witnesses]
         return [f"No deadlock now. By the rules in the switches, it {verdict.text}.", *possible]
     packets = {(w.held, w.wanted): w for w in witnesses_of(state, knot, flow_control)}
-    lines = [f"{len(knot)} channels wait for each other under {NAMES[flow_control]}:"]
+    lines = [f"{len(knot)} channels wait for each other {flow_control.condition}:"]
     for held, wanted in pairwise([*knot, knot[0]]):
         lines.append(f"{held} is paused: {_reason(held, wanted, packets)}")
     return [*lines, "Each waits for the next, and the last for the first: none can ever move."]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypedDict, cast
 
 from knotless.base.errors import EmulationError
+from knotless.base.flow_control import FlowControl
 from knotless.base.package import native
 from knotless.emulation.runtime import Runtime
 
@@ -136,13 +137,12 @@ class Daemon:
     def reset(
         self,
         *,
-        flow_control: str | None = None,
+        flow_control: FlowControl | None = None,
         links: Sequence[Mapping[str, Any]] = (),
     ) -> float:
         """Empty every queue and set every counter to zero; return the virtual time, microseconds.
 
-        ``flow_control`` is one of :data:`knotless.base.flow_control.FLOW_CONTROLS` and applies to
-        all links; ``links`` holds changes of settings by link name.
+        ``flow_control`` applies to all links; ``links`` holds changes of settings by link name.
         """
         fields: dict[str, Any] = {}
         if flow_control is not None:

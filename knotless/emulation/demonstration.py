@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from knotless.base.errors import EmulationError
+from knotless.base.flow_control import FlowControl
 from knotless.emulation import running_traffic, state
 from knotless.emulation.daemon import Daemon, Deadlock
 from knotless.emulation.names import Names
@@ -57,4 +58,4 @@ def release(names: Names) -> bool:
     if daemon.deadlock() is None:
         raise EmulationError("there is no deadlock to release")
     running_traffic.stop(names)
-    return emptied(daemon, str(state.require_running(names).settings["flow_control"]))
+    return emptied(daemon, FlowControl(state.require_running(names).settings["flow_control"]))

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 from knotless.base.errors import EmulationError
+from knotless.base.flow_control import FlowControl
 from knotless.emulation import certificates, namespaces, nodes, options, rest, wiring
 from knotless.emulation import controller as control
 from knotless.emulation import daemon as emulator
@@ -23,6 +24,7 @@ from knotless.emulation.runtime import Runtime, claim, require_root
 from knotless.emulation.signals import uninterrupted
 from knotless.emulation.tools import require_tools
 from knotless.emulation.virtual_clock import program_environment
+from knotless.routing.flow_control import resolved
 from knotless.routing.plan import Plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
@@ -275,14 +277,14 @@ class EmulatedFabric:
         cables = wiring.divided(wiring.wire(self.fabric), self.switch_processes or 1)
         return Cables(self.names, cables, self.links)
 
-    def set_flow_control(self, flow_control: str) -> None:
+    def set_flow_control(self, flow_control: FlowControl) -> None:
         """Change the flow control of all links; empties all queues, resets all counters.
 
         The rules stay, so the plan may deadlock under the new flow control.
 
         Parameters
         ----------
-        flow_control : {"none", "host", "switch", "pause", "pfc"}
+        flow_control : FlowControl
             The links that pause, and by which standard.
 
         Raises
@@ -374,7 +376,7 @@ class EmulatedFabric:
             config = wiring.emulator_config(
                 cables,
                 names,
-                flow_control=self.request.flow_control,
+                flow_control=resolved(self.request.flow_control, 1),
                 buffer=self.buffer,
                 watchdog=self.watchdog,
                 pause_share=self.pause_share,

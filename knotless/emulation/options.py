@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotless.base.errors import EmulationError
-from knotless.base.flow_control import AUTO
+from knotless.base.flow_control import AUTO, FlowControl
 from knotless.routing.flow_control import resolved
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
@@ -26,11 +26,11 @@ def with_flow_control(
     Without our controller there is no plan: PAUSE. Raises :class:`EmulationError` for flow control
     on plain links.
     """
-    chosen: str = request.flow_control
+    chosen = request.flow_control
     if links == "plain":
-        if chosen not in (AUTO, "none"):
-            raise EmulationError(f"plain links have no flow control: omit {chosen!r}")
-        chosen = "none"
+        if chosen not in (AUTO, FlowControl.NONE):
+            raise EmulationError(f"plain links have no flow control: omit {str(chosen)!r}")
+        chosen = FlowControl.NONE
     elif chosen == AUTO and controller == "ryu":
         chosen = make_plan(fabric, request).flow_control
     return request.but(flow_control=resolved(chosen, 1))

@@ -25,7 +25,7 @@ _TIMEOUT_S = 60
 def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     """Return the running fabric called ``name``, its switches' current rules and its flow control.
 
-    The flow control is one of :data:`knotless.routing.flow_control.CHOICES`; ``auto`` if unknown.
+    The flow control is one of :data:`knotless.base.flow_control.CHOICES`; ``auto`` if unknown.
 
     Raises
     ------

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from knotless.base.flow_control import FlowControl
+
 QUIET_LIMIT_S = 10.0
 """Virtual time in which a fabric without senders becomes empty."""
 LOOK_EVERY_S = 0.1
@@ -21,7 +23,7 @@ class Daemon(Protocol):
     def counters(self) -> Mapping[str, Any]:
         """Return its ``counters``."""
 
-    def reset(self, *, flow_control: str) -> object:
+    def reset(self, *, flow_control: FlowControl) -> object:
         """Empty all queues, zero all counters, set every link's flow control."""
 
 
@@ -50,14 +52,14 @@ def is_empty(daemon: Daemon) -> bool:
     return int(daemon.status()["frames_in_network"]) == 0
 
 
-def emptied(daemon: Daemon, flow_control: str) -> bool:
+def emptied(daemon: Daemon, flow_control: FlowControl) -> bool:
     """Empty a fabric whose senders have ended, and reset its counters; return whether it is quiet.
 
     It is emptied without flow control: frames that hosts still held back when their senders ended
     would deadlock a cyclic fabric again. It is quiet when hosts send nothing and no frame is in the
     network; probes of the controller go on.
     """
-    daemon.reset(flow_control="none")
+    daemon.reset(flow_control=FlowControl.NONE)
     before = -1
 
     def is_quiet() -> bool:

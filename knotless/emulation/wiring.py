@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from knotless.base.errors import EmulationError
+from knotless.base.flow_control import FlowControl, LinkFlowControl
 from knotless.emulation.names import Names
 from knotless.emulation.namespaces import INTERFACE_GROUP
-from knotless.routing.flow_control import of_link
 from knotless.topologies.fabric import Fabric, Host
 
 HOST_MTU = 1500
@@ -220,9 +220,9 @@ def _placed(end: End, names: Names, inner_mtu: int) -> str:
     return f"mtu {HOST_MTU} address {end.host.mac} netns {names.host_namespace(end.owner)}"
 
 
-def link_flow_control(cable: Cable, flow_control: str) -> str:
-    """Return the flow control of one link: off, pause or pfc; raises PlanError."""
-    return of_link(flow_control, to_host=cable.a.host is not None)
+def link_flow_control(cable: Cable, flow_control: FlowControl) -> LinkFlowControl:
+    """Return the flow control of one link."""
+    return flow_control.switch_links if cable.a.host is None else flow_control.host_links
 
 
 def tick_us(cables: Sequence[Cable]) -> int:
@@ -239,7 +239,7 @@ def emulator_config(
     cables: Sequence[Cable],
     names: Names,
     *,
-    flow_control: str,
+    flow_control: FlowControl,
     buffer: Mapping[str, int] | None = None,
     watchdog: Mapping[str, Any] | None = None,
     pause_share: float | None = None,
@@ -277,7 +277,7 @@ def emulator_config(
                 "b": side(cable.b),
                 "rate_mbps": cable.rate_mbps,
                 "delay_us": cable.delay_us,
-                "flow_control": link_flow_control(cable, flow_control),
+                "flow_control": link_flow_control(cable, flow_control).name,
                 **({"buffer": dict(buffer)} if buffer else {}),
                 **(watchdog or {}),
                 **({} if pause_share is None else {"pause_limit": {"share": pause_share}}),

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
-from knotless.routing.flow_control import Edges
+from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
 from knotless.topologies.fabric import Fabric
 
@@ -85,7 +87,7 @@ class ImportedFabric:
 
     fabric: Fabric
     channels: Channels
-    flow_control: str
+    flow_control: FlowControl | Literal["credits"]
     traffics: tuple[Traffic, ...]
     pairs: int
     label: str
@@ -97,19 +99,23 @@ class ImportedFabric:
         """Return which dependencies of packets are those of lossless virtual channels.
 
         Returns the rows of ``dependencies`` (held channel and virtual channel, wanted ones, ...)
-        that matter, and (rows, 4) the nodes of each. PAUSE stops all priorities of a channel.
+        that matter, and (rows, 4) the nodes of each.
         """
-        nodes = dependencies[:, :4].copy()
-        if self.flow_control == "pause":
-            nodes[:, [1, 3]] = 0
-        return np.arange(len(dependencies)), nodes
+        return np.arange(len(dependencies)), dependencies[:, :4].copy()
 
 
 @dataclass(frozen=True, kw_only=True)
 class RulesFabric(ImportedFabric):
     """A fabric of OpenFlow switches with their rules, by name; those of some may be missing."""
 
+    flow_control: FlowControl
     rules: FabricRules
+
+    def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
+        """Return the nodes of dependencies as :meth:`ImportedFabric.waits`."""
+        rows, nodes = super().waits(dependencies)
+        nodes[:, [1, 3]] = merged(nodes[:, [1, 3]], self.flow_control.switch_links)
+        return rows, nodes
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.directory import read_dir
 from knotless.forwarding.openflow.reader import state_of_rules
@@ -29,7 +30,7 @@ def steps_of(cycle: Sequence[str]) -> list[Step]:
     return list(pairwise([*cycle, *cycle[:1]]))
 
 
-def dependencies(state: ForwardingState, flow_control: str) -> set[Step]:
+def dependencies(state: ForwardingState, flow_control: FlowControl) -> set[Step]:
     """Return which channel waits for which, as ``SWITCH:PORT/PRIORITY``."""
     name = state.channels.name
     edges = {(a, b) for a, b in waiting(edges_of(state), flow_control).tolist()}
@@ -39,7 +40,7 @@ def dependencies(state: ForwardingState, flow_control: str) -> set[Step]:
 
 
 def wrong_cycle(
-    answers: Answers, key: str, state: ForwardingState, flow_control: str
+    answers: Answers, key: str, state: ForwardingState, flow_control: FlowControl
 ) -> Iterator[str]:
     """Yield a line for each step of the cycle in an answer that no packet takes."""
     cycle = answers.texts(key)
@@ -83,7 +84,9 @@ def verdict_of_plan(plan: Plan) -> Verdict:
     return verdict_of(state_of_plan(plan), plan.flow_control)
 
 
-def wrong_engine_name(answers: Answers, key: str, spec: str, flow_control: str) -> Iterator[str]:
+def wrong_engine_name(
+    answers: Answers, key: str, spec: str, flow_control: FlowControl
+) -> Iterator[str]:
     """Yield a line if the engine in an answer is none that makes the fabric safe."""
     name = answers.text(key)
     try:

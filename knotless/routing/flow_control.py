@@ -1,33 +1,21 @@
-"""Flow control: which links pause, and which channels can wait for each other as a result.
-
-``auto`` is PFC if a plan uses more than one virtual channel, otherwise PAUSE.
-
-References
-----------
-IEEE 802.3x (PAUSE stops a whole channel); IEEE 802.1Qbb (PFC stops one priority of a channel).
-The choices none, host and switch are from Otsuka et al., VLAN routing with switch tagging.
-
-"""
+"""Flow control of plans: what ``auto`` means, and which channels can wait for each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless._core import simulator
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, NAMES
-from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.base.flow_control import AUTO, CHOICES, FLOW_CONTROLS, FlowControl, LinkFlowControl
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Ints
 
 Edges = NDArray[np.int64]
-LinkMode = Literal["off", "pause", "pfc"]
-_LINK_MODES: tuple[LinkMode, ...] = get_args(LinkMode)
+Nodes = TypeVar("Nodes", Ints, NDArray[np.int64])
 
 
-def resolved(choice: str, vcs: int) -> str:
+def resolved(choice: str, vcs: int) -> FlowControl:
     """Resolve a choice of flow control, which may be ``auto``, for a plan.
 
     Parameters
@@ -39,8 +27,8 @@ def resolved(choice: str, vcs: int) -> str:
 
     Returns
     -------
-    str
-        One of :data:`knotless.base.flow_control.FLOW_CONTROLS`.
+    FlowControl
+        The flow control of all links.
 
     Raises
     ------
@@ -49,57 +37,36 @@ def resolved(choice: str, vcs: int) -> str:
 
     Examples
     --------
-    >>> [resolved("auto", vcs) for vcs in (1, 2)]
+    >>> [resolved("auto", vcs).value for vcs in (1, 2)]
     ['pause', 'pfc']
 
     """
     if choice == AUTO:
-        return "pfc" if vcs > 1 else "pause"
+        return FlowControl.PFC if vcs > 1 else FlowControl.PAUSE
     if choice not in FLOW_CONTROLS:
         raise PlanError(f"flow control must be one of {', '.join(CHOICES)}, not {choice[:40]!r}")
-    return choice
+    return FlowControl(choice)
 
 
-def of_link(flow_control: str, *, to_host: bool) -> LinkMode:
-    """Return the flow control of one link. Raises PlanError if it is not in FLOW_CONTROLS."""
-    if flow_control not in FLOW_CONTROLS:
-        raise PlanError(
-            f"flow control must be one of {', '.join(FLOW_CONTROLS)}, not {flow_control[:40]!r}"
-        )
-    return _LINK_MODES[simulator.link_flow_control(flow_control, to_host)]
-
-
-def is_lossless(flow_control: str) -> bool:
-    """Tell whether all links pause, so that no frame is lost because a buffer is full."""
-    return flow_control in ("pause", "pfc")
-
-
-def waiting(edges: Edges, flow_control: str) -> Edges:
+def waiting(edges: Edges, flow_control: FlowControl) -> Edges:
     """Return the dependencies between virtual channels that exist under a flow control.
 
     ``edges`` (dependencies, 2) are the dependencies under PFC; nodes are numbered as in
     :mod:`knotless.routing.graphs.dependencies`. Only links between switches can form a cycle; if
-    these do not pause, there are no dependencies. PAUSE stops all priorities of a channel together,
-    so they form one node, that of priority 0.
+    these do not pause, there are no dependencies. Priorities that are paused together form one
+    node, see :func:`merged`.
     """
-    between_switches = of_link(flow_control, to_host=False)
-    if between_switches == "off":
-        return edges[:0]
-    return edges if between_switches == "pfc" else edges - edges % VCS_PER_CHANNEL
+    links = flow_control.switch_links
+    return merged(edges, links) if links.pauses else edges[:0]
 
 
-def verdict_text(flow_control: str, cycle: Sequence[str]) -> str:
-    """Return the verdict as text; ``cycle`` is a cycle of dependencies, or empty.
+def merged(nodes: Nodes, links: LinkFlowControl) -> Nodes:
+    """Return the node of each virtual channel on links that pause, in an array of the same shape.
 
-    Examples
-    --------
-    >>> verdict_text("pfc", [])
-    'cannot deadlock under PFC'
-    >>> verdict_text("pause", ["s1:2/0", "s2:2/0"])
-    'CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s1:2/0'
-
+    The priorities of a class form one node: that of the priority with the number of the class.
     """
-    under = "without flow control" if flow_control == "none" else f"under {NAMES[flow_control]}"
-    if not cycle:
-        return f"cannot deadlock {under}"
-    return f"CAN DEADLOCK {under}: {' -> '.join([*cycle, cycle[0]])}"
+    if links.classes == tuple(range(len(links.classes))):
+        return nodes
+    classes = [links.classes[vc % len(links.classes)] for vc in range(VCS_PER_CHANNEL)]
+    above = np.array([vc - number for vc, number in enumerate(classes)], dtype=nodes.dtype)
+    return nodes - above[nodes % VCS_PER_CHANNEL]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.routing import path_memory
 from knotless.routing.default_engine import engine_for
@@ -112,8 +113,8 @@ class Plan:
         return groups_of(self.fabric, dict(self.request.multicast))
 
     @property
-    def flow_control(self) -> str:
-        """The flow control for which the plan is made, one of FLOW_CONTROLS."""
+    def flow_control(self) -> FlowControl:
+        """The flow control for which the plan is made."""
         return resolved(self.request.flow_control, self.vcs)
 
     def path(self, source: str, destination: str) -> list[Hop]:

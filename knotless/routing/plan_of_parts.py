@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from knotless._core.graph import is_acyclic
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.routing.engine import engine_named
+from knotless.routing.flow_control import merged
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
@@ -29,12 +31,11 @@ Kind = Literal["replanned", "updown"]
 Counts = NDArray[np.int64]
 
 
-def new_plan(intact: Plan, failures: Failures, promise: str) -> tuple[Kind, Plan]:
+def new_plan(intact: Plan, failures: Failures, promise: FlowControl) -> tuple[Kind, Plan]:
     """Return a new plan for what the failures leave, and which engine made it.
 
     The plan has the fabric, channels and request of the ``intact`` one, and no more virtual
-    channels. ``promise`` is the flow control (``pause``, ``pfc``) under which it has no cycle, or
-    ``none``.
+    channels. ``promise`` is the flow control under which it has no cycle.
 
     Raises
     ------
@@ -66,13 +67,13 @@ def _request(intact: Plan, part: Fabric, engine: str | None = None) -> PlanReque
     )
 
 
-def _keeps(plan: Plan, promise: str) -> bool:
+def _keeps(plan: Plan, promise: FlowControl) -> bool:
     """Tell whether a plan has no cycle of dependencies under the flow control ``promise``."""
-    if promise == "none":
+    links = promise.switch_links
+    if not links.pauses:
         return True
-    before, after = dependencies(plan.channels, plan.routes, plan.receivers)
-    if promise == "pause":
-        before, after = before - before % VCS_PER_CHANNEL, after - after % VCS_PER_CHANNEL
+    unmerged = dependencies(plan.channels, plan.routes, plan.receivers)
+    before, after = (merged(nodes, links) for nodes in unmerged)
     return is_acyclic(len(plan.channels) * VCS_PER_CHANNEL, before, after)
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import graph as core
+from knotless.base.flow_control import FlowControl
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.plan import Plan, with_broadcast_vlans
 from knotless.routing.plan_of_parts import Counts, new_plan, path_changes
@@ -152,7 +153,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     moves: tuple[Counts, Counts, Counts]
     moved = _moves(plan, failures)
     if moved["unrouted"] is not None or moved["unrouted_tree"] is not None:
-        kind, repaired = new_plan(plan, failures, moved["promise"])
+        kind, repaired = new_plan(plan, failures, FlowControl(moved["promise"]))
         moves = path_changes(plan, repaired)
     else:
         kind = "extended" if moved["extended"] else "repaired"
@@ -182,7 +183,7 @@ def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:
         failed_channels(plan, failures),
         np.array(parts(plan.fabric, failures), dtype=np.int32),
         plan.vcs,
-        plan.flow_control in ("pause", "switch"),
+        plan.flow_control.switch_links.by_channel,
     )
 
 

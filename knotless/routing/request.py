@@ -11,12 +11,14 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    PlainValidator,
     ValidationError,
+    WithJsonSchema,
 )
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import AUTO, FlowControlChoice
+from knotless.base.flow_control import AUTO, CHOICES, FlowControlChoice, choice_of
 from knotless.base.yaml_file import complaint
 from knotless.routing.graphs.task import MAX_VCS, Selection
 from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
@@ -24,6 +26,12 @@ from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
 Protection = Literal["none", "fast-failover"]
 PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
+FlowControlOption = Annotated[
+    FlowControlChoice,
+    PlainValidator(choice_of),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "enum": list(CHOICES)}),
+]
 
 
 def _groups(value: object) -> object:
@@ -67,7 +75,7 @@ class PlanRequest(BaseModel):
     max_vlans: Annotated[int, Field(ge=1, le=MAX_VLANS)] = MAX_VLANS
     root: str | None = None
     multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
-    flow_control: FlowControlChoice = AUTO
+    flow_control: FlowControlOption = AUTO
     protection: Protection = "none"
 
     @classmethod

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import simulator
-from knotless.routing.flow_control import of_link
+from knotless.base.flow_control import FlowControl
 from knotless.topologies.fabric import Fabric
 
 PICOSECONDS_PER_US = 1_000_000
-_MODES = {"off": 0, "pause": 1, "pfc": 2}
 
 Numbers = NDArray[np.uint64]
 
@@ -46,7 +45,7 @@ class ChannelTable:
     back: NDArray[np.uint32]
     rate_bps: Numbers
     delay_ps: Numbers
-    flow_control: NDArray[np.uint8]
+    flow_control: FlowControl
     queue_bytes: Numbers
     xoff_bytes: Numbers
     xon_bytes: Numbers
@@ -65,7 +64,7 @@ class ChannelTable:
 
 def channel_table(
     fabric: Fabric,
-    flow_control: str,
+    flow_control: FlowControl,
     buffers: Buffers,
     *,
     packet_bytes: int = 1500,
@@ -89,10 +88,13 @@ def channel_table(
     lines += [(host.rate_mbps, host.delay_us) for host in hosts]
     rate_bps = np.array([_bps(rate_mbps) for rate_mbps, _ in lines], dtype=np.uint64)[link]
     delay_ps = np.array([picoseconds(delay_us) for _, delay_us in lines], dtype=np.uint64)[link]
-    modes = [_MODES[of_link(flow_control, to_host=to_host)] for to_host in (False, True)]
-    mode = np.array(modes, dtype=np.uint8)[(link >= len(fabric.links)).astype(np.intp)]
     queue, xoff, xon, headroom, jitter = simulator.channel_settings(
-        rate_bps, delay_ps, mode, packet_bytes=packet_bytes, **vars(buffers)
+        rate_bps,
+        delay_ps,
+        link >= len(fabric.links),
+        flow_control=flow_control,
+        packet_bytes=packet_bytes,
+        **vars(buffers),
     )
     sources = zip(leaves.tolist(), ports.tolist(), strict=True)
     watchdog_ps = 0 if watchdog_us is None else max(1, picoseconds(watchdog_us))
@@ -109,7 +111,7 @@ def channel_table(
         back=back,
         rate_bps=rate_bps,
         delay_ps=delay_ps,
-        flow_control=mode,
+        flow_control=flow_control,
         queue_bytes=queue,
         xoff_bytes=xoff,
         xon_bytes=xon,

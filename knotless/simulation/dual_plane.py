@@ -8,6 +8,9 @@ import numpy as np
 
 from knotless.simulation.channels import ChannelTable
 
+_OWN = ("names", "leaves", "enters", "back", "flow_control", "hubs", "forward_in_storms")
+"""What is not a column, or a column of numbers that differ between the planes."""
+
 
 def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
     """Return the channels of two equal, unconnected fabrics of ``switches`` switches each.
@@ -28,13 +31,14 @@ def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
     both_planes = {
         column.name: np.concatenate([getattr(table, column.name)] * 2)[order]
         for column in fields(ChannelTable)
-        if column.name not in ("names", "leaves", "enters", "back", "hubs", "forward_in_storms")
+        if column.name not in _OWN
     }
     names = [*table.names, *(f"{name}'" for name in table.names)]
     return ChannelTable(
         names=tuple(names[place] for place in order.tolist()),
         leaves=np.concatenate([table.leaves, moved(table.leaves)])[order],
         enters=np.concatenate([table.enters, moved(table.enters)])[order],
+        flow_control=table.flow_control,
         hubs=table.hubs,
         forward_in_storms=table.forward_in_storms,
         back=np.concatenate([first[table.back], second[table.back]])[order].astype(np.uint32),

@@ -14,6 +14,7 @@ from knotless._core import simulator
 from knotless.base.errors import SimulationError
 from knotless.base.flow_control import AUTO
 from knotless.forwarding.from_plan import state_of_plan
+from knotless.routing.flow_control import resolved
 from knotless.routing.plan import Plan
 from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from knotless.simulation.memory import check_memory
@@ -83,7 +84,7 @@ def replay(
 
     """
     check_memory(plan.fabric, vlans=plan.vlan_count)
-    chosen = plan.flow_control if flow_control == AUTO else flow_control
+    chosen = plan.flow_control if flow_control == AUTO else resolved(flow_control, plan.vcs)
     table = channel_table(plan.fabric, chosen, Buffers())
     hosts = len(plan.fabric.hosts)
     processes = hosts if places is None else len(places)

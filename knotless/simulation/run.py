@@ -8,6 +8,7 @@ from collections.abc import Callable
 from knotless._core import simulator
 from knotless._core.replay import Ends
 from knotless.base.errors import SimulationError
+from knotless.base.flow_control import FlowControl
 from knotless.simulation.channels import (
     PICOSECONDS_PER_US,
     ChannelTable,
@@ -98,7 +99,7 @@ def prepare(
     try:
         table = channel_table(
             plan.fabric,
-            scenario.flow_control,
+            FlowControl(scenario.flow_control),
             scenario.buffers,
             packet_bytes=scenario.packet_bytes,
             watchdog_us=scenario.watchdog_us,

@@ -6,9 +6,9 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from knotless.base.errors import FabricError
 
@@ -118,12 +118,29 @@ class Grid:
 
 
 @dataclass(frozen=True)
+class FamilyMember:
+    """The family of a fabric, and the parameters with which the family builds it.
+
+    ``sizes``, ``hosts`` (of each switch that has hosts) and the family's own ``options`` are those
+    of a spec, defaults included. Rates and delays of links are no parameters of a family.
+    """
+
+    name: str
+    sizes: tuple[int, ...]
+    hosts: int
+    options: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Fabric:
     """Switches, hosts and links, in numbering order.
 
     Build one with a family (:mod:`knotless.topologies.spec`) or from a file
     (:mod:`knotless.topologies.formats.files`); both call
     :func:`knotless.topologies.validate.validate`.
+
+    ``family`` is None unless :meth:`with_family` has set it: a copy that ``dataclasses.replace``
+    makes with other switches, hosts or links belongs to no family.
     """
 
     name: str
@@ -131,6 +148,13 @@ class Fabric:
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
     grid: Grid | None = None
+    family: FamilyMember | None = field(default=None, init=False, compare=False, repr=False)
+
+    def with_family(self, family: FamilyMember | None) -> Self:
+        """Return a copy that belongs to ``family``, or to none."""
+        copy = replace(self)
+        object.__setattr__(copy, "family", family)
+        return copy
 
     @cached_property
     def switch_index(self) -> Mapping[str, int]:
@@ -201,7 +225,7 @@ def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) 
     Returns
     -------
     Fabric
-        The same switches, hosts and links, under the same name.
+        The same switches, hosts and links, of the same name and family.
 
     Examples
     --------
@@ -217,11 +241,12 @@ def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) 
         delay = part.delay_us if delay_us is None else delay_us
         return replace(part, rate_mbps=rate, delay_us=delay)
 
-    return replace(
+    copy = replace(
         fabric,
         hosts=tuple(changed(host) for host in fabric.hosts),
         links=tuple(changed(link) for link in fabric.links),
     )
+    return copy.with_family(fabric.family)
 
 
 def hosts_across_switches(fabric: Fabric) -> list[int]:

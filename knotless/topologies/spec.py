@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from difflib import get_close_matches
 
 from knotless.base.errors import SpecError
-from knotless.topologies.fabric import DEFAULT_RATE_MBPS, Fabric
+from knotless.topologies.fabric import DEFAULT_RATE_MBPS, Fabric, FamilyMember
 from knotless.topologies.family import Family, Request
 from knotless.topologies.numbering import MAX_HOSTS_PER_SWITCH
 from knotless.topologies.registry import families
@@ -49,7 +50,29 @@ def build(spec: str) -> Fabric:
     family, request = parse(spec)
     fabric = family.build(request)
     validate(fabric)
-    return fabric
+    return fabric.with_family(
+        FamilyMember(family.name, request.sizes, request.hosts, request.options)
+    )
+
+
+def with_family_of_name(fabric: Fabric) -> Fabric:
+    """Return a ``fabric`` from a file with its family, if it has one.
+
+    A fabric whose name is a spec belongs to the family of the spec if its switches, hosts and links
+    equal those that the spec describes; rates, delays and addresses are ignored.
+    """
+    try:
+        built = build(fabric.name)
+    except SpecError:
+        return fabric
+    return fabric.with_family(built.family) if _bare(built) == _bare(fabric) else fabric
+
+
+def _bare(fabric: Fabric) -> tuple[object, ...]:
+    """Return the switches, host ports and links, without rates, delays and addresses."""
+    hosts = [(host.name, host.switch, host.port) for host in fabric.hosts]
+    links = [replace(link, rate_mbps=0.0, delay_us=0.0) for link in fabric.links]
+    return fabric.switches, hosts, links
 
 
 def parse(spec: str) -> tuple[Family, Request]:

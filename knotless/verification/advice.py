@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 from knotless.routing.default_engine import default_engine
 from knotless.routing.engine import engine_named
 from knotless.topologies.fabric import Fabric
@@ -83,7 +83,7 @@ def _unsafe(row: Compared) -> str:
     """Return why an engine's plan is not safe, or why it has none."""
     if row.summary is None:
         return row.reason
-    return f"can deadlock under {NAMES[str(row.summary['flow_control'])]}"
+    return f"can deadlock under {FlowControl(str(row.summary['flow_control'])).description}"
 
 
 def _compared(row: Compared, best: Compared) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from knotless.base.flow_control import AUTO
+from knotless.base.flow_control import AUTO, FlowControl
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import resolved, verdict_text
+from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.dependencies import cycle_names
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
@@ -17,6 +17,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.verification.dependencies import Witness, cycle_of, priorities_of, witnesses
 from knotless.verification.explain import problems_of
 from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
+from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Outcome:
     """
 
     fabric: str
-    flow_control: str
+    flow_control: FlowControl
     pairs: int
     undelivered: int
     unreachable: int
@@ -78,7 +79,7 @@ class Verdict(Outcome):
 
 
 def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
-    """Return the verdict on ``state`` under one of :data:`knotless.routing.flow_control.CHOICES`.
+    """Return the verdict on ``state`` under one of :data:`knotless.base.flow_control.CHOICES`.
 
     ``auto`` is PFC if packets wait in more than one priority between switches, else PAUSE.
 
@@ -93,8 +94,8 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
 
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
     """Return the metrics of :func:`verdict_of`, without the time that descriptions take."""
-    flow_control = resolved(flow_control, priorities_of(state))
-    cycle = cycle_of(state, flow_control)
+    control = resolved(flow_control, priorities_of(state))
+    cycle = cycle_of(state, control)
     hosts, pairs, core = len(state.fabric.hosts), state.pairs, state.core
     load = float(state.loads.max(initial=0.0))
     receivers = sum(len(group.members) for group in state.groups)
@@ -102,7 +103,7 @@ def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
     floods = [n - due for n, due in zip(core.floods_undelivered, dropped, strict=True)]
     return Outcome(
         fabric=state.fabric.name,
-        flow_control=flow_control,
+        flow_control=control,
         pairs=pairs,
         undelivered=core.undelivered - dropped[0],
         unreachable=unreachable_pairs(state),
@@ -115,7 +116,7 @@ def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
         max_switches=core.max_switches,
         acyclic=not cycle,
         cycle=cycle_names(state.channels, cycle),
-        witnesses=witnesses(state, cycle, flow_control),
+        witnesses=witnesses(state, cycle, control),
     )
 
 

@@ -17,11 +17,11 @@ from knotless.forwarding.openflow.compiler import compile_state, with_backups
 from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import verdict_text
 from knotless.routing.graphs.channels import Channels, channels_of
 from knotless.routing.plan import Plan
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.failover import Coverage, coverage
+from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)

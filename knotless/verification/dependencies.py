@@ -18,6 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges, waiting
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
@@ -76,7 +77,7 @@ def edges_of_pairs(state: ForwardingState, pairs: Iterable[tuple[str, str]]) -> 
     return np.array(sorted(edges), dtype=np.int64).reshape(-1, 2)
 
 
-def cycle_of(state: ForwardingState, flow_control: str) -> list[int]:
+def cycle_of(state: ForwardingState, flow_control: FlowControl) -> list[int]:
     """Return a shortest cycle of dependencies under a flow control, or an empty list."""
     return find_cycle(waiting(edges_of(state), flow_control))
 
@@ -100,7 +101,7 @@ def longest_chain(edges: Edges) -> int | None:
 
 
 def witnesses(
-    state: ForwardingState, cycle: Sequence[int], flow_control: str
+    state: ForwardingState, cycle: Sequence[int], flow_control: FlowControl
 ) -> tuple[Witness, ...]:
     """Return a packet for each step of a cycle found by :func:`cycle_of`."""
     edges = waiting(edges_of(state), flow_control)
@@ -120,7 +121,7 @@ def witnesses(
 
 
 def witnesses_of(
-    state: ForwardingState, names: Sequence[str], flow_control: str
+    state: ForwardingState, names: Sequence[str], flow_control: FlowControl
 ) -> tuple[Witness, ...]:
     """Return a packet for each step of a cycle of ``SWITCH:PORT/PRIORITY``; none if unknown."""
     edges = waiting(edges_of(state), flow_control)

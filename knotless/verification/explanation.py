@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from knotless.base.engine_name import AUTO_ENGINE
-from knotless.base.flow_control import AUTO, NAMES
-from knotless.routing.default_engine import family_of
+from knotless.base.flow_control import AUTO
 from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import waiting
 from knotless.routing.plan import Plan
@@ -47,11 +46,9 @@ def _choice(plan: Plan, requested: PlanRequest) -> str:
     summary = engine_named(plan.engine).summary
     if requested.engine != AUTO_ENGINE:
         return f"{plan.engine}, as requested: {summary}."
-    family = family_of(plan.fabric)
-    origin = (
-        f"of the family {family[0].name}" if family else "of a fabric that belongs to no family"
-    )
-    return f"{plan.engine}, the default {origin}: {summary}."
+    family = plan.fabric.family
+    owner = f"the family {family.name}" if family else "a fabric that belongs to no family"
+    return f"{plan.engine}, the default of {owner}: {summary}."
 
 
 def _paths(checked: CheckedPlan) -> str:
@@ -68,7 +65,7 @@ def _virtual_channels(plan: Plan, requested: PlanRequest) -> str:
     if requested.vcs is not None:
         allowed = f"{requested.vcs} allowed"
     used = f"{plan.vcs} in use ({allowed})"
-    control = NAMES[plan.flow_control]
+    control = plan.flow_control.description
     if requested.flow_control != AUTO:
         reason = f"the verdict is for {control}, as requested"
     elif plan.vcs > 1:
@@ -76,7 +73,7 @@ def _virtual_channels(plan: Plan, requested: PlanRequest) -> str:
     else:
         reason = f"{control} is enough for one"
     joint = ""
-    if plan.vcs > 1 and plan.flow_control in ("pause", "switch"):
+    if plan.vcs > 1 and plan.flow_control.switch_links.by_channel:
         joint = " PAUSE stops all priorities of a link together, so they do not separate packets."
     return f"{used}; {reason}.{joint}"
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from knotless.base.errors import RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.channels import channels_of
@@ -105,7 +106,7 @@ def after_failover(fabric: Fabric, rules: FabricRules, failures: Failures) -> Fa
 def coverage(
     fabric: Fabric,
     rules: FabricRules,
-    flow_control: str,
+    flow_control: FlowControl,
     groups: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> Coverage:
@@ -134,7 +135,7 @@ class _Proof:
         self,
         fabric: Fabric,
         rules: FabricRules,
-        flow_control: str,
+        flow_control: FlowControl,
         groups: Sequence[MulticastGroup],
         tags: HostTags | None,
     ) -> None:

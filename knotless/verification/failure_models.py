@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from knotless._core import forwarding as core
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import (
     Generation,
     state_of_generations,
@@ -52,7 +53,7 @@ class RulesModel:
         self,
         fabric: Fabric,
         rules: FabricRules,
-        flow_control: str,
+        flow_control: FlowControl,
         *,
         groups: Sequence[MulticastGroup] = (),
         tags: HostTags | None = None,

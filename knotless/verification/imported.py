@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.flow_control import FlowControl
 from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 from knotless.verification.dependencies import Witness, first_rows
 from knotless.verification.explain import problems_of
-
-SHOWN_MISSING = 3
-"""Missing facts in the text of a verdict."""
+from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class ImportedVerdict:
     """
 
     fabric: str
-    flow_control: str
+    flow_control: FlowControl | Literal["credits"]
     switches: int
     hosts: int
     pairs: int
@@ -76,18 +76,7 @@ class ImportedVerdict:
     @property
     def text(self) -> str:
         """The deadlock verdict as text, with the flow control."""
-        ring = " -> ".join([*self.cycle, *self.cycle[:1]])
-        if self.acyclic:
-            return f"cannot deadlock under {self.flow_control}"
-        if self.acyclic is None:
-            possible = f"; possible: {ring}" if self.cycle else ""
-            more = len(self.missing) - SHOWN_MISSING
-            named = "; ".join(self.missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
-            return (
-                f"UNKNOWN whether it can deadlock under {self.flow_control}:"
-                f" missing {named}{possible}"
-            )
-        return f"CAN DEADLOCK under {self.flow_control}: {ring}"
+        return verdict_text(self.flow_control, self.cycle, self.missing)
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""

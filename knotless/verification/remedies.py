@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.directory import dir_files
 from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric
 from knotless.importers.infiniband.fabric import CREDITS
@@ -145,7 +146,7 @@ def _withdrawn(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Reme
 def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
     if imported.findings.gaps:
         return
-    flow_control = "pause" if isinstance(imported, RulesFabric) else "pfc"
+    flow_control = FlowControl.PAUSE if isinstance(imported, RulesFabric) else FlowControl.PFC
     for checked in other_engines(imported.fabric, flow_control):
         engine, vcs = checked.plan.engine, checked.plan.vcs
         files: Mapping[str, str] = {}

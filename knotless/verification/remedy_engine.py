@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.importers.fabric import TableFabric
 from knotless.importers.reactions import levels
 from knotless.routing.plan import make_plan
@@ -25,7 +26,7 @@ MAX_HOSTS = 2_000
 """Larger fabrics are not planned for a remedy."""
 
 
-def other_engines(fabric: Fabric, flow_control: str) -> Iterator[CheckedPlan]:
+def other_engines(fabric: Fabric, flow_control: FlowControl) -> Iterator[CheckedPlan]:
     """Yield the plans of engines whose routes are proven safe under a flow control."""
     if len(fabric.hosts) > MAX_HOSTS:
         return

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from knotless.base.flow_control import FlowControl
 from knotless.emulation.daemon import BINARY, ChannelCounters, Counters
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
@@ -163,7 +164,7 @@ def test_a_cyclic_ring_freezes_and_its_cycle_is_named(ring: EmulatedFabric) -> N
     assert ring.daemon.counters()["lost_frames"] == 0
 
     # Without PAUSE the same flows continue, and lose frames.
-    ring.daemon.reset(flow_control="none")
+    ring.daemon.reset(flow_control=FlowControl.NONE)
     until("losses", lambda: ring.daemon.counters()["lost_frames"] > 100)
     assert min(rates_mbps(ring, ["s1:1", "s2:1", "s3:1", "s4:1"], 1)) > 1
     assert ring.daemon.deadlock() is None

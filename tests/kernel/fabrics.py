@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import emulation_time
+from knotless.base.flow_control import FlowControl
 from knotless.emulation import namespaces, processes, state
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
@@ -52,7 +53,9 @@ def cases(datapath: str) -> dict[str, Case]:
         )
         if request is one_way:
             settings += (("allow_deadlock", True),)
-        found[name] = Case(name, Routed(spec, request, settings=settings), pattern, "pause")
+        found[name] = Case(
+            name, Routed(spec, request, settings=settings), pattern, FlowControl.PAUSE
+        )
     return found
 
 

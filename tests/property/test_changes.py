@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import read_dir, write_dir
 from knotless.forwarding.openflow.reader import Generation
@@ -38,14 +39,16 @@ from tests.support.mixture_walker import CUT, MixtureWalker
 from tests.support.random_fabrics import seeded, small_fabric
 
 
-def _installed(plan: Plan, flow_control: str = "pause") -> Installed:
+def _installed(plan: Plan, flow_control: FlowControl = FlowControl.PAUSE) -> Installed:
     rules = compile_rules(plan)
     return Installed(plan.fabric, rules, flow_control, plan.host_tags(), plan.multicast)
 
 
 def _change(spec: str, old: Mapping[str, Any], new: Mapping[str, Any], flow_control: str) -> Change:
     fabric = load(spec)
-    return plan_change(_installed(make_plan(fabric, **old), flow_control), make_plan(fabric, **new))
+    return plan_change(
+        _installed(make_plan(fabric, **old), FlowControl(flow_control)), make_plan(fabric, **new)
+    )
 
 
 ROOT_1: Mapping[str, Any] = {"request": "updown", "root": "s1"}
@@ -87,7 +90,7 @@ def test_the_first_tier_that_is_proven_is_taken(
 def test_a_change_of_all_switches_at_once_is_not_proven_if_it_can_deadlock() -> None:
     fabric = load("ring,4")
     old, new = (Generation(compile_rules(make_plan(fabric, **root))) for root in (ROOT_1, ROOT_3))
-    proof = Prover(ProofContext(fabric, "pause")).prove([old, new])
+    proof = Prover(ProofContext(fabric, FlowControl.PAUSE)).prove([old, new])
     assert not proof.safe
     assert not proof.acyclic
     assert proof.lost > 0
@@ -96,7 +99,7 @@ def test_a_change_of_all_switches_at_once_is_not_proven_if_it_can_deadlock() -> 
 
 def test_the_new_vlan_generation_and_its_priorities_are_free() -> None:
     fabric = load("ring,4")
-    before = _installed(make_plan(fabric, **ROOT_1), "pfc")
+    before = _installed(make_plan(fabric, **ROOT_1), FlowControl.PFC)
     change = plan_change(before, make_plan(fabric, **ROOT_3))
     after = change.steps[-1].rules
     assert vlan_generation_of(before.rules) == VlanGeneration(0, 0)
@@ -219,7 +222,7 @@ def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
     for seed, pick in seeded(range(block * 60, block * 60 + 60)):
         fabric = small_fabric(pick)
         old, new = _plan(fabric, pick), _plan(fabric, pick)
-        before = _installed(old, "pfc")
+        before = _installed(old, FlowControl.PFC)
         change = plan_change(before, new)
         without = pick.randrange(len(fabric.links))
         cut = replace(fabric, links=fabric.links[:without] + fabric.links[without + 1 :])
@@ -257,7 +260,7 @@ def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> No
     for seed, pick in seeded(range(block * 20, block * 20 + 20)):
         fabric = small_fabric(pick, most_switches=5, most_hosts=5)
         old, new = _plan(fabric, pick), _plan(fabric, pick)
-        flow_control = pick.choice(("pause", "pfc"))
+        flow_control = pick.choice((FlowControl.PAUSE, FlowControl.PFC))
         before = _installed(old, flow_control)
         if flow_control == "pause" and not all(_good_under_pause(of) for of in (old, new)):
             with pytest.raises(PlanError, match="CAN DEADLOCK under PAUSE"):
@@ -281,7 +284,7 @@ def test_changes_follow_each_other(flow_control: str) -> None:
             plans = [plan for plan in plans if _good_under_pause(plan)]
         if not plans:
             continue
-        installed = _installed(plans[0], flow_control)
+        installed = _installed(plans[0], FlowControl(flow_control))
         for plan in plans[1:]:
             change = plan_change(installed, plan)
             assert change.proven

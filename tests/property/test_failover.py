@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
 from knotless.forwarding.openflow.rules import SwitchRules
@@ -109,6 +110,10 @@ def test_the_coverage_is_that_of_all_packets_explored_for_each_failure(
         every = rules[name].rules
         kept = tuple(rule for rule in every if dice.random() < 0.9)
         damaged[name] = SwitchRules(kept, rules[name].groups)
-    for given, flow_control in ((rules, "pause"), (rules, "pfc"), (damaged, "pfc")):
+    for given, flow_control in (
+        (rules, FlowControl.PAUSE),
+        (rules, FlowControl.PFC),
+        (damaged, FlowControl.PFC),
+    ):
         arguments = (plan.fabric, given, flow_control, plan.multicast, plan.host_tags())
         assert coverage(*arguments) == coverage_by_exploration(*arguments)

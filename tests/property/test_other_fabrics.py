@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import FabricError, PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.updates.planning import (
@@ -47,7 +48,11 @@ def way(old: DesiredState, new: DesiredState, failed: tuple[str, ...] = ()) -> U
     existing = FabricUnion(old.fabric).extended(new.fabric)
     existing = existing.failed(set(failed))
     goal = Goal(new, existing.failures.within(new.fabric))
-    flow_control = "pfc" if "pfc" in (old.plan.flow_control, new.plan.flow_control) else "pause"
+    flow_control = (
+        FlowControl.PFC
+        if FlowControl.PFC in (old.plan.flow_control, new.plan.flow_control)
+        else FlowControl.PAUSE
+    )
     nothing = {switch.name: SwitchRules(()) for switch in existing.fabric.switches}
     held = Generation({**nothing, **old.rules})
     return plan_update(UpdateTask(goal, held, (), flow_control, old.routed, existing))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation, state_of_generations
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.routing.flow_control import waiting
@@ -21,7 +22,7 @@ from knotless.verification.failures import Failure, single_failures
 def coverage_by_exploration(
     fabric: Fabric,
     rules: FabricRules,
-    flow_control: str,
+    flow_control: FlowControl,
     groups: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
 ) -> Coverage:

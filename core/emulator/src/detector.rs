@@ -41,12 +41,10 @@ impl Detector {
         let sent = |deadlock: &Deadlock| -> u64 {
             let frames = |member: &switch_model::VirtualChannel| {
                 let counters = model.counters(now, member.channel);
-                match model.config(member.channel).flow_control {
-                    switch_model::FlowControl::Pfc => {
-                        counters.priorities[usize::from(member.class)].tx_frames
-                    }
-                    _ => counters.priorities.iter().map(|priority| priority.tx_frames).sum(),
-                }
+                let mask = model.config(member.channel).flow_control.mask(member.class);
+                let of_class = counters.priorities.iter().enumerate();
+                let of_class = of_class.filter(|(priority, _)| mask >> priority & 1 == 1);
+                of_class.map(|(_, counted)| counted.tx_frames).sum::<u64>()
             };
             deadlock.members.iter().map(frames).sum()
         };

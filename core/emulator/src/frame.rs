@@ -1,6 +1,7 @@
 //! Ethernet frames behind checked wrappers: the fields that the emulator reads and writes.
 
 use packet_io::ethernet::{Mac, HEADER_BYTES, MIN_FRAME_BYTES};
+use switch_model::FlowControl;
 
 /// An 802.1Q tag.
 pub const TAG_BYTES: usize = 4;
@@ -110,6 +111,33 @@ pub enum PauseRequest {
     All(u16),
     /// IEEE 802.1Qbb: the priorities whose time is given.
     Classes([Option<u16>; 8]),
+}
+
+impl PauseRequest {
+    /// The request of a receiver that pauses one class of a channel for a time.
+    pub fn of_class(flow_control: FlowControl, class: u8, quanta: u16) -> PauseRequest {
+        if flow_control.classes() == 1 {
+            return PauseRequest::All(quanta);
+        }
+        let stopped = flow_control.mask(class);
+        let of_priority = |priority: usize| (stopped >> priority & 1 == 1).then_some(quanta);
+        PauseRequest::Classes(std::array::from_fn(of_priority))
+    }
+
+    /// The classes that a channel pauses at this request, with times; None if it ignores requests
+    /// of this kind.
+    pub fn classes(self, flow_control: FlowControl) -> Option<Vec<(u8, u16)>> {
+        match (self, flow_control.classes()) {
+            (PauseRequest::All(quanta), 1) => Some(vec![(0, quanta)]),
+            (PauseRequest::Classes(quanta), 2..) => {
+                let times = (0..8).zip(quanta);
+                let times = times
+                    .filter_map(|(priority, quanta)| Some((flow_control.class(priority), quanta?)));
+                Some(times.collect())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The MAC control frame of this content, without FCS.

@@ -1,8 +1,8 @@
 //! Frames received from hosts and returned by switches.
 
 use switch_model::{
-    transmission_time, wire_bytes, FlowControl, Frame as Queued, Time, VirtualChannel,
-    LONGEST_FRAME_BYTES, MIN_FRAME_BYTES, SECOND,
+    transmission_time, wire_bytes, Frame as Queued, Time, VirtualChannel, LONGEST_FRAME_BYTES,
+    MIN_FRAME_BYTES, SECOND,
 };
 
 use crate::engine::Engine;
@@ -92,15 +92,9 @@ impl Engine {
         }
         *free = now.max(*free) + wire_time;
         let arrives = *free + config.delay;
-        let classes: Vec<(u8, u16)> = match (request, config.flow_control) {
-            (PauseRequest::All(quanta), FlowControl::Pause) => vec![(0, quanta)],
-            (PauseRequest::Classes(quanta), FlowControl::Pfc) => {
-                (0..8).zip(quanta).filter_map(|(class, quanta)| Some((class, quanta?))).collect()
-            }
-            _ => {
-                self.state.counters.pauses_ignored += 1;
-                return;
-            }
+        let Some(classes) = request.classes(config.flow_control) else {
+            self.state.counters.pauses_ignored += 1;
+            return;
         };
         let bit_time = |bits: u64| bits * SECOND / config.rate_bps;
         self.state.counters.pauses_obeyed += 1;

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use switch_model::{
-    ChannelId, DropCause, Effects, FlowControl, Frame as Queued, Sent, Signal, Time,
-    VirtualChannel, PRIORITIES,
+    ChannelId, DropCause, Effects, Frame as Queued, Sent, Signal, Time, VirtualChannel, PRIORITIES,
 };
 
 use crate::capture::Capture;
@@ -217,15 +216,9 @@ impl Effects<Vec<u8>> for State {
         let channel = signal.target.channel;
         let link = self.fabric.channels[channel.index()].link;
         if self.captures.contains_key(&link) {
-            let pfc = self.fabric.links[link].settings.flow_control == FlowControl::Pfc;
+            let flow_control = self.fabric.links[link].settings.flow_control;
             let quanta = if signal.stop { u16::MAX } else { 0 };
-            let request = if pfc {
-                let mut classes = [None; PRIORITIES];
-                classes[usize::from(signal.target.class)] = Some(quanta);
-                PauseRequest::Classes(classes)
-            } else {
-                PauseRequest::All(quanta)
-            };
+            let request = PauseRequest::of_class(flow_control, signal.target.class, quanta);
             let [_, _, b1, b2] = channel.0.to_be_bytes();
             let frame = pause_frame([0x02, 0x6b, 0x6e, 0, b1, b2], request);
             self.capture(link, signal.sent, &frame);

@@ -6,9 +6,10 @@
 //! and ingress buffers of one priority are adjacent, so that unused priorities never enter the
 //! caches.
 
-use crate::config::{Buffer, ChannelConfig, FlowControl};
+use crate::config::ChannelConfig;
 use crate::counters::DropCause;
 use crate::entries::Hold;
+use crate::flow_control::FlowControl;
 use crate::ids::PRIORITIES;
 use crate::units::{transmission_time, wire_bytes, Time};
 
@@ -29,10 +30,12 @@ pub(crate) struct Ingress {
     pub signals_in_flight: u32,
     /// The last signal was XOFF.
     pub xoff_sent: bool,
+    flow_control: FlowControl,
 }
 
 impl Ingress {
-    pub fn new(buffer: &Buffer) -> Ingress {
+    pub fn new(config: &ChannelConfig) -> Ingress {
+        let buffer = &config.buffer;
         Ingress {
             bytes: 0,
             peak_bytes: 0,
@@ -42,7 +45,20 @@ impl Ingress {
             last_signal: 0,
             signals_in_flight: 0,
             xoff_sent: false,
+            flow_control: config.flow_control,
         }
+    }
+
+    /// Whether its occupancy pauses the sender, unless that is paused already.
+    #[inline]
+    pub fn stops(&self) -> bool {
+        self.flow_control.stops(self.bytes, self.xoff_bytes)
+    }
+
+    /// Whether an occupancy of `bytes` resumes the sender if it is paused.
+    #[inline]
+    pub fn resumes_at(&self, bytes: u64) -> bool {
+        self.flow_control.resumes(bytes, self.xon_bytes)
     }
 }
 

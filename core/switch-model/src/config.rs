@@ -1,77 +1,10 @@
 //! Settings of a channel.
 
-use std::str::FromStr;
-
-use serde::de::{value, IntoDeserializer};
 use serde::Deserialize;
 
+use crate::flow_control::FlowControl;
 use crate::pause_limit::PauseLimit;
 use crate::units::{Time, GAP_BYTES, SECOND};
-
-/// What the receiver of a channel does when its buffer fills.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum FlowControl {
-    /// Nothing: frames are dropped where an egress queue is full.
-    #[default]
-    Off,
-    /// IEEE 802.3x PAUSE: all priorities are paused together.
-    Pause,
-    /// IEEE 802.1Qbb priority flow control: each priority is paused by itself.
-    Pfc,
-}
-
-impl FlowControl {
-    /// The class in which `priority` is counted and paused.
-    pub fn class(self, priority: u8) -> u8 {
-        match self {
-            FlowControl::Pfc => priority,
-            FlowControl::Off | FlowControl::Pause => 0,
-        }
-    }
-
-    /// The priorities, as bits, that pausing `class` stops.
-    pub(crate) fn mask(self, class: u8) -> u8 {
-        match self {
-            FlowControl::Pfc => 1 << class,
-            FlowControl::Off | FlowControl::Pause => 0xff,
-        }
-    }
-}
-
-/// Flow control of all links of a fabric: PAUSE on no link, on links to hosts, on links between
-/// switches or on all links; or PFC on all links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[allow(missing_docs, reason = "described above")]
-pub enum FabricFlowControl {
-    None,
-    Host,
-    Switch,
-    Pause,
-    Pfc,
-}
-
-impl FabricFlowControl {
-    /// The flow control of one link.
-    pub fn of_link(self, is_host_link: bool) -> FlowControl {
-        match self {
-            FabricFlowControl::Pause => FlowControl::Pause,
-            FabricFlowControl::Pfc => FlowControl::Pfc,
-            FabricFlowControl::Host if is_host_link => FlowControl::Pause,
-            FabricFlowControl::Switch if !is_host_link => FlowControl::Pause,
-            _ => FlowControl::Off,
-        }
-    }
-}
-
-impl FromStr for FabricFlowControl {
-    type Err = value::Error;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::deserialize(name.into_deserializer())
-    }
-}
 
 /// Limits in bytes of frames, FCS included. [`crate::Limits`] has defaults for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cycle::smallest_cycle;
 use crate::entries::Hold;
-use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::ids::{ChannelId, VirtualChannel};
 use crate::model::Model;
 
 /// A deadlock: virtual channels that can never send again.
@@ -45,8 +45,8 @@ impl<P> Model<P> {
             let before = members.len();
             let held = self.held_bytes(&waits, &members);
             members.retain(|member| {
-                let xon = self.ingress(*member).xon_bytes;
-                held.get(member).is_some_and(|&bytes| bytes > xon)
+                let ingress = self.ingress(*member);
+                held.get(member).is_some_and(|&bytes| !ingress.resumes_at(bytes))
             });
             if members.is_empty() {
                 return None;
@@ -74,7 +74,7 @@ impl<P> Model<P> {
                 continue;
             }
             let channel = ChannelId(index as u32);
-            for class in 0..PRIORITIES as u8 {
+            for class in 0..state.flow_control.classes() {
                 let target = VirtualChannel { channel, class };
                 let ingress = self.ingress(target);
                 let in_effect = ingress.signals_in_flight == 0

@@ -1,6 +1,7 @@
 //! The limits and the jitter that a link has if its user does not set them.
 
-use crate::config::{Buffer, FlowControl};
+use crate::config::Buffer;
+use crate::flow_control::FlowControl;
 use crate::units::{transmission_time, Time, GAP_BYTES};
 
 /// Smallest default XON limit and headroom.
@@ -43,9 +44,10 @@ impl Limits {
 /// Without it, equal senders lock in phase at a full tail-drop queue, and some of them lose every
 /// frame. The clocks of real hardware differ enough to prevent that.
 pub fn default_jitter(flow_control: FlowControl, rate_bps: u64, longest_frame_bytes: u32) -> Time {
-    match flow_control {
-        FlowControl::Off => transmission_time(longest_frame_bytes + GAP_BYTES, rate_bps),
-        FlowControl::Pause | FlowControl::Pfc => 0,
+    if flow_control.pauses() {
+        0
+    } else {
+        transmission_time(longest_frame_bytes + GAP_BYTES, rate_bps)
     }
 }
 

@@ -22,8 +22,8 @@ impl<P> Model<P> {
                 }
                 let bytes = held.entry(wait.ingress).or_default();
                 *bytes += wait.bytes;
-                let stands =
-                    *bytes > self.ingress(wait.ingress).xon_bytes && paused.contains(&wait.ingress);
+                let stands = !self.ingress(wait.ingress).resumes_at(*bytes)
+                    && paused.contains(&wait.ingress);
                 if stands && wait.ingress != root && behind.insert(wait.ingress) {
                     queues.push(wait.ingress);
                 }

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from knotless.base.finite_range import FiniteRange
-from knotless.base.flow_control import AUTO
+from knotless.base.flow_control import AUTO, FlowControl
 from knotless.cli.commands._options import MAX_SLOW_DOWN, json_option, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._watchdog import watchdog_options
@@ -141,7 +141,7 @@ def checked_plan_of(
 
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
-        request = request.but(flow_control="none")
+        request = request.but(flow_control=FlowControl.NONE)
     fabric = with_lines(load(spec), rate, delay)
     require_limits(fabric)
     checked = CheckedPlan(make_plan(fabric, request))

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from knotless.base.flow_control import FlowControl
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option
 from knotless.emulation.cuts import Cut
@@ -15,7 +16,7 @@ from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
-from knotless.routing.flow_control import verdict_text
+from knotless.verification.verdict_text import verdict_text
 
 EXAMPLE = """\b
 Example: knotless status
@@ -70,7 +71,8 @@ def _print_status(one: dict[str, Any]) -> None:
         if drained := controller.get("drained"):
             click.echo(f"  drained: {', '.join(drained)}")
         if verdict := controller.get("check"):
-            click.echo(f"  plan: {verdict_text(verdict['flow_control'], verdict['cycle'])}")
+            control = FlowControl(verdict["flow_control"])
+            click.echo(f"  plan: {verdict_text(control, verdict['cycle'])}")
     if emulator := one["emulator"]:
         click.echo(
             f"  emulator: {emulator['frames_in_network']} frames in the network, "

@@ -19,6 +19,7 @@ from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
 from knotless.base.errors import EmulationError
+from knotless.base.flow_control import LinkFlowControl
 from knotless.base.package import WORKING_DIRECTORY, python_module
 from knotless.emulation import namespaces, rest, state, wiring
 from knotless.emulation.daemon import Daemon
@@ -145,8 +146,8 @@ class Target:
         cables = wiring.wire(self.fabric)
         return {(end.owner, end.port): cable.name for cable in cables for end in cable.ends}
 
-    def flow_control(self, host: Host) -> str:
-        """Return the flow control of a host's link: off, pause or pfc."""
+    def flow_control(self, host: Host) -> LinkFlowControl:
+        """Return the flow control of a host's link."""
         cables = {cable.name: cable for cable in wiring.wire(self.fabric)}
         return wiring.link_flow_control(cables[host.name], self.plan.flow_control)
 

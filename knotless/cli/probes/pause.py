@@ -74,13 +74,13 @@ def _forwarded(capture: Capture, host: Host) -> list[str]:
 def probe(target: Target) -> Iterator[Finding]:
     """Let the first pair's destination pause its switch while data is sent to it."""
     source, host = target.pairs[0]
-    flow_control = target.flow_control(host)
+    link = target.flow_control(host)
     quanta = quanta_of(host.rate_mbps)
     hops = target.plan.path(source.name, host.name)
     used = target.first_priority + hops[-2].priority if len(hops) > 1 else 0
     others = [priority for priority in PRIORITIES if priority != used]
-    yield _stop(target, "PAUSE", pause_frame(host, quanta), flow_control == "pause", True)
-    pfc = flow_control == "pfc"
+    yield _stop(target, "PAUSE", pause_frame(host, quanta), link.by_channel, True)
+    pfc = link.by_priority
     yield _stop(target, f"PFC of priority {used}", pfc_frame(host, quanta, [used]), pfc, True)
     yield _stop(target, f"PFC of all but {used}", pfc_frame(host, quanta, others), pfc, False)
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from knotless.base.flow_control import FlowControl
 from knotless.controller import runtime
 from knotless.controller.emulator import EmulatorError, ask, left_port, paused_us
 from knotless.controller.observed import ObservedSwitch, Port, port_text
@@ -330,15 +331,16 @@ class Prober:
         self._dead = dead
 
 
-def priority_of(flow_control: str, vcs: int) -> tuple[int | None, bool]:
+def priority_of(flow_control: FlowControl, vcs: int) -> tuple[int | None, bool]:
     """Return the priority of probes (None: no tag), and whether links may pause it.
 
     Under PFC it is one that no virtual channel uses, not even while routes change, when they may
     use twice as many.
     """
-    if flow_control == "pfc":
-        return PRIORITIES - 1, 2 * vcs >= PRIORITIES
-    return None, flow_control not in ("none", "host")
+    links = flow_control.switch_links
+    if links.by_priority:
+        return PRIORITIES - 1, links.classes[-1] in links.classes[: 2 * vcs]
+    return None, links.pauses
 
 
 def _flight_us(fabric: Fabric) -> float:

@@ -44,7 +44,7 @@ class BegunUpdate:
     """Everything that exists since an update has begun, and the flow control of the links."""
 
     union: FabricUnion
-    flow_control: str
+    flow_control: FlowControl
 
 
 class UpdateJournal:

@@ -8,6 +8,7 @@ from functools import cached_property
 from operator import is_
 
 from knotless.base.errors import FabricError, PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
 from knotless.forwarding.openflow.reader import Generation
@@ -123,7 +124,7 @@ class UpdateTask:
     goal: Goal
     held: Generation
     in_flight: tuple[Generation, ...]
-    flow_control: str
+    flow_control: FlowControl
     plan: Plan | None = None
     union: FabricUnion | None = None
 

@@ -233,7 +233,7 @@ class UpdateState:
     @property
     def pauses_between_switches(self) -> bool:
         """Whether links between switches pause. If not, older packets cannot hold up others."""
-        return self.flow_control not in ("none", "host")
+        return self.flow_control.switch_links.pauses
 
     def quiescence_rounds(self) -> tuple[int, bool]:
         """Return the number of rounds until the fabric is quiescent, and ``keeps_order``.

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 from typing import Protocol as Interface
 
+from knotless.base.flow_control import FlowControl
 from knotless.emulation import waiting
 from knotless.emulation.waiting import QUIET_LIMIT_S, Daemon, emptied, is_empty, within
 from knotless.experiments.workloads import iperf
-from knotless.routing.flow_control import is_lossless
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
 from knotless.traffic.flows import Flow
@@ -132,7 +132,7 @@ class Watch:
     problems: list[str]
 
 
-def settle(daemon: Daemon, flow_control: str) -> list[str]:
+def settle(daemon: Daemon, flow_control: FlowControl) -> list[str]:
     """Empty the fabric, wait until nothing moves, reset the counters; return problems."""
     if emptied(daemon, flow_control):
         return []
@@ -176,7 +176,7 @@ def launch(
     lab: Lab,
     traffic: Traffic,
     protocol: theory.Protocol,
-    flow_control: str,
+    flow_control: FlowControl,
     clients: list[iperf.Iperf],
 ) -> tuple[list[Reading], list[str]]:
     """Wait until every flow has delivered, or nothing moves; return readings and problems.
@@ -203,7 +203,7 @@ def launch(
             quiet = [str(flow) for flow, delivered in flows if delivered < enough]
             return readings, [f"did not start in {START_LIMIT_S:g} s: {', '.join(quiet)}"]
         time.sleep(waiting.LOOK_EVERY_S)
-    if not is_lossless(flow_control):
+    if not flow_control.is_lossless:
         daemon.reset(flow_control=flow_control)
         readings = [read(daemon, traffic, protocol)]
     return readings, []

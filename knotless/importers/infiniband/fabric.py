@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ from knotless.topologies.formats.ibnetdiscover import Discovered
 
 MEMORY_PER_PAIR = 12
 """Bytes for a source and a destination, while their SLs are put together."""
-CREDITS = "credits"
+CREDITS: Literal["credits"] = "credits"
 """The flow control of InfiniBand."""
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from knotless.base.errors import RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import Output, SwitchRules
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
@@ -125,7 +126,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
     return RulesFabric(
         fabric=fabric,
         channels=channels_of(fabric),
-        flow_control="pause",
+        flow_control=FlowControl.PAUSE,
         traffics=(Traffic(state, _untagged),),
         pairs=state.pairs,
         label="VLAN",

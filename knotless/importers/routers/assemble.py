@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from knotless.base.errors import RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.fabric import TableFabric, TableTraffic
@@ -32,7 +33,6 @@ from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
 from knotless.importers.routers.tunnels import servers_of, tunnels_of
 
-PFC = "pfc"
 _INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
 
@@ -103,7 +103,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     return TableFabric(
         fabric=routed.fabric,
         channels=routed.channels,
-        flow_control=PFC,
+        flow_control=FlowControl.PFC,
         traffics=traffics,
         pairs=int(np.count_nonzero(destinations.sent)),
         label="DSCP",

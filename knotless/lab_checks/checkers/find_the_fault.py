@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.directory import read_dir
 from knotless.lab_checks.lab import Lab, Work
 from knotless.lab_checks.proofs import state_of_folder, wrong_cycle, wrong_verdict
 from knotless.verification.check import verdict_of
 
 RULES = "rules"
-PAUSE = "pause"
 
 
 def cycle(work: Work) -> Iterator[str]:
     """The cycle in the answer exists in the rules as they were given."""
     given = state_of_folder(LAB.folder / "skeleton" / RULES)
-    yield from wrong_cycle(work.answers, "cycle", given, PAUSE)
+    yield from wrong_cycle(work.answers, "cycle", given, FlowControl.PAUSE)
 
 
 def corrected(work: Work) -> Iterator[str]:
@@ -26,7 +26,9 @@ def corrected(work: Work) -> Iterator[str]:
     if own != fabric:
         yield f"{RULES}/fabric.json: the fabric itself has no fault; copy it from the skeleton"
         return
-    yield from wrong_verdict(verdict_of(state_of_folder(work.path(RULES)), PAUSE), RULES)
+    yield from wrong_verdict(
+        verdict_of(state_of_folder(work.path(RULES)), FlowControl.PAUSE), RULES
+    )
     names = [switch.name for switch in fabric.switches]
     changed = [name for name in names if before.get(name) != after.get(name)]
     if len(changed) > 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.lab_checks.lab import Lab, Work
 from knotless.lab_checks.proofs import steps_of, wrong_cycle, wrong_engine_name
@@ -12,18 +13,17 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 
 SPEC = "ring,4"
-PAUSE = "pause"
 
 
 def predicted(work: Work) -> Iterator[str]:
     """The channels in the answer form a cycle of the plan that the student started."""
     plan = make_plan(load(SPEC), "dor", vcs=1, select="low-port")
-    yield from wrong_cycle(work.answers, "cycle", state_of_plan(plan), PAUSE)
+    yield from wrong_cycle(work.answers, "cycle", state_of_plan(plan), FlowControl.PAUSE)
 
 
 def cure(work: Work) -> Iterator[str]:
     """The engine in the answer makes the ring safe."""
-    yield from wrong_engine_name(work.answers, "safe_engine", SPEC, PAUSE)
+    yield from wrong_engine_name(work.answers, "safe_engine", SPEC, FlowControl.PAUSE)
 
 
 def frozen(work: Work) -> Iterator[str]:

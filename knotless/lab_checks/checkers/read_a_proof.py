@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
 from knotless.lab_checks.lab import Lab, Work
 from knotless.lab_checks.proofs import (
@@ -20,16 +21,15 @@ from knotless.verification.check import verdict_of
 
 SPEC = "ring,5,hosts=2"
 RULES = "rules"
-PAUSE = "pause"
 
 
 def cycle(work: Work) -> Iterator[str]:
     """The channels in the answer form a cycle of the student's rules."""
     state = state_of_folder(work.path(RULES))
-    if verdict_of(state, PAUSE).acyclic:
+    if verdict_of(state, FlowControl.PAUSE).acyclic:
         yield f"{RULES}: these rules have no cycle: write them with the command of step 1"
         return
-    yield from wrong_cycle(work.answers, "cycle", state, PAUSE)
+    yield from wrong_cycle(work.answers, "cycle", state, FlowControl.PAUSE)
 
 
 def packets(work: Work) -> Iterator[str]:
@@ -41,7 +41,7 @@ def packets(work: Work) -> Iterator[str]:
         text = f"{len(given)} packets for {len(steps)} channels; give one for each, in their order"
         yield work.answers.wrong("packets", text)
         return
-    printed = [(of.source, of.destination) for of in verdict_of(state, PAUSE).witnesses]
+    printed = [(of.source, of.destination) for of in verdict_of(state, FlowControl.PAUSE).witnesses]
     for number, (packet, step) in enumerate(zip(given, steps, strict=True), 1):
         pair = _hosts(packet)
         if not set(pair) <= set(state.fabric.host_index):
@@ -86,7 +86,7 @@ def without_cycle(work: Work) -> Iterator[str]:
 
 def engine(work: Work) -> Iterator[str]:
     """Another engine removes the cycle with PAUSE on all links."""
-    yield from wrong_engine_name(work.answers, "engine_without_deadlock", SPEC, PAUSE)
+    yield from wrong_engine_name(work.answers, "engine_without_deadlock", SPEC, FlowControl.PAUSE)
 
 
 LAB = Lab(2, "read-a-proof", (cycle, packets, without_cycle, engine))

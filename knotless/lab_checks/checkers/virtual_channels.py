@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.lab_checks.lab import Lab, Work
 from knotless.lab_checks.proofs import dependencies, wrong_cycle
@@ -12,7 +13,6 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 
 SPEC = "ring,5"
-PAUSE, PFC = "pause", "pfc"
 
 
 def answers(work: Work) -> Iterator[str]:
@@ -25,7 +25,7 @@ def answers(work: Work) -> Iterator[str]:
     key = "change_of_virtual_channel"
     if len(step) != 2:
         yield work.answers.wrong(key, "must be two channels: [before, after]")
-    elif step[0][-2:] == step[1][-2:] or tuple(step) not in dependencies(state, PFC):
+    elif step[0][-2:] == step[1][-2:] or tuple(step) not in dependencies(state, FlowControl.PFC):
         said = f"no packet moves from {step[0]} to {step[1]} and changes its virtual channel there"
         yield work.answers.wrong(key, said)
 
@@ -33,7 +33,7 @@ def answers(work: Work) -> Iterator[str]:
 def cycle(work: Work) -> Iterator[str]:
     """The cycle in the answer exists if PAUSE stops both virtual channels together."""
     state = state_of_plan(make_plan(load(SPEC), "dor"))
-    yield from wrong_cycle(work.answers, "cycle_under_pause", state, PAUSE)
+    yield from wrong_cycle(work.answers, "cycle_under_pause", state, FlowControl.PAUSE)
 
 
 def running(work: Work) -> Iterator[str]:

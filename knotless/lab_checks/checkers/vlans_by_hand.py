@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
 from knotless.lab_checks.lab import Lab, Work
 from knotless.lab_checks.proofs import state_of_folder, wrong_verdict
@@ -13,7 +14,6 @@ from knotless.verification.check import verdict_of
 
 SPEC = "ring,3,hosts=2"
 RULES = "rules"
-PAUSE = "pause"
 SOURCES, TARGET = ("h3", "h4"), "h5"
 """Two hosts of switch s2, and one of s3."""
 
@@ -24,7 +24,7 @@ def rules(work: Work) -> Iterator[str]:
     if state.fabric != load(SPEC):
         yield f"{RULES}/fabric.json: it must be that of {SPEC}; copy it from the skeleton"
         return
-    yield from wrong_verdict(verdict_of(state, PAUSE), RULES)
+    yield from wrong_verdict(verdict_of(state, FlowControl.PAUSE), RULES)
     yield from _one_path(state, RULES)
 
 

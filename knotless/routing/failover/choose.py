@@ -18,7 +18,7 @@ import numpy as np
 from knotless.base.errors import PlanError
 from knotless.routing.failover.backups import FIRST_LABEL, MAX_LABELS, Backup, Backups
 from knotless.routing.failover.reach import Reach
-from knotless.routing.flow_control import of_link, waiting
+from knotless.routing.flow_control import merged, waiting
 from knotless.routing.graphs.channels import PRIORITIES, VCS_PER_CHANNEL
 from knotless.routing.plan import Plan, distinct_rows
 from knotless.routing.repair import failed_channels
@@ -35,7 +35,8 @@ _last: list[tuple[Plan, Backups]] = []
 
 def backup_priority(plan: Plan) -> int:
     """Return the priority of diverted packets: one that the plan does not use, if PFC has one."""
-    return min(plan.vcs, PRIORITIES - 1) if plan.flow_control == "pfc" else 0
+    links = plan.flow_control.switch_links
+    return min(plan.vcs, PRIORITIES - 1) if links.by_priority else 0
 
 
 def choose_backups(plan: Plan) -> Backups:
@@ -65,8 +66,11 @@ class _Choice:
     def __init__(self, plan: Plan) -> None:
         self.plan, self.channels = plan, plan.channels
         self.priority = backup_priority(plan)
-        self.mode = of_link(plan.flow_control, to_host=False)
-        self.is_own = self.mode == "pfc" and self.priority >= plan.vcs
+        self.links = plan.flow_control.switch_links
+        every = np.arange(len(self.channels) * VCS_PER_CHANNEL)
+        self.merged: list[int] = merged(every, self.links).tolist()
+        classes = self.links.classes
+        self.is_own = self.links.pauses and classes[self.priority] not in classes[: plan.vcs]
         self.head, self.tail = self.channels.head.tolist(), self.channels.tail.tolist()
         self.reverse = self.channels.reverse.tolist()
         dead = failed_channels(plan, plan.failures)
@@ -125,7 +129,7 @@ class _Choice:
 
     def _nodes(self) -> set[int]:
         nodes = {node for edge in self.edges for node in edge}
-        return nodes | {self._node(channel) for channel in range(len(self.channels))}
+        return nodes | {self.merged[self._node(channel)] for channel in range(len(self.channels))}
 
     def _reach(self) -> Reach:
         number = self.number
@@ -261,11 +265,11 @@ class _Choice:
 
         No packet of the plan waits for diverted ones if these have a priority of their own.
         """
-        if self.mode == "off" or (self.is_own and step[0] % VCS_PER_CHANNEL != self.priority):
+        is_of_plan = self.is_own and step[0] % VCS_PER_CHANNEL != self.priority
+        if is_of_plan or not self.links.pauses:
             return []
-        if self.mode == "pause":
-            step = (step[0] - step[0] % VCS_PER_CHANNEL, step[1] - step[1] % VCS_PER_CHANNEL)
-        return [(self.number[step[0]], self.number[step[1]])]
+        held, wanted = (self.number[self.merged[node]] for node in step)
+        return [(held, wanted)]
 
     def _closing(
         self, graphs: list[Reach], path: list[int], before: list[int]

@@ -31,6 +31,7 @@ from knotless.topologies.fabric import (
 )
 from knotless.topologies.formats.graphml import from_graphml
 from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
+from knotless.topologies.spec import with_family_of_name
 from knotless.topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
@@ -72,7 +73,8 @@ def _of_any_kind(text: str, file: Path) -> Fabric:
     if first == "{" or file.suffix.lower() == ".json":
         return from_text(text)
     name = "".join(c if c.isprintable() else "?" for c in file.stem)[:200]
-    return from_graphml(text, name) if first == "<" else from_ibnetdiscover(text, name)
+    fabric = from_graphml(text, name) if first == "<" else from_ibnetdiscover(text, name)
+    return with_family_of_name(fabric)
 
 
 def from_text(text: str) -> Fabric:
@@ -116,7 +118,8 @@ def to_json(fabric: Fabric) -> dict[str, object]:
 def from_json(obj: object, *, united: bool = False) -> Fabric:
     """Return the validated fabric of a JSON value; raises FabricError if it is invalid.
 
-    ``united`` is as for :func:`knotless.topologies.validate.validate`.
+    It has a family if :func:`knotless.topologies.spec.with_family_of_name` finds one. ``united`` is
+    as for :func:`knotless.topologies.validate.validate`.
 
     Switches are sorted by dpid, so that the order of the list does not affect plans. Only the
     switches of a grid keep their order, because it determines their coordinates.
@@ -136,7 +139,7 @@ def from_json(obj: object, *, united: bool = False) -> Fabric:
         _grid(top.values["grid"]) if top.values.get("grid") is not None else None,
     )
     validate(fabric, united=united)
-    return fabric
+    return with_family_of_name(fabric)
 
 
 def _switch_values(switch: Switch) -> dict[str, object]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knotless.routing.default_engine import family_of
 from knotless.routing.graphs.channels import Ints
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.math.plane import lines
@@ -39,11 +38,10 @@ class LatinSquare:
 
 def latin_square_of(fabric: Fabric) -> LatinSquare | None:
     """Return the wiring of ``fabric`` if it is an LSFT with our port numbers, else None."""
-    family = family_of(fabric)
-    if family is None or family[0].name != "lsft":
+    family = fabric.family
+    if family is None or family.name != "lsft":
         return None
-    request = family[1]
-    return latin_square(request.sizes[0], request.options["sides"], request.hosts)
+    return latin_square(family.sizes[0], family.options["sides"], family.hosts)
 
 
 def latin_square(order: int, sides: int, hosts: int) -> LatinSquare:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
 from knotless.forwarding.openflow.vlan_generations import rules_changed
@@ -35,7 +36,7 @@ class Installed:
 
     fabric: Fabric
     rules: FabricRules
-    flow_control: str
+    flow_control: FlowControl
     tags: HostTags | None = None
     multicast: tuple[MulticastGroup, ...] = ()
     older_generations: tuple[Generation, ...] = ()

@@ -39,7 +39,6 @@ from knotless.forwarding.openflow.vlan_generations import (
     vlan_generations_in,
     without_admission,
 )
-from knotless.routing.flow_control import verdict_text
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
@@ -48,6 +47,7 @@ from knotless.verification.changes.in_place import common_rules, guarded
 from knotless.verification.changes.proof import ProofContext, Prover
 from knotless.verification.changes.steps import Steps, add_batches
 from knotless.verification.changes.stops import pairs_to_stop
+from knotless.verification.verdict_text import verdict_text
 
 
 def plan_change(before: Installed, new_plan: Plan) -> Change:
@@ -84,7 +84,8 @@ def between_plans(old: Plan, new: Plan) -> Change:
     The links use PFC if one of the plans needs it, else the flow control of the old one. Raises
     PlanError as :func:`plan_change`.
     """
-    in_use = "pfc" if "pfc" in (old.flow_control, new.flow_control) else old.flow_control
+    both = (old.flow_control, new.flow_control)
+    in_use = next((used for used in both if used.switch_links.by_priority), old.flow_control)
     rules = compile_rules(old)
     before = Installed(old.fabric, rules, in_use, old.host_tags(), old.multicast)
     return plan_change(before, new)
@@ -189,7 +190,7 @@ class _Planner:
         return [VlanGeneration(number, first) for number in free for first in choices]
 
     def _has_priorities(self) -> bool:
-        return self.before.flow_control == "pfc"
+        return self.before.flow_control.switch_links.by_priority
 
     def at_once(self) -> Steps:
         """One step: all switches take the new rules."""

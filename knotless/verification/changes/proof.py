@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation, state_of_generations
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges
@@ -64,7 +65,7 @@ class ProofContext:
     """The fabric, its flow control and the multicast groups, which stay as they are."""
 
     fabric: Fabric
-    flow_control: str
+    flow_control: FlowControl
     multicast: tuple[MulticastGroup, ...] = ()
 
     def judge(self, generations: Sequence[Generation]) -> StepVerdict:

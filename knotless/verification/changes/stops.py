@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.rules import (
     ADMISSION,
     COOKIE,
@@ -34,7 +35,7 @@ _GROUP_BIT = 1 << 40
 Edge = tuple[int, int]
 
 
-def pairs_to_stop(states: Iterable[ForwardingState], flow_control: str) -> tuple[Pair, ...]:
+def pairs_to_stop(states: Iterable[ForwardingState], flow_control: FlowControl) -> tuple[Pair, ...]:
     """Return the pairs without which the dependencies of all ``states`` together have no cycle.
 
     While there is a cycle, all pairs that cause its least used dependency are chosen, the first
@@ -67,7 +68,9 @@ def pairs_to_stop(states: Iterable[ForwardingState], flow_control: str) -> tuple
     return tuple(stopped)
 
 
-def _edges_of_pairs(state: ForwardingState, flow_control: str) -> Iterable[tuple[Pair, set[Edge]]]:
+def _edges_of_pairs(
+    state: ForwardingState, flow_control: FlowControl
+) -> Iterable[tuple[Pair, set[Edge]]]:
     hosts = [host.name for host in state.fabric.hosts]
     for source in hosts:
         for destination in hosts:
@@ -80,7 +83,9 @@ def _edges_of_pairs(state: ForwardingState, flow_control: str) -> Iterable[tuple
             yield pair, _edges(state, source, number, flow_control)
 
 
-def _edges(state: ForwardingState, source: str, number: int, flow_control: str) -> set[Edge]:
+def _edges(
+    state: ForwardingState, source: str, number: int, flow_control: FlowControl
+) -> set[Edge]:
     """Return the dependencies of a packet: where one link enters a switch and one leaves it."""
     channels = state.channels
     hops = [hop for hop in state.trace_number(source, number).hops if hop.channel < len(channels)]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import CHOICES, FLOW_CONTROLS
-from knotless.routing.flow_control import of_link, resolved, verdict_text, waiting
+from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
+from knotless.routing.flow_control import resolved, waiting
+from knotless.verification.verdict_text import verdict_text
 
 EDGES = [(16, 33), (17, 32)]
 """From channel 1 to channel 2, in priorities 0 and 1."""
@@ -34,12 +35,13 @@ def test_auto_is_pfc_where_there_are_several_virtual_channels() -> None:
 def test_only_links_between_switches_that_pause_make_channels_wait(
     name: str, left: set[tuple[int, int]]
 ) -> None:
-    assert set(map(tuple, waiting(np.array(EDGES), name).tolist())) == left
-    assert (of_link(name, to_host=False) == "off") == (not left)
+    flow_control = FlowControl(name)
+    assert set(map(tuple, waiting(np.array(EDGES), flow_control).tolist())) == left
+    assert flow_control.switch_links.pauses == bool(left)
 
 
 def test_verdicts_name_their_flow_control() -> None:
-    assert verdict_text("none", []) == "cannot deadlock without flow control"
-    assert verdict_text("switch", []) == "cannot deadlock under PAUSE between switches"
-    ring = verdict_text("pause", ["s1:2/0", "s2:2/0"])
+    assert verdict_text(FlowControl.NONE, []) == "cannot deadlock without flow control"
+    assert verdict_text(FlowControl.SWITCH, []) == "cannot deadlock under PAUSE between switches"
+    ring = verdict_text(FlowControl.PAUSE, ["s1:2/0", "s2:2/0"])
     assert ring == "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s1:2/0"

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from knotless.base.flow_control import FlowControl
 from knotless.cli.prompt import Prompt
 from knotless.cli.prompt_texts import MOST_PAUSED, paused_lines, why_lines
 from knotless.emulation.daemon import Counters
@@ -65,7 +66,7 @@ def ring() -> Any:
 
 def test_why_explains_each_step_of_the_knot(ring: Any) -> None:
     verdict = verdict_of(ring, "pause")
-    lines = why_lines(ring, "pause", verdict.cycle, verdict)
+    lines = why_lines(ring, FlowControl.PAUSE, verdict.cycle, verdict)
     assert lines[0] == "4 channels wait for each other under PAUSE:"
     assert lines[1] == (
         "s1:2/0 is paused: the buffer behind it is full of frames that wait for s2:2/0,"
@@ -77,17 +78,19 @@ def test_why_explains_each_step_of_the_knot(ring: Any) -> None:
 
 
 def test_why_of_a_knot_that_the_rules_do_not_explain(ring: Any) -> None:
-    lines = why_lines(ring, "pause", ["s1:2/0", "s3:2/0"], verdict_of(ring, "pause"))
+    lines = why_lines(
+        ring, FlowControl.PAUSE, ["s1:2/0", "s3:2/0"], verdict_of(ring, FlowControl.PAUSE)
+    )
     assert lines[1].endswith("frames that wait for s3:2/0.")
-    assert witnesses_of(ring, ["s1:2/0", "s3:2/0"], "pause") == ()
-    assert witnesses_of(ring, ["s1:99/0"], "pause") == ()
+    assert witnesses_of(ring, ["s1:2/0", "s3:2/0"], FlowControl.PAUSE) == ()
+    assert witnesses_of(ring, ["s1:99/0"], FlowControl.PAUSE) == ()
 
 
 def test_why_without_a_knot_says_what_the_rules_allow(ring: Any) -> None:
-    lines = why_lines(ring, "pause", (), verdict_of(ring, "pause"))
+    lines = why_lines(ring, FlowControl.PAUSE, (), verdict_of(ring, FlowControl.PAUSE))
     assert lines[0].startswith("No deadlock now. By the rules in the switches, it CAN DEADLOCK")
     assert lines[1] == "It would be: h1 to h3 holds s1:2/0 while it waits for s2:2/0."
-    safe = why_lines(ring, "none", (), verdict_of(ring, "none"))
+    safe = why_lines(ring, FlowControl.NONE, (), verdict_of(ring, FlowControl.NONE))
     assert safe == [
         "No deadlock now. By the rules in the switches, it cannot deadlock without flow control."
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.updates.planning import plan_update
@@ -13,7 +14,7 @@ from tests.support.transitions import confirm_all
 FABRIC = load("ring,4")
 NOW, NEXT = (
     DesiredState.compute(
-        Config(fabric="ring,4", engine="updown", flow_control="pfc", root=root), FABRIC
+        Config(fabric="ring,4", engine="updown", flow_control=FlowControl.PFC, root=root), FABRIC
     )
     for root in ("s1", "s3")
 )

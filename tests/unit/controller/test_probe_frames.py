@@ -8,6 +8,7 @@ import pytest
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
+from knotless.base.flow_control import FlowControl
 from knotless.controller.probes.frames import (
     ETHER_TYPE,
     ROUNDS_VALID,
@@ -151,4 +152,4 @@ def test_rules_of_probes_are_neither_the_plans_nor_foreign() -> None:
 def test_probes_use_a_priority_that_no_virtual_channel_uses(
     flow_control: str, vcs: int, expected: tuple[int | None, bool]
 ) -> None:
-    assert priority_of(flow_control, vcs) == expected
+    assert priority_of(FlowControl(flow_control), vcs) == expected

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import FlowControl
 from knotless.controller import config
 from knotless.controller.config import ConfigError
 from knotless.controller.rest.api import HttpError
@@ -29,7 +30,7 @@ NEW = replace(RING, hosts=(*RING.hosts[1:], SAME_IP), links=(*RING.links[1:], CH
 
 
 def begun() -> BegunUpdate:
-    return BegunUpdate(FabricUnion(RING).extended(NEW), "pause")
+    return BegunUpdate(FabricUnion(RING).extended(NEW), FlowControl.PAUSE)
 
 
 def test_a_file_keeps_what_exists_and_is_removed_at_the_end(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_controller_that_finds_the_file_changes_nothing_before_it_has_read_the
 ) -> None:
     more = replace(RING, links=(*RING.links, CHORD), grid=None)
     UpdateJournal(tmp_path / "state-change.json").begin(
-        BegunUpdate(FabricUnion(more).extended(RING), "switch")
+        BegunUpdate(FabricUnion(more).extended(RING), FlowControl.SWITCH)
     )
     service = serve("ring,4")
     state = service.state
@@ -153,18 +154,18 @@ def test_a_standby_learns_when_the_active_controller_has_completed_the_change(
     service = serve("ring,4")
     active = UpdateJournal(tmp_path / "state-change.json", shared=True)
     service.state.stand_by()
-    service.state.resume(BegunUpdate(FabricUnion(more).extended(RING), "pause"))
+    service.state.resume(BegunUpdate(FabricUnion(more).extended(RING), FlowControl.PAUSE))
     service.peers.withdraw = service.state.withdraw
     service.peers.follow_fabric()
     assert CHORD in service.state.observed.fabric.links
     # The active one has not been reloaded, or the change goes on.
-    active.begin(BegunUpdate(FabricUnion(more), "pause"))
-    active.end(BegunUpdate(FabricUnion(more), "pause"))
+    active.begin(BegunUpdate(FabricUnion(more), FlowControl.PAUSE))
+    active.end(BegunUpdate(FabricUnion(more), FlowControl.PAUSE))
     service.peers.follow_fabric()
-    active.begin(BegunUpdate(FabricUnion(more).extended(RING), "pause"))
+    active.begin(BegunUpdate(FabricUnion(more).extended(RING), FlowControl.PAUSE))
     service.peers.follow_fabric()
     assert CHORD in service.state.observed.fabric.links
-    active.end(BegunUpdate(FabricUnion(RING), "pause"))
+    active.end(BegunUpdate(FabricUnion(RING), FlowControl.PAUSE))
     assert (active.read(), active.completed()) == (None, RING)
     service.peers.follow_fabric()
     assert service.state.observed.fabric == RING

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import FlowControl
 from knotless.emulation.daemon import Daemon
 
 Serve = Callable[[bytes], list[dict[str, Any]]]
@@ -67,7 +68,7 @@ def test_settings_are_sent_only_where_given(serve: Serve, tmp_path: Path) -> Non
     assert client(tmp_path).reset() == 2.5
     assert asked == [{"do": "reset"}]
     asked = serve(b'{"ok":true,"now_us":2.5}\n')
-    client(tmp_path).reset(flow_control="pfc", links=[{"name": "h1", "rate_mbps": 5}])
+    client(tmp_path).reset(flow_control=FlowControl.PFC, links=[{"name": "h1", "rate_mbps": 5}])
     wanted = {"flow_control": "pfc", "links": [{"name": "h1", "rate_mbps": 5}]}
     assert asked == [{"do": "reset", **wanted}]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import Common
 from knotless.experiments.framework.routed import Routed, with_validity
 from knotless.experiments.studies.agreement import EXPERIMENT, measure, show
@@ -25,8 +26,10 @@ from knotless.simulation import Result, simulate
 
 DOR = PlanRequest(engine="dor")
 ONE_WAY = PlanRequest(engine="dor", vcs=1, select="low-port")
-RING = Case("knot", Routed("ring,4,rate=10,delay=1000", ONE_WAY), "shift:2", "pause")
-SHARED = Case("share-2", Routed("mesh,2,1,hosts=2,rate=10,delay=1000", DOR), "shift:2", "pfc")
+RING = Case("knot", Routed("ring,4,rate=10,delay=1000", ONE_WAY), "shift:2", FlowControl.PAUSE)
+SHARED = Case(
+    "share-2", Routed("mesh,2,1,hosts=2,rate=10,delay=1000", DOR), "shift:2", FlowControl.PFC
+)
 KNOT = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 WINDOW_US = 2e6
 IN_TIME = {
@@ -100,8 +103,8 @@ def test_pauses_of_a_link_count_once() -> None:
         "rx_frames": 1,
         "priorities": [{**one, "priority": p} for p in range(8)],
     }
-    assert measure._counted(channel, "pause")["pauses"] == 4
-    assert measure._counted(channel, "pfc")["pauses"] == 32
+    assert measure._counted(channel, FlowControl.PAUSE)["pauses"] == 4
+    assert measure._counted(channel, FlowControl.PFC)["pauses"] == 32
 
 
 def test_samples_are_of_the_columns_that_are_promised() -> None:

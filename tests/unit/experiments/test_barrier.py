@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless._core import programs, simulator
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.studies.barrier import show
 from knotless.experiments.workloads.barriers import passages
 from knotless.experiments.workloads.barriers.case import members
@@ -228,7 +229,7 @@ def test_two_networks_share_what_the_master_receives(tmp_path: Path) -> None:
 
 def test_a_dual_plane_is_two_fabrics() -> None:
     plan = make_plan(load("torus,5,5,hosts=2"), "dor")
-    table = channel_table(plan.fabric, "pfc", Buffers())
+    table = channel_table(plan.fabric, FlowControl.PFC, Buffers())
     both = dual_plane(table, len(plan.fabric.switches))
     assert len(both.names) == 2 * len(table.names)
     for number, name in enumerate(both.names):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from knotless.experiments.studies import change as study
 from knotless.experiments.studies.change import show
@@ -36,7 +37,7 @@ def run(case: Case, seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("swap", [swap.name for swap in SWAPS])
 def test_both_plans_are_safe_and_their_mixture_is_not(swap: str) -> None:
-    case = Case(swap, "pause", NAIVE)
+    case = Case(swap, FlowControl.PAUSE, NAIVE)
     for rules in naive_rules(*case.key):
         assert verdict_of(state_of_rules(case.routed.fabric, rules), "pause").acyclic
     assert naive_verdict(*case.key).outcome.cycle
@@ -44,14 +45,16 @@ def test_both_plans_are_safe_and_their_mixture_is_not(swap: str) -> None:
 
 def test_naive_changes_deadlock_where_the_check_says_and_proven_ones_never() -> None:
     found = {
-        way: [run(Case("ring-4", "pause", way), seed) for seed in range(RUNS)]
+        way: [run(Case("ring-4", FlowControl.PAUSE, way), seed) for seed in range(RUNS)]
         for way in (NAIVE, PROVEN)
     }
     naive, proven = found[NAIVE], found[PROVEN]
     frozen = [row for row in naive if row["deadlock"]]
     assert 0 < len(frozen) < RUNS
-    both = [Generation(rules) for rules in naive_rules(*Case("ring-4", "pause", NAIVE).key)]
-    mixed = ProofContext(load("ring,4,rate=10"), "pause").judge(both)
+    both = [
+        Generation(rules) for rules in naive_rules(*Case("ring-4", FlowControl.PAUSE, NAIVE).key)
+    ]
+    mixed = ProofContext(load("ring,4,rate=10"), FlowControl.PAUSE).judge(both)
     waits = {tuple(edge) for edge in mixed.dependencies[:, :2].tolist()}
     assert waits
     for row in frozen:
@@ -68,13 +71,13 @@ def test_naive_changes_deadlock_where_the_check_says_and_proven_ones_never() -> 
 
 def test_planes_need_no_stop_under_pfc() -> None:
     for seed in range(3):
-        row = run(Case("ring-4", "pfc", PROVEN), seed)
+        row = run(Case("ring-4", FlowControl.PFC, PROVEN), seed)
         assert (row["tier"], row["deadlock"], row["valid"]) == (2, False, True)
         assert (row["stopped_frames"], row["lost_frames"]) == (0, 0)
 
 
 def test_a_seed_gives_one_result() -> None:
-    case = Case("ring-4", "pause", NAIVE)
+    case = Case("ring-4", FlowControl.PAUSE, NAIVE)
     assert run(case, 3) == run(case, 3)
     assert run(case, 3)["order"] != run(case, 4)["order"]
 
@@ -131,7 +134,9 @@ def test_cases_and_mistakes() -> None:
 
 
 def test_the_report_counts_what_was_measured() -> None:
-    rows = [run(Case("ring-4", "pause", way, n), n) for way in (NAIVE, PROVEN) for n in (1, 2)]
+    rows = [
+        run(Case("ring-4", FlowControl.PAUSE, way, n), n) for way in (NAIVE, PROVEN) for n in (1, 2)
+    ]
     rows[1] = {**rows[1], "deadlock": True, "deadlock_after_s": 0.1}
     about = {"rows": rows, "parameters": {"on": SIMULATION, "spread_s": 0.2}}
     shown = show.present(about, (), True)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from knotless.base.flow_control import FlowControl
 from knotless.emulation import waiting
 from knotless.experiments.studies.deadlock import measure, scenario
 from knotless.experiments.studies.deadlock.matrix import Case
@@ -97,7 +98,7 @@ class FakeDaemon:
     def counters(self) -> dict[str, Any]:
         moving_us = self.now_us if self.freeze_us is None else min(self.now_us, self.freeze_us)
         frames = int(self.mbps * moving_us / 8 / 1472)
-        planned = scenario.of(Case("cyclic", "pause", "udp"))
+        planned = scenario.of(Case("cyclic", FlowControl.PAUSE, "udp"))
         names = [flow.last_channel for flow in planned.flows]
         names += [host.name for host in planned.fabric.hosts]
         channels = [
@@ -140,7 +141,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(
     daemon: FakeDaemon,
-    flow_control: str,
+    flow_control: FlowControl,
     until_us: int = 7_000_000,
     rate_mbps: float = 10.0,
     *,
@@ -165,7 +166,7 @@ def run(
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_moving_run_is_measured_in_its_window() -> None:
-    row = run(FakeDaemon(4.7), "pause")
+    row = run(FakeDaemon(4.7), FlowControl.PAUSE)
     assert row.flows_mbps == pytest.approx([4.7] * 4, rel=0.005)
     assert (row.deadlock, row.cycle, row.valid) == (False, [], True)
     assert row.window_s == pytest.approx(3.0, abs=0.2)
@@ -174,7 +175,7 @@ def test_a_moving_run_is_measured_in_its_window() -> None:
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_frozen_run_is_measured_after_the_freeze() -> None:
-    row = run(FakeDaemon(4.7, freeze_us=1_000_000), "pause")
+    row = run(FakeDaemon(4.7, freeze_us=1_000_000), FlowControl.PAUSE)
     assert (row.deadlock, row.cycle) == (True, ["s1:2/0"])
     assert row.flows_mbps == [0, 0, 0, 0]
     assert row.frozen_after_s == pytest.approx(1.0, abs=0.1)
@@ -183,7 +184,7 @@ def test_a_frozen_run_is_measured_after_the_freeze() -> None:
 
 @pytest.mark.usefixtures("_no_waiting")
 def test_senders_that_end_early_make_a_run_invalid() -> None:
-    row = run(FakeDaemon(4.7), "pause", until_us=2_500_000)
+    row = run(FakeDaemon(4.7), FlowControl.PAUSE, until_us=2_500_000)
     assert not row.valid
     assert "ended before" in row.problems[0]
 
@@ -191,8 +192,8 @@ def test_senders_that_end_early_make_a_run_invalid() -> None:
 @pytest.mark.usefixtures("_no_waiting")
 def test_where_frames_can_be_lost_counting_begins_when_all_send() -> None:
     lossless, lossy = FakeDaemon(4.7), FakeDaemon(4.7)
-    run(lossless, "pause")
-    run(lossy, "none")
+    run(lossless, FlowControl.PAUSE)
+    run(lossy, FlowControl.NONE)
     assert lossless.resets == []
     assert lossy.resets == ["none"]
 
@@ -200,7 +201,7 @@ def test_where_frames_can_be_lost_counting_begins_when_all_send() -> None:
 @pytest.mark.usefixtures("_no_waiting")
 def test_fast_links_are_measured_for_as_many_frames() -> None:
     daemon = FakeDaemon(470.0, step_us=1000)
-    row = run(daemon, "none", rate_mbps=1000.0, may_deadlock=False)
+    row = run(daemon, FlowControl.NONE, rate_mbps=1000.0, may_deadlock=False)
     assert row.flows_mbps == pytest.approx([470.0] * 4, rel=0.05)
     assert (row.deadlock, row.valid) == (False, True)
     assert row.window_s == pytest.approx(0.03, abs=0.002)
@@ -211,6 +212,6 @@ def test_fast_links_are_measured_for_as_many_frames() -> None:
 @pytest.mark.usefixtures("_no_waiting")
 def test_a_deadlock_of_fast_links_that_is_reported_after_the_window_counts() -> None:
     daemon = FakeDaemon(470.0, freeze_us=20_000, step_us=1000, patience_us=500_000)
-    row = run(daemon, "pause", rate_mbps=1000.0)
+    row = run(daemon, FlowControl.PAUSE, rate_mbps=1000.0)
     assert (row.deadlock, row.flows_mbps) == (True, [0, 0, 0, 0])
     assert row.window_s == pytest.approx(0.02, abs=0.002)

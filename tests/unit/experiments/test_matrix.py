@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from knotless.base.flow_control import FlowControl
 from knotless.cli.main import main
 from knotless.experiments.framework import experiment
 from knotless.experiments.framework.experiment import SIMULATION, Common, ExperimentError
@@ -25,7 +26,7 @@ def made(common: Common = ONCE, **options: str) -> list[Case]:
 def test_the_whole_matrix_has_every_sensible_case_once() -> None:
     found = made()
     assert len(found) == len(set(found)) == 2 * 5 * 2 + 1 * 1 * 2
-    assert Case("dateline", "pfc", "tcp") in found
+    assert Case("dateline", FlowControl.PFC, "tcp") in found
     assert not [case for case in found if case.routes == "dateline" and case.flow_control != "pfc"]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.studies.deadlock import matrix, scenario, transfers
 from knotless.experiments.workloads import open_loop
 from knotless.routing.vlans.assignment import TAGGINGS
@@ -28,7 +29,7 @@ def test_an_acknowledgement_is_charged_half_a_segment_each() -> None:
 
 
 def planned_as(routes: str, **case: Any) -> scenario.Scenario:
-    return scenario.of(matrix.Case(routes, "pause", "udp", **case))
+    return scenario.of(matrix.Case(routes, FlowControl.PAUSE, "udp", **case))
 
 
 @pytest.mark.parametrize("routes", matrix.ROUTES)
@@ -52,7 +53,9 @@ def test_pairs_of_patterns_differ_in_nothing_but_their_cycle(
         assert most == transfers.MAX_PATHS_ON_A_CHANNEL
         shares.append(sorted(planned.theory_mbps("udp")))
         for protocol in matrix.PROTOCOLS:
-            assert bool(planned.predicted_cycle(protocol, "pause")) == (routes != "acyclic")
+            assert bool(planned.predicted_cycle(protocol, FlowControl.PAUSE)) == (
+                routes != "acyclic"
+            )
     assert all(share == pytest.approx(shares[0]) for share in shares)
 
 
@@ -65,20 +68,20 @@ def test_tcp_shares_leave_room_for_acknowledgements() -> None:
 
 def test_the_static_check_distinguishes_the_routes() -> None:
     ring = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert planned_as("cyclic").predicted_cycle("udp", "pause") == ring
-    assert planned_as("cyclic").predicted_cycle("udp", "pfc") == ring
-    assert planned_as("acyclic").predicted_cycle("udp", "pause") == []
-    assert planned_as("dateline").predicted_cycle("udp", "pfc") == []
+    assert planned_as("cyclic").predicted_cycle("udp", FlowControl.PAUSE) == ring
+    assert planned_as("cyclic").predicted_cycle("udp", FlowControl.PFC) == ring
+    assert planned_as("acyclic").predicted_cycle("udp", FlowControl.PAUSE) == []
+    assert planned_as("dateline").predicted_cycle("udp", FlowControl.PFC) == []
     # 802.3x stops all priorities at once, so there two virtual channels would not help.
-    assert planned_as("dateline").predicted_cycle("udp", "pause") == ring
+    assert planned_as("dateline").predicted_cycle("udp", FlowControl.PAUSE) == ring
 
 
 def test_only_a_knot_of_waiting_channels_is_as_predicted() -> None:
     cyclic, ring = planned_as("cyclic"), ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert cyclic.as_predicted(ring, "udp", "pause")
-    assert cyclic.as_predicted([], "udp", "pause")
-    assert not cyclic.as_predicted(ring[::-1], "udp", "pause")
-    assert not planned_as("acyclic").as_predicted(ring, "udp", "pause")
+    assert cyclic.as_predicted(ring, "udp", FlowControl.PAUSE)
+    assert cyclic.as_predicted([], "udp", FlowControl.PAUSE)
+    assert not cyclic.as_predicted(ring[::-1], "udp", FlowControl.PAUSE)
+    assert not planned_as("acyclic").as_predicted(ring, "udp", FlowControl.PAUSE)
 
 
 def test_senders_whose_share_is_small_send_for_longer() -> None:

@@ -209,7 +209,7 @@ def test_the_command_prints_the_verdict_and_the_packets(tmp_path: Path) -> None:
     folder = bounce().write(tmp_path / "clos")
     done = CliRunner().invoke(main, ["check", str(folder)])
     assert done.exit_code == 1
-    assert "CAN DEADLOCK under pfc: " in done.output
+    assert "CAN DEADLOCK under PFC: " in done.output
     assert "with DSCP 3 holds" in done.output
     done = CliRunner().invoke(main, ["check", str(folder), "--json"])
     answer = json.loads(done.output)
@@ -221,7 +221,7 @@ def test_the_command_prints_the_verdict_and_the_packets(tmp_path: Path) -> None:
     assert step["held"].partition("/")[0] in done.output
     done = CliRunner().invoke(main, ["check", str(leaf_spine(2, 2).write(tmp_path / "safe"))])
     assert done.exit_code == 0
-    assert "cannot deadlock under pfc" in done.output
+    assert "cannot deadlock under PFC" in done.output
 
 
 def test_the_path_of_a_packet_has_its_priority_and_dscp(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.cli.main import main
 from knotless.controller import desired as controller_desired
 from knotless.controller.config import Config, parse
@@ -71,7 +72,7 @@ def test_settings_of_a_running_fabric_give_its_request_back() -> None:
 
 def test_a_plan_settles_automatic_choices() -> None:
     plan = make_plan(load("torus,5,5"), PlanRequest())
-    assert plan.settled_request() == PlanRequest(engine="dor", flow_control="pfc")
+    assert plan.settled_request() == PlanRequest(engine="dor", flow_control=FlowControl.PFC)
     again = make_plan(load("torus,5,5"), plan.settled_request())
     assert CheckedPlan(again).cycle == CheckedPlan(plan).cycle == []
 

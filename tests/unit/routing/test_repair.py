@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.cli.main import main
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.plan_of_parts import new_plan, path_changes
@@ -99,7 +100,7 @@ def test_fewer_paths_move_to_make_room_than_in_a_new_plan() -> None:
     plan = make_plan(load("mesh,4,4"), "lturn")
     failures = Failures.of(plan.fabric, ["s2-s6"])
     extended = repair(plan, failures)
-    kind, new = new_plan(plan, failures, "pause")
+    kind, new = new_plan(plan, failures, FlowControl.PAUSE)
     pairs, _, after = path_changes(plan, new)
     assert (extended.kind, kind) == ("extended", "replanned")
     assert 24 <= extended.moved < pairs[after > 0].sum(), "24 pairs use the link"

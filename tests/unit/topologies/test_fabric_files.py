@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from knotless.topologies import FabricError, load
+from knotless.topologies.fabric import FamilyMember, with_lines
 from knotless.topologies.formats.files import from_json, from_text, to_json, to_text
 
 Obj = dict[str, Any]
@@ -22,6 +25,19 @@ def test_round_trip(spec: str, tmp_path: Path) -> None:
     file = tmp_path / "fabric.json"
     file.write_text(to_text(fabric))
     assert load(str(file)) == fabric
+
+
+def test_a_fabric_keeps_its_family_until_its_parts_change() -> None:
+    fabric = load("lsft,2,sides=2,hosts=1,rate=7")
+    family = FamilyMember("lsft", (2,), 1, {"sides": 2})
+    assert fabric.family == family
+    assert with_lines(fabric, 40.0, None).family == family
+    assert pickle.loads(pickle.dumps(fabric)).family == family  # noqa: S301 - our own
+    assert from_json(to_json(fabric)).family == family
+    without_a_link = replace(fabric, links=fabric.links[1:])
+    assert without_a_link.family is None
+    assert from_json(to_json(without_a_link)).family is None
+    assert from_json({**to_json(fabric), "name": "my fabric"}).family is None
 
 
 def test_rates_and_grid_may_be_left_out() -> None:

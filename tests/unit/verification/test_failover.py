@@ -9,6 +9,7 @@ import pytest
 from ryu.ofproto import ofproto_v1_3
 
 from knotless.base.errors import PlanError, RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.openflow.messages import GroupEntry, encode, read_group
@@ -91,11 +92,11 @@ def test_only_the_first_bucket_whose_port_is_up_is_applied() -> None:
 def test_backups_move_to_another_vlan_generation_with_their_plan(plan: Plan) -> None:
     rules = compile_rules(plan)
     moved = rules_in(rules, VlanGeneration(1))
-    expected = coverage(plan.fabric, rules, "pfc")
+    expected = coverage(plan.fabric, rules, FlowControl.PFC)
     assert expected.acyclic
     assert expected.share == 1
-    assert coverage(plan.fabric, moved, "pfc") == expected
-    assert coverage(plan.fabric, joined(rules, moved), "pfc") == expected
+    assert coverage(plan.fabric, moved, FlowControl.PFC) == expected
+    assert coverage(plan.fabric, joined(rules, moved), FlowControl.PFC) == expected
 
 
 def test_plans_without_room_or_proof_are_refused() -> None:
@@ -178,4 +179,4 @@ def test_a_change_leaves_room_for_the_priority_of_backups() -> None:
     for old, new in ((one, other), (other, one)):
         change = between_plans(old, new)
         assert all(step.proof.acyclic for step in change.steps)
-        assert coverage(fabric, change.steps[-1].rules, "pfc").acyclic
+        assert coverage(fabric, change.steps[-1].rules, FlowControl.PFC).acyclic

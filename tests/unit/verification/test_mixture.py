@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from knotless.base.errors import RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import Generation, state_of_generations, state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules, Field, Output, Rule, SwitchRules
@@ -110,12 +111,16 @@ def test_batches_prevent_the_loop() -> None:
 
 
 def test_batches_are_found() -> None:
-    steps = Steps(Prover(ProofContext(WHEEL, "pause")), Installed(WHEEL, OLD, "pause"))
+    steps = Steps(
+        Prover(ProofContext(WHEEL, FlowControl.PAUSE)), Installed(WHEEL, OLD, FlowControl.PAUSE)
+    )
     assert add_batches(steps, NEW, None)
     actions = [step.action for step in steps.steps]
     assert actions == ["install the new rules on s1, s2", "install the new rules on s3"]
     assert steps.steps[-1].rules == NEW
-    back = Steps(Prover(ProofContext(WHEEL, "pause")), Installed(WHEEL, NEW, "pause"))
+    back = Steps(
+        Prover(ProofContext(WHEEL, FlowControl.PAUSE)), Installed(WHEEL, NEW, FlowControl.PAUSE)
+    )
     assert add_batches(back, OLD, None)
     assert back.steps[0].action == "install the new rules on s1, s3"
 

@@ -15,7 +15,7 @@ pub struct Channels<'py> {
     back: PyReadonlyArray1<'py, u32>,
     rate_bps: PyReadonlyArray1<'py, u64>,
     delay_ps: PyReadonlyArray1<'py, u64>,
-    flow_control: PyReadonlyArray1<'py, u8>,
+    flow_control: String,
     queue_bytes: PyReadonlyArray1<'py, u64>,
     xoff_bytes: PyReadonlyArray1<'py, u64>,
     xon_bytes: PyReadonlyArray1<'py, u64>,
@@ -51,7 +51,7 @@ impl Channels<'_> {
         let back = column(&self.back, count)?;
         let rate_bps = column(&self.rate_bps, count)?;
         let delay_ps = column(&self.delay_ps, count)?;
-        let flow_control = column(&self.flow_control, count)?;
+        let flow_control = convert::flow_control(&self.flow_control)?;
         let queue_bytes = column(&self.queue_bytes, count)?;
         let xoff_bytes = column(&self.xoff_bytes, count)?;
         let xon_bytes = column(&self.xon_bytes, count)?;
@@ -67,11 +67,12 @@ impl Channels<'_> {
             return Err(unequal());
         }
         let channels = (0..count).map(|c| {
-            let to = node(enters[c]);
+            let (from, to) = (node(leaves[c]), node(enters[c]));
+            let is_host_link = [from, to].iter().any(|end| matches!(end, Node::Host(_)));
             let config = ChannelConfig {
                 rate_bps: rate_bps[c],
                 delay: delay_ps[c],
-                flow_control: convert::flow_control(flow_control[c])?,
+                flow_control: flow_control.of_link(is_host_link),
                 buffer: Buffer {
                     queue_bytes: queue_bytes[c],
                     xoff_bytes: xoff_bytes[c],
@@ -84,10 +85,9 @@ impl Channels<'_> {
                 pause_limit: None,
                 jitter: jitter_ps[c],
             };
-            Ok((config, node(leaves[c]), to, back[c]))
+            (config, from, to, back[c])
         });
-        let channels = channels.collect::<PyResult<Vec<_>>>()?;
-        let fabric = Fabric::new(switches, hosts, channels).map_err(wrong)?;
+        let fabric = Fabric::new(switches, hosts, channels.collect()).map_err(wrong)?;
         if self.hubs {
             fabric.with_hubs().map_err(wrong)
         } else {

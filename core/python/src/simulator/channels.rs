@@ -4,11 +4,11 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simulator::{
-    default_jitter, longest_frame_bytes, Buffer, FabricFlowControl, Limits, Node, NumberedChannel,
+    default_jitter, longest_frame_bytes, Buffer, Limits, Node, NumberedChannel, PRIORITIES,
 };
 
 use super::arrays::{column, number};
-use super::convert::{array, flow_control, flow_control_code, wrong};
+use super::convert::{self, array, wrong};
 
 type Column<T> = Py<PyArray1<T>>;
 type Numbered = (Column<i64>, Column<u32>, Column<i64>, Column<u32>, Column<u32>);
@@ -44,13 +44,16 @@ fn number_channels(
 
 /// (queue, XOFF, XON, headroom, jitter) of each channel; see the `.pyi`.
 #[pyfunction]
-#[pyo3(signature = (rate_bps, delay_ps, modes, *, packet_bytes, queue, xoff, xon, headroom))]
+#[pyo3(signature = (
+    rate_bps, delay_ps, is_host_link, *, flow_control, packet_bytes, queue, xoff, xon, headroom
+))]
 #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
 fn channel_settings(
     py: Python<'_>,
     rate_bps: PyReadonlyArray1<'_, u64>,
     delay_ps: PyReadonlyArray1<'_, u64>,
-    modes: PyReadonlyArray1<'_, u8>,
+    is_host_link: PyReadonlyArray1<'_, bool>,
+    flow_control: &str,
     packet_bytes: u32,
     queue: Option<u64>,
     xoff: Option<u64>,
@@ -59,7 +62,8 @@ fn channel_settings(
 ) -> PyResult<Settings> {
     let rate_bps = rate_bps.as_slice()?;
     let delay_ps = column(&delay_ps, rate_bps.len())?;
-    let modes = column(&modes, rate_bps.len())?;
+    let is_host_link = column(&is_host_link, rate_bps.len())?;
+    let flow_control = convert::flow_control(flow_control)?;
     if rate_bps.contains(&0) {
         return Err(PyValueError::new_err("a line must have a rate"));
     }
@@ -73,17 +77,16 @@ fn channel_settings(
         let text = format!("xon {} must be below xoff {}", wrong.xon_bytes, wrong.xoff_bytes);
         return Err(PyValueError::new_err(text));
     }
-    let jitter = modes.iter().zip(rate_bps);
-    let jitter =
-        jitter.map(|(&mode, &rate)| Ok(default_jitter(flow_control(mode)?, rate, longest)));
-    let jitter = jitter.collect::<PyResult<Vec<u64>>>()?;
+    let jitter = is_host_link.iter().zip(rate_bps).map(|(&is_host_link, &rate)| {
+        default_jitter(flow_control.of_link(is_host_link), rate, longest)
+    });
     let limit = |of: fn(&Buffer) -> u64| array(py, buffers.iter().map(of));
     Ok((
         limit(|buffer| buffer.queue_bytes),
         limit(|buffer| buffer.xoff_bytes),
         limit(|buffer| buffer.xon_bytes),
         limit(|buffer| buffer.headroom_bytes),
-        array(py, jitter.into_iter()),
+        array(py, jitter),
     ))
 }
 
@@ -93,12 +96,12 @@ fn headroom_bytes(rate_bps: u64, delay_ps: u64, longest_frame_bytes: u32) -> u64
     Buffer::headroom_needed(rate_bps, delay_ps, longest_frame_bytes)
 }
 
-/// The code of the flow control of one link; see the `.pyi`.
+/// The flow control of one link, and the class of each priority; see the `.pyi`.
 #[pyfunction]
-fn link_flow_control(fabric: &str, is_host_link: bool) -> PyResult<u8> {
-    let fabric: FabricFlowControl =
-        fabric.parse().map_err(|error| PyValueError::new_err(format!("flow control: {error}")))?;
-    Ok(flow_control_code(fabric.of_link(is_host_link)))
+fn link_flow_control(fabric: &str, is_host_link: bool) -> PyResult<(&'static str, Vec<u32>)> {
+    let link = convert::flow_control(fabric)?.of_link(is_host_link);
+    let priorities = if link.pauses() { PRIORITIES as u8 } else { 0 };
+    Ok((link.name(), (0..priorities).map(|priority| link.class(priority).into()).collect()))
 }
 
 /// Bytes that a frame, its length with FCS, occupies on the wire.

@@ -3,7 +3,7 @@
 use numpy::PyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Error, FlowControl};
+use simulator::{Error, FabricFlowControl};
 
 /// The Python exception for an error of the simulator.
 pub fn wrong(error: Error) -> PyErr {
@@ -18,21 +18,7 @@ pub fn array<T: numpy::Element>(
     PyArray1::from_vec(py, values.collect()).unbind()
 }
 
-/// The reverse of [`flow_control`].
-pub fn flow_control_code(flow_control: FlowControl) -> u8 {
-    match flow_control {
-        FlowControl::Off => 0,
-        FlowControl::Pause => 1,
-        FlowControl::Pfc => 2,
-    }
-}
-
-/// 0 none, 1 PAUSE, 2 PFC.
-pub fn flow_control(code: u8) -> PyResult<FlowControl> {
-    match code {
-        0 => Ok(FlowControl::Off),
-        1 => Ok(FlowControl::Pause),
-        2 => Ok(FlowControl::Pfc),
-        _ => Err(PyValueError::new_err(format!("flow control must be 0, 1 or 2, not {code}"))),
-    }
+/// The flow control of a fabric with this name.
+pub fn flow_control(name: &str) -> PyResult<FabricFlowControl> {
+    name.parse().map_err(|error| PyValueError::new_err(format!("flow control: {error}")))
 }

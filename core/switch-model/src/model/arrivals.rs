@@ -1,7 +1,6 @@
 //! A frame arrives: it is charged to an ingress buffer, and copies of it go to egress queues.
 
 use super::{Effects, Frame, Model};
-use crate::config::FlowControl;
 use crate::counters::DropCause;
 use crate::entries::{EntryId, Hold};
 use crate::ids::{ChannelId, VirtualChannel};
@@ -81,7 +80,7 @@ impl<P> Model<P> {
             self.count_drop(channel, DropCause::Down);
             return None;
         }
-        if state.flow_control == FlowControl::Off || !state.to_switch {
+        if !state.flow_control.pauses() || !state.to_switch {
             state.count_received(bytes);
             return Some(Hold::Uncharged);
         }
@@ -96,7 +95,7 @@ impl<P> Model<P> {
         ingress.bytes = charged;
         ingress.peak_bytes = ingress.peak_bytes.max(charged);
         self.channels[channel.index()].count_received(bytes);
-        if charged > ingress.xoff_bytes && !ingress.xoff_sent {
+        if ingress.stops() && !ingress.xoff_sent {
             self.send_signal(now, VirtualChannel { channel, class }, true, fx);
         }
         Some(Hold::Sole { channel, class, bytes })

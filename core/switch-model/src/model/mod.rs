@@ -100,7 +100,7 @@ impl<P> Model<P> {
     pub fn new(configs: impl IntoIterator<Item = ChannelConfig>, seed: u64) -> Self {
         let configs: Vec<ChannelConfig> = configs.into_iter().collect();
         let every = PRIORITIES * configs.len();
-        let ingress = configs.iter().map(|config| Ingress::new(&config.buffer));
+        let ingress = configs.iter().map(Ingress::new);
         Model {
             has_watchdog: configs.iter().any(|config| config.watchdog.is_some()),
             channels: configs.iter().map(Channel::new).collect(),

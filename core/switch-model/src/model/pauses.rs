@@ -1,7 +1,6 @@
 //! Pause signals, pauses of hosts, and cut links.
 
 use super::{Effects, Model, Signal};
-use crate::config::FlowControl;
 use crate::counters::DropCause;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::pause_limit::HostPause;
@@ -30,7 +29,7 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) -> bool {
         let state = &self.channels[target.channel.index()];
-        if state.flow_control == FlowControl::Off || state.to_switch {
+        if !state.flow_control.pauses() || state.to_switch {
             return false;
         }
         let limit = self.config(target.channel).pause_limit;
@@ -105,9 +104,10 @@ impl<P> Model<P> {
             return;
         }
         self.channels[channel.index()].up = up;
+        let classes = self.channels[channel.index()].flow_control.classes();
         let cold = &mut self.cold[channel.index()];
         cold.epoch = cold.epoch.wrapping_add(1);
-        for class in 0..PRIORITIES as u8 {
+        for class in 0..classes {
             let target = VirtualChannel { channel, class };
             self.set_paused(now, target, 0);
             if let Some(host) = self.host_pauses.get_mut(&target) {
@@ -117,7 +117,7 @@ impl<P> Model<P> {
             let ingress = self.ingress_mut(target);
             ingress.xoff_sent = false;
             ingress.signals_in_flight = 0;
-            if up && ingress.bytes > ingress.xoff_bytes {
+            if up && ingress.stops() {
                 self.send_signal(now, target, true, fx);
             }
         }

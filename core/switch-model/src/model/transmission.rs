@@ -150,7 +150,7 @@ impl<P> Model<P> {
         };
         let ingress = self.ingress_mut(target);
         ingress.bytes -= u64::from(bytes);
-        if ingress.xoff_sent && ingress.bytes <= ingress.xon_bytes {
+        if ingress.xoff_sent && ingress.resumes_at(ingress.bytes) {
             self.send_signal(now, target, false, fx);
         }
     }

@@ -5,7 +5,7 @@
 //! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored.
 
 use super::{Effects, Model};
-use crate::config::{FlowControl, Watchdog, WatchdogAction};
+use crate::config::{Watchdog, WatchdogAction};
 use crate::counters::DropCause;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::units::Time;
@@ -120,11 +120,6 @@ impl<P> Model<P> {
     /// The classes of a channel that may be paused.
     fn classes(&self, channel: ChannelId) -> std::ops::Range<u8> {
         let state = &self.channels[channel.index()];
-        match state.flow_control {
-            _ if state.paused == 0 => 0..0,
-            FlowControl::Off => 0..0,
-            FlowControl::Pause => 0..1,
-            FlowControl::Pfc => 0..PRIORITIES as u8,
-        }
+        0..if state.paused == 0 { 0 } else { state.flow_control.classes() }
     }
 }

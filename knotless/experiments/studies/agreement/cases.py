@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import Common, ExperimentError
 from knotless.experiments.framework.options import choice
 from knotless.experiments.framework.routed import Routed, with_options
@@ -24,7 +25,7 @@ class Case:
     group: str
     routed: Routed
     pattern: str
-    flow_control: str
+    flow_control: FlowControl
     seed: int = 1
     repeat: int = 1
 
@@ -71,7 +72,7 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     """
     small = {"rate": rate_mbps or 10.0, "delay": 1000.0}
     large = {"rate": rate_mbps or 5.0, "delay": 5000.0}
-    ring, both = with_options("ring,4", **small), ("pause", "pfc")
+    ring, both = with_options("ring,4", **small), (FlowControl.PAUSE, FlowControl.PFC)
     one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
     cyclic = Routed(ring, one_way, settings=(("allow_deadlock", True),))
     for control in both:
@@ -79,10 +80,10 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     if not quick:
         for control in both:
             yield Case("knot", Routed(ring, PlanRequest(engine="prefix")), "shift:2", control)
-        yield Case("knot", Routed(ring, one_way.but(vcs=2)), "shift:2", "pfc")
+        yield Case("knot", Routed(ring, one_way.but(vcs=2)), "shift:2", FlowControl.PFC)
     for hosts in (3,) if quick else (2, 3):
         spec = with_options(f"mesh,2,1,hosts={hosts}", **small)
-        for control in ("pause",) if quick else both:
+        for control in (FlowControl.PAUSE,) if quick else both:
             yield Case(
                 f"share-{hosts}",
                 Routed(spec, PlanRequest(engine="dor")),
@@ -93,7 +94,7 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
         return
     torus = with_options("torus,4,4", **large)
     updown, dateline = PlanRequest(engine="updown"), PlanRequest(engine="dor", vcs=2)
-    for request, controls in ((updown, both), (dateline, ("pfc",))):
+    for request, controls in ((updown, both), (dateline, (FlowControl.PFC,))):
         for control in controls:
             for pattern, seed in (("shift:5", 1), ("permutation", 1), ("permutation", 2)):
                 routed = Routed(torus, request)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.columns import REPEAT, SHA, Column, Role, Row, columns, validity
 
 CLOCKS = ("emulated", "simulated")
@@ -41,6 +41,10 @@ def pattern_of(row: Row) -> str:
     return f"{row['pattern']} (seed {row['seed']})" if drawn else str(row["pattern"])
 
 
+def _description(flow_control: str) -> str:
+    return FlowControl(flow_control).description
+
+
 def _peaks_apart(row: Row) -> str:
     return f"{len(row['peaks_apart'])} of {row['channels']}"
 
@@ -54,7 +58,7 @@ COLUMNS = columns(
     Column("fabric", "string", heading="fabric", role=Role.CASE, brief=True),
     Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
     Column("pattern", "string", "", "pattern", Role.CASE, cell=pattern_of, brief=True),
-    Column("flow_control", "string", "", "flow control", Role.CASE, NAMES.__getitem__, brief=True),
+    Column("flow_control", "string", "", "flow control", Role.CASE, _description, brief=True),
     Column("seed", "int64", role=Role.CONDITION),
     Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
     Column("delay_us", "double", "us", role=Role.CONDITION),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.flow_control import FlowControl
 from knotless.emulation import waiting
 from knotless.experiments.framework.routed import Measured, with_validity
 from knotless.experiments.studies.agreement.cases import Case
@@ -73,7 +74,7 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
     The hosts' sockets stay full, so after the reset the fabric starts as in the simulator, with
     all senders at once.
     """
-    daemon, control = lab.daemon, scenario.flow_control
+    daemon, control = lab.daemon, FlowControl(scenario.flow_control)
     problems = open_loop.settle(daemon, control)
     pairs = [(flow.source, flow.destination) for flow in case.flows]
     with _flood(lab, pairs) as sending:
@@ -148,13 +149,13 @@ def _started(daemon: waiting.Daemon, case: Case) -> list[str]:
     return [f"did not start in {START_LIMIT_S:g} s: {', '.join(quiet())}"]
 
 
-def _counted(channel: Mapping[str, Any], flow_control: str) -> dict[str, Any]:
+def _counted(channel: Mapping[str, Any], flow_control: FlowControl) -> dict[str, Any]:
     """Return a channel's counters in the simulator's form.
 
     802.3x pauses all priorities of a link together, and the emulator counts each of them.
     """
     priorities = channel["priorities"]
-    paused = priorities if flow_control == "pfc" else priorities[:1]
+    paused = priorities if flow_control.switch_links.by_priority else priorities[:1]
     return {
         "tx_frames": channel["tx_frames"],
         "rx_frames": channel["rx_frames"],

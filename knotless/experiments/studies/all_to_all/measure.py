@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import ANALYSIS, EMULATION, SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation, with_validity
 from knotless.experiments.studies.all_to_all.cases import Case
@@ -27,7 +28,7 @@ SPARE = 6.0
 def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
     """Run a case on a running fabric; a phase starts when the previous one is delivered."""
     phases = case.names()
-    problems = open_loop.settle(lab.daemon, "pause")
+    problems = open_loop.settle(lab.daemon, FlowControl.PAUSE)
     line_mbps = _line_mbps(case)
     each_s = datagrams * theory.UDP_PAYLOAD_BYTES * 8 / line_mbps / 1e6
     limit_s = 5.0 + SPARE * len(phases) * each_s
@@ -35,7 +36,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, datagrams: int) -> Measured:
         size = theory.UDP_PAYLOAD_BYTES
         # Open vSwitch is slow with the first frame of each flow, which is not to be measured.
         messenger.phases(phases, datagrams=WARM_UP_DATAGRAMS, datagram_bytes=size, limit_s=limit_s)
-        problems += open_loop.settle(lab.daemon, "pause")
+        problems += open_loop.settle(lab.daemon, FlowControl.PAUSE)
         seconds = messenger.phases(
             phases, datagrams=datagrams, datagram_bytes=size, limit_s=limit_s
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
 from knotless.experiments.framework.options import choice
 from knotless.experiments.framework.routed import Routed, with_options
@@ -22,7 +23,7 @@ from knotless.verification.changes.proof import ProofContext, StepVerdict
 
 NAIVE, PROVEN = "naive", "proven"
 WAYS = (NAIVE, PROVEN)
-FLOW_CONTROLS = ("pause", "pfc")
+FLOW_CONTROLS = (FlowControl.PAUSE, FlowControl.PFC)
 RATE_MBPS = 10.0
 
 
@@ -64,7 +65,7 @@ class Case:
     """One run."""
 
     swap: str
-    flow_control: str
+    flow_control: FlowControl
     way: str
     repeat: int = 1
     rate_mbps: float = RATE_MBPS
@@ -103,7 +104,7 @@ def _plan(spec: str, request: PlanRequest) -> Plan:
 
 
 @cache
-def proven_change(swap: str, flow_control: str, rate_mbps: float) -> Change:
+def proven_change(swap: str, flow_control: FlowControl, rate_mbps: float) -> Change:
     """Return the proven steps of a swap."""
     case = Case(swap, flow_control, PROVEN, rate_mbps=rate_mbps)
     old = case.routed
@@ -112,14 +113,16 @@ def proven_change(swap: str, flow_control: str, rate_mbps: float) -> Change:
 
 
 @cache
-def naive_rules(swap: str, flow_control: str, rate_mbps: float) -> tuple[FabricRules, FabricRules]:
+def naive_rules(
+    swap: str, flow_control: FlowControl, rate_mbps: float
+) -> tuple[FabricRules, FabricRules]:
     """Return the rules before and after, as both plans are compiled."""
     case = Case(swap, flow_control, NAIVE, rate_mbps=rate_mbps)
     return compile_rules(case.routed.plan), compile_rules(case.new_plan)
 
 
 @cache
-def naive_verdict(swap: str, flow_control: str, rate_mbps: float) -> StepVerdict:
+def naive_verdict(swap: str, flow_control: FlowControl, rate_mbps: float) -> StepVerdict:
     """Return the verdict on all mixtures of the old and the new rules."""
     case = Case(swap, flow_control, NAIVE, rate_mbps=rate_mbps)
     both = [Generation(rules) for rules in naive_rules(swap, flow_control, rate_mbps)]
@@ -144,7 +147,7 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     ways = choice(options.get("way"), WAYS, "--way")
     rate_mbps = common.rate_mbps or RATE_MBPS
     return [
-        Case(swap, control, way, repeat, rate_mbps)
+        Case(swap, FlowControl(control), way, repeat, rate_mbps)
         for swap in swaps
         for control in controls
         for way in ways

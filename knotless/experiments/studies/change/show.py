@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.columns import excluded
 from knotless.experiments.framework.experiment import SIMULATION, Plot, Presentation
 from knotless.experiments.studies.change.cases import NAIVE, PROVEN
@@ -42,7 +42,7 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
     frozen = sum(row["deadlock"] for row in rows)
     lost = sum(row["lost_frames"] for row in rows)
     stopped = sum(row["stopped_frames"] for row in rows)
-    head = f"{fabric}, {NAMES[control]}: "
+    head = f"{fabric}, {FlowControl(control).description}: "
     runs = f"{frozen} of {len(rows)} runs deadlocked"
     frames = f"{lost:,} frames were lost" if lost else "no frame was lost"
     if way == NAIVE:
@@ -75,7 +75,7 @@ def _figure(groups: Mapping[Group, Sequence[Row]]) -> Figure:
     left, right = figure.subplots(1, 2, sharey=True)
     labels = []
     for place, ((fabric, control, way), rows) in enumerate(groups.items()):
-        labels.append(f"{fabric}, {NAMES[control]}, {way}")
+        labels.append(f"{fabric}, {FlowControl(control).description}, {way}")
         frozen = [row for row in rows if row["deadlock"]]
         left.barh(place, len(rows), color=plots.GRID)
         left.barh(place, len(frozen), color=COLOURS[way])

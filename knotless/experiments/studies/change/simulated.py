@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from knotless._core.simulator import DROP_CAUSES
+from knotless.base.flow_control import FlowControl
 from knotless.controller.updates.quiescence import CountedRounds
 from knotless.experiments.framework.experiment import SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation
@@ -51,7 +52,9 @@ class Phase:
 
 
 @cache
-def phases_of(swap: str, flow_control: str, way: str, rate_mbps: float) -> tuple[Phase, ...]:
+def phases_of(
+    swap: str, flow_control: FlowControl, way: str, rate_mbps: float
+) -> tuple[Phase, ...]:
     """Return the rules before the change, and those of each step."""
     if way == NAIVE:
         return tuple(map(Phase, naive_rules(swap, flow_control, rate_mbps)))
@@ -64,7 +67,7 @@ def phases_of(swap: str, flow_control: str, way: str, rate_mbps: float) -> tuple
 
 
 @cache
-def _state(swap: str, flow_control: str, way: str, rate_mbps: float) -> ForwardingState:
+def _state(swap: str, flow_control: FlowControl, way: str, rate_mbps: float) -> ForwardingState:
     phases = phases_of(swap, flow_control, way, rate_mbps)
     fabric = Case(swap, flow_control, way, rate_mbps=rate_mbps).routed.fabric
     return state_to_replay(fabric, [Generation(phase.rules) for phase in phases])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import TYPE_CHECKING, Any
 
-from knotless.base.flow_control import NAMES
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.studies.deadlock import scenario
 from knotless.experiments.studies.deadlock.matrix import Case
 from knotless.results import plots
@@ -80,7 +80,8 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
     edge = 0.45 + max(abs(x) for _, host_at in place.values() for x in host_at)
     axes.text(0, -edge, _outcome(row), ha="center", va="center", fontsize=11)
     state = "frozen" if row["deadlock"] else "running"
-    axes.set_title(f"{row['routes'].capitalize()} routes, {NAMES[row['flow_control']]}: {state}")
+    control = FlowControl(row["flow_control"])
+    axes.set_title(f"{row['routes'].capitalize()} routes, {control.description}: {state}")
     axes.set(xlim=(-edge, edge), ylim=(-edge - 0.15, edge - 0.15), aspect="equal")
     axes.axis("off")
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from knotless.base.flow_control import FLOW_CONTROLS, NAMES
+from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.experiments.studies.deadlock import transfers
 from knotless.results import plots
 
@@ -46,7 +46,7 @@ def table(rows: Sequence[Row]) -> Figure:
             wanted = (name, protocol, control)
             found = [r for r in rows if (letter(r), r["protocol"], r["flow_control"]) == wanted]
             _cell(axes, x, y, found)
-    axes.set_xticks(range(len(columns)), [SHORT[name] for name in columns])
+    axes.set_xticks(range(len(columns)), [SHORT.get(name, name.description) for name in columns])
     axes.set_yticks(range(len(lines)), [f"{name}, {p.upper()}" for name, p in lines])
     axes.xaxis.tick_top()
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(lines) - 0.5, -0.5))
@@ -177,7 +177,8 @@ def _timeline(axes: Axes, row: Row, samples: Sequence[Mapping[str, Any]]) -> Non
     axes.axvspan(max(window) - row["window_s"], max(window), color=plots.GRID, alpha=0.6, zorder=0)
     axes.plot(times, [total[t] for t in times], color=COLOURS[row["routes"]], linewidth=1.8)
     axes.axhline(sum(row["theory_flows_mbps"]), color=plots.MUTED, linewidth=1, linestyle="--")
-    axes.set_title(f"{row['routes'].capitalize()} routes, {NAMES[row['flow_control']]}")
+    control = FlowControl(row["flow_control"])
+    axes.set_title(f"{row['routes'].capitalize()} routes, {control.description}")
     if row["deadlock"] and row["frozen_after_s"] is not None:
         axes.axvline(row["frozen_after_s"], color=plots.INK, linewidth=1, linestyle=":")
         axes.annotate(

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knotless.base.flow_control import CHOICES, FLOW_CONTROLS
+from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
 from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
 from knotless.experiments.framework.options import choice, listed
 from knotless.experiments.framework.routed import Routed, with_options
 from knotless.experiments.studies.deadlock import transfers
 from knotless.experiments.studies.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
-from knotless.routing.flow_control import is_lossless, resolved
+from knotless.routing.flow_control import resolved
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans.assignment import TAGGINGS
 from knotless.traffic.theory import Protocol
@@ -26,7 +26,7 @@ class Case:
     """A run: transfers, routes, tagging, flow control and protocol."""
 
     routes: str
-    flow_control: str
+    flow_control: FlowControl
     protocol: Protocol
     repeat: int = 1
     pattern: str = RING_4.name
@@ -49,7 +49,7 @@ class Case:
     @property
     def loses(self) -> bool:
         """Whether some link has no flow control, so that frames can be lost."""
-        return not is_lossless(self.flow_control)
+        return not self.flow_control.is_lossless
 
     def __str__(self) -> str:
         """Describe the case for progress bars and errors."""
@@ -60,23 +60,23 @@ class Case:
 
 
 QUICK = (
-    Case(CYCLIC, "none", "udp"),
-    Case(CYCLIC, "pause", "udp"),
-    Case(ACYCLIC, "pause", "udp"),
-    Case(DATELINE, "pfc", "udp"),
+    Case(CYCLIC, FlowControl.NONE, "udp"),
+    Case(CYCLIC, FlowControl.PAUSE, "udp"),
+    Case(ACYCLIC, FlowControl.PAUSE, "udp"),
+    Case(DATELINE, FlowControl.PFC, "udp"),
 )
 """Enough to show the main results: loss, deadlock, and the two ways to avoid it."""
 
 
-def sensible(routes: str, flow_control: str) -> bool:
+def sensible(routes: str, flow_control: FlowControl) -> bool:
     """Dateline virtual channels are priorities, so they need flow control by priority."""
-    return routes != DATELINE or flow_control == "pfc"
+    return routes != DATELINE or flow_control.switch_links.by_priority
 
 
-def _resolved(names: Sequence[str], vcs: int) -> list[str]:
+def _resolved(names: Sequence[str], vcs: int) -> list[FlowControl]:
     """Return the flow controls for these names and routes, in the usual order."""
     wanted = {resolved(name, vcs) for name in names}
-    return [name for name in FLOW_CONTROLS if name in wanted]
+    return [flow_control for flow_control in FLOW_CONTROLS if flow_control in wanted]
 
 
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:

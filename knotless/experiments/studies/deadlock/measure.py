@@ -6,6 +6,7 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation, with_validity
 from knotless.experiments.studies.deadlock.columns import COLUMNS
@@ -19,7 +20,7 @@ from knotless.traffic.patterns.pattern import pattern_of
 def emulated(lab: open_loop.Lab, case: Case, *, duration_s: float, seed: int) -> Measured:
     """Run one case on a running fabric; returns its row, and its samples without ``row``."""
     scenario = of(case)
-    problems = open_loop.settle(lab.daemon, "pause" if case.loses else case.flow_control)
+    problems = open_loop.settle(lab.daemon, FlowControl.PAUSE if case.loses else case.flow_control)
     send_s = math.ceil(duration_s + open_loop.WARM_UP_S + open_loop.SPARE_S)
     with open_loop.senders(lab, scenario, case.protocol, send_s, seed) as clients:
         readings, missing = open_loop.launch(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.routed import Routed
 from knotless.experiments.studies.deadlock import transfers
 from knotless.experiments.studies.deadlock.matrix import Case
@@ -50,7 +51,9 @@ class Scenario:
         """The flows, with their channels."""
         return flows_of(self.plan, self.pairs)
 
-    def dependencies(self, protocol: theory.Protocol, flow_control: str) -> set[tuple[str, str]]:
+    def dependencies(
+        self, protocol: theory.Protocol, flow_control: FlowControl
+    ) -> set[tuple[str, str]]:
         """Return which channel waits for which, as ``SWITCH:PORT/PRIORITY``.
 
         Found by tracing the frames of these flows, and TCP's acknowledgements, through the
@@ -63,12 +66,12 @@ class Scenario:
             for a, b in self._waiting(protocol, flow_control).tolist()
         }
 
-    def predicted_cycle(self, protocol: theory.Protocol, flow_control: str) -> list[str]:
+    def predicted_cycle(self, protocol: theory.Protocol, flow_control: FlowControl) -> list[str]:
         """Return the shortest cycle of those dependencies, or an empty list."""
         return cycle_names(self.plan.channels, find_cycle(self._waiting(protocol, flow_control)))
 
     def as_predicted(
-        self, cycle: Sequence[str], protocol: theory.Protocol, flow_control: str
+        self, cycle: Sequence[str], protocol: theory.Protocol, flow_control: FlowControl
     ) -> bool:
         """Tell whether a knot (an empty list: none) is possible according to the static check."""
         steps = zip(cycle, [*cycle[1:], *cycle[:1]], strict=True)
@@ -83,7 +86,7 @@ class Scenario:
         """The forwarding state defined by the rules."""
         return state_of_rules(self.fabric, self.rules, tags=self.plan.host_tags())
 
-    def _waiting(self, protocol: theory.Protocol, flow_control: str) -> Edges:
+    def _waiting(self, protocol: theory.Protocol, flow_control: FlowControl) -> Edges:
         """Return the dependencies of the flows' frames."""
         pairs = list(self.pairs)
         if protocol == "tcp":

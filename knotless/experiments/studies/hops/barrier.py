@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.flow_control import FlowControl
 from knotless.traffic import theory
 
 if TYPE_CHECKING:
@@ -74,6 +75,6 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
         seed=seed,
     )
     testbed = Testbed(plan.fabric.name, plan.request, networks=1)
-    paused = replace(plan, request=plan.request.but(flow_control="pause"))
+    paused = replace(plan, request=plan.request.but(flow_control=FlowControl.PAUSE))
     place = SimulatedTestbed.of(testbed, settings, paused, {})
     return place.pair(*pair).one_way_us

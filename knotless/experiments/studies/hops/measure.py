@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import EMULATION, SIMULATION, ExperimentError
 from knotless.experiments.framework.routed import Measured, Routed, in_simulation, with_validity
 from knotless.experiments.studies.hops import barrier
@@ -116,7 +117,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
     """Run a case on a running fabric."""
     if case.tagging == UNTAGGED:
         install_plain(lab)
-    problems = open_loop.settle(lab.daemon, "pause")
+    problems = open_loop.settle(lab.daemon, FlowControl.PAUSE)
     if case.measure == BARRIER:
         fewest, most = BARRIERS_LIMITS
         fitting = round(duration_s * 1e6 / case.theory_us)
@@ -126,7 +127,7 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
         with Messenger(lab) as messenger:
             # Open vSwitch is slow with the first frame of a flow, which is not to be measured.
             messenger.acknowledged(case.flows, case.message_bytes, 0.0, begin_s)
-            problems += open_loop.settle(lab.daemon, "pause")
+            problems += open_loop.settle(lab.daemon, FlowControl.PAUSE)
             found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, begin_s)
         times_us = [time_us for of_flow in found for time_us in of_flow]
     status, counters = lab.daemon.status(), lab.daemon.counters()

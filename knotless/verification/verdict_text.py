@@ -1,0 +1,32 @@
+"""The sentence of a verdict: whether routes can deadlock, and under which flow control."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from knotless.base.flow_control import FlowControl
+
+SHOWN_MISSING = 3
+"""Missing facts in the sentence."""
+
+
+def verdict_text(
+    flow_control: FlowControl | Literal["credits"],
+    cycle: Sequence[str],
+    missing: Sequence[str] = (),
+) -> str:
+    """Return the verdict as text.
+
+    ``credits`` is the flow control of InfiniBand, which is only imported. ``cycle`` is a cycle of
+    dependencies, or empty. ``missing`` are facts without which the verdict is unknown; the cycle is
+    only possible then.
+    """
+    under = flow_control.condition if isinstance(flow_control, FlowControl) else "under credits"
+    ring = " -> ".join([*cycle, *cycle[:1]])
+    if missing:
+        more = len(missing) - SHOWN_MISSING
+        shown = "; ".join(missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
+        possible = f"; possible: {ring}" if cycle else ""
+        return f"UNKNOWN whether it can deadlock {under}: missing {shown}{possible}"
+    return f"CAN DEADLOCK {under}: {ring}" if cycle else f"cannot deadlock {under}"
