@@ -166,7 +166,6 @@ pub enum FabricFlowControl {
     None,
     Host,
     Switch,
-    #[serde(alias = "all")]
     Pause,
     Pfc,
 }
