@@ -269,9 +269,9 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     --------
     >>> from knotless.topologies import load
     >>> plan = make_plan(load("torus,5,5"))
-    >>> plan.engine, plan.vcs, plan.flow_control
+    >>> plan.engine, plan.vcs, str(plan.flow_control)
     ('dor', 2, 'pfc')
-    >>> make_plan(load("torus,5,5"), "dor", vcs=1, select="low-port").flow_control
+    >>> make_plan(load("torus,5,5"), "dor", vcs=1, select="low-port").flow_control.value
     'pause'
 
     """

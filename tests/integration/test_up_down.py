@@ -91,7 +91,7 @@ def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
     assert done.stderr.count("\n") == 1
     assert "already running" in done.stderr
     code, found = status(knotless, names)
-    assert (code, found["phase"]) == (0, "ready")
+    assert (code, found["phase"], found["problems"]) == (0, "ready", [])
 
 
 MORE_PARTS = ("ovsdb-server", "controller", "forwarder")
@@ -187,7 +187,7 @@ def test_two_ups_at_once_make_one_fabric(knotless: Knotless, names: Names) -> No
         done = list(pool.map(lambda _: up(knotless, names), range(3)))
     assert sorted(one.returncode for one in done) == [0, 2, 2]
     code, found = status(knotless, names)
-    assert (code, found["phase"]) == (0, "ready")
+    assert (code, found["phase"], found["problems"]) == (0, "ready", [])
 
 
 def test_a_controller_of_the_users_own_is_used(
