@@ -25,6 +25,7 @@ from knotless.emulation.priority import PRIORITY, REVALIDATOR
 from knotless.topologies import load
 from tests.integration.conftest import Remains
 from tests.support.bare_fabric import until
+from tests.support.held_namespaces import HeldNamespaces
 
 pytestmark = pytest.mark.integration
 
@@ -42,12 +43,6 @@ def root_interfaces() -> set[str]:
     return {entry.name for entry in Path("/sys/class/net").iterdir()}
 
 
-def namespace_inodes(names: Names) -> set[int]:
-    return {
-        (Path("/run/netns") / space).stat().st_ino for space in state.existing_namespaces(names)
-    }
-
-
 def inside(inodes: set[int]) -> list[str]:
     """Return the processes in network namespaces with these inodes, with their commands."""
     found = []
@@ -57,6 +52,13 @@ def inside(inodes: set[int]) -> list[str]:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
                 found.append(f"{entry.name}: {b' '.join(words).decode(errors='replace')}")
     return found
+
+
+@pytest.fixture
+def held(names: Names) -> Iterator[HeldNamespaces]:
+    """Return what keeps namespaces of the fabric."""
+    with HeldNamespaces(names) as held:
+        yield held
 
 
 @pytest.fixture
@@ -92,22 +94,24 @@ def other_process(names: Names) -> Iterator[Callable[[], subprocess.Popen[str]]]
         child.communicate()
 
 
-def test_nothing_is_left_and_nothing_else_was_touched(names: Names, remains: Remains) -> None:
+def test_nothing_is_left_and_nothing_else_was_touched(
+    names: Names, remains: Remains, held: HeldNamespaces
+) -> None:
     fabric = plain(names)
     before = root_interfaces()
     with fabric:
         ours = {end.interface for cable in wiring.wire(fabric.fabric) for end in cable.ends}
         assert not (root_interfaces() - before) & ours
-        inodes = namespace_inodes(names)
-        assert len(inodes) == 2 + 4
+        held.add()
+        assert len(held.inodes) == 2 + 4
         assert len(remains(names)) > 6
         links = fabric.host("h1").cmd("ip -color=never -o link show").splitlines()
         assert [line.split(": ")[1].split("@")[0] for line in links] == ["lo", "h1-eth0"]
     assert remains(names) == []
     # A process that was killed may take a moment to leave its namespace.
     with contextlib.suppress(AssertionError):
-        until("the namespaces to be left", lambda: not inside(inodes))
-    assert inside(inodes) == []
+        until("the namespaces to be left", lambda: not inside(held.inodes))
+    assert inside(held.inodes) == []
 
 
 def test_state_and_sockets_are_roots_alone(names: Names) -> None:
@@ -166,12 +170,13 @@ def test_what_a_kill_leaves_is_removed(
     part: str,
     names: Names,
     remains: Remains,
+    held: HeldNamespaces,
     other_process: Callable[[], subprocess.Popen[str]],
 ) -> None:
     owner = other_process()
     found = state.read(names)
     assert found is not None
-    inodes = namespace_inodes(names)
+    held.add()
     if part == "host":
         victims = processes.living_in([names.host_namespace("h1")])
     else:
@@ -187,8 +192,8 @@ def test_what_a_kill_leaves_is_removed(
     assert remains(names) == []
     # A process that was killed may take a moment to leave its namespace.
     with contextlib.suppress(AssertionError):
-        until("the namespaces to be left", lambda: not inside(inodes))
-    assert inside(inodes) == []
+        until("the namespaces to be left", lambda: not inside(held.inodes))
+    assert inside(held.inodes) == []
     assert not runtime.remove(names)
     with plain(names):
         assert remains(names)

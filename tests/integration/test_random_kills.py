@@ -11,14 +11,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from knotless.emulation import processes, state
-from knotless.emulation.names import CREDIT_DIRECTORY, NETNS_DIRECTORY, Names
+from knotless.emulation.names import CREDIT_DIRECTORY, Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.support.held_namespaces import HeldNamespaces
 
 KILLS = int(os.environ.get("KNOTLESS_KILLS", "3"))
 LONGEST_S = 8.0
@@ -38,15 +38,11 @@ def interfaces() -> set[str]:
     return {entry.name for entry in Path("/sys/class/net").iterdir()}
 
 
-def credit_files(names: Names, inodes: set[int]) -> Iterator[str]:
-    """Update the inodes of the fabric's namespaces, and return the credit files of all of them."""
-    for space in state.existing_namespaces(names):
-        inodes.add((NETNS_DIRECTORY / space).stat().st_ino)
-    return (
-        file.name
-        for file in CREDIT_DIRECTORY.glob("*")
-        if int(file.name.partition("-")[0]) in inodes
-    )
+def credit_files(held: HeldNamespaces) -> list[str]:
+    """Keep the fabric's namespaces, and return the credit files of all of them."""
+    held.add()
+    files = (file.name for file in CREDIT_DIRECTORY.glob("*"))
+    return [name for name in files if int(name.partition("-")[0]) in held.inodes]
 
 
 def victim(names: Names, role: str, chosen: random.Random) -> int | None:
@@ -67,25 +63,25 @@ def test_nothing_is_left(seed: int, names: Names, knotless: Knotless, remains: R
     chosen = random.Random(seed)  # noqa: S311 - not for secrets
     role, wait_s = ROLES[seed % len(ROLES)], chosen.uniform(0.2, LONGEST_S)
     before = rules(), interfaces()
-    inodes: set[int] = set()
     command = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
-    with subprocess.Popen(
-        [*command, "--name", names.name, *FREE_PORTS],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as starting:
-        deadline = time.monotonic() + wait_s
-        while time.monotonic() < deadline or (pid := victim(names, role, chosen)) is None:
-            assert time.monotonic() < deadline + 30
-            list(credit_files(names, inodes))
-            time.sleep(0.02)
-        list(credit_files(names, inodes))
-        with_fabric = len(remains(names))
-        os.kill(pid, signal.SIGKILL)
-        starting.wait(120)
-    down = knotless("down", "--name", names.name)
-    assert with_fabric > 0
-    assert down.returncode in (0, 1), down.stderr
-    assert remains(names) == [], f"{role} killed after {wait_s:.2f} s"
-    assert list(credit_files(names, inodes)) == [], f"{role} killed after {wait_s:.2f} s"
+    with HeldNamespaces(names) as held:
+        with subprocess.Popen(
+            [*command, "--name", names.name, *FREE_PORTS],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as starting:
+            deadline = time.monotonic() + wait_s
+            while time.monotonic() < deadline or (pid := victim(names, role, chosen)) is None:
+                assert time.monotonic() < deadline + 30
+                held.add()
+                time.sleep(0.02)
+            held.add()
+            with_fabric = len(remains(names))
+            os.kill(pid, signal.SIGKILL)
+            starting.wait(120)
+        down = knotless("down", "--name", names.name)
+        assert with_fabric > 0
+        assert down.returncode in (0, 1), down.stderr
+        assert remains(names) == [], f"{role} killed after {wait_s:.2f} s"
+        assert credit_files(held) == [], f"{role} killed after {wait_s:.2f} s"
     assert (rules(), interfaces()) == before
