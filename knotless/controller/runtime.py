@@ -1,13 +1,16 @@
 """Time, waiting, threads and sockets of the controller.
 
-No other file of this package reads a clock, waits, starts a thread, opens a socket, draws a random
-number or handles a signal. They run on Eventlet here, as Ryu does: *green* threads, of which one
-runs until it waits. Event handlers must not wait; what takes long runs in a thread of the system
-(:func:`in_thread`) while green threads go on.
+No other file of this package reads a clock, starts a thread, opens a socket or handles a signal,
+and only the background process (:mod:`knotless.controller.updates.worker`) waits elsewhere. They
+run on Eventlet here, as Ryu does: *green* threads, of which one runs until it waits. Event handlers
+must not wait; what takes long runs in a thread of the system (:func:`in_thread`) while green
+threads go on.
 """
 
 from __future__ import annotations
 
+import _imp
+import logging
 import resource
 import secrets
 import signal
@@ -31,6 +34,9 @@ from knotless.base.ports import address_family, free_port
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+_LOG = logging.getLogger("knotless.controller")
+_SUBPROCESS = patcher.original("subprocess")
+"""Imported at once: an import in a thread would hold up others, see :func:`in_thread`."""
 Event = hub.Event
 """A condition that green threads wait for: ``wait(timeout=None)``, ``set()``, ``clear()``."""
 Lock = hub.Semaphore
@@ -78,6 +84,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise TimeLimitError(f"not done within {seconds:g} s") from None
     finally:
         limit.cancel()
+        del limit  # its traceback holds this frame: only the garbage collector would free both
 
 
 # --- threads ---------------------------------------------------------------------------------
@@ -86,15 +93,26 @@ def time_limit(seconds: float) -> Iterator[None]:
 def spawn(function: Callable[..., object], *args: object) -> Any:
     """Call a function in a green thread of its own; return the thread.
 
-    An exception ends the thread and is logged. The thread has ``kill()`` and
-    ``link(function, *args)``, which calls a function when it has ended.
+    An exception ends the thread and is logged; KeyboardInterrupt ends the process. The thread has
+    ``kill()`` and ``link(function, *args)``, which calls a function when it has ended.
     """
-    return hub.spawn(function, *args)
+    return eventlet.spawn(_run, function, *args)
 
 
 def spawn_after(seconds: float, function: Callable[..., object], *args: object) -> Any:
     """Call a function in a green thread after some time; the result has ``cancel()``."""
-    return hub.spawn_after(seconds, function, *args)
+    return eventlet.spawn_after(seconds, _run, function, *args)
+
+
+def _run(function: Callable[..., object], *args: object) -> object:
+    """Call a function; whoever joins its thread does not get its exception."""
+    try:
+        return function(*args)
+    except hub.TaskExit:
+        return None
+    except Exception:  # noqa: BLE001 - others go on
+        _LOG.exception("a green thread has ended")
+        return None
 
 
 def current_thread() -> Any:
@@ -113,7 +131,13 @@ def together(function: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
 
 def in_thread(function: Callable[..., Result], *args: object) -> Result:
-    """Return what a function returns, called in a thread of the system; green threads go on."""
+    """Return what a function returns, called in a thread of the system; green threads go on.
+
+    While any thread looks for a module to import, Eventlet would call the function here instead,
+    and all green threads would wait: so that is waited for.
+    """
+    while _imp.lock_held():
+        sleep(0.001)
     result: Result = tpool.execute(function, *args)
     return result
 
@@ -227,4 +251,4 @@ def signals(number: int) -> Generator[None]:
 
 def blocking_subprocess() -> Any:
     """Return the module ``subprocess`` without Eventlet's changes, whose pipes block no thread."""
-    return patcher.original("subprocess")
+    return _SUBPROCESS

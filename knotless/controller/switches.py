@@ -88,7 +88,7 @@ class Switches:
             journal=journal,
         )
         self._scheduler.start()
-        runtime.spawn(watch_admission, self.connections, state.unadmitted, self._settled_step)
+        runtime.spawn(watch_admission, self.connections, state.unadmitted, self._last_step)
         self.roles: Roles | None = None
         if election is not None:
             state.stand_by()
@@ -382,8 +382,7 @@ class Switches:
         self._held.pop(dpid, None)
         self._contents.pop(dpid, None)
 
-    def _settled_step(self) -> int | None:
-        """Return the number of the last step; None while an update goes on."""
+    def _last_step(self) -> tuple[int, bool]:
+        """Return the number of the last step, and whether no update goes on."""
         update = self._update
-        settled = update.is_there and not update.generations_in_flight
-        return update.number if settled else None
+        return update.number, update.is_there and not update.generations_in_flight

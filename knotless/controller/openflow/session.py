@@ -278,21 +278,21 @@ class Connections:
 def watch_admission(
     connections: Connections,
     unadmitted: UnadmittedFrames,
-    settled_step: Callable[[], int | None],
+    last_step: Callable[[], tuple[int, bool]],
 ) -> None:
     """Ask the switches at intervals for the frames that they did not admit, for ever.
 
-    One switch is asked after the other, spread over the interval. ``settled_step`` returns the
-    number of the last step; None while an update goes on: it may stop frames of hosts, and its
-    rules count from zero.
+    One switch is asked after the other, spread over the interval. ``last_step`` returns the number
+    of the last step, and whether no update goes on: it may stop frames of hosts, and its rules
+    count from zero.
     """
-    step: int | None = 0
+    step = 0
     while True:
         switches = connections.installed()
         for name, session in switches:
-            now = settled_step()
-            if now is None or now != step:
-                step = now
+            number, is_settled = last_step()
+            if number != step or not is_settled:
+                step = number
                 unadmitted.forget()
             else:
                 with suppress(SwitchGoneError):

@@ -218,7 +218,7 @@ def learning_rules(
 ) -> frozenset[Rule]:
     """Return the rules of a switch for ``ports`` of which nothing is declared.
 
-    Prober come to the controller. What hosts send to ``host_ports`` is dropped, so that rules
+    Probes come to the controller. What hosts send to ``host_ports`` is dropped, so that rules
     of an earlier fabric do not forward it; from ``open_ports`` it comes to the controller as well.
     """
     wanted = set(open_ports)

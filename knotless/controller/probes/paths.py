@@ -81,9 +81,9 @@ class Path:
     returning: int = 0
     suspected_s: float | None = None
     probes: int = 0
-    """Prober sent since the first reading."""
+    """Probes sent since the first reading."""
     given: int = 0
-    """Prober that the sender was given."""
+    """Probes that the sender was given."""
     under_way: deque[int] = field(default_factory=deque)
     """Their numbers, since the last that arrived: they may wait in the sender."""
     first: Reading | None = None
@@ -109,7 +109,7 @@ class Path:
 
     @property
     def unsent(self) -> int:
-        """Prober that are still in the queue of the sending port, as far as is known."""
+        """Probes that are still in the queue of the sending port, as far as is known."""
         if self.first is None or self.last is None:
             return 0
         return self.probes - (self.last.sent - self.first.sent)

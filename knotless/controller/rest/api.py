@@ -228,7 +228,7 @@ class Access:
 def read_token(path: Path) -> str:
     """Return the token in a file; a file that does not exist, or is empty, gets a new one.
 
-    HaPeers controllers may do that at once: they all return the same token.
+    Several controllers may do that at once: they all return the same token.
 
     Raises KnotlessError if others may read the file, or if it holds no token.
     """

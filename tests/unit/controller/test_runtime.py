@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _imp
 import os
 import signal
 import threading
@@ -76,3 +77,38 @@ def test_a_signal_wakes_the_thread_that_waits_for_it() -> None:
 def test_a_unix_socket_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         runtime.connect_unix(tmp_path / "socket", 1)
+
+
+def test_an_exception_ends_its_thread_only_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise ValueError("odd")
+
+    runtime.join([runtime.spawn(fail)])
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert str(record.exc_info[1]) == "odd"
+
+
+def test_a_thread_that_is_ended_ends_quietly(caplog: pytest.LogCaptureFixture) -> None:
+    ended: list[object] = []
+    thread = runtime.spawn(runtime.Event().wait)
+    thread.link(lambda _thread: ended.append(thread))
+    runtime.sleep(0)
+    thread.kill()
+    runtime.sleep(0)
+    assert ended == [thread]
+    assert caplog.records == []
+
+
+def test_a_call_waits_until_nobody_imports() -> None:
+    calls: list[str] = []
+    _imp.acquire_lock()
+    try:
+        thread = runtime.spawn(lambda: calls.append(runtime.in_thread(str, 1)))
+        for _ in range(5):
+            runtime.sleep(0)
+        assert calls == []
+    finally:
+        _imp.release_lock()
+    runtime.join([thread])
+    assert calls == ["1"]
