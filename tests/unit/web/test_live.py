@@ -107,7 +107,8 @@ def test_a_page_shows_a_deadlock_and_survives_the_loss_of_everything(
             port = stack.enter_context(fake.controller())
             stack.enter_context(fake.emulator(names.emulator_socket))
             up(names, fake, port)
-            await until(lambda: part("controller").get("reachable") and part("emulator"))
+            await until(lambda: part("controller").get("reachable"))
+            await until(lambda: part("emulator").get("reachable"))
             assert feed.picture()["fabric"] == "ring,4"
             fake.pass_time(1_000_000, s1_2=0.5)
             await until(lambda: last().get("rows"))
