@@ -67,7 +67,7 @@ fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
-	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/controller/test_guard.py
+	KNOTLESS_FORGED=1000000 $(BIN)/pytest -q tests/unit/controller/openflow/test_guard.py
 
 fuzz-long: setup  ## search for input that breaks frames, control lines, configurations, messages
 	tools/fuzz.sh $(or $(FUZZ_INPUTS),2500000)

@@ -208,6 +208,8 @@ def leave(_signal: int, _frame: object) -> None:
     os._exit(0)
 
 
+# --- options of Ryu ----------------------------------------------------------------------------
+
 OPENFLOW_PORT = 6653
 
 

@@ -22,7 +22,7 @@ from knotless.topologies.union import removed
 from tests.support.model_switch import DOWN, UP, ModelSession, ModelSwitch
 from tests.support.openflow_messages import packet_in
 from tests.support.random_fabrics import seeded, small_fabric
-from tests.unit.controller.test_probe_frames import sent
+from tests.unit.controller.probes.test_frames import sent
 
 CASES = 40
 TURNS = 4000

@@ -10,7 +10,7 @@ from knotless.topologies import Fabric, Host, Link, Switch
 from knotless.topologies.numbering import mac_value
 from knotless.topologies.union import removed
 from tests.support.random_fabrics import part_of, seeded, small_fabric
-from tests.unit.controller.test_learning import QUIET_S, RING, show_hosts, show_links
+from tests.unit.controller.probes.test_discovery import QUIET_S, RING, show_hosts, show_links
 
 CHORD = Link("s2", 8, "s4", 8)
 MORE = replace(

@@ -95,7 +95,7 @@ def test_a_process_that_always_ends_is_given_up() -> None:
 PARENT = """
 from knotless.controller.updates.worker import NOTHING, Worker
 from time import sleep
-from tests.unit.controller.test_background import _nice
+from tests.unit.controller.updates.test_worker import _nice
 background = Worker()
 background.call(NOTHING, _nice)
 print(background._process.pid, flush=True)
