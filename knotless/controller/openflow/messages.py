@@ -22,7 +22,7 @@ vSwitch implements, Open Networking Foundation, extension EXT-230.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from struct import Struct
 from typing import Any, ClassVar, Self, TypeVar
@@ -46,7 +46,7 @@ from knotless.controller.openflow.elements import (
     parse_match,
 )
 from knotless.controller.reconcile import Change, FoundGroup, FoundRule, GroupChange, RuleChange
-from knotless.forwarding.openflow.rules import Group, Rule
+from knotless.forwarding.openflow.rules import Action, Group, Rule
 
 Value = TypeVar("Value")
 Check = Callable[[bytearray], None]
@@ -60,6 +60,10 @@ _BUNDLE = Struct(ofp.ONF_BUNDLE_CTRL_PACK_STR)
 _FLOW_ENTRY = Struct(ofp.OFP_FLOW_STATS_0_PACK_STR)
 _GROUP_ENTRY = Struct(ofp.OFP_GROUP_DESC_STATS_PACK_STR)
 _U16 = Struct("!H")
+_PACKET_OUT = Struct("!IIH6x")
+_PACKET_IN_MATCH = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE
+"""Offset of the match in a packet-in."""
+_PACKET_IN_PADDING = 2
 _BODY = ofp.OFP_HEADER_SIZE
 _ENTRIES = ofp.OFP_MULTIPART_REPLY_SIZE
 """Where the body of a message begins, and that of a multipart reply."""
@@ -107,6 +111,13 @@ def bundle(number: int, messages: Sequence[bytes], transactions: Sequence[int]) 
         parts.append(_bundle_message(transaction, number, added=message))
     parts.append(_bundle_message(committed, number, ofp.ONF_BCT_COMMIT_REQUEST))
     return b"".join(parts)
+
+
+def encode_packet_out(actions: Iterable[Action], frame: bytes) -> bytes:
+    """Return a message that has a switch do ``actions`` with a frame of ours."""
+    body = emit_actions(actions)
+    head = _PACKET_OUT.pack(ofp.OFP_NO_BUFFER, ofp.OFPP_CONTROLLER, len(body))
+    return encode_message(ofp.OFPT_PACKET_OUT, 0, head + body + frame)
 
 
 def _bundle_message(transaction: int, number: int, command: int = 0, added: bytes = b"") -> bytes:
@@ -212,8 +223,8 @@ def _experimenter(message: bytearray) -> None:
 
 
 def _packet_in(message: bytearray) -> None:
-    _, end = _match(message, ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE, len(message))
-    if end + 2 > len(message):
+    _, end = _match(message, _PACKET_IN_MATCH, len(message))
+    if end + _PACKET_IN_PADDING > len(message):
         raise WireError("packet-in without padding after its match")
 
 
@@ -401,6 +412,13 @@ def install() -> None:
     """Have Ryu keep the entries of the lists of rules and groups as bytes."""
     parser.OFPFlowStatsReply.cls_stats_body_cls = FlowEntry
     parser.OFPGroupDescStatsReply.cls_stats_body_cls = GroupEntry
+
+
+def read_packet_in(message: bytes) -> tuple[int | None, bytes]:
+    """Return the port of a packet-in, None if it has none, and its frame."""
+    match, end = _match(message, _PACKET_IN_MATCH, len(message))
+    port = next((field.value for field in match if field.name == "in_port"), None)
+    return port, message[end + _PACKET_IN_PADDING :]
 
 
 def read_rule(entry: FlowEntry) -> FoundRule:

@@ -14,9 +14,8 @@ from ipaddress import IPv4Address
 from secrets import compare_digest
 from struct import Struct
 
-from ryu.ofproto import ofproto_v1_3 as ofp
-
 from knotless.controller import runtime
+from knotless.controller.openflow.messages import encode_packet_out
 from knotless.controller.reconcile import PROBE_COOKIE, Change, FoundRule, RuleChange
 from knotless.forwarding.openflow.rules import (
     ADMISSION,
@@ -38,16 +37,6 @@ _SOURCE = bytes((0x06, 0x6B, 0x6E))
 _TAG_BYTES = 8
 _CONTENT = Struct("!4s?QI8s")
 _MAGIC = b"KNPR"
-_PACKET_OUT = Struct("!BBHIIIH6x")
-_SET_SOURCE = Struct("!HHHBB3s3s2x")
-_OUTPUT = Struct("!HHIH6x")
-_OXM_ETH_SRC = 4 << 1
-_OXM_IN_PORT = (ofp.OFPXMC_OPENFLOW_BASIC, 0)
-"""Class and field, the latter with the bit of a mask."""
-_OXM = Struct("!HBB")
-_MATCH = Struct("!HH")
-_MATCH_AT = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE
-_PACKET_IN_PADDING = 2
 _TYPE_AT = 12
 
 
@@ -60,24 +49,6 @@ class Probe:
     reflected: bool
     number: int
     """The round in which it was sent."""
-
-
-def packet_in_parts(message: bytes) -> tuple[int | None, bytes]:
-    """Return the port of a packet-in, None if it has none, and its frame.
-
-    The lengths in ``message`` are right: :func:`knotless.controller.openflow.messages.check` has
-    accepted them.
-    """
-    _, match_bytes = _MATCH.unpack_from(message, _MATCH_AT)
-    frame = message[_MATCH_AT + (match_bytes + 7) // 8 * 8 + _PACKET_IN_PADDING :]
-    at, end = _MATCH_AT + _MATCH.size, _MATCH_AT + match_bytes
-    while at < end:
-        *field, length = _OXM.unpack_from(message, at)
-        at += _OXM.size
-        if tuple(field) == _OXM_IN_PORT:
-            return int.from_bytes(message[at : at + length], "big"), frame
-        at += length
-    return None, frame
 
 
 class Frames:
@@ -101,24 +72,17 @@ class Frames:
         return b"".join(self._message(dpid, (at,), at, reflected=reflected) for at in ports)
 
     def _message(self, dpid: int, ports: Iterable[int], bound: int, *, reflected: bool) -> bytes:
-        actions = b"".join(
-            _SET_SOURCE.pack(
-                *(ofp.OFPAT_SET_FIELD, _SET_SOURCE.size, ofp.OFPXMC_OPENFLOW_BASIC),
-                *(_OXM_ETH_SRC, 6, _SOURCE, port.to_bytes(3, "big")),
-            )
-            + _OUTPUT.pack(ofp.OFPAT_OUTPUT, _OUTPUT.size, port, 0)
+        source = int.from_bytes(_SOURCE, "big") << 24
+        actions = [
+            action
             for port in ports
-        )
+            for action in (SetField("eth_src", source | port), Output(port))
+        ]
         destination = TO_NEIGHBOUR_AND_BACK if reflected else TO_NEIGHBOUR
         proof = self._proof(dpid, bound, self.round, reflected=reflected)
         content = _CONTENT.pack(_MAGIC, reflected, dpid, self.round, proof)
         frame = destination.to_bytes(6, "big") + _SOURCE + bytes(3) + self._type + content
-        length = _PACKET_OUT.size + len(actions) + len(frame)
-        head = _PACKET_OUT.pack(
-            *(ofp.OFP_VERSION, ofp.OFPT_PACKET_OUT, length, 0),
-            *(ofp.OFP_NO_BUFFER, ofp.OFPP_CONTROLLER, len(actions)),
-        )
-        return head + actions + frame
+        return encode_packet_out(actions, frame)
 
     def read(self, frame: bytes) -> Probe | None:
         """Return the probe in a frame, or None if it is none of ours."""

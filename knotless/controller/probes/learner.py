@@ -16,6 +16,7 @@ from ryu.controller.handler import DEAD_DISPATCHER
 
 from knotless.base.errors import FabricError, KnotlessError
 from knotless.controller import runtime
+from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.openflow.session import Connections, Session, SwitchGoneError, ports_of
 from knotless.controller.probes.cables import PortId
 from knotless.controller.probes.discovery import Discovery
@@ -23,7 +24,6 @@ from knotless.controller.probes.frames import (
     Frames,
     held_probe_rules,
     learning_rules,
-    packet_in_parts,
     probe_rule_changes,
     sender_of,
     without_ports,
@@ -127,7 +127,7 @@ class Learner:
 
     def packet_in(self, dpid: int, message: bytes) -> None:
         """Take a packet-in: a probe, or a frame of a host."""
-        in_port, frame = packet_in_parts(message)
+        in_port, frame = read_packet_in(message)
         if in_port is not None and dpid in self._sessions:
             take_frame(self._discovery, self._frames, (dpid, in_port), frame)
 

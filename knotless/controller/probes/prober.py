@@ -16,12 +16,12 @@ from knotless.base.flow_control import FlowControl
 from knotless.controller import runtime
 from knotless.controller.emulator import EmulatorError, ask, left_port, paused_us
 from knotless.controller.observed import ObservedSwitch, Port, port_text
+from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.openflow.session import Connections, Session, SwitchGoneError
 from knotless.controller.probes.cables import Wiring
 from knotless.controller.probes.frames import (
     Frames,
     held_probe_rules,
-    packet_in_parts,
     probe_rule_changes,
     probe_rules,
 )
@@ -140,7 +140,7 @@ class Prober:
         switches = self._state.observed.switches
         if not self._sends:
             return
-        in_port, frame = packet_in_parts(message)
+        in_port, frame = read_packet_in(message)
         probe, receiver = self._frames.read(frame), switches.get(dpid)
         if probe is None and self._explorer is not None and self._state.leads:
             self._explorer.packet_in(dpid, in_port, frame)

@@ -9,6 +9,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from knotless.base.flow_control import FlowControl
+from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.probes.frames import (
     ETHER_TYPE,
     ROUNDS_VALID,
@@ -17,7 +18,6 @@ from knotless.controller.probes.frames import (
     Frames,
     Probe,
     held_probe_rules,
-    packet_in_parts,
     probe_rule_changes,
     probe_rules,
 )
@@ -86,13 +86,13 @@ def test_a_forged_an_old_and_another_controllers_probe_count_for_nothing() -> No
 
 @pytest.mark.parametrize("fields", [(), (oxm(2, bytes(8)),), (oxm(3, bytes(6)), oxm(2, bytes(8)))])
 def test_a_packet_in_is_a_port_and_a_frame(fields: tuple[bytes, ...]) -> None:
-    found = packet_in_parts(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
+    found = read_packet_in(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
     assert found == (70_000, b"frame")
 
 
 def test_a_packet_in_without_a_port_has_none() -> None:
     without = message(10, bytes(16) + match(oxm(2, bytes(8))) + bytes(2) + b"frame")
-    assert packet_in_parts(without) == (None, b"frame")
+    assert read_packet_in(without) == (None, b"frame")
 
 
 def test_a_probe_for_learning_is_bound_to_its_port() -> None:
