@@ -8,8 +8,6 @@ keeps forwarding without its controller.
 
 from __future__ import annotations
 
-import gc
-import os
 import signal
 import sys
 from dataclasses import dataclass, replace
@@ -22,7 +20,6 @@ from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.base.files import write_whole
 from knotless.controller import config, runtime
 from knotless.controller.openflow.listener import (
     DeferredCounts,
@@ -59,7 +56,7 @@ class KnotlessController(app_manager.RyuApp):
         runtime.handle_signal(signal.SIGTERM, leave)
         self._counts = DeferredCounts()
         try:
-            self._path = path = config.find()
+            self._path = path = config.find(runtime.environment())
             self._settings = settings = config.read(path) if path else config.Config()
             self._listening = listening = read_options(settings.rest.host, settings.rest.port)
             runtime.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
@@ -109,8 +106,7 @@ class KnotlessController(app_manager.RyuApp):
         service.peers.withdraw = switches.withdraw
         service.start(listening.rest_host, listening.rest_port, switches.change_to)
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
-        gc.collect()
-        gc.freeze()
+        runtime.keep_heap()
 
     # --- before there is a fabric ------------------------------------------------------------
 
@@ -130,13 +126,13 @@ class KnotlessController(app_manager.RyuApp):
     def _learned(self, fabric: Fabric, file: Path) -> None:
         """Begin with a fabric that was learned."""
         try:
-            write_whole(file, to_text(fabric))
+            runtime.keep(file, to_text(fabric))
             self._early.end()
             self._begin()
         except KnotlessError as error:
             sys.stderr.write(f"knotless: {error}\n")
             sys.stderr.flush()
-            os._exit(2)
+            runtime.exit_process(2)
         for datapath in self._learner.datapaths:
             self.switches.connected(datapath)
 
@@ -205,7 +201,7 @@ def leave(_signal: int, _frame: object) -> None:
     a lock that only the interrupted code can release, or would get an error that is then logged:
     the signal would have no effect. Nothing is lost: each line is flushed when it is written.
     """
-    os._exit(0)
+    runtime.exit_process(0)
 
 
 # --- options of Ryu ----------------------------------------------------------------------------

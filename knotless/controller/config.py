@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -131,7 +130,7 @@ class Config(PlanRequest):
     rest: Rest = Rest()
 
 
-def find(environment: Mapping[str, str] = os.environ) -> Path | None:
+def find(environment: Mapping[str, str]) -> Path | None:
     """Return the file to read, or None if there is none; then the defaults apply.
 
     Parameters

@@ -30,10 +30,8 @@ def ask(path: Path, what: str) -> dict[str, Any]:
     ``path`` is the control socket (docs/emulator-protocol.md). Raises EmulatorError.
     """
     try:
-        with runtime.connect_unix(path, _TIMEOUT_S) as connection:
-            connection.sendall(json.dumps({"do": what}).encode() + b"\n")
-            with connection.makefile("rb") as reader:
-                answer = json.loads(reader.readline(_ANSWER_LIMIT_BYTES))
+        request = json.dumps({"do": what}).encode() + b"\n"
+        answer = json.loads(runtime.ask_line(path, request, _TIMEOUT_S, _ANSWER_LIMIT_BYTES))
     except (OSError, ValueError) as error:
         raise EmulatorError(f"{path}: {error}") from error
     if not isinstance(answer, dict):

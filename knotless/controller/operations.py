@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knotless.base.errors import KnotlessError, PlanError
-from knotless.base.files import read_text, write_whole
 from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
@@ -249,15 +248,16 @@ class Overrides:
             "configured": self.configured,
             "drained": list(self.drained),
         }
-        write_whole(path, json.dumps(content, indent=1) + "\n")
+        runtime.keep(path, json.dumps(content, indent=1) + "\n")
 
 
 def read_overrides(path: Path) -> Overrides:
     """Read overrides; without such a file there are none. Raises ConfigError naming the file."""
-    if not path.exists():
+    text = runtime.read_kept(path, ConfigError, _MAX_BYTES)
+    if text is None:
         return Overrides()
     try:
-        content = _File.model_validate_json(read_text(path, ConfigError, _MAX_BYTES))
+        content = _File.model_validate_json(text)
     except ValidationError as error:
         raise ConfigError(f"{path}: {complaint(error)}; delete the file to do without") from error
     return Overrides(content.options, content.configured, tuple(content.drained))

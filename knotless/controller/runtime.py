@@ -1,33 +1,47 @@
-"""Time, waiting, threads and sockets of the controller.
+"""Everything outside of the controller that it depends on: time, threads, sockets, files, signals.
 
-No other file of this package reads a clock, starts a thread, opens a socket or handles a signal,
-and only the background process (:mod:`knotless.controller.updates.worker`) waits elsewhere. They
-run on Eventlet here, as Ryu does: *green* threads, of which one runs until it waits. Event handlers
-must not wait; what takes long runs in a thread of the system (:func:`in_thread`) while green
-threads go on.
+No other file of this package reads a clock, starts a thread, opens a socket, handles a signal,
+draws a random number, or reads and writes what a controller keeps on disk; what users write
+(configuration, fabrics, engines, certificates, tokens) is read where it is defined. Only the
+background process (:mod:`knotless.controller.updates.worker`) waits elsewhere.
+
+Controllers run on Eventlet, as Ryu does: *green* threads, of which one runs until it waits. That
+nothing else runs between two waits is guaranteed, and used everywhere: what is read and changed
+between two waits needs no lock. Event handlers must not wait; what takes long runs in a thread of
+the system (:func:`in_thread`) while green threads go on.
+
+Tests run whole controllers in simulated time. They replace functions of this module, and give
+Eventlet a hub whose clock is simulated (``tests/seeded``). A runtime on asyncio, for os-ken, would
+replace the same functions: threads become tasks; ``Event``, ``Lock`` and ``Queue`` those of
+asyncio; and since a task also runs until it waits, the guarantee above stays. But whatever waits
+would have to become a coroutine, up to the event handlers.
 """
 
 from __future__ import annotations
 
 import _imp
+import gc
 import logging
+import os
 import resource
 import secrets
 import signal
 import ssl
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import eventlet
 from eventlet import patcher, tpool
 from eventlet.green import socket
 from eventlet.green.ssl import GreenSSLContext
 from eventlet.queue import Empty, Full, LightQueue
+from ovs.unixctl.client import UnixctlClient
 from ryu.lib import hub
 
+from knotless.base import files
 from knotless.base.errors import KnotlessError
 from knotless.base.ports import address_family, free_port
 
@@ -173,19 +187,42 @@ def listen(address: tuple[str, int], backlog: int) -> Any:
     return eventlet.listen(address, family=family, backlog=backlog, reuse_port=False)
 
 
-def connect_unix(path: Path, timeout_s: float) -> Any:
-    """Return a connection to a socket of the file system, whose operations end after a time.
+def ask_line(path: Path, request: bytes, timeout_s: float, limit: int) -> bytes:
+    """Return the line that a socket of the file system answers to a line; both end with a newline.
 
-    Raises OSError.
+    Raises OSError, also if nothing can be sent or read for ``timeout_s``.
     """
-    connection = socket.socket(socket.AF_UNIX)
-    try:
+    with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(timeout_s)
         connection.connect(str(path))
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        connection.sendall(request)
+        with connection.makefile("rb") as reader:
+            answer: bytes = reader.readline(limit)
+    return answer
+
+
+def command_open_vswitch(path: Path, commands: Iterable[str]) -> int | None:
+    """Have a process of Open vSwitch perform commands, as ``ovs-appctl`` does.
+
+    ``path`` is its control socket. Returns 0, the number of the error for which there is no
+    connection, or None if it has refused a command.
+    """
+    error, client = UnixctlClient.create(str(path))
+    if error:
+        return int(error)
+    try:
+        for command in commands:
+            error, refused, _ = client.transact(command, [])
+            if error or refused:
+                return None
+        return 0
+    finally:
+        client.close()
+
+
+def control_sockets(directory: Path, pattern: str) -> list[Path]:
+    """Return the control sockets in a directory whose names fit a pattern, sorted."""
+    return sorted(directory.glob(pattern))
 
 
 def end_sending(connection: Any) -> None:
@@ -216,7 +253,59 @@ def allow_open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
+# --- files that a controller keeps -----------------------------------------------------------
+
+
+def is_kept(path: Path) -> bool:
+    """Return whether there is such a file."""
+    return path.exists()
+
+
+def read_kept(
+    path: Path, error: type[KnotlessError] = KnotlessError, limit: int = files.MAX_BYTES
+) -> str | None:
+    """Return the text of a file; None: there is none. Raises ``error`` if it cannot be read."""
+    return files.read_text(path, error, limit) if is_kept(path) else None
+
+
+def keep(path: Path, text: str, error: type[KnotlessError] = KnotlessError) -> None:
+    """Write a file, whole or not at all; raises ``error`` if that fails."""
+    files.write_whole(path, text, error)
+
+
+def remove_kept(path: Path, error: type[KnotlessError] = KnotlessError) -> None:
+    """Remove a file, if there is one; raises ``error`` if that fails."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as problem:
+        raise error(f"{path}: cannot be removed: {files.reason(problem)}") from problem
+
+
 # --- the process -----------------------------------------------------------------------------
+
+
+def environment() -> Mapping[str, str]:
+    """Return the environment variables."""
+    return os.environ
+
+
+def exit_process(status: int) -> NoReturn:
+    """End the process at once: no clean-up, no waiting for threads."""
+    os._exit(status)
+
+
+def keep_heap() -> None:
+    """Have the garbage collector look no more at what there is now."""
+    gc.collect()
+    gc.freeze()
+
+
+def collect_garbage(*, enabled: bool) -> None:
+    """Have the garbage collector run when it is due, or not at all."""
+    if enabled:
+        gc.enable()
+    else:
+        gc.disable()
 
 
 def random_bytes(count: int) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from knotless.base.errors import FabricError, KnotlessError
-from knotless.base.files import read_text, write_whole
+from knotless.base.files import read_text
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState, Difference
@@ -234,11 +234,11 @@ class Service:
         if config.load_fabric(settings, path) != self.state.desired.fabric:
             raise KnotlessError(f"{file} was edited: reload it first")
         before = read_text(file, FabricError)
-        write_whole(file, to_text(fabric))
+        runtime.keep(file, to_text(fabric))
         try:
             self.reload()
         except KnotlessError:
-            write_whole(file, before)
+            runtime.keep(file, before)
             raise
 
     def _reread(self) -> tuple[Difference, DesiredState]:

@@ -163,10 +163,27 @@ def test_only_the_controller_imports_ryu() -> None:
             assert not imports(path, "ryu"), path
 
 
-@pytest.mark.parametrize("module", ["eventlet", "ryu.lib", "time", "threading", "socket", "select"])
+OUTSIDE = ["eventlet", "ryu.lib", "time", "threading", "socket", "select", "ovs", "random", "gc"]
+WHAT_USERS_WRITE = {"config.py", "rest/api.py", "service.py", "openflow/listener.py"}
+"""Configuration, tokens, fabrics and certificates are read where they are defined."""
+BACKGROUND = "updates/worker.py"
+FILE_ACCESS = re.compile(
+    r"\b(read_text|read_bytes|write_text|write_bytes|write_whole|os\.environ|os\._exit|secrets\.token)"
+    r"|\.(exists|is_file|unlink|glob|mkdir|rename|stat)\(|\bopen\(",
+)
+
+
+@pytest.mark.parametrize("module", OUTSIDE)
 def test_the_controller_waits_in_its_runtime_only(module: str) -> None:
     files = [path for path in sources() if path.is_relative_to(CONTROLLER)]
     assert [path for path in files if imports(path, module)] in (
         [CONTROLLER / "runtime.py"],
         [],
     )
+
+
+def test_the_controller_keeps_files_through_its_runtime_only() -> None:
+    allowed = {CONTROLLER / name for name in (*WHAT_USERS_WRITE, BACKGROUND, "runtime.py")}
+    files = {path for path in sources() if path.is_relative_to(CONTROLLER)} - allowed
+    touching = {path for path in files if FILE_ACCESS.search(path.read_text(encoding="utf-8"))}
+    assert touching == {CONTROLLER / "probes/paths.py"}  # a method of its own is named so

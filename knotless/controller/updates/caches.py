@@ -16,8 +16,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from ovs.unixctl.client import UnixctlClient
-
 from knotless.controller import runtime
 from knotless.controller.updates.quiescence import Quiescence
 
@@ -35,24 +33,15 @@ def purge_megaflows(directory: Path) -> list[str]:
     ``directory`` is that of their control sockets, ``ovs-vswitchd.PID.ctl``. Returns those that
     have not answered in time.
     """
-    sockets = sorted(directory.glob("ovs-vswitchd.*.ctl"))
+    sockets = runtime.control_sockets(directory, "ovs-vswitchd.*.ctl")
     purged = runtime.together(_purge, sockets)
     return [path.name for path, done in zip(sockets, purged, strict=True) if not done]
 
 
 def _purge(path: Path) -> bool:
     with suppress(runtime.TimeLimitError), runtime.time_limit(_TIMEOUT_S):
-        error, client = UnixctlClient.create(str(path))
-        if error:
-            return error in _HAS_ENDED
-        try:
-            for command in _COMMANDS:
-                error, refused, _ = client.transact(command, [])
-                if error or refused:
-                    return False
-            return True
-        finally:
-            client.close()
+        error = runtime.command_open_vswitch(path, _COMMANDS)
+        return error == 0 or error in _HAS_ENDED
     return False
 
 

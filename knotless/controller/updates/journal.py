@@ -20,9 +20,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knotless.base.errors import FabricError
-from knotless.base.files import MAX_BYTES, read_text, reason, write_whole
+from knotless.base.files import MAX_BYTES
 from knotless.base.flow_control import FlowControl
 from knotless.base.yaml_file import complaint
+from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.controller.updates.planning import FabricUnion, UpdatePlan
 from knotless.topologies.fabric import Fabric
@@ -52,7 +53,7 @@ class UpdateJournal:
 
     def __init__(self, path: Path | None = None, *, shared: bool = False) -> None:
         self.path, self._shared = path, shared
-        self._is_kept = path is not None and path.exists()
+        self._is_kept = path is not None and runtime.is_kept(path)
 
     @staticmethod
     def beside(state_file: Path | None, *, shared: bool = False) -> UpdateJournal:
@@ -83,10 +84,11 @@ class UpdateJournal:
 
     def _read(self) -> tuple[BegunUpdate, bool] | None:
         """Return what the file says, and whether the change is complete."""
-        if self.path is None or not self.path.exists():
+        text = None if self.path is None else runtime.read_kept(self.path, ConfigError, MAX_BYTES)
+        if text is None:
             return None
         try:
-            content = _File.model_validate_json(read_text(self.path, ConfigError, MAX_BYTES))
+            content = _File.model_validate_json(text)
             fabric = from_json(content.fabric, united=True)
         except ValidationError as error:
             raise ConfigError(f"{self.path}: {complaint(error)}") from error
@@ -115,7 +117,7 @@ class UpdateJournal:
             "flow_control": begun.flow_control,
             "complete": complete,
         }
-        write_whole(self.path, json.dumps(content) + "\n", ConfigError)
+        runtime.keep(self.path, json.dumps(content) + "\n", ConfigError)
 
     def end(self, begun: BegunUpdate) -> None:
         """Remove the file: the change is complete, and this is left; raises ConfigError."""
@@ -125,10 +127,7 @@ class UpdateJournal:
         if self._shared:
             self._write(begun, complete=True)
             return
-        try:
-            self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise ConfigError(f"{self.path}: cannot be removed: {reason(error)}") from error
+        runtime.remove_kept(self.path, ConfigError)
 
 
 # --- history ----------------------------------------------------------------------------------

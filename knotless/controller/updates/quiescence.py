@@ -30,8 +30,8 @@ from typing import Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from knotless.base.files import read_text, write_whole
 from knotless.base.yaml_file import complaint
+from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.controller.emulator import EmulatorError, ask
 from knotless.controller.observed import (
@@ -341,10 +341,13 @@ class ChannelLosses:
 
     def read(self) -> None:
         """Take what another controller has counted; raises ConfigError naming the file."""
-        if self._path is None or not self._path.exists():
+        text = (
+            None if self._path is None else runtime.read_kept(self._path, ConfigError, _MAX_BYTES)
+        )
+        if text is None:
             return
         try:
-            content = _FILE.validate_json(read_text(self._path, ConfigError, _MAX_BYTES))
+            content = _FILE.validate_json(text)
         except ValidationError as error:
             what = f"{self._path}: {complaint(error)}; delete the file to do without"
             raise ConfigError(what) from error
@@ -356,7 +359,7 @@ class ChannelLosses:
         self._losses.update({_name(channel): loss for channel, loss in losses.items()})
         if self._path is not None and losses:
             text = json.dumps({name: astuple(loss) for name, loss in self._losses.items()})
-            write_whole(self._path, text + "\n", ConfigError)
+            runtime.keep(self._path, text + "\n", ConfigError)
 
     def frames(self, channel: Channel, counters: Counters) -> int:
         """Return how many frames were lost; 0 if counters have begun again since: a restart."""

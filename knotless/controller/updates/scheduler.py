@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -355,19 +354,19 @@ class DeferredCollection:
 
     def put_off(self) -> None:
         """Collect nothing until :meth:`resume`, or for :data:`COLLECTION_DEFERRED_S`."""
-        gc.disable()
+        runtime.collect_garbage(enabled=False)
         self._number += 1
         mine = self._number
 
         def end() -> None:
             if self._number == mine:
-                gc.enable()
+                runtime.collect_garbage(enabled=True)
 
         self._call_later(COLLECTION_DEFERRED_S, end)
 
     def resume(self) -> None:
         """Collect from now on, when it is due."""
-        gc.enable()
+        runtime.collect_garbage(enabled=True)
 
 
 def _summary(plan: UpdatePlan) -> str:

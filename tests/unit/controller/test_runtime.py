@@ -76,7 +76,7 @@ def test_a_signal_wakes_the_thread_that_waits_for_it() -> None:
 
 def test_a_unix_socket_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        runtime.connect_unix(tmp_path / "socket", 1)
+        runtime.ask_line(tmp_path / "socket", b"\n", 1, 10)
 
 
 def test_an_exception_ends_its_thread_only_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
