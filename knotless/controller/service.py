@@ -79,7 +79,7 @@ class Service:
             journal=self.journal,
             show_role=self.status.show_role,
         )
-        self.events = Events()
+        self.events = Events(runtime.unix_time_s)
         self.metrics = Metrics(self.status, runtime.now_s)
         self._reloading = runtime.Lock()
         self._certifying: Any = None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2s
 from ipaddress import IPv4Address
+from operator import attrgetter
 from secrets import compare_digest
 from struct import Struct
 
@@ -222,5 +223,6 @@ def probe_rule_changes(held: Iterable[Rule], wanted: Iterable[Rule]) -> tuple[Ch
     """Return what gives a switch the ``wanted`` rules."""
     before, after = frozenset(held), frozenset(wanted)
     kept = {rule.key for rule in after}
-    gone = [RuleChange("delete", rule) for rule in before - after if rule.key not in kept]
-    return (*(RuleChange("add", rule) for rule in after - before), *gone)
+    new, old = (sorted(rules, key=attrgetter("order")) for rules in (after - before, before - after))
+    gone = (RuleChange("delete", rule) for rule in old if rule.key not in kept)
+    return (*(RuleChange("add", rule) for rule in new), *gone)

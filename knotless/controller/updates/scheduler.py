@@ -38,6 +38,11 @@ _LOSS_READINGS = 3
 _LOG = logging.getLogger("knotless.changes")
 
 
+def _in_thread(function: Callable[..., Any], *args: object) -> Any:
+    """Call a function by the runtime of the moment, which tests replace."""
+    return runtime.in_thread(function, *args)
+
+
 @dataclass(frozen=True)
 class Timing:
     """The times and helpers by which the controller waits.
@@ -57,7 +62,7 @@ class Timing:
 
     """
 
-    execute: Callable[..., Any] = runtime.in_thread
+    execute: Callable[..., Any] = _in_thread
     counters_interval_s: float = 0.05
     precompute: Callable[..., bytes] | None = None
     emulator: Path | None = None

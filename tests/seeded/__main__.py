@@ -1,0 +1,70 @@
+"""Run whole controllers in simulated time: ``python -m tests.seeded --seed 7 --fabric ring,4``."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+from tests.seeded.faults import KINDS, faults_from, faults_to
+from tests.seeded.run import FAULTS_S, Result, run, shrunk
+from tests.seeded.world import Setting
+from tests.support import REPOSITORY
+
+
+def main() -> int:
+    """Run one seed, or several; return 1 if anything was violated."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.seeded",
+        description="Run whole controllers in simulated time under a seed, with faults.",
+        epilog="example: python -m tests.seeded --seed 7 --fabric torus,3,3 --controllers 2 --log",
+    )
+    parser.add_argument("--seed", type=int, default=1, help="the first seed (default: 1)")
+    parser.add_argument("--runs", type=int, default=1, help="so many seeds (default: 1)")
+    parser.add_argument("--fabric", default="ring,4", help="spec of the fabric (default: ring,4)")
+    parser.add_argument("--controllers", type=int, default=1, help="number of controllers")
+    parser.add_argument("--options", default="", help="more configuration, such as 'engine: dor'")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of faults, with commas")
+    parser.add_argument("--seconds", type=float, default=FAULTS_S, help="how long faults begin")
+    parser.add_argument("--events", type=Path, help="a file of faults, instead of drawn ones")
+    parser.add_argument("--shrink", action="store_true", help="search for a shorter list of faults")
+    parser.add_argument("--log", action="store_true", help="print what happens")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", DeprecationWarning)
+    faults = faults_from(asked.events.read_text()) if asked.events else None
+    failed = 0
+    for seed in range(asked.seed, asked.seed + asked.runs):
+        setting = Setting(seed, asked.fabric, asked.controllers, asked.options)
+        result = run(setting, faults, kinds=asked.kinds.split(","), seconds=asked.seconds)
+        failed += bool(result.violations)
+        _report(result, log=asked.log)
+        if asked.shrink and result.violations:
+            kind = result.violations[0].kind
+            left = shrunk(setting, result.faults, kind, lambda line: print(line, file=sys.stderr))
+            print(faults_to(left), end="")
+    return 1 if failed else 0
+
+
+def _report(result: Result, *, log: bool) -> None:
+    setting = result.setting
+    if log:
+        print("\n".join(result.lines))
+    verdict = f"{len(result.violations)} violations" if result.violations else "all is well"
+    speed = result.simulated_s / result.processor_s
+    print(
+        f"seed {setting.seed}, {setting.fabric}, {setting.controllers} controllers: {verdict};"
+        f" {len(result.faults)} faults, settled after {result.settled_s:.1f} s,"
+        f" {result.judged} states, {speed:.0f} times real time, {result.digest}"
+    )
+    for violation in result.violations[:8]:
+        print(f"  {violation}")
+    if result.violations:
+        command = ["git", "rev-parse", "--short", "HEAD"]
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        print(f"  commit {done.stdout.strip()}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

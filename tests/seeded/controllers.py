@@ -1,0 +1,126 @@
+"""Controllers of a world: the application and Ryu's OpenFlow handler, in a process of their own."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import eventlet
+from ryu.base.app_manager import AppManager
+from ryu.controller.ofp_handler import OFPHandler
+
+from knotless.controller.app import OPENFLOW_PORT, KnotlessController
+from tests.seeded.hub import Process
+from tests.seeded.streams import ListeningSocket, Stream
+
+if TYPE_CHECKING:
+    from tests.seeded.world import World
+
+
+class Controller:
+    """One controller; it can be killed and started again, and keeps its disk."""
+
+    def __init__(self, world: World, name: str, config: Path, rest_port: int) -> None:
+        self.world, self.name, self.config, self.rest_port = world, name, config, rest_port
+        self.disk: dict[str, str] = {}
+        self.starts = 0
+        self._reset()
+
+    def _reset(self) -> None:
+        self.process = Process(f"{self.name}.{self.starts}")
+        self.bricks: dict[str, Any] = {}
+        self.listeners: dict[int, ListeningSocket] = {}
+        self.signal_handlers: dict[int, Any] = {}
+        self.died_of: str | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process lives."""
+        return self.starts > 0 and self.process.is_alive
+
+    @property
+    def app(self) -> KnotlessController | None:
+        """The application, once it has begun."""
+        return self.bricks.get("KnotlessController") if self.is_running else None
+
+    def listening(self, *, ofp_port: bool) -> ListeningSocket | None:
+        """Return the socket that accepts switches, or operators."""
+        if not self.is_running:
+            return None
+        return self.listeners.get(OPENFLOW_PORT if ofp_port else self.rest_port)
+
+    def start(self) -> None:
+        """Start a new process; no other may start before it listens."""
+        self.starts += 1
+        self._reset()
+        hub = self.world.hub
+        hub.call_at(hub.now_s, self.process, eventlet.spawn, self._main)
+
+    def _main(self) -> None:
+        manager = AppManager()
+        try:
+            for kind in (OFPHandler, KnotlessController):
+                manager._instantiate(None, kind)
+            manager._update_bricks()
+            for brick in list(self.bricks.values()):
+                brick.start()
+        except SystemExit as error:
+            self.died_of = f"exit status {error.code}"
+            self.kill()
+
+    def kill(self) -> None:
+        """End the process: nothing of it runs any more, and its connections are reset."""
+        self.process.is_alive = False
+        self.world.record("kill", self.name, b"")
+        for switch in self.world.switches.values():
+            for connection in list(switch.connections):
+                if connection.controller is self:
+                    connection.stream.end_down()
+
+    def hang(self, seconds: float) -> None:
+        """Stop for some time, as a process that is suspended."""
+        self.process.hangs_until_s = self.world.hub.now_s + seconds
+
+    def reload(self) -> None:
+        """Send SIGHUP."""
+        handler = self.signal_handlers.get(signal.SIGHUP)
+        if self.is_running and callable(handler):
+            hub = self.world.hub
+            hub.call_at(hub.now_s, self.process, handler, signal.SIGHUP, None)
+
+    def request(self, path: str, body: dict[str, Any], token: str) -> None:
+        """Have an operator request a change over HTTP; the answer is recorded."""
+        listening = self.listening(ofp_port=False)
+        if listening is None:
+            return
+        content = json.dumps(body).encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n"
+            f"Content-Length: {len(content)}\r\nContent-Type: application/json\r\n\r\n"
+        )
+        name = f"operator-{self.process.name}-{self.world.events}"
+        operator = _Operator(self.world, name)
+        stream = Stream(self.world, self.process, name, operator)
+        operator.stream = stream
+        hub = self.world.hub
+        hub.call_at(hub.now_s, self.process, listening.offer, stream)
+        stream.send_up(head.encode() + content)
+
+
+class _Operator:
+    """Reads an answer and closes the connection."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self._world, self._name, self._answer = world, name, b""
+        self.stream: Stream | None = None
+
+    def received(self, data: bytes) -> None:
+        self._answer += data
+
+    def ended(self) -> None:
+        status = self._answer.split(b"\r\n", 1)[0]
+        self._world.record("answer", self._name, status)
+        if self.stream is not None:
+            self.stream.end_up()

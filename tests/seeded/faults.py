@@ -1,0 +1,275 @@
+"""Faults of a run: drawn from its seed, each with its own identity, so that each can be left out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from tests.seeded.hub import Draws
+
+if TYPE_CHECKING:
+    from tests.seeded.controllers import Controller
+    from tests.seeded.switch import Switch
+    from tests.seeded.world import World
+
+FIRST_S = 3.0
+"""Time for the first rules to be installed."""
+_GAP_S = (0.05, 4.0)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault: when it begins, after the start; of which kind; of what; and its numbers."""
+
+    at_s: float
+    kind: str
+    of: tuple[str, ...]
+    seconds: float = 0.0
+    count: int = 0
+
+    def __str__(self) -> str:
+        count = f", {self.count}" if self.count else ""
+        return f"{self.kind} {' '.join(self.of)} ({self.seconds:.4f} s{count})"
+
+
+def faults_from(text: str) -> list[Fault]:
+    """Read a list of faults."""
+    return [Fault(**{**each, "of": tuple(each["of"])}) for each in json.loads(text)]
+
+
+def faults_to(faults: Iterable[Fault]) -> str:
+    """Write a list of faults."""
+    return json.dumps([asdict(fault) for fault in faults], indent=1) + "\n"
+
+
+# --- kinds -----------------------------------------------------------------------------------
+
+
+def _cut(world: World, fault: Fault) -> None:
+    """Cut a link for some time."""
+    (name,) = fault.of
+    link = world.network.links[name]
+    if not link.is_up:
+        return
+
+    def mend() -> None:
+        world.network.set_link(name, up=True)
+        world.say(f"mended {name}")
+        world.judge.changed(f"mend of {name}")
+
+    world.network.set_link(name, up=False)
+    world.judge.changed(f"cut of {name}")
+    world.later(fault.seconds, mend)
+
+
+def _silent(world: World, fault: Fault) -> None:
+    """Have a channel lose everything although there is a carrier."""
+    switch, port = fault.of
+    end = (switch, int(port))
+    link, _ = world.network.peers[end]
+    link.silent.add(end)
+    world.later(fault.seconds, link.silent.discard, end)
+
+
+def _disconnect(world: World, fault: Fault) -> None:
+    """End a connection; both ends see it."""
+    for connection in _connections(world, fault):
+        connection.close()
+
+
+def _lose_at_switch(world: World, fault: Fault) -> None:
+    """End a connection at the switch; the controller does not see it."""
+    for connection in _connections(world, fault):
+        connection.close(told=False)
+
+
+def _lose_at_controller(world: World, fault: Fault) -> None:
+    """End a connection at the controller; the switch finds out by itself."""
+    for connection in _connections(world, fault):
+        connection.stream.end_up()
+        connection.stream.is_deaf = True
+
+
+def _connections(world: World, fault: Fault) -> list[object]:
+    switch, controller = fault.of
+    found = world.switches[switch].connections
+    return [each for each in found if each.controller.name == controller]
+
+
+def _stall(world: World, fault: Fault) -> None:
+    """Have a switch take no messages for some time."""
+    (name,) = fault.of
+    world.switches[name].stalled_until_s = world.hub.now_s + fault.seconds
+
+
+def _restart(world: World, fault: Fault) -> None:
+    """Have a switch lose its power, and its rules; it comes back later."""
+    _power_cycle(world, fault, lambda _key: False)
+
+
+def _restart_with_rules(world: World, fault: Fault) -> None:
+    """Have a switch lose its power; it comes back with its rules."""
+    _power_cycle(world, fault, lambda _key: True)
+
+
+def _power_cycle(world: World, fault: Fault, keeps: Callable[[bytes], bool]) -> None:
+    (name,) = fault.of
+    switch = world.switches[name]
+    if not switch.is_on:
+        return
+
+    def on() -> None:
+        switch.switch_on(keeps)
+        world.say(f"{name} has power again")
+        for link in _links_of(world, switch):
+            world.network.refresh(link)
+        world.judge.changed(f"return of {name}")
+
+    switch.switch_off()
+    for link in _links_of(world, switch):
+        world.network.refresh(link)
+    world.judge.changed(f"power loss of {name}")
+    world.later(fault.seconds, on)
+
+
+def _links_of(world: World, switch: Switch) -> list[object]:
+    links = world.network.links.values()
+    return [link for link in links if switch.name in {name for name, _ in link.ends}]
+
+
+def _kill(world: World, fault: Fault) -> None:
+    """End a controller; it starts again later."""
+    _end(world, world.controllers[fault.of[0]], fault)
+
+
+def _kill_at_message(world: World, fault: Fault) -> None:
+    """End a controller when it sends a message; it starts again later."""
+    world.kill_at(world.controllers[fault.of[0]], "send", fault.count)
+    world.later(fault.seconds, _start_again, world, world.controllers[fault.of[0]])
+
+
+def _kill_at_write(world: World, fault: Fault) -> None:
+    """End a controller when it writes a file; it starts again later."""
+    world.kill_at(world.controllers[fault.of[0]], "write", fault.count)
+    world.later(fault.seconds, _start_again, world, world.controllers[fault.of[0]])
+
+
+def _end(world: World, controller: Controller, fault: Fault) -> None:
+    if controller.is_running:
+        controller.kill()
+    world.later(fault.seconds, _start_again, world, controller)
+
+
+def _start_again(world: World, controller: Controller) -> None:
+    if not controller.is_running:
+        controller.start()
+
+
+def _hang(world: World, fault: Fault) -> None:
+    """Suspend a controller for some time."""
+    world.controllers[fault.of[0]].hang(fault.seconds)
+
+
+def _part(world: World, fault: Fault) -> None:
+    """Cut a switch off from a controller for some time; neither is told."""
+    switch, controller = fault.of
+    world.cut_off.add((controller, switch))
+    for connection in _connections(world, fault):
+        connection.stream.is_cut = True
+
+    def join() -> None:
+        world.cut_off.discard((controller, switch))
+
+    world.later(fault.seconds, join)
+
+
+def _request(path: str, key: str) -> Callable[[World, Fault], None]:
+    def perform(world: World, fault: Fault) -> None:
+        for controller in world.controllers.values():
+            body = {key: list(fault.of)} if key == "parts" else {key: fault.of[0]}
+            controller.request(path, body, world.token)
+
+    return perform
+
+
+KINDS: Mapping[str, Callable[[World, Fault], None]] = {
+    "cut": _cut,
+    "flap": _cut,
+    "silent": _silent,
+    "disconnect": _disconnect,
+    "lose-at-switch": _lose_at_switch,
+    "lose-at-controller": _lose_at_controller,
+    "stall": _stall,
+    "restart": _restart,
+    "restart-with-rules": _restart_with_rules,
+    "kill": _kill,
+    "kill-at-message": _kill_at_message,
+    "kill-at-write": _kill_at_write,
+    "hang": _hang,
+    "part": _part,
+    "drain": _request("/drain", "parts"),
+    "undrain": _request("/undrain", "parts"),
+    "engine": _request("/change", "engine"),
+}
+
+_SECONDS: Mapping[str, tuple[float, float]] = {
+    "cut": (0.5, 8),
+    "flap": (0.001, 1),
+    "silent": (0.3, 5),
+    "stall": (0.1, 4),
+    "restart": (0.3, 6),
+    "restart-with-rules": (0.3, 6),
+    "kill": (0.2, 5),
+    "kill-at-message": (1, 6),
+    "kill-at-write": (1, 6),
+    "hang": (0.1, 5),
+    "part": (0.5, 8),
+}
+
+
+def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
+    """Return the faults of a run, within so many seconds from the start."""
+    draws = Draws(world.setting.seed)
+    faults = []
+    at_s, number = FIRST_S, 0
+    while True:
+        number += 1
+        at_s += draws.between(*_GAP_S, "gap", number)
+        if at_s > seconds:
+            return faults
+        kind = kinds[draws.below(len(kinds), "kind", number)]
+        low, high = _SECONDS.get(kind, (0.0, 0.0))
+        # Short ones are as frequent as long ones.
+        share = draws.share("seconds", number)
+        length = low * (high / low) ** share if low else 0.0
+        count = 1 + draws.below(60, "count", number) if kind == "kill-at-message" else 0
+        if kind == "kill-at-write":
+            count = 1 + draws.below(3, "count", number)
+        of = _target(world, draws, kind, number)
+        faults.append(Fault(round(at_s, 6), kind, of, round(length, 6), count))
+
+
+def _target(world: World, draws: Draws, kind: str, number: int) -> tuple[str, ...]:
+    def one(names: Sequence[str], what: str) -> str:
+        return names[draws.below(len(names), what, number)]
+
+    switches, controllers = list(world.switches), list(world.controllers)
+    links = list(world.network.links)
+    match kind:
+        case "cut" | "flap" | "drain" | "undrain":
+            return (one(links, "link"),)
+        case "silent":
+            switch, port = sorted(world.network.peers)[
+                draws.below(len(world.network.peers), "end", number)
+            ]
+            return (switch, str(port))
+        case "disconnect" | "lose-at-switch" | "lose-at-controller" | "part":
+            return (one(switches, "switch"), one(controllers, "controller"))
+        case "stall" | "restart" | "restart-with-rules":
+            return (one(switches, "switch"),)
+        case "engine":
+            return (one(world.engines, "engine"),)
+        case _:
+            return (one(controllers, "controller"),)

@@ -1,0 +1,159 @@
+"""What a switch does with a frame by the entries that it holds, for the world and its judge.
+
+The entries are read by the project's own reader of messages; what they do is interpreted here, by
+the OpenFlow 1.3 specification, and shares no code with the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from knotless.controller.openflow.messages import FlowEntry, GroupEntry, read_group, read_rule
+from knotless.controller.reconcile import COOKIE, FoundGroup, FoundRule
+from knotless.forwarding.openflow.rules import (
+    CONTROLLER,
+    IN_PORT,
+    Action,
+    Group,
+    Output,
+    PopVlan,
+    PushVlan,
+    Rule,
+    SetField,
+)
+
+_PRESENT = 0x1000
+
+
+class Header(NamedTuple):
+    """The fields of a frame; ``vlan`` is None without a tag."""
+
+    dst: int
+    src: int
+    kind: int
+    vlan: int | None = None
+    pcp: int = 0
+
+
+def header_of(frame: bytes) -> Header:
+    """Return the fields of a frame."""
+    dst, src = (int.from_bytes(frame[at : at + 6], "big") for at in (0, 6))
+    kind = int.from_bytes(frame[12:14], "big")
+    if kind == 0x8100:
+        tag = int.from_bytes(frame[14:16], "big")
+        kind = int.from_bytes(frame[16:18], "big")
+        return Header(dst, src, kind, tag & 0xFFF, tag >> 13)
+    return Header(dst, src, kind)
+
+
+class Copy(NamedTuple):
+    """A frame that leaves on ``port``, by an entry with this cookie."""
+
+    port: int
+    header: Header
+    cookie: int
+
+
+@lru_cache(maxsize=1 << 16)
+def rule_of(entry: bytes) -> FoundRule:
+    """Read an entry of a reply about flows."""
+    return read_rule(FlowEntry(entry))
+
+
+@lru_cache(maxsize=1 << 12)
+def group_of(entry: bytes) -> FoundGroup:
+    """Read an entry of a reply about groups."""
+    return read_group(GroupEntry(entry))
+
+
+class Forwarding:
+    """What a switch does while it holds these entries and these ports are up."""
+
+    def __init__(
+        self, flows: Iterable[bytes], groups: Iterable[bytes], up: frozenset[int]
+    ) -> None:
+        rules = [found.rule for found in map(rule_of, flows) if found.rule is not None]
+        self._tables: dict[int, list[Rule]] = {}
+        for rule in sorted(rules, key=lambda rule: -rule.priority):
+            self._tables.setdefault(rule.table, []).append(rule)
+        found = [each.group for each in map(group_of, groups) if each.group is not None]
+        self._groups: Mapping[int, Group] = {group.group_id: group for group in found}
+        self._up = up
+        self._known: dict[tuple[int, Header], tuple[Copy, ...]] = {}
+        self.own = sum(rule.cookie == COOKIE for rule in rules)
+        """How many of the entries are rules of routes."""
+
+    def copies(self, in_port: int, header: Header) -> tuple[Copy, ...]:
+        """Return the copies of a frame that leave, in order."""
+        key = (in_port, header)
+        if key not in self._known:
+            self._known[key] = tuple(self._copies(in_port, header))
+        return self._known[key]
+
+    def _copies(self, in_port: int, header: Header) -> Iterator[Copy]:
+        table: int | None = 0
+        metadata = 0
+        while table is not None:
+            rule = self._hit(table, in_port, header, metadata)
+            if rule is None:
+                return
+            header = yield from self._act(rule.actions, in_port, header, rule.cookie)
+            metadata = metadata if rule.metadata is None else rule.metadata
+            table = rule.goto
+
+    def _hit(self, table: int, in_port: int, header: Header, metadata: int) -> Rule | None:
+        values = {
+            "in_port": in_port,
+            "metadata": metadata,
+            "eth_dst": header.dst,
+            "eth_src": header.src,
+            "eth_type": header.kind,
+            "vlan_vid": 0 if header.vlan is None else _PRESENT | header.vlan,
+        }
+        if header.vlan is not None:
+            values["vlan_pcp"] = header.pcp
+        for rule in self._tables.get(table, ()):
+            for name, value, mask in rule.match:
+                have = values.get(name)
+                bits = -1 if mask is None else mask
+                if have is None or have & bits != value & bits:
+                    break
+            else:
+                return rule
+        return None
+
+    def _act(
+        self, actions: Iterable[Action], in_port: int, header: Header, cookie: int
+    ) -> Iterator[Copy]:  # type: ignore[misc]
+        for action in actions:
+            match action:
+                case Output(port) if port == IN_PORT:
+                    yield Copy(in_port, header, cookie)
+                case Output(port):
+                    if port != in_port:
+                        yield Copy(port, header, cookie)
+                case PushVlan():
+                    header = header._replace(vlan=0, pcp=0)
+                case PopVlan():
+                    header = header._replace(vlan=None, pcp=0)
+                case SetField("vlan_vid", value):
+                    header = header._replace(vlan=value & 0xFFF)
+                case SetField("vlan_pcp", value):
+                    header = header._replace(pcp=value)
+                case SetField("eth_dst", value):
+                    header = header._replace(dst=value)
+                case SetField("eth_src", value):
+                    header = header._replace(src=value)
+                case _:
+                    group = self._groups.get(getattr(action, "group_id", -1))
+                    for bucket in () if group is None else self._buckets(group):
+                        yield from self._act(bucket, in_port, header, cookie)
+        return header  # type: ignore[return-value]
+
+    def _buckets(self, group: Group) -> Iterable[tuple[Action, ...]]:
+        if not group.watch:
+            return group.buckets
+        ways = zip(group.watch, group.buckets, strict=True)
+        return [bucket for port, bucket in ways if port in self._up or port == CONTROLLER][:1]

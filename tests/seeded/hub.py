@@ -1,0 +1,180 @@
+"""A hub for Eventlet in simulated time: it switches between green threads, and moves the clock.
+
+Time passes only from one timer to the next. A timer that is due at once fires after some
+microseconds that are drawn for it, so that ready threads run in any order.
+"""
+
+from __future__ import annotations
+
+import heapq
+import zlib
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import eventlet
+import greenlet
+from eventlet import hubs
+from eventlet.hubs import timer as timers
+from eventlet.hubs.hub import BaseHub
+
+Part = int | str
+_MASK = (1 << 61) - 1
+READY_S = 20e-6
+"""A thread that is ready runs within this time."""
+
+
+def number(part: Part) -> int:
+    """Return a number for a part of an identity, the same in every process."""
+    return part if isinstance(part, int) else zlib.crc32(part.encode())
+
+
+class Draws:
+    """Numbers that follow from a seed and the identity of an event."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self._counts: dict[tuple[int, ...], int] = defaultdict(int)
+
+    def share(self, *identity: Part) -> float:
+        """Return a number from 0 to 1, another one each time for the same identity."""
+        key = tuple(map(number, identity))
+        self._counts[key] += 1
+        # The hash of a tuple of numbers does not depend on PYTHONHASHSEED.
+        return (hash((self._seed, self._counts[key], key)) & _MASK) / _MASK
+
+    def between(self, low: float, high: float, *identity: Part) -> float:
+        """Return a number between two others."""
+        return low + (high - low) * self.share(*identity)
+
+    def below(self, count: int, *identity: Part) -> int:
+        """Return a whole number from 0 to ``count`` - 1."""
+        return min(count - 1, int(self.share(*identity) * count))
+
+
+class Process:
+    """A process of the world: one controller, or all that is outside (``name`` is empty)."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.is_alive = True
+        self.hangs_until_s = 0.0
+
+
+class SimulatedHub(BaseHub):  # type: ignore[misc]
+    """The hub of one run; the greenlet that made it is the one that waits for the others."""
+
+    def __init__(self, draws: Draws, start_s: float) -> None:
+        super().__init__(clock=lambda: self.now_s)
+        self.now_s = start_s
+        self.outside = self.current = Process("")
+        self._draws = draws
+        self._queue: list[tuple[float, int, Any, Process]] = []
+        self._scheduled = 0
+        self._names: dict[int, tuple[greenlet.greenlet, int]] = {}
+        """By id of a greenlet: itself, and its name: who spawned it, what it runs, how often."""
+        self.failures: list[BaseException] = []
+        """Exceptions of callbacks that nobody has handled."""
+        self.fired = 0
+
+    # --- who is who --------------------------------------------------------------------------
+
+    def name_of(self, thread: greenlet.greenlet) -> int:
+        """Return the name of a green thread: a number that is the same in every run."""
+        named = self._names.get(id(thread))
+        return 0 if named is None else named[1]
+
+    def _begin(self, thread: Any, function: str) -> None:
+        parent = self.name_of(greenlet.getcurrent())
+        times = self._draws.share("thread", parent, number(self.current.name), function)
+        name = hash((parent, number(function), int(times * _MASK)))
+        self._names[id(thread)] = (thread, name)
+        if isinstance(thread, eventlet.greenthread.GreenThread):
+            thread.link(self._forget)
+
+    def _forget(self, thread: Any) -> None:
+        self._names.pop(id(thread), None)
+
+    # --- timers ------------------------------------------------------------------------------
+
+    def add_timer(self, timer: Any) -> float:
+        """Schedule a timer of the current process; see BaseHub."""
+        callback, args, _ = timer.tpl
+        target = getattr(callback, "__self__", None)
+        if (
+            isinstance(target, greenlet.greenlet)
+            and id(target) not in self._names
+            and target.parent is self.greenlet
+            and not target
+        ):
+            self._begin(target, getattr(args[0], "__qualname__", "") if args else "")
+        what = getattr(callback, "__qualname__", type(callback).__name__)
+        identity = ("timer", self.name_of(greenlet.getcurrent()), self.current.name, what)
+        later_s = READY_S * self._draws.share(*identity)
+        return self._push(self.now_s + max(0.0, timer.seconds or 0.0) + later_s, timer)
+
+    def _push(self, when_s: float, timer: Any, process: Process | None = None) -> float:
+        self._scheduled += 1
+        entry = (when_s, self._scheduled, timer, process or self.current)
+        heapq.heappush(self._queue, entry)
+        return when_s
+
+    def timer_canceled(self, timer: Any) -> None:
+        """Leave a timer where it is; it does nothing when it is due."""
+
+    def call_at(
+        self, when_s: float, process: Process, function: Callable[..., object], *args: object
+    ) -> Any:
+        """Call a function at a time, on behalf of a process, unless that has ended by then."""
+        timer = timers.Timer(0, function, *args)
+        self._push(max(when_s, self.now_s), timer, process)
+        return timer
+
+    def run(self, *_: Any, **__: Any) -> None:
+        """Fire timers until the hub is stopped."""
+        self.running, self.stopping = True, False
+        while not self.stopping and self._queue:
+            when_s, order, timer, process = heapq.heappop(self._queue)
+            if timer.called or not process.is_alive:
+                continue
+            if when_s < process.hangs_until_s:
+                # What became ready meanwhile goes on in the same order.
+                late_s = process.hangs_until_s + (when_s - self.now_s) * 1e-3
+                heapq.heappush(self._queue, (late_s, order, timer, process))
+                continue
+            self.now_s = max(self.now_s, when_s)
+            self.current = process
+            self.fired += 1
+            try:
+                timer()
+            except self.SYSTEM_EXCEPTIONS:
+                raise
+            except BaseException as error:  # noqa: BLE001 - the run fails with it
+                self.failures.append(error)
+            self.current = self.outside
+        self.running = False
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Never called: time is simulated."""
+        raise NotImplementedError
+
+    def sleep_outside(self, seconds: float) -> None:
+        """Let the world go on for some time; called by the greenlet that made the hub."""
+        self.call_at(self.now_s + seconds, self.outside, greenlet.getcurrent().switch)
+        self.switch()
+
+    def leave_for_ever(self) -> None:
+        """Never return: the process that runs has ended."""
+        self.switch()
+
+    # --- for the whole run -------------------------------------------------------------------
+
+    def use(self) -> None:
+        """Make this the hub of the thread."""
+        hubs._threadlocal.hub = self
+
+    def end(self) -> None:
+        """Drop all that waits; nothing runs any more."""
+        self._queue.clear()
+        self.stopping = True
+        hubs._threadlocal.__dict__.pop("hub", None)

@@ -1,0 +1,296 @@
+"""Judges what switches hold, at every change: cycles, loops, and pairs that are not delivered.
+
+Frames are followed through the sequence of the states that the fabric really had since the oldest
+frame that is still in a channel was sent: at each switch a frame meets the entries of any moment
+from then on, never of an earlier one than before. So what is judged is what can happen, not what a
+controller believes, and not every mixture either. Nothing here is shared with the proofs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.numbering import mac_value
+from tests.seeded.forwarding import Forwarding, Header
+
+if TYPE_CHECKING:
+    from tests.seeded.world import World
+
+End = tuple[str, int]
+Pair = tuple[str, str]
+Channel = tuple[str, int, int]
+"""A sending switch and port, and a priority; 0 if all share the buffer."""
+EVERYBODY = "all"
+_BROADCAST = 0xFFFFFFFFFFFF
+_IPV4, _ARP = 0x0800, 0x0806
+
+
+@dataclass(frozen=True)
+class State:
+    """What all switches hold, and the ports of links that carry nothing."""
+
+    number: int
+    author: str
+    at_s: float
+    held: Mapping[str, Forwarding]
+    down: frozenset[End]
+
+    def here(self, switch: str) -> tuple[Forwarding, frozenset[int]]:
+        """Return what decides about frames at one switch."""
+        return self.held[switch], frozenset(port for name, port in self.down if name == switch)
+
+
+@dataclass
+class Outcome:
+    """What can happen to frames; pairs are of hosts, or of a host and everybody."""
+
+    delivered: set[Pair] = field(default_factory=set)
+    """Pairs of which some frame arrives; of frames to everybody, with each receiver."""
+    dropped: dict[Pair, str] = field(default_factory=dict)
+    """Pairs of which a switch other than the first can drop a frame, and where."""
+    cut: set[Pair] = field(default_factory=set)
+    """Pairs of which a frame can be sent to a link that carries nothing."""
+    wrong: dict[Pair, str] = field(default_factory=dict)
+    """Pairs of which a frame can arrive where it should not."""
+    waits: dict[Channel, dict[Channel, None]] = field(default_factory=dict)
+
+    def cycle(self) -> tuple[Channel, ...]:
+        """Return channels that can wait for each other in a circle; none: there are none."""
+        state: dict[Channel, int] = {}
+        for start in self.waits:
+            if start in state:
+                continue
+            path: list[Channel] = []
+            stack = [(start, iter(self.waits.get(start, ())))]
+            state[start] = 1
+            path.append(start)
+            while stack:
+                node, left = stack[-1]
+                following = next(left, None)
+                if following is None:
+                    stack.pop()
+                    path.pop()
+                    state[node] = 2
+                elif state.get(following) == 1:
+                    return tuple(path[path.index(following) :])
+                elif following not in state:
+                    state[following] = 1
+                    path.append(following)
+                    stack.append((following, iter(self.waits.get(following, ()))))
+        return ()
+
+
+class Explorer:
+    """Follows frames through sequences of states."""
+
+    def __init__(self, fabric: Fabric, *, shares_buffer: bool) -> None:
+        self._fabric, self._shares = fabric, shares_buffer
+        self._peers: dict[End, End] = {}
+        for link in fabric.links:
+            a, b = (link.a, link.a_port), (link.b, link.b_port)
+            self._peers[a], self._peers[b] = b, a
+        self._hosts = {(host.switch, host.port): host.name for host in fabric.hosts}
+        self._known: dict[tuple[object, ...], Outcome] = {}
+
+    def outcome(self, states: Sequence[State], since: Mapping[str, int] | None = None) -> Outcome:
+        """Return what can happen to frames that are sent during these states.
+
+        ``since`` has for each host the number of the first state in which it may have sent what is
+        still there; None: it may have been the first state.
+        """
+        first, last = states[0].number, states[-1].number
+        starts = {
+            host.name: 0 if since is None else max(0, since.get(host.name, last) - first)
+            for host in self._fabric.hosts
+        }
+        parts = ((*map(id, state.held.values()), state.down) for state in states)
+        key = (tuple(starts.values()), *parts)
+        if key not in self._known:
+            self._known[key] = self._explore(states, starts)
+        return self._known[key]
+
+    def _explore(self, states: Sequence[State], starts: Mapping[str, int]) -> Outcome:
+        outcome = Outcome()
+        phases = {
+            switch.name: _phases([state.here(switch.name) for state in states])
+            for switch in self._fabric.switches
+        }
+        for sender in self._fabric.hosts:
+            source = mac_value(sender.mac)
+            frames = [
+                (host.name, Header(mac_value(host.mac), source, _IPV4))
+                for host in self._fabric.hosts
+                if host is not sender
+            ]
+            frames.append((EVERYBODY, Header(_BROADCAST, source, _ARP)))
+            for name, header in frames:
+                pair = (sender.name, name)
+                place = (sender.switch, sender.port)
+                self._follow(outcome, phases, pair, (place, header, starts[sender.name], None))
+        return outcome
+
+    def _follow(
+        self,
+        outcome: Outcome,
+        phases: Mapping[str, Sequence[tuple[int, Forwarding, frozenset[int]]]],
+        pair: Pair,
+        first: tuple[End, Header, int, Channel | None],
+    ) -> None:
+        seen, waiting = {first}, [first]
+        while waiting:
+            place, header, number, channel = waiting.pop()
+            switch, in_port = place
+            met = _from(phases[switch], number)
+            for index, (begins, forwarding, down) in enumerate(met):
+                # What waits for a port is dropped when that loses its carrier.
+                flushed = frozenset[int]().union(*(later for _, _, later in met[index:]))
+                copies = forwarding.copies(in_port, header)
+                if not copies and channel is not None:
+                    outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
+                for copy in copies:
+                    end = (switch, copy.port)
+                    if end in self._hosts:
+                        self._arrive(outcome, pair, self._hosts[end], copy.header)
+                    elif end not in self._peers or copy.port in down:
+                        outcome.cut.add(pair)
+                    else:
+                        held = (*end, 0 if self._shares else copy.header.pcp)
+                        outcome.waits.setdefault(held, {})
+                        if channel is not None and copy.port not in flushed:
+                            outcome.waits[channel][held] = None
+                        following = (self._peers[end], copy.header, max(begins, number), held)
+                        if following not in seen:
+                            seen.add(following)
+                            waiting.append(following)
+
+    @staticmethod
+    def _arrive(outcome: Outcome, pair: Pair, host: str, header: Header) -> None:
+        source, destination = pair
+        if header.vlan is not None:
+            outcome.wrong[pair] = f"arrives at {host} with a tag"
+        elif destination == EVERYBODY and host == source:
+            outcome.wrong[pair] = "comes back to its sender"
+        elif destination == EVERYBODY:
+            outcome.delivered.add((source, f"{EVERYBODY}: {host}"))
+        elif destination != host:
+            outcome.wrong[pair] = f"arrives at {host}"
+        else:
+            outcome.delivered.add(pair)
+
+
+def _phases(
+    here: Iterable[tuple[Forwarding, frozenset[int]]],
+) -> list[tuple[int, Forwarding, frozenset[int]]]:
+    """Return from which state on a switch does what."""
+    phases: list[tuple[int, Forwarding, frozenset[int]]] = []
+    for number, (forwarding, down) in enumerate(here):
+        if not phases or phases[-1][1] is not forwarding or phases[-1][2] != down:
+            phases.append((number, forwarding, down))
+    return phases
+
+
+def _from(
+    phases: Sequence[tuple[int, Forwarding, frozenset[int]]], number: int
+) -> Sequence[tuple[int, Forwarding, frozenset[int]]]:
+    """Return what a frame can meet that has met nothing older than state ``number``."""
+    first = max(index for index, phase in enumerate(phases) if phase[0] <= number)
+    return phases[first:]
+
+
+class Judge:
+    """Keeps the states that still matter, and reports what must not be."""
+
+    def __init__(self, world: World, *, shares_buffer: bool) -> None:
+        self._world = world
+        self.explorer = Explorer(world.fabric, shares_buffer=shares_buffer)
+        self.number = 0
+        self.states: list[State] = []
+        self.judged = 0
+        self._has_cycle = False
+        self._dropping: set[Pair] = set()
+
+    def _now(self, author: str) -> State:
+        world = self._world
+        held = {
+            name: switch.forwarding if switch.is_on else world.nothing
+            for name, switch in world.switches.items()
+        }
+        down = frozenset(
+            end
+            for link in world.network.links.values()
+            if not world.network.carries(link)
+            for end in link.ends
+        )
+        return State(self.number, author, world.hub.now_s, held, down)
+
+    def changed(self, author: str) -> None:
+        """Judge the state that the fabric has now; ``author`` has caused it."""
+        before = self.states[-1] if self.states else None
+        self.number += 1
+        now = self._now(author)
+        if before is not None and (before.held, before.down) == (now.held, now.down):
+            self.number -= 1
+            return
+        self.states.append(now)
+        self._trim()
+        self.judged += 1
+        mixed = self.explorer.outcome(self.states, self._since())
+        cycle = mixed.cycle()
+        if cycle and not self._has_cycle:
+            names = " -> ".join(f"{name}:{port}/{pcp}" for name, port, pcp in cycle)
+            self._world.violated("cycle", author, f"frames can wait in a circle: {names}")
+        self._has_cycle = bool(cycle)
+        if author.startswith("write") and before is not None:
+            self._judge_write(before, now, author)
+
+    def _judge_write(self, before: State, now: State, author: str) -> None:
+        allowed = self._world.stopped_pairs()
+        # Whoever crosses a link that counts as failed is lost already, in the eyes of a controller.
+        doubted = self._world.doubted_ends()
+        was, is_now = (
+            self.explorer.outcome([replace(state, down=state.down | doubted)])
+            for state in (before, now)
+        )
+        for pair in sorted(was.delivered - is_now.delivered - allowed):
+            if pair not in was.dropped:
+                self._world.violated("lost", author, f"{pair[0]} -> {pair[1]} is not delivered")
+        # A frame that was on its way when a link was cut may be dropped: the cut has lost others.
+        cuts = [at for at, state in enumerate(self.states) if state.down != now.down]
+        unhurt = self.explorer.outcome(self.states[cuts[-1] + 1 if cuts else 0 :], self._since())
+        for pair in sorted(unhurt.dropped.keys() - self._dropping - allowed):
+            if pair[1] != EVERYBODY and pair in was.delivered & is_now.delivered - was.dropped.keys():
+                where = unhurt.dropped[pair]
+                self._world.violated("drops", author, f"{pair[0]} -> {pair[1]} drops at {where}")
+        self._dropping = set(unhurt.dropped)
+        for pair in sorted(is_now.wrong.keys() - was.wrong.keys()):
+            if pair[1] != EVERYBODY:
+                text = f"{pair[0]} -> {pair[1]} {is_now.wrong[pair]}"
+                self._world.violated("wrong", author, text)
+
+    def _since(self) -> dict[str, int]:
+        """Return the number of the state in which each host sent its oldest frame that is there."""
+        since: dict[str, int] = {}
+        for frame in self._world.network.frames:
+            since[frame.source] = min(frame.state, since.get(frame.source, frame.state))
+        return since
+
+    def left(self) -> None:
+        """Take note that a frame has left its channel."""
+        self._trim()
+
+    def _trim(self) -> None:
+        oldest = self._world.network.oldest
+        first = self.states[-1].number if oldest is None and self.states else (oldest or 0)
+        while len(self.states) > 1 and self.states[1].number <= first:
+            del self.states[0]
+
+    def undelivered(self) -> set[Pair]:
+        """Return the pairs of hosts that the present state does not deliver."""
+        outcome = self.explorer.outcome([self._now("end")])
+        names = [host.name for host in self._world.fabric.hosts]
+        others = [(a, b) for a in names for b in names if a != b]
+        pairs = {*others, *((a, f"{EVERYBODY}: {b}") for a, b in others)}
+        return pairs - (outcome.delivered - outcome.dropped.keys() - outcome.cut)

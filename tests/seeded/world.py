@@ -1,0 +1,316 @@
+"""The world of one run: a fabric of switches in memory, its controllers, and what happens."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from knotless.base.flow_control import FlowControl
+from knotless.controller import config
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.changes.change import EVERYTHING
+from tests.seeded import runtime as seeded_runtime
+from tests.seeded.controllers import Controller
+from tests.seeded.forwarding import Forwarding
+from tests.seeded.hub import Draws, Process, SimulatedHub
+from tests.seeded.judge import EVERYBODY, Judge, Pair
+from tests.seeded.network import Network
+from tests.seeded.switch import Switch
+
+_START_S = 1000.0
+_FRAME_S = (0.02, 0.3)
+TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a run has besides its faults."""
+
+    seed: int
+    fabric: str = "ring,4"
+    controllers: int = 1
+    options: str = ""
+    """More lines of the configuration."""
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that must not be."""
+
+    kind: str
+    at_s: float
+    author: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at_s - _START_S:.6f} s, {self.kind} by {self.author}: {self.text}"
+
+
+@dataclass
+class World:
+    """Everything outside of the controllers; to be entered as a context."""
+
+    setting: Setting
+    violations: list[Violation] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+    """What happened, readable."""
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.draws = Draws(self.setting.seed)
+        self.hub = SimulatedHub(self.draws, _START_S)
+        self.fabric = load(self.setting.fabric)
+        self.network = Network(self, self.fabric)
+        self.switches = {
+            switch.name: Switch(
+                self,
+                switch.name,
+                switch.dpid,
+                [*self.fabric.hosts_at[switch.name], *self.fabric.neighbours[switch.name]],
+            )
+            for switch in self.fabric.switches
+        }
+        self.nothing = Forwarding((), (), frozenset())
+        self._forwardings: dict[tuple[object, ...], Forwarding] = {}
+        self.controllers: dict[str, Controller] = {}
+        self.cut_off: set[tuple[str, str]] = set()
+        """Controllers, and switches that cannot reach them."""
+        self.is_calm = False
+        """No more faults begin, and no frame stays long."""
+        self.events = 0
+        self._hash = blake2b(digest_size=16)
+        self._kills: dict[tuple[str, int], int] = {}
+        plan = make_plan(self.fabric, config.parse(self.setting.options))
+        self.shares_buffer = plan.flow_control is not FlowControl.PFC
+        """Whether frames of all priorities wait together."""
+        self.judge = Judge(self, shares_buffer=self.shares_buffer)
+
+    @contextmanager
+    def running(self) -> Iterator[World]:
+        """Run the controllers meanwhile."""
+        with tempfile.TemporaryDirectory() as folder, seeded_runtime.in_place(self):
+            self._directory = folder
+            self._configure(Path(folder))
+            for controller in self.controllers.values():
+                self.start(controller)
+            for switch in self.switches.values():
+                for controller in self.controllers.values():
+                    switch.reconnect(controller)
+            self._next_frame()
+            self.judge.changed("start")
+            yield self
+
+    def _configure(self, folder: Path) -> None:
+        count = self.setting.controllers
+        ports = [8081 + number for number in range(count)]
+        for number, port in enumerate(ports):
+            name = f"c{number + 1}"
+            place = folder / name
+            place.mkdir()
+            token = place / "token"
+            token.write_text(TOKEN + "\n")
+            token.chmod(0o600)
+            lines = [
+                f"fabric: '{self.setting.fabric}'",
+                "state_file: state.json",
+                f"rest: {{port: {port}, token_file: token}}",
+            ]
+            if count > 1:
+                addresses = ", ".join(f"'127.0.0.1:{each}'" for each in ports)
+                lines.append(f"controllers: [{addresses}]")
+            file = place / "knotless.yaml"
+            file.write_text("\n".join([*lines, self.setting.options]) + "\n")
+            self.controllers[name] = Controller(self, name, file, port)
+        disk: dict[str, str] = {}
+        for controller in self.controllers.values():
+            controller.disk = disk  # several controllers share their state file
+
+    def start(self, controller: Controller) -> None:
+        """Start a controller, and go on until it listens."""
+        controller.start()
+        for _ in range(1000):
+            self.hub.sleep_outside(0.01)
+            if controller.listening(ofp_port=True) is not None or not controller.is_running:
+                return
+
+    token = TOKEN
+    start_s = _START_S
+    engines = ("updown", "dor", "auto")
+
+    def later(self, seconds: float, function: Callable[..., object], *args: object) -> None:
+        """Call a function after some time."""
+        self.hub.call_at(self.hub.now_s + seconds, self.hub.outside, function, *args)
+
+    def at(self, seconds: float, function: Callable[..., object], *args: object) -> None:
+        """Call a function at a time after the start."""
+        self.hub.call_at(self.start_s + seconds, self.hub.outside, function, *args)
+
+    def heal(self) -> None:
+        """End what would not end by itself."""
+        self.is_calm = True
+        self._kills.clear()
+
+    # --- what others ask ---------------------------------------------------------------------
+
+    def controller_of(self) -> Controller:
+        """Return the controller whose process runs now."""
+        for controller in self.controllers.values():
+            if controller.process is self.hub.current:
+                return controller
+        raise AssertionError("no controller runs now")
+
+    def is_cut_off(self, controller: Controller, switch: Switch) -> bool:
+        """Return whether a switch cannot reach a controller."""
+        return (controller.name, switch.name) in self.cut_off
+
+    def forwarding(
+        self, flows: tuple[bytes, ...], groups: tuple[bytes, ...], up: frozenset[int]
+    ) -> Forwarding:
+        """Return what entries do; the same object for the same entries."""
+        key = (flows, groups, up if groups else None)
+        if key not in self._forwardings:
+            self._forwardings[key] = Forwarding(flows, groups, up)
+        return self._forwardings[key]
+
+    def stopped_pairs(self) -> set[Pair]:
+        """Return the pairs whose frames the certificate of a change names as stopped."""
+        names = [host.name for host in self.fabric.hosts]
+        stopped: set[Pair] = set()
+        for controller in self.controllers.values():
+            app = controller.app
+            plan = None if app is None else app.service.state.update.plan
+            for step in () if plan is None else plan.change.steps:
+                for source, destination in step.stopped:
+                    if destination in names:
+                        stopped.add((source, destination))
+                        continue
+                    stopped |= {(source, f"{EVERYBODY}: {name}") for name in names}
+                    if destination == EVERYTHING:
+                        stopped |= {(source, name) for name in names}
+        return stopped
+
+    def doubted_ends(self) -> frozenset[tuple[str, int]]:
+        """Return the ports of links that a controller takes for failed."""
+        names: set[str] = set()
+        for controller in self.controllers.values():
+            if controller.app is not None:
+                names |= set(controller.app.service.state.update.union.failures.names)
+        links = self.network.links.values()
+        return frozenset(
+            end
+            for link in links
+            if names & {link.name, *(switch for switch, _ in link.ends)}
+            for end in link.ends
+        )
+
+    # --- what happens ------------------------------------------------------------------------
+
+    def record(self, kind: str, name: str, data: bytes) -> None:
+        """Add an event to the hash of the run."""
+        self.events += 1
+        self.counts[kind] += 1
+        self._hash.update(f"{self.hub.now_s:.9f} {kind} {name} ".encode() + data)
+
+    def say(self, text: str) -> None:
+        """Add a line to the readable log."""
+        self.lines.append(f"{self.hub.now_s - _START_S:12.6f} {text}")
+
+    def logged(self, record: logging.LogRecord) -> None:
+        """Take a line of a controller's log."""
+        text = record.getMessage().replace(self._directory, "")
+        self.say(f"{self.hub.current.name}: {text}")
+        self.record("log", self.hub.current.name, text.encode())
+        if record.exc_info:
+            error = record.exc_info[1]
+            self.violated("exception", self.hub.current.name, f"{text}: {error!r}")
+
+    def violated(self, kind: str, author: str, text: str) -> None:
+        """Note something that must not be."""
+        violation = Violation(kind, self.hub.now_s, author, text)
+        self.violations.append(violation)
+        self.say(f"VIOLATION {violation}")
+
+    def changed(self, author: str, switch: Switch) -> None:
+        """Judge what switches hold, after one of them has changed."""
+        self.say(f"{switch.name} holds {switch.forwarding.own} rules of ours ({author})")
+        self.judge.changed(author)
+
+    def about_to(self, what: str, process: Process) -> None:
+        """Let a controller die at a chosen message or write."""
+        key = (what, id(process))
+        if key in self._kills:
+            self._kills[key] -= 1
+            if self._kills[key] <= 0:
+                del self._kills[key]
+                self.controller_of().kill()
+                self.hub.leave_for_ever()
+
+    def kill_at(self, controller: Controller, what: str, count: int) -> None:
+        """Have a controller die at its next message (``send``) or write, or a later one."""
+        self._kills[what, id(controller.process)] = count
+
+    @property
+    def digest(self) -> str:
+        """The hash of all messages and events so far."""
+        return self._hash.hexdigest()
+
+    def _next_frame(self) -> None:
+        draws, hosts = self.draws, self.fabric.hosts
+        source = hosts[draws.below(len(hosts), "source")].name
+        others = [host.name for host in hosts if host.name != source]
+        number = draws.below(len(others) + 1, "destination")
+        self.network.inject(source, others[number] if number < len(others) else None)
+        self.hub.call_at(
+            self.hub.now_s + draws.between(*_FRAME_S, "frame"), self.hub.outside, self._next_frame
+        )
+
+    # --- the end -----------------------------------------------------------------------------
+
+    def leader(self) -> Controller | None:
+        """Return the controller that changes rules now."""
+        for controller in self.controllers.values():
+            if controller.app is not None and controller.app.service.state.leads:
+                return controller
+        return None
+
+    def unsettled(self) -> list[str]:
+        """Return why the fabric is not settled."""
+        leader = self.leader()
+        if leader is None or leader.app is None:
+            return ["no controller leads"]
+        service = leader.app.service
+        status: dict[str, Any] = service.status.as_json(self.hub.now_s)
+        lines = [f"problem: {line}" for line in status["problems"]]
+        if not service.state.observed.ready:
+            waiting = [s.name for s in service.state.observed.switches.values() if not s.installed]
+            lines.append(f"not installed: {', '.join(waiting)}")
+        if not service.state.update.is_there:
+            lines.append(f"the routes change: {status['routes']}")
+        if service.state.update.generations_in_flight:
+            lines.append("older rules are left")
+        lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]
+        for name, switch in self.switches.items():
+            wanted = len(service.state.update.wanted(name).rules)
+            if switch.forwarding.own != wanted:
+                lines.append(f"{name} holds {switch.forwarding.own} of {wanted} rules")
+        return lines
+
+    def settle(self, limit_s: float) -> float:
+        """Let the world be calm until the fabric is settled; return how long that took."""
+        self.is_calm = True
+        began_s = self.hub.now_s
+        while unsettled := self.unsettled():
+            if self.hub.now_s - began_s > limit_s:
+                for line in unsettled:
+                    self.violated("unsettled", f"{limit_s:g} s of calm", line)
+                break
+            self.hub.sleep_outside(0.5)
+        return self.hub.now_s - began_s
