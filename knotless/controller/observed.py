@@ -226,6 +226,14 @@ class Observed:
         links = {link.name for link in self.fabric.links if new and {link.a, link.b} & new}
         return frozenset({*self.links_down(), *self.switches_down(), *links, *new})
 
+    def may_carry(self, failures: Failures) -> bool:
+        """Return whether frames may still cross a link that counts as failed: both ends are up."""
+        return any(
+            self.by_name[link.a].is_up(link.a_port) is not False
+            and self.by_name[link.b].is_up(link.b_port) is not False
+            for link in failures.dead_links(self.fabric)
+        )
+
     def _is_down(self, link: Link) -> bool:
         """Return whether a link is down: probes or one of its ends say so.
 

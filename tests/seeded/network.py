@@ -36,6 +36,7 @@ class Link:
     ends: tuple[End, End]
     is_up: bool = True
     cuts: int = 0
+    cut_s: float = 0.0
     silent: set[End] = field(default_factory=set)
     """Sending ports from which nothing arrives although there is a carrier."""
 
@@ -81,7 +82,7 @@ class Network:
         """Give the ports of a link the carrier that they have now; a cut loses what is on it."""
         up = self.carries(link)
         if not up:
-            link.cuts += 1
+            link.cuts, link.cut_s = link.cuts + 1, self._world.hub.now_s
             gone = [frame for frame, on in self.frames.items() if on is link]
             for frame in gone:
                 del self.frames[frame]
@@ -173,6 +174,11 @@ class Network:
 
         hub = self._world.hub
         hub.call_at(self._arrival_s(end, frame.header.pcp, hold_s), hub.outside, arrive)
+
+    def cut_since(self, time_s: float) -> frozenset[End]:
+        """Return the ends of links that were cut after a time."""
+        links = self.links.values()
+        return frozenset(end for link in links if link.cut_s > time_s for end in link.ends)
 
     @property
     def oldest(self) -> int | None:

@@ -223,6 +223,7 @@ def probe_rule_changes(held: Iterable[Rule], wanted: Iterable[Rule]) -> tuple[Ch
     """Return what gives a switch the ``wanted`` rules."""
     before, after = frozenset(held), frozenset(wanted)
     kept = {rule.key for rule in after}
-    new, old = (sorted(rules, key=attrgetter("order")) for rules in (after - before, before - after))
+    new = sorted(after - before, key=attrgetter("order"))
+    old = sorted(before - after, key=attrgetter("order"))
     gone = (RuleChange("delete", rule) for rule in old if rule.key not in kept)
     return (*(RuleChange("add", rule) for rule in new), *gone)

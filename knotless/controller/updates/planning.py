@@ -118,7 +118,8 @@ class UpdateTask:
     ``union`` is given while the fabric changes: there is more than in the fabric of the goal, or
     switches hold rules of another one. Packets of the generations ``in_flight`` may still be in the
     fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
-    they hold exactly those of a plan.
+    they hold exactly those of a plan. ``carrying``: a link that counts as failed may still carry
+    frames, because it has a carrier, and only probes say that it has failed.
     """
 
     goal: Goal
@@ -127,6 +128,7 @@ class UpdateTask:
     flow_control: FlowControl
     plan: Plan | None = None
     union: FabricUnion | None = None
+    carrying: bool = False
 
     @property
     def whole(self) -> Fabric:
@@ -179,9 +181,9 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
         staying=task.union.staying if task.union else None,
     )
     change = plan_change(before, plan)
-    if failures and not _is_safe_if_links_return(change, whole, older):
+    if failures and not _is_safe_with_links(change, task, older):
         in_place = None if change.in_place else plan_in_place(before, plan)
-        if in_place is not None and _is_safe_if_links_return(in_place, whole, older):
+        if in_place is not None and _is_safe_with_links(in_place, task, older):
             change = in_place
         else:
             change = plan_change(replace(before, fabric=whole, plan=None), plan)
@@ -228,14 +230,15 @@ def _after_failover(fabric: Fabric, failures: Failures, held: Generation) -> Gen
     return held if rules is held.rules else Generation(rules, held.tags)
 
 
-def _is_safe_if_links_return(change: Change, fabric: Fabric, older: tuple[Generation, ...]) -> bool:
-    """Tell whether no step can deadlock if links that are down carry frames again before its end.
+def _is_safe_with_links(change: Change, task: UpdateTask, older: tuple[Generation, ...]) -> bool:
+    """Tell whether no step can deadlock if failed links carry frames, or do so before its end.
 
     Rules of older generations may still forward to them. A change in place is abandoned if they
-    return during its first step; after that, no rule forwards to them. The proofs have what
-    switches do during the failures; before and after these they do ``older``, if that differs.
+    return during its first step; after that, no rule forwards to them. But frames that have crossed
+    a link that never was down are still there in the later steps. The proofs have what switches do
+    during the failures; before and after these they do ``older``, if that differs.
     """
-    context = ProofContext(fabric, change.before.flow_control, change.before.multicast)
-    steps = change.steps[:1] if change.in_place else change.steps
+    context = ProofContext(task.whole, change.before.flow_control, change.before.multicast)
+    steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
     return all(context.judge(each).outcome.acyclic for each in generations)

@@ -76,6 +76,8 @@ class PrecomputedRepairs:
             return None
         packed = base.plans.get(task.goal.failures)
         plan: UpdatePlan | None = base.packing.unpack(packed) if packed else None
+        if plan is not None and plan.change.in_place and task.carrying:
+            return None  # it is proven for failed links that carry nothing
         return plan
 
     def next(self, idle: UpdateTask | None) -> UpdateTask | None:

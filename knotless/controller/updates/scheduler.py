@@ -183,6 +183,7 @@ class UpdateScheduler:
         """Make what is configured and what has failed now the goal."""
         before = self._update.goal
         self._update.aim(self._state.desired, self._state.failures())
+        self._update.carrying = self._state.observed.may_carry(self._update.union.failures)
         if self._update.goal != before and self._asked_s is None:
             self._asked_s = runtime.now_s()
             self._collection.put_off()

@@ -45,6 +45,7 @@ class UpdateState:
     overdue : the reason for which packets of older rules have not left for a long time, or None.
     plan : the update plan that was accepted last; None: the first rules are being installed.
     flow_control : that of the links.
+    carrying : whether a link that counts as failed may still carry frames.
     purges_megaflows : whether cached entries of older rules are removed between steps, which
         :meth:`purged` reports.
 
@@ -59,6 +60,7 @@ class UpdateState:
         self.overdue: str | None = None
         self.plan: UpdatePlan | None = None
         self.flow_control = desired.plan.flow_control
+        self.carrying = False
         self._held = Generation(dict(rules), tags)
         self._last_generation: tuple[Generation, VlanGeneration] | None = None
         self._in_flight: tuple[Generation, ...] = ()
@@ -325,6 +327,7 @@ class UpdateState:
             flow_control=self.flow_control,
             plan=self._held_plan,
             union=None if union.staying is None else union,
+            carrying=self.carrying,
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:
