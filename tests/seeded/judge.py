@@ -259,8 +259,8 @@ class Judge:
         lost = was.delivered - is_now.delivered - was.dropped.keys() - allowed
         if lost:
             # What was sent before a cut was known is not to blame for it.
-            known = now.down - self._world.network.cut_since(now.at_s - REACTION_S)
-            lost -= self.explorer.outcome([replace(now, down=known | doubted)]).delivered
+            known = (now.down | doubted) - self._world.network.cut_since(now.at_s - REACTION_S)
+            lost -= self.explorer.outcome([replace(now, down=known)]).delivered
         for pair in sorted(lost):
             self._world.violated("lost", author, f"{pair[0]} -> {pair[1]} is not delivered")
         # A frame that was on its way when a link was cut may be dropped: the cut has lost others.
