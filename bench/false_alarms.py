@@ -44,7 +44,7 @@ def measure(minutes: float, seed: int) -> dict[str, Any]:
     """Run storms for this long, and return what was paused and what the controller reported."""
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     plan = make_plan(load(FABRIC), PlanRequest(engine="updown", flow_control=FlowControl.PAUSE))
-    lab = EmulatedFabric.of(
+    lab = EmulatedFabric.from_plan(
         plan,
         name=f"storms-{secrets.token_hex(2)}",
         openflow_port=0,

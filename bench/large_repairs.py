@@ -44,7 +44,7 @@ def measure(spec: str, engine: str, vcs: int, cuts: int, seed: int) -> dict[str,
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     repairs_s, steps_s, kinds, tiers = list[float](), list[float](), Counter[str](), Counter[str]()
     for link in dice.sample(fabric.links, cuts):
-        failures = Failures.of(fabric, [link.name])
+        failures = Failures.from_names(fabric, [link.name])
         began = time.perf_counter()
         repair(desired.plan, failures)
         repairs_s.append(time.perf_counter() - began)

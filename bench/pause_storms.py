@@ -90,7 +90,7 @@ def measure(
     plan: Plan, host_pause: float | None, watchdog: Mapping[str, Any] | None, *, half: bool
 ) -> dict[str, Any]:
     """Run the storm and return what was measured."""
-    lab = EmulatedFabric.of(
+    lab = EmulatedFabric.from_plan(
         plan,
         name=f"storm-{secrets.token_hex(2)}",
         openflow_port=0,

@@ -71,7 +71,7 @@ MEASURE = """seconds => new Promise(done => {
 def large() -> recording.Recording:
     """Simulate 2 ms of a random fabric at half load, with a frame for each 10 us."""
     fabric = load("random,1000,degree=8,hosts=1,rate=10000,delay=1")
-    plan = make_plan(fabric, PlanRequest.of(engine="updown"))
+    plan = make_plan(fabric, PlanRequest.from_options(engine="updown"))
     recorder = Recorder(every_us=10)
     scenario = Scenario(plan, "uniform", Load("poisson", 0.5), duration_us=2000.0)
     return recorder.recording(simulate(scenario, None, recorder.run))

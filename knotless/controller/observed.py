@@ -196,7 +196,7 @@ class Observed:
     def separated(self) -> list[list[str]]:
         """Return the hosts of each part into which failures divide the fabric, if they do."""
         down = {*self.links_down(), *self.switches_down()}
-        by_part = hosts_by_part(self.fabric, Failures.of(self.fabric, down)) if down else []
+        by_part = hosts_by_part(self.fabric, Failures.from_names(self.fabric, down)) if down else []
         return by_part if len(by_part) > 1 else []
 
     def ends_missing(self) -> frozenset[str]:

@@ -154,7 +154,7 @@ class EmulatedFabric:
         self.daemon = Daemon(self.names.emulator_socket, self.fabric.switch_index)
 
     @classmethod
-    def of(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
+    def from_plan(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
         """Return the fabric of a plan; the controller computes the plan again from its request.
 
         Parameters

@@ -32,7 +32,7 @@ def avoided(fabric: Fabric, failures: Failures, drained: Sequence[str]) -> Avoid
     first of its links, by port, with which no host loses another one; links to switches that are
     not drained come first.
     """
-    parts = Failures.of(fabric, drained)
+    parts = Failures.from_names(fabric, drained)
     if not parts:
         return Avoided(failures, ())
     by_name = {link.name: link for link in fabric.links}
@@ -44,7 +44,7 @@ def avoided(fabric: Fabric, failures: Failures, drained: Sequence[str]) -> Avoid
     for name, links_of_part in choices:
         for links in links_of_part:
             names = {link.name for link in links}
-            tried = Failures.of(fabric, {*found.names, *names})
+            tried = Failures.from_names(fabric, {*found.names, *names})
             if hosts_by_part(fabric, tried) == together:
                 found = tried
                 break

@@ -18,7 +18,7 @@ class Failures:
     """The links and switches of a fabric that must not carry frames.
 
     Two values with the same failures are equal: links are named by :attr:`Link.name`, and all
-    names are in the order of the fabric. Make one with :meth:`of`.
+    names are in the order of the fabric. Make one with :meth:`from_names`.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Failures:
     Examples
     --------
     >>> from knotless.topologies import load
-    >>> Failures.of(load("ring,4"), ["s3", "s2-s1"])
+    >>> Failures.from_names(load("ring,4"), ["s3", "s2-s1"])
     Failures(links=('s1:2-s2:3',), switches=('s3',))
 
     """
@@ -39,7 +39,7 @@ class Failures:
     switches: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, fabric: Fabric, names: Iterable[str]) -> Failures:
+    def from_names(cls, fabric: Fabric, names: Iterable[str]) -> Failures:
         """Return the failures with these names.
 
         ``s1:2-s2:3`` is a link, ``s1-s2`` all links between two switches, ``s5`` a switch.
@@ -125,7 +125,7 @@ def parts(fabric: Fabric, failures: Failures) -> list[int]:
     --------
     >>> from knotless.topologies import load
     >>> ring = load("ring,4")
-    >>> parts(ring, Failures.of(ring, ["s1-s2", "s3"]))
+    >>> parts(ring, Failures.from_names(ring, ["s1-s2", "s3"]))
     [0, 1, -1, 0]
 
     """
@@ -172,7 +172,7 @@ def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
     --------
     >>> from knotless.topologies import load
     >>> ring = load("ring,4")
-    >>> hosts_by_part(ring, Failures.of(ring, ["s1-s2", "s3"]))
+    >>> hosts_by_part(ring, Failures.from_names(ring, ["s1-s2", "s3"]))
     [['h1', 'h4'], ['h2'], ['h3']]
 
     """
@@ -255,7 +255,7 @@ def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     """
     if not missing:
         return fabric
-    failures = Failures.of(fabric, missing)
+    failures = Failures.from_names(fabric, missing)
     if failures.switches:
         raise FabricError(f"{failures.switches[0]} is a switch; only links can be missing")
     name = f"{fabric.name} without {' '.join(missing)}"[:200]

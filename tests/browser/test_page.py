@@ -155,7 +155,9 @@ def test_actions_need_the_token_which_is_in_no_address(scene: Scene, open_page: 
 
 
 def test_a_recording_is_replayed(open_page: Open, screenshot: Screenshot, tmp_path: Path) -> None:
-    plan = make_plan(load("ring,4"), PlanRequest.of(engine="dor", vcs=1, select="low-port"))
+    plan = make_plan(
+        load("ring,4"), PlanRequest.from_options(engine="dor", vcs=1, select="low-port")
+    )
     recorder = Recorder(every_us=10_000)
     scenario = Scenario(plan, "shift:2", Load("saturate"), duration_us=200_000.0)
     made = recorder.recording(simulate(scenario, None, recorder.run))

@@ -38,7 +38,7 @@ def labs() -> Iterator[list[EmulatedFabric]]:
         for number in range(2):
             lab = EmulatedFabric(
                 load(SPEC),
-                PlanRequest.of(multicast={GROUP: ["all"]}),
+                PlanRequest.from_options(multicast={GROUP: ["all"]}),
                 name=f"test-{os.getpid()}-b{number}",
                 openflow_port=0,
                 rest_port=0,

@@ -26,7 +26,7 @@ PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"))
 
 @pytest.fixture
 def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4", PlanRequest.of(engine="updown", flow_control="pfc"))
+    return start("ring,4", PlanRequest.from_options(engine="updown", flow_control="pfc"))
 
 
 @contextmanager

@@ -23,7 +23,9 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4", PlanRequest.of(engine="updown", flow_control="pfc"), controllers=2)
+    return start(
+        "ring,4", PlanRequest.from_options(engine="updown", flow_control="pfc"), controllers=2
+    )
 
 
 def roles(fabric: EmulatedFabric) -> list[dict[str, Any] | None]:

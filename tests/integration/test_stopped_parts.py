@@ -24,7 +24,7 @@ def flooded(
     start: Start, request: pytest.FixtureRequest
 ) -> Iterator[tuple[EmulatedFabric, subprocess.Popen[str]]]:
     """Return a fabric, and the program that sends as fast as it can from h1 to h3."""
-    plan = PlanRequest.of(engine="updown")
+    plan = PlanRequest.from_options(engine="updown")
     fabric = start("ring,4,rate=10,delay=500", plan, switch_processes=request.param)
     there = fabric.fabric.hosts[2].ip
     code = (

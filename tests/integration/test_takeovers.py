@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 
 PLANS = ({"engine": "updown", "root": "s3"}, {"engine": "lturn"})
 """Each needs three steps from the one before."""
-REQUEST = PlanRequest.of(engine="updown", flow_control="pfc")
+REQUEST = PlanRequest.from_options(engine="updown", flow_control="pfc")
 
 
 BOTH = ["active", "standby"]
@@ -102,7 +102,7 @@ def test_a_successor_knows_what_links_have_lost_and_is_reached_by_tls(
     start: Start, knotless: Knotless
 ) -> None:
     # Frames of two priorities overtake each other: only counters that agree show an empty link.
-    request = PlanRequest.of(engine="dl", vcs=2)
+    request = PlanRequest.from_options(engine="dl", vcs=2)
     fabric = start("ring,4", request, controllers=2, tls=True)
     name = ("--name", fabric.name)
     first = active(fabric)

@@ -70,7 +70,7 @@ def ring(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
     spec = f"ring,4,rate={RATE_MBPS * slow_down:g},delay={DELAY_US / slow_down:g}"
     fabric = EmulatedFabric(
         load(spec),
-        PlanRequest.of(engine="updown"),
+        PlanRequest.from_options(engine="updown"),
         name=f"test-{os.getpid()}-programs",
         openflow_port=0,
         rest_port=0,

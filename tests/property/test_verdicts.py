@@ -52,7 +52,9 @@ def plans(engine: str) -> Iterator[Plan]:
     """Yield the plans of all fabrics that the engine can route."""
     for spec in FABRICS:
         for select in ("spread", "low-port"):
-            request = PlanRequest.of(engine=engine, select=select, multicast={GROUP: ["all"]})
+            request = PlanRequest.from_options(
+                engine=engine, select=select, multicast={GROUP: ["all"]}
+            )
             try:
                 yield make_plan(load(f"{spec},{LINKS}"), request)
             except PlanError:

@@ -29,7 +29,7 @@ class Outcome:
 def single_links(fabric: Fabric) -> Iterator[Failures]:
     """Yield the failure of each link by itself."""
     for link in fabric.links:
-        yield Failures.of(fabric, [link.name])
+        yield Failures.from_names(fabric, [link.name])
 
 
 def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures]:
@@ -38,10 +38,10 @@ def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures
     switches = [switch.name for switch in fabric.switches]
     for _ in range(count):
         if len(links) > 1:
-            yield Failures.of(fabric, rng.sample(links, 2))
-        yield Failures.of(fabric, [rng.choice(switches)])
+            yield Failures.from_names(fabric, rng.sample(links, 2))
+        yield Failures.from_names(fabric, [rng.choice(switches)])
         if links:
-            yield Failures.of(fabric, [rng.choice(links), rng.choice(switches)])
+            yield Failures.from_names(fabric, [rng.choice(links), rng.choice(switches)])
 
 
 def check_repair(intact: CheckedPlan, failures: Failures) -> Outcome:

@@ -94,7 +94,7 @@ def certified(model: FailureModel, options: FailureOptions) -> Certificate:
 
 def engine_certificate(fabric: Fabric, options: FailureOptions) -> Certificate:
     """Return the certificate of a fabric whose routes one of our engines computes again."""
-    return certified(EngineModel(fabric, PlanRequest.of(engine=options.engine)), options)
+    return certified(EngineModel(fabric, PlanRequest.from_options(engine=options.engine)), options)
 
 
 def certificate_json(certificate: Certificate) -> dict[str, object]:

@@ -57,7 +57,7 @@ def command(spec: str | None, options: dict[str, Any], before: str | None, how: 
     own = ("engine", "vcs", "root", "select")
     common = {key: value for key, value in options.items() if key not in own}
     old = make_plan(fabric, request_of(before or "auto", **common))
-    change = between_plans(old, make_plan(fabric, PlanRequest.of(**options)))
+    change = between_plans(old, make_plan(fabric, PlanRequest.from_options(**options)))
     answer = described(change)
     if how.out is not None:
         write_steps(change, how.out)

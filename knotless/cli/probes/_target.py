@@ -219,7 +219,7 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
     status = rest.status_of(rest.ports_of(settings))
     routes = status["routes"]
     plan = make_plan(fabric, PlanRequest.from_settings(status["request"]))
-    failures = Failures.of(fabric, routes["failed"])
+    failures = Failures.from_names(fabric, routes["failed"])
     if unused := avoided(fabric, failures, routes["drained"]).failures:
         plan = repair(plan, unused).plan
     hosts = fabric.hosts

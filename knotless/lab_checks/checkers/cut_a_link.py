@@ -36,7 +36,7 @@ def _plans(work: Work) -> tuple[Plan, Plan, tuple[str, str]]:
     link = answers.text("link")
     plan = make_plan(load(SPEC), "dor")
     try:
-        repaired = repair(plan, Failures.of(plan.fabric, [link])).plan
+        repaired = repair(plan, Failures.from_names(plan.fabric, [link])).plan
         for one in (plan, repaired):
             one.path(*ends)
     except KnotlessError as problem:

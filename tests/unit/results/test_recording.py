@@ -19,7 +19,7 @@ from knotless.topologies import load
 from knotless.web.replay import replay
 
 RING = Scenario(
-    make_plan(load("ring,4"), PlanRequest.of(engine="dor", vcs=1, select="low-port")),
+    make_plan(load("ring,4"), PlanRequest.from_options(engine="dor", vcs=1, select="low-port")),
     "shift:2",
     Load("saturate"),
     duration_us=200_000.0,

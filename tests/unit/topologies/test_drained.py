@@ -48,7 +48,7 @@ def test_a_part_that_is_needed_is_used() -> None:
     assert not found.failures, "s3 has one link"
     ring = load("ring,4")
     assert avoided(ring, NO_FAILURES, ["s1-s2"]).failures.links == ("s1:2-s2:3",)
-    failed = Failures.of(ring, ["s3-s4"])
+    failed = Failures.from_names(ring, ["s3-s4"])
     assert avoided(ring, failed, ["s1-s2"]).needed == ("s1:2-s2:3",)
     assert avoided(ring, failed, ["s1-s2"]).failures == failed
 
@@ -65,13 +65,15 @@ def test_no_host_loses_another_one() -> None:
     for seed, pick in seeded(range(200)):
         fabric = small_fabric(pick)
         names = [link.name for link in fabric.links] + [s.name for s in fabric.switches]
-        failures = Failures.of(fabric, pick.sample(names, min(len(names), pick.randrange(2))))
+        failures = Failures.from_names(
+            fabric, pick.sample(names, min(len(names), pick.randrange(2)))
+        )
         drained = pick.sample(names, min(len(names), pick.randrange(1, 4)))
         found = avoided(fabric, failures, drained)
         after = hosts_by_part(fabric, found.failures)
         assert after == hosts_by_part(fabric, failures), f"seed {seed}"
         used = {link.name for link in fabric.links} - set(found.failures.links)
-        for name in set(Failures.of(fabric, drained).links) & used:
+        for name in set(Failures.from_names(fabric, drained).links) & used:
             assert name in found.needed, f"seed {seed}"
 
 

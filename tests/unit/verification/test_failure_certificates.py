@@ -190,7 +190,7 @@ def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
 
 def test_our_engines_recompute() -> None:
     fabric = load("mesh,3,3")
-    certificate = evaluated(EngineModel(fabric, PlanRequest.of(engine="updown")), 1)
+    certificate = evaluated(EngineModel(fabric, PlanRequest.from_options(engine="updown")), 1)
     assert certificate.acyclic is True
     assert len(certificate.verdicts) == 12 + 9
     assert all(verdict.undelivered == 0 for verdict in certificate.verdicts)

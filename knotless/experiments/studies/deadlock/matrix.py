@@ -43,7 +43,7 @@ class Case:
         if delay_us is not None:
             links["delay"] = delay_us
         spec = with_options(of.spec, **links)
-        request = PlanRequest.of(**of.routes[self.routes], tagging=self.tagging)
+        request = PlanRequest.from_options(**of.routes[self.routes], tagging=self.tagging)
         return Routed(spec, request, settings=(("allow_deadlock", True),))
 
     @property

@@ -82,7 +82,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         planned = "switch" if tagging == UNTAGGED else tagging
         spec = f"mesh,{MOST_SWITCHES},hosts=2,rate={rate_mbps:g},delay={delay_us:g}"
         settings = () if tagging != UNTAGGED else (("controller", "none"),)
-        routed = Routed(spec, PlanRequest.of(engine="dor", tagging=planned), settings)
+        routed = Routed(spec, PlanRequest.from_options(engine="dor", tagging=planned), settings)
         cases += [
             measure.Case(routed, kind, tagging, switches, size, repeat)
             for kind, size in loads

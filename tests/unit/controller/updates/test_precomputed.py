@@ -29,7 +29,7 @@ def _ready() -> UpdateState:
 
 
 def _cut(transition: UpdateState, *links: str) -> UpdatePlan:
-    transition.aim(DESIRED, Failures.of(FABRIC, links))
+    transition.aim(DESIRED, Failures.from_names(FABRIC, links))
     task = transition.task()
     assert task is not None
     way = plan_update(task)
@@ -42,7 +42,9 @@ def _in_place() -> str:
     task = _ready().idle_task
     assert task is not None
     for link in FABRIC.links:
-        way = plan_update(replace(task, goal=Goal(DESIRED, Failures.of(FABRIC, [link.name]))))
+        way = plan_update(
+            replace(task, goal=Goal(DESIRED, Failures.from_names(FABRIC, [link.name])))
+        )
         if way.change.in_place:
             return link.name
     raise AssertionError("no link is repaired in place")
@@ -156,7 +158,7 @@ def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
         if not is_known:
             seen.append(task.held)
             ahead.keep(task, b"a way")
-        for failures in (Failures.of(fabric, [dice.choice(fabric.links).name]), Failures()):
+        for failures in (Failures.from_names(fabric, [dice.choice(fabric.links).name]), Failures()):
             transition.aim(desired, failures)
             task = transition.task()
             assert task is not None
