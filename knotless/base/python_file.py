@@ -45,7 +45,7 @@ _MOVED = {
     *("topologies", "routing", "forwarding", "verification", "traffic", "simulation", "emulation"),
     *("controller", "web", "experiments", *_RENAMED),
 }
-"""What was imported without ``knotless.`` in front of it before version 0.2."""
+"""Modules that were imported without ``knotless.`` in front of them before version 0.2."""
 
 
 def _new_name(module: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What shells offer for the values of arguments and options (``shell_complete`` of click).
+"""Completion of the values of arguments and options (``shell_complete`` of click).
 
 A completer never fails: where it cannot know the values, for example because only root may read
 them, it offers none.

@@ -17,9 +17,9 @@ from knotless.emulation.report import pace
 from knotless.verification.check import verdict_of
 
 TOP_S = 10
-"""How long ``top`` shows paused channels, by default."""
+"""Time for which ``top`` shows paused channels, by default."""
 PAUSE_MS = 500
-"""How long ``pause`` stops a host's link, by default."""
+"""Time for which ``pause`` stops a host's link, by default."""
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed

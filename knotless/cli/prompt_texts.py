@@ -1,4 +1,4 @@
-"""What the prompt of ``knotless lab`` says of paused channels and of a knot. Pure functions."""
+"""Texts of the prompt of ``knotless lab`` on paused channels and a knot. Pure functions."""
 
 from __future__ import annotations
 

@@ -267,7 +267,7 @@ def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:
 
 
 def _reason(runtime: Runtime, role: str) -> str:
-    """Why a controller exited: its own error line, or the last line of its log."""
+    """Return why a controller exited: its own error line, or the last line of its log."""
     text = runtime.names.log_file(role).read_text(encoding="utf-8", errors="replace")
     own = [line for line in text.splitlines() if line.startswith("knotless: ")]
     return own[-1].removeprefix("knotless: ") if own else runtime.last_words(role)

@@ -424,7 +424,7 @@ class EmulatedFabric:
 
     @property
     def controller_ports(self) -> list[rest.Ports]:
-        """Where the controllers listen."""
+        """The ports on which the controllers listen."""
         return [rest.Ports(self.openflow_port, self.rest_port), *self._more_ports]
 
     @property

@@ -31,7 +31,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class Ports:
-    """Where one controller of a fabric listens, on :data:`ADDRESS`."""
+    """The TCP ports on which one controller of a fabric listens, on :data:`ADDRESS`."""
 
     openflow: int
     rest: int

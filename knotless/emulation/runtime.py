@@ -27,7 +27,7 @@ OWNER_PATIENCE_S = 20.0
 READY_LIMIT_S = 20.0
 """Time for a part to report that it is ready."""
 END_ROUNDS = 4
-"""How often all processes of a fabric are looked for and ended, up to 5 s each time."""
+"""Number of times all processes of a fabric are looked for and ended, up to 5 s each time."""
 _LINE_LIMIT_BYTES = 64
 
 

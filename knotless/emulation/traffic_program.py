@@ -30,7 +30,7 @@ DISCARD_PORT = 9
 DATAGRAM_BYTES = 1472
 """The largest in one Ethernet frame."""
 SEND_BUFFER_BYTES = 1 << 16
-"""What of one host waits for room in its interface; the kernel doubles it for its own data."""
+"""Bytes of one host that wait for room in its interface; the kernel doubles it for its own data."""
 MOST_AT_ONCE = 64
 RETRY_S = 0.1
 """Time until a host sends again that cannot, as its link is cut."""

@@ -1,4 +1,4 @@
-"""What a lab is, and the work of a student that its checker looks at.
+"""A lab, and the work of a student that its checker looks at.
 
 To add a lab, add a folder ``labs/NN-name`` with its sheet, skeleton and solution, and a module to
 ``knotless.lab_checks.checkers`` that defines a :class:`Lab`.

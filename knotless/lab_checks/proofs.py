@@ -1,4 +1,4 @@
-"""What several checkers ask of the project's proofs."""
+"""Questions of several checkers to the project's proofs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``run.json`` holds: read and checked."""
+"""The contents of ``run.json``: read and checked."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from knotless.topologies.failures import Failures, hosts_by_part
 
 @dataclass(frozen=True)
 class Avoided:
-    """What routes avoid: everything that has failed, and all links that drained parts do not need.
+    """The parts that routes avoid: all that has failed, and links that drained parts do not need.
 
     ``needed`` are drained parts without which some hosts could not reach each other: routes use
     them as if they were not drained.

@@ -1,4 +1,4 @@
-"""Where the switches of a fabric stand in a picture."""
+"""Positions of the switches of a fabric in a picture."""
 
 from __future__ import annotations
 

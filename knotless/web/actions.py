@@ -1,4 +1,4 @@
-"""What the page may do to a running fabric: each action calls what the command of its name calls.
+"""Actions of the page on a running fabric: each calls what the command of its name calls.
 
 Every function takes the fields of a request, and raises KnotlessError with one line if they are
 wrong or the action is refused.

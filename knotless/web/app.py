@@ -36,11 +36,11 @@ Action = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class Source(Protocol):
-    """What fills the feed, and what can be done to it."""
+    """The source that fills the feed, and the actions on it."""
 
     @property
     def actions(self) -> Mapping[str, Action]:
-        """What a page with the token may do, by name; each raises KnotlessError if refused."""
+        """The actions of a page with the token, by name; each raises KnotlessError if refused."""
 
     def token(self) -> str | None:
         """Return the token that permits actions; None if nobody may act."""

@@ -1,4 +1,4 @@
-"""What the page shows of a controller: its status, its changes of routes, and its events."""
+"""The controller as the page shows it: its status, its changes of routes, and its events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page draws: the switches, hosts and channels of a fabric, with their places."""
+"""The picture on the page: the switches, hosts and channels of a fabric, with their places."""
 
 from __future__ import annotations
 

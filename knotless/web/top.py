@@ -21,7 +21,7 @@ Line = tuple[str, str, str, int, float, float, int, int, int]
 
 
 class Source(Protocol):
-    """What fills a feed."""
+    """The source that fills a feed."""
 
     @property
     def feed(self) -> Feed:

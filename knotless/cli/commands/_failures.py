@@ -23,7 +23,7 @@ MOST_GROUPS = 20
 
 @dataclass(frozen=True)
 class FailureOptions:
-    """Which failures to try: sets of at most ``max_failed``; how routing reacts (None: default)."""
+    """The failures to try, sets of at most ``max_failed``; routing's reaction (None: default)."""
 
     max_failed: int
     react: str | None

@@ -38,7 +38,7 @@ class Lab(openmpi.Lab, Protocol):
 
     @property
     def slow_down(self) -> float:
-        """How many seconds a second of virtual time takes at least."""
+        """Seconds that a second of virtual time takes at least."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from knotless.topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MEMORY_PER_BYTE = 12
-"""What a byte of JSON becomes in memory."""
+"""Bytes in memory that a byte of JSON becomes."""
 
 
 SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")

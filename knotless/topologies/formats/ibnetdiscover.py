@@ -40,7 +40,7 @@ End = tuple[str, int]
 
 @dataclass(frozen=True)
 class PortIds:
-    """What identifies a port in the subnet; it owns the LIDs ``lid`` to ``lid + 2**lmc - 1``."""
+    """The identifiers of a port in the subnet; it owns the LIDs ``lid`` to ``lid + 2**lmc - 1``."""
 
     lid: int
     lmc: int = 0
