@@ -127,15 +127,15 @@ class Archive:
 
     def _some(self, count: int) -> bytes:
         try:
-            found = self._stream.read(count)
+            data = self._stream.read(count)
         except EOFError:
             raise self._error("cut off") from None
         except (OSError, zlib.error) as problem:
             raise self._error(f"damaged: {problem}") from None
-        self._at += len(found)
+        self._at += len(data)
         if self._at > MAX_UNPACKED_BYTES:
             raise self._error(f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB")
-        return found
+        return data
 
 
 @contextmanager
@@ -168,15 +168,15 @@ def _number(field: bytes) -> int | None:
 
 def _records(text: bytes) -> dict[str, bytes]:
     """Return pax records: ``LENGTH KEY=VALUE`` and a line end each."""
-    found = {}
+    records = {}
     while text:
         length, _, _ = text.partition(b" ")
         if not length.isdigit() or not len(length) < int(length[:6]) <= len(text):
             break
         key, _, value = text[len(length) + 1 : int(length) - 1].partition(b"=")
-        found[key.decode(errors="replace")] = value
+        records[key.decode(errors="replace")] = value
         text = text[int(length) :]
-    return found
+    return records
 
 
 def _shown(name: bytes) -> str:

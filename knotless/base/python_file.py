@@ -62,10 +62,10 @@ def complaint(path: Path, problem: Exception) -> str:
         if frame.filename == str(path)
     ]
     if isinstance(problem, SyntaxError):
-        lines, said = [problem.lineno], problem.msg
+        lines, reason = [problem.lineno], problem.msg
     elif isinstance(problem, ModuleNotFoundError) and (new := _new_name(problem.name or "")):
-        said = f"there is no module {problem.name}: import {new}"
+        reason = f"there is no module {problem.name}: import {new}"
     else:
-        said = f"{type(problem).__name__}: {problem}".removesuffix(": ")
+        reason = f"{type(problem).__name__}: {problem}".removesuffix(": ")
     where = f", line {lines[-1]}" if lines else ""
-    return f"{path}{where}: {said}"
+    return f"{path}{where}: {reason}"

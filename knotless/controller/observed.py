@@ -143,9 +143,10 @@ class Observed:
 
     def _index(self) -> None:
         for switch in self.fabric.switches:
-            hosts, far = self.fabric.hosts_at[switch.name], self.fabric.neighbours[switch.name]
+            hosts = self.fabric.hosts_at[switch.name]
+            neighbours = self.fabric.neighbours[switch.name]
             needs = {port: f"host {host.name}" for port, host in hosts.items()}
-            needs |= {port: f"{name} port {there}" for port, (name, there) in far.items()}
+            needs |= {port: f"{name} port {there}" for port, (name, there) in neighbours.items()}
             self.switches[switch.dpid] = ObservedSwitch(switch.name, switch.dpid, needs)
         self.by_name = {switch.name: switch for switch in self.switches.values()}
         self._link_at = {
@@ -246,9 +247,9 @@ class Observed:
 
     def _is_cut_off(self, name: str) -> bool:
         """Return whether a switch is not connected, and nothing comes from it on any link."""
-        far = self.fabric.neighbours[name].values()
+        peers = self.fabric.neighbours[name].values()
         connected = self.by_name[name].connected
-        return not connected and bool(far) and all(map(self._is_silent, far))
+        return not connected and bool(peers) and all(map(self._is_silent, peers))
 
     def _is_silent(self, end: tuple[str, int]) -> bool:
         """Return whether a connected switch reports that nothing comes over a link to it."""

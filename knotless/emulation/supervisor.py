@@ -53,13 +53,13 @@ def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None
         with child.stdin as file:
             file.write(job)
         for line in child.stdout:
-            said = json.loads(line)
-            if "ready" in said:
+            message = json.loads(line)
+            if "ready" in message:
                 return
-            if "error" in said:
+            if "error" in message:
                 child.wait()
-                raise EmulationError(said["error"])
-            progress(said["step"])
+                raise EmulationError(message["error"])
+            progress(message["step"])
         raise EmulationError(f"the fabric's supervisor has ended ({child.wait()})")
     except BaseException:
         child.terminate()

@@ -90,10 +90,10 @@ def send_for_ever(senders: Sequence[Sender]) -> None:
 def receiver(namespace: str) -> socket.socket:
     """Return a socket that discards what comes: it is never read."""
     with namespaces.inside(namespace):
-        found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
-    found.bind(("", DISCARD_PORT))
-    return found
+        udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+    udp_socket.bind(("", DISCARD_PORT))
+    return udp_socket
 
 
 def main() -> None:

@@ -38,19 +38,19 @@ def avoided(fabric: Fabric, failures: Failures, drained: Sequence[str]) -> Avoid
     by_name = {link.name: link for link in fabric.links}
     together = hosts_by_part(fabric, failures)
     needed = []
-    found = failures
+    result = failures
     choices = [(name, iter([{by_name[name]}])) for name in parts.links]
     choices += [(name, _of_switch(fabric, failures, parts, name)) for name in parts.switches]
     for name, links_of_part in choices:
         for links in links_of_part:
             names = {link.name for link in links}
-            tried = Failures.from_names(fabric, {*found.names, *names})
+            tried = Failures.from_names(fabric, {*result.names, *names})
             if hosts_by_part(fabric, tried) == together:
-                found = tried
+                result = tried
                 break
         else:
             needed.append(name)
-    return Avoided(found, tuple(needed))
+    return Avoided(result, tuple(needed))
 
 
 def _of_switch(

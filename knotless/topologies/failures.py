@@ -54,16 +54,16 @@ class Failures:
         links: set[Link] = set()
         switches: set[str] = set()
         for name in names:
-            found = index.get(name, [])
+            matches = index.get(name, [])
             if name in fabric.switch_index:
-                if found:
+                if matches:
                     raise FabricError(
                         f"{fabric.name}: {name[:60]!r} is a switch and a link; write the link with"
                         " its ports, such as s1:2-s2:3"
                     )
                 switches.add(name)
-            elif found:
-                links.update(found)
+            elif matches:
+                links.update(matches)
             else:
                 raise FabricError(
                     f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
@@ -72,7 +72,7 @@ class Failures:
         # Nothing has failed most of the time, and then nobody searches a large fabric.
         return cls(
             tuple(link.name for link in fabric.links if link in links) if links else (),
-            tuple(of.name for of in fabric.switches if of.name in switches) if switches else (),
+            tuple(s.name for s in fabric.switches if s.name in switches) if switches else (),
         )
 
     def __bool__(self) -> bool:
@@ -143,10 +143,10 @@ def parts(fabric: Fabric, failures: Failures) -> list[int]:
         part[switch.name] = count
         waiting = [switch.name]
         while waiting:
-            for far in beyond[waiting.pop()]:
-                if far not in part:
-                    part[far] = count
-                    waiting.append(far)
+            for neighbour in beyond[waiting.pop()]:
+                if neighbour not in part:
+                    part[neighbour] = count
+                    waiting.append(neighbour)
         count += 1
     return [part[switch.name] for switch in fabric.switches]
 
@@ -155,12 +155,12 @@ def host_parts(fabric: Fabric, failures: Failures) -> list[int]:
     """Return the part of each host; a host on a failed switch is a part of its own."""
     of_switch = parts(fabric, failures)
     alone = len(fabric.switches)
-    found = []
+    part_of_host = []
     for host in fabric.hosts:
         part = of_switch[fabric.switch_index[host.switch]]
         alone += part == FAILED
-        found.append(alone if part == FAILED else part)
-    return found
+        part_of_host.append(alone if part == FAILED else part)
+    return part_of_host
 
 
 def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
@@ -210,9 +210,11 @@ def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
         if hosts:
             yield replace(
                 fabric,
-                switches=tuple(of for of in fabric.switches if part[of.name] == number),
+                switches=tuple(switch for switch in fabric.switches if part[switch.name] == number),
                 hosts=hosts,
-                links=tuple(of for of in fabric.links if of not in dead and part[of.a] == number),
+                links=tuple(
+                    link for link in fabric.links if link not in dead and part[link.a] == number
+                ),
                 grid=None,
             )
 

@@ -77,9 +77,9 @@ def make_app(feed: Feed, source: Source, host: str = "127.0.0.1") -> Guard:
             text = f"{MAX_CLIENTS} pages are open already"
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
-    def answer(of: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+    def answer(read: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(_: Request) -> Response:
-            return JSONResponse(of())
+            return JSONResponse(read())
 
         return endpoint
 
@@ -174,9 +174,9 @@ def _number(request: Request, name: str) -> int:
 
 def _fields(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body or b"{}")
+        fields = json.loads(body or b"{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise RefusedError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-    return found
+    return fields

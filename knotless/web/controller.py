@@ -94,9 +94,9 @@ class ControllerWatch:
         self._wake.set()
 
 
-def events(at: Address) -> Iterator[tuple[str, dict[str, Any]]]:
+def events(address: Address) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the events of a controller, as kind and fields, until the connection ends."""
-    connection = http.client.HTTPConnection(*at, timeout=EVENT_TIMEOUT_S)
+    connection = http.client.HTTPConnection(*address, timeout=EVENT_TIMEOUT_S)
     try:
         connection.request("GET", "/events")
         answer = connection.getresponse()

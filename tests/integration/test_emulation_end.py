@@ -142,7 +142,7 @@ def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
     with plain(names, "torus,2,3,hosts=2") as fabric:
         for switch, ports in wiring.ports(wiring.wire(fabric.fabric)).items():
             for number, interface in ports.items():
-                found = fabric.ovs.of(switch).vsctl(["get", "interface", interface, "ofport"])
+                found = fabric.ovs.process(switch).vsctl(["get", "interface", interface, "ofport"])
                 assert found.strip() == str(number), (switch, interface)
 
 

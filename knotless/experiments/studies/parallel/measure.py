@@ -63,11 +63,11 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
         read,
         limit_s=LIMIT_S,
     )
-    row = row_of(EMULATION, case, outcome.found or [])
+    row = row_of(EMULATION, case, outcome.result or [])
     row |= {"deadlock": bool(outcome.cycle), "cycle": outcome.cycle}
     samples = [
         {"repetition": number, "time_us": 1e6 * seconds}
-        for number, seconds in enumerate(outcome.found or [])
+        for number, seconds in enumerate(outcome.result or [])
     ]
     return with_validity(row, outcome.status, list(outcome.problems)), samples
 
