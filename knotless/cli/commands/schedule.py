@@ -69,7 +69,7 @@ def command(
         schedule, gets = result.schedule, result.contention
         bound = {"ratio_bound": result.ratio_bound}
     else:
-        schedule = _known(fabric, lattice, as_shift)
+        schedule = _named_schedule(fabric, lattice, as_shift)
         gets, bound = contention(lines, schedule.flows()), {}
     values |= {"kind": schedule.kind, **_figures(gets), **bound}
     if as_json:
@@ -83,7 +83,7 @@ def _figures(gets: Contention) -> dict[str, object]:
     return {"throughput_ratio": gets.throughput_ratio, "max_channel_load": gets.max_channel_load}
 
 
-def _known(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
+def _named_schedule(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
     if lattice is not None and as_shift:
         raise ScheduleError("--lattice and --shift exclude each other")
     square = latin_square_of(fabric)
