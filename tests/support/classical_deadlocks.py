@@ -89,7 +89,7 @@ def _towards(net: RouterNet, router: str, home: str) -> list[tuple[str, str]]:
     """Return the next hops of a router on the shortest paths to another."""
     if router == home:
         return [("", "Loopback0")]
-    far = {port: other for (name, port), (other, _) in net.far.items() if name == router}
+    far = {port: other for (name, port), (other, _) in net.peers.items() if name == router}
     direct = [port for port, other in far.items() if other == home]
     return [("169.254.0.1", port) for port in sorted(direct or far)]
 

@@ -56,7 +56,7 @@ def _device(name: str, flags: list[str], **more: object) -> dict[str, Any]:
 def lldp_text(net: RouterNet, router: str) -> str:
     """Return what ``lldpctl`` prints."""
     lines = ["-" * 79, "LLDP neighbors:", "-" * 79]
-    for (name, port), (far, far_port) in sorted(net.far.items()):
+    for (name, port), (far, far_port) in sorted(net.peers.items()):
         if name == router:
             lines += [
                 f"Interface:    {port}, via: LLDP, RID: 1, Time: 0 day, 00:00:06",

@@ -70,13 +70,13 @@ class RouterNet:
         return sorted(self.routes)
 
     @property
-    def far(self) -> dict[End, End]:
-        """The far end of each port."""
+    def peers(self) -> dict[End, End]:
+        """The peer of each port: the other end of its cable."""
         return {a: b for cable in self.cables for a, b in (cable, cable[::-1])}
 
     def ports(self, router: str) -> list[str]:
         """Return the physical ports of a router."""
-        return sorted({port for name, port in self.far if name == router})
+        return sorted({port for name, port in self.peers if name == router})
 
     def config(self, router: str) -> dict[str, dict[str, Values]]:
         """Return the tables of CONFIG_DB."""
@@ -171,7 +171,7 @@ class RouterNet:
                     "port": {"id": {"type": "ifname", "value": far_port}, "descr": far_port},
                 }
             }
-            for (name, port), (far, far_port) in sorted(self.far.items())
+            for (name, port), (far, far_port) in sorted(self.peers.items())
             if name == router
         ]
         return {"lldp": {"interface": found[0] if len(found) == 1 else found}}
@@ -186,7 +186,7 @@ class RouterNet:
                     {"id": [{"type": "ifname", "value": far_port}], "descr": [{"value": "x"}]}
                 ],
             }
-            for (name, port), (far, far_port) in sorted(self.far.items())
+            for (name, port), (far, far_port) in sorted(self.peers.items())
             if name == router
         ]
         return {"lldp": [{"interface": found}]}
@@ -194,7 +194,7 @@ class RouterNet:
     def lldp_appl(self, router: str) -> dict[str, Values]:
         """Return the neighbours of APPL_DB; the far port by its alias."""
         found = {}
-        for (name, port), (far, far_port) in sorted(self.far.items()):
+        for (name, port), (far, far_port) in sorted(self.peers.items()):
             if name == router:
                 alias = self.config(far)["PORT"][far_port]["alias"]
                 found[f"LLDP_ENTRY_TABLE:{port}"] = {
@@ -255,7 +255,7 @@ class RouterNet:
                 lost += not self._arrives(source, target, address)
                 for dscp in range(64):
                     edges |= set(self._waits(source, address, dscp))
-        for a, b in self.far.items():
+        for a, b in self.peers.items():
             edges |= set(self._pauses(a, b))
         return not has_cycle(edges), lost
 
@@ -274,11 +274,11 @@ class RouterNet:
         seen, waiting = {(source, dscp)}, [(source, dscp)]
         while waiting:
             into, shown = waiting.pop()
-            qos, port = self.qos[into[0]], into[1] if into in self.far else HOST_PORT
+            qos, port = self.qos[into[0]], into[1] if into in self.peers else HOST_PORT
             tc = qos.value(port, "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
             for out in self.next_ends(into[0], address):
                 yield into, out, shown
-                far = self.far.get(out)
+                far = self.peers.get(out)
                 onward = qos.value(out[1], "tc_to_dscp_map", "TC_TO_DSCP_MAP", tc, shown)
                 if far is not None and (far, onward) not in seen:
                     seen.add((far, onward))
@@ -286,17 +286,17 @@ class RouterNet:
 
     def _arrives(self, source: End, target: End, address: Any) -> bool:
         steps = {(into, out) for into, out, _ in self._steps(source, address)}
-        graph = {(a, self.far.get(out)) for a, out in steps}
+        graph = {(a, self.peers.get(out)) for a, out in steps}
         if has_cycle({(a, b) for a, b in graph if b is not None}):
             return False
         ends = {source} | {b for _, b in graph if b is not None}
         if any(not self.next_ends(end[0], address) for end in ends):
             return False
-        return all(out == target for _, out in steps if out not in self.far)
+        return all(out == target for _, out in steps if out not in self.peers)
 
     def _waits(self, source: End, address: Any, dscp: int) -> Iterator[tuple[Any, Any]]:
         for into, out, shown in self._steps(source, address, dscp):
-            if into in self.far and out in self.far:
+            if into in self.peers and out in self.peers:
                 qos = self.qos[into[0]]
                 tc = qos.value(into[1], "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
                 group = qos.value(into[1], "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, 0)

@@ -33,7 +33,7 @@ def shortest_paths(net: RouterNet) -> None:
         distance = {home: 0}
         queue = [home]
         for router in queue:
-            for (name, _), (far, _) in sorted(net.far.items()):
+            for (name, _), (far, _) in sorted(net.peers.items()):
                 if name == router and far not in distance:
                     distance[far] = distance[router] + 1
                     queue.append(far)
@@ -42,7 +42,7 @@ def shortest_paths(net: RouterNet) -> None:
                 net.routes[router][prefix] = [("", port)]
                 continue
             hops: dict[str, str] = {}
-            for (name, out), (far, _) in sorted(net.far.items()):
+            for (name, out), (far, _) in sorted(net.peers.items()):
                 if name == router and distance.get(far, 99) == distance.get(router, 0) - 1:
                     hops[lag_of.get((name, out), out)] = f"169.254.0.{len(hops) + 1}"
             net.routes[router][prefix] = [(address, out) for out, address in hops.items()]
@@ -95,7 +95,7 @@ def clos(pods: int, leaves: int, aggregations: int, cores: int) -> RouterNet:
 
 def _ports(net: RouterNet) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {name: [] for name in net.routes}
-    for (router, port), _ in net.far.items():
+    for (router, port), _ in net.peers.items():
         found[router].append(port)
     return found
 
@@ -115,7 +115,7 @@ def random_net(seed: int) -> RouterNet:
     if draw.random() < 0.4:
         a, b = draw.choice(pairs)
         for near, far in ((a, b), (b, a)):
-            members = [p for (r, p), (f, _) in sorted(net.far.items()) if (r, f) == (near, far)]
+            members = [p for (r, p), (f, _) in sorted(net.peers.items()) if (r, f) == (near, far)]
             net.lags[near, "PortChannel1"] = members
     for number in range(draw.randint(2, 4)):
         net.hosts[draw.choice(names), f"Vlan{10 + number}"] = f"10.{number}.0.1/24"
@@ -132,7 +132,7 @@ def random_net(seed: int) -> RouterNet:
 def _disturb(net: RouterNet, draw: random.Random) -> None:
     """Replace some routes by others, and add more specific ones."""
     for router in net.routers:
-        linked = sorted({p for r, p in net.far if r == router})
+        linked = sorted({p for r, p in net.peers if r == router})
         for prefix, hops in list(net.routes[router].items()):
             if not hops[0][0]:
                 continue

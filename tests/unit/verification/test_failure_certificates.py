@@ -154,7 +154,7 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
         "spine0": ("leaf0", "leaf2"),
         "spine1": ("leaf1", "leaf3"),
     }.items():
-        port = next(p for (r, p), (other, _) in net.far.items() if (r, other) == (spine, other))
+        port = next(p for (r, p), (other, _) in net.peers.items() if (r, other) == (spine, other))
         net.routes[spine]["0.0.0.0/0"] = [("169.254.0.9", port)]
         assert home != other
     certificate = certified(read(net, tmp_path), "local", 2)
