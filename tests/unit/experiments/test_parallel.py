@@ -25,7 +25,7 @@ DEFAULTS: dict[str, Any] = {
 
 def cases_of(common: Common, **options: Any) -> list[Case]:
     settings = {**DEFAULTS, **options}
-    return cases(ProgramCampaign.of(common, settings), settings)
+    return cases(ProgramCampaign.from_options(common, settings), settings)
 
 
 def test_cases_and_figures() -> None:
