@@ -1,4 +1,4 @@
-"""What if something fails: every verdict is that of the same fabric read after the failure."""
+"""Verdicts on failures: each is that of the same fabric read after the failure."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_clos_network_survives_single_failures(tmp_path: Path) -> None:
 
 
 def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
-    """When spine0 has lost leaf0, its default route sends packets for leaf0 to leaf2, and up."""
+    """If spine0 has lost leaf0, its default route sends packets for leaf0 to leaf2, and up."""
     net = bounce()
     net.cables = leaf_spine(4, 2).cables
     shortest_paths(net)
