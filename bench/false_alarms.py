@@ -132,8 +132,8 @@ def faults_of(watch: Watch) -> list[dict[str, Any]]:
 def main(minutes: float, seed: int, as_json: bool) -> None:
     """Count the false alarms of probes during pause storms."""
     require_root()
-    begun, found = about(), measure(minutes, seed)
-    click.echo(as_stored(begun, **found) if as_json else line_of(found))
+    begun, results = about(), measure(minutes, seed)
+    click.echo(as_stored(begun, **results) if as_json else line_of(results))
 
 
 if __name__ == "__main__":

@@ -87,5 +87,5 @@ def carried(plan: Plan) -> float:
             begin = time.time()
             time.sleep(WINDOW_S)
             end = time.time()
-        at = np.fromfile(log, dtype=RECORD)["at"]
-    return float(((at > begin) & (at < end)).sum() / (end - begin) * channels)
+        arrivals = np.fromfile(log, dtype=RECORD)["at"]
+    return float(((arrivals > begin) & (arrivals < end)).sum() / (end - begin) * channels)

@@ -87,9 +87,9 @@ def test_altered_tables_are_judged_as_by_the_check_of_rules(
             file.write_text(files[file.name])
             rules[switch.name] = parse(flows_of(file), "")
     for tags in (read.tags, None):
-        found = verdict_of(state_of_dot1q(read, tags), "pause")
+        of_tables = verdict_of(state_of_dot1q(read, tags), "pause")
         judged = check(fabric, rules, flow_control="pause", tags=tags)
-        assert figures(found) == figures(judged)
+        assert figures(of_tables) == figures(judged)
 
 
 def figures(verdict: Verdict) -> tuple[float, ...]:

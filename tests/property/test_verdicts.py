@@ -70,9 +70,9 @@ def test_plans_verified_as_safe_never_deadlock(engine: str) -> None:
             if not verdict_of(state, flow_control).acyclic:
                 continue
             for pattern in ("uniform", f"shift:{len(plan.fabric.hosts) // 2}", "broadcast"):
-                found = overloaded(plan, flow_control, pattern, seed=number)
-                assert found.report.deadlock is None, (plan.fabric.name, flow_control, pattern)
-                assert found.report.flow_packets.sum() > 0
+                result = overloaded(plan, flow_control, pattern, seed=number)
+                assert result.report.deadlock is None, (plan.fabric.name, flow_control, pattern)
+                assert result.report.flow_packets.sum() > 0
                 runs += 1
     assert runs >= 18
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
 
 slow_down: ContextVar[float] = ContextVar("slow_down", default=1.0)
-"""How many seconds a second of virtual time takes at least, on every fabric that is started."""
+"""Seconds that a second of virtual time takes at least, on every fabric that is started."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +116,15 @@ Measured = tuple[Row, list[dict[str, Any]]]
 
 def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
     """Add to a row whether it is valid, according to the emulator's ``status``."""
-    found = [*problems, *status["problems"]]
+    all_problems = [*problems, *status["problems"]]
     return {
         **row,
         "stretch": status["stretch"],
         "slow_down": status["slow_down"],
         "host_wait_us": status["host_wait_us"],
         "datapath": status["datapath"],
-        "valid": status["valid"] and not found,
-        "problems": found,
+        "valid": status["valid"] and not all_problems,
+        "problems": all_problems,
     }
 
 

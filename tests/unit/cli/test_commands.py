@@ -79,7 +79,7 @@ def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["plan", "mehs,4", "--engine", "dor"], "did you mean 'mesh'?"),
         (["plan", "mesh,4,4", "--engine", "dorr"], "did you mean 'dor'?"),
@@ -96,12 +96,12 @@ def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> No
         (["no-such-command"], "No such command 'no-such-command'"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], said: str) -> None:
+def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], message: str) -> None:
     done = run(*arguments)
     assert done.exit_code == 2
     assert done.stdout == ""
     assert done.stderr.startswith("knotless: ")
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert done.stderr.strip().isprintable()
 
@@ -148,17 +148,17 @@ def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--engine", "all"], "needs --compare"),
         (["--engine", "lash,dorr", "--compare"], "did you mean 'dor'?"),
         (["--engine", "all", "--compare", "--out", "x.json"], "omit it"),
     ],
 )
-def test_comparisons_that_cannot_be_had(arguments: list[str], said: str) -> None:
+def test_comparisons_that_cannot_be_had(arguments: list[str], message: str) -> None:
     done = run("plan", "ring,5", *arguments)
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stdout == ""
 
 

@@ -24,12 +24,12 @@ def test_every_name_of_a_link_gives_the_same_failures(name: str) -> None:
 
 def test_failures_are_sorted_as_the_fabric_is_and_each_is_listed_once() -> None:
     fabric = load("mesh,11,1")
-    found = Failures.from_names(fabric, ["s10", "s2", "s10-s11", "s2-s1", "s1-s2", "s10"])
-    assert found.switches == ("s2", "s10")
-    assert found.links == ("s1:2-s2:3", "s10:2-s11:2")
-    assert found.names == (*found.links, *found.switches)
-    assert Failures.from_names(fabric, reversed(found.names)) == found
-    assert found
+    failures = Failures.from_names(fabric, ["s10", "s2", "s10-s11", "s2-s1", "s1-s2", "s10"])
+    assert failures.switches == ("s2", "s10")
+    assert failures.links == ("s1:2-s2:3", "s10:2-s11:2")
+    assert failures.names == (*failures.links, *failures.switches)
+    assert Failures.from_names(fabric, reversed(failures.names)) == failures
+    assert failures
     assert Failures.from_names(fabric, []) == NO_FAILURES
     assert not NO_FAILURES
 
@@ -89,18 +89,18 @@ def test_parts_are_numbered_by_their_first_switch() -> None:
         ["h9", "h10"],
     ]
     left = list(components(fabric, failures))
-    assert [[switch.name for switch in of.switches] for of in left] == [
+    assert [[switch.name for switch in part.switches] for part in left] == [
         ["s1", "s2"],
         ["s3"],
         ["s5"],
     ]
-    assert [len(of.links) for of in left] == [1, 0, 0]
+    assert [len(part.links) for part in left] == [1, 0, 0]
 
 
 def test_parts_without_hosts_need_no_plan() -> None:
     fabric = load("fattree3,4")
     spine = next(name for name, hosts in fabric.hosts_at.items() if not hosts)
-    links = [f"{spine}-{far}" for far, _ in fabric.neighbours[spine].values()]
+    links = [f"{spine}-{leaf}" for leaf, _ in fabric.neighbours[spine].values()]
     assert len(set(parts(fabric, Failures.from_names(fabric, links)))) == 2
     assert len(list(components(fabric, Failures.from_names(fabric, links)))) == 1
 

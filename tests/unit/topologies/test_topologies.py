@@ -95,7 +95,7 @@ def test_defaults_do_not_show_in_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("", "not a fabric spec"),
         ("meshh,4", "did you mean 'mesh'?"),
@@ -125,8 +125,8 @@ def test_defaults_do_not_show_in_the_name() -> None:
         ("m" * 300, "at most 200 characters"),
     ],
 )
-def test_bad_specs_are_refused_in_one_line(spec: str, said: str) -> None:
+def test_bad_specs_are_refused_in_one_line(spec: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         load(spec)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)

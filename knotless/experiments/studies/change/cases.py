@@ -82,7 +82,7 @@ class Case:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """What determines the rules before and after."""
+        """The fields that determine the rules before and after."""
         return self.swap, self.flow_control, self.rate_mbps
 
     @property

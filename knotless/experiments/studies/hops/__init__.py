@@ -71,9 +71,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     )
     usual_sizes = (str(SMALL_BYTES), str(LARGE_BYTES))
     sizes = [message_size(part) for part in listed(options.get("size"), usual_sizes)]
-    known = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
-    usual_taggings = [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else known
-    taggings = choice(options.get("tagging"), known, "--tagging", usual_taggings)
+    possible = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
+    usual_taggings = (
+        [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else possible
+    )
+    taggings = choice(options.get("tagging"), possible, "--tagging", usual_taggings)
     kinds = choice(options.get("measure"), MEASURES, "--measure")
     loads = [(kind, size) for kind in kinds for size in _sizes_of(kind, sizes)]
     cases = []
