@@ -1,7 +1,7 @@
 """Plug-ins, found by listing the modules of a package.
 
-To add a topology family, routing engine, traffic pattern, experiment or command, add one module;
-no other file needs to change.
+To add a topology family, routing engine, traffic pattern or experiment, add one module; no other
+module needs to change. CONTRIBUTING.md lists the tests and pages that go with it.
 """
 
 from __future__ import annotations

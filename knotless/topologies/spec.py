@@ -23,8 +23,8 @@ def build(spec: str) -> Fabric:
     """Return the fabric that ``spec`` describes.
 
     Every family has the options ``rate=MBPS`` and ``delay=US`` of all links. All except ``flat``
-    have ``hosts=K``: the hosts of each switch that has hosts (1 on grids; each other family has
-    its own default).
+    and ``hub`` have ``hosts=K``: the hosts of each switch that has hosts (1 on grids; each other
+    family has its own default).
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from knotless.base.flow_control import CHOICES
 from knotless.cli.main import main
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
@@ -49,7 +50,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "select": ["spread", "low-port"],
     "tagging": ["switch", "host"],
     "vlans": ["default", "tree"],
-    "flow_control": ["auto", "none", "host", "switch", "pause", "pfc"],
+    "flow_control": CHOICES,
     "multicast": [
         "1=all",
         "1=h1,h2",

@@ -6,6 +6,7 @@ import pytest
 
 from knotless.topologies import SpecError, load
 from knotless.topologies.numbering import codes
+from knotless.topologies.registry import families
 from knotless.topologies.spec import parse
 
 # spec, switches, hosts, links
@@ -99,7 +100,7 @@ def test_defaults_do_not_show_in_the_name() -> None:
     [
         ("", "not a fabric spec"),
         ("meshh,4", "did you mean 'mesh'?"),
-        ("xyzzy,4", "known are clos, fattree"),
+        ("xyzzy,4", f"known are {', '.join(families())}"),
         ("mesh", "takes 1 to 16 sizes"),
         ("ring,4,4", "takes 1 sizes (ring,N)"),
         ("mesh,a", "must be a whole number"),
