@@ -70,12 +70,12 @@ class Measurement:
 
     @property
     def full(self) -> bool:
-        """Whether all datagrams were delivered, within CLOSE_ENOUGH."""
+        """True if all datagrams were delivered, within CLOSE_ENOUGH."""
         return abs(self.of_theory - 1) <= CLOSE_ENOUGH
 
     @property
     def good(self) -> bool:
-        """Whether all datagrams were delivered, in a valid run that kept up with real time."""
+        """True if all datagrams were delivered, in a valid run that kept up with real time."""
         in_time = self.stretch is None or self.stretch <= IN_TIME_STRETCH
         return in_time and self.valid and self.full
 
@@ -94,12 +94,12 @@ def pairs(fabric: Fabric) -> list[tuple[int, int]]:
     assert fabric.grid is not None  # noqa: S101 - a torus has one
     x, y = fabric.grid.dims
     each = len(fabric.hosts) // (x * y)
-    found = []
+    flows = []
     for index in range(len(fabric.hosts)):
         switch, number = divmod(index, each)
-        far = (switch // x + 1) % y * x + (switch % x + 1) % x
-        found.append((index, far * each + number))
-    return found
+        target = (switch // x + 1) % y * x + (switch % x + 1) % x
+        flows.append((index, target * each + number))
+    return flows
 
 
 def hops(fabric: Fabric) -> float:
@@ -262,13 +262,13 @@ def emulated(hosts_per_switch: int, delay_us: float, console: Console) -> Iterat
     with running(hosts_per_switch, "emulated", delay_us) as lab:
         for rate_mbps in RATES_MBPS:
             try:
-                found = measure(lab, rate_mbps, None)
+                measurement = measure(lab, rate_mbps, None)
             except EmulationError as error:  # too busy with frames to answer
                 console.print(f"emulated, {rate_mbps:g} Mbit/s links: {error}", highlight=False)
                 return
-            _tell(console, found)
-            yield found
-            failures += not found.full
+            _tell(console, measurement)
+            yield measurement
+            failures += not measurement.full
             if failures == 2:
                 return
 
@@ -280,25 +280,25 @@ def plain(
     share = fair_share_mbps(torus(hosts_per_switch), best_mbps)
     with running(hosts_per_switch, "plain", delay_us) as lab:
         for step in PLAIN_STEPS:
-            found = measure(lab, 0.0, share * step)
-            _tell(console, found)
-            yield found
-            if not found.good:
+            measurement = measure(lab, 0.0, share * step)
+            _tell(console, measurement)
+            yield measurement
+            if not measurement.good:
                 return
 
 
-def _tell(console: Console, found: Measurement) -> None:
-    stretch = "" if found.stretch is None else f", stretch {found.stretch:.2f}"
-    at = f"{found.rate_mbps:g} Mbit/s links" if found.rate_mbps else "unlimited rate"
+def _tell(console: Console, measurement: Measurement) -> None:
+    stretch = "" if measurement.stretch is None else f", stretch {measurement.stretch:.2f}"
+    rate = f"{measurement.rate_mbps:g} Mbit/s links" if measurement.rate_mbps else "unlimited rate"
     console.print(
-        f"{found.links}, {found.hosts} hosts, {at}: {found.hops_per_s:,.0f} channel-hops/s, "
-        f"{found.delivered_mbps:.3f} of {found.offered_mbps:.3f} Mbit/s per host delivered"
-        f"{stretch}",
+        f"{measurement.links}, {measurement.hosts} hosts, {rate}: "
+        f"{measurement.hops_per_s:,.0f} channel-hops/s, {measurement.delivered_mbps:.3f} of "
+        f"{measurement.offered_mbps:.3f} Mbit/s per host delivered{stretch}",
         highlight=False,
     )
 
 
-def table(found: list[Measurement]) -> Table:
+def table(measurements: list[Measurement]) -> Table:
     """Return all measurements as a table."""
     shown = Table(title="4x4 torus, all hosts send", title_justify="left")
     for column in (
@@ -312,7 +312,7 @@ def table(found: list[Measurement]) -> Table:
         "cores",
     ):
         shown.add_column(column)
-    for one in found:
+    for one in measurements:
         shown.add_row(
             one.links,
             str(one.hosts),
@@ -326,12 +326,12 @@ def table(found: list[Measurement]) -> Table:
     return shown
 
 
-def summary(found: list[Measurement]) -> dict[str, object]:
+def summary(measurements: list[Measurement]) -> dict[str, object]:
     """Return, for each number of hosts, the best valid measurement of both kinds of links."""
     best: dict[str, object] = {}
-    for hosts in sorted({one.hosts for one in found}):
+    for hosts in sorted({one.hosts for one in measurements}):
         for links in ("emulated", "plain"):
-            every = [one for one in found if (one.hosts, one.links) == (hosts, links)]
+            every = [one for one in measurements if (one.hosts, one.links) == (hosts, links)]
             good = [one for one in every if one.good]
             if good:
                 top = max(good, key=lambda one: one.hops_per_s)
@@ -366,23 +366,23 @@ def main(hosts: str, delay_us: float, as_json: bool) -> None:
     """
     require_root()
     console = Console(stderr=True)
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     for each in (1, 4) if hosts == "both" else (int(hosts) // 16,):
         of_emulated = list(emulated(each, delay_us, console))
         good = [one.rate_mbps for one in of_emulated if one.good]
-        found += of_emulated
-        found += plain(each, delay_us, max(good, default=RATES_MBPS[0]), console)
+        measurements += of_emulated
+        measurements += plain(each, delay_us, max(good, default=RATES_MBPS[0]), console)
     if as_json:
         head = {"delay_us": delay_us, **about()}
-        rows = [one.as_json() for one in found]
-        click.echo(json.dumps({**head, "summary": summary(found), "measurements": rows}))
+        rows = [one.as_json() for one in measurements]
+        click.echo(json.dumps({**head, "summary": summary(measurements), "measurements": rows}))
         return
     out = Console()
-    out.print(table(found))
+    out.print(table(measurements))
     out.print(
         f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of the offered load), in real time"
     )
-    for name, value in summary(found).items():
+    for name, value in summary(measurements).items():
         out.print(f"{name.replace('_', ' ')}: {value:,}", highlight=False)
 
 

@@ -23,16 +23,16 @@ class _Net(RouterNet):
     """A network whose cables do not change."""
 
     @cached_property
-    def far(self) -> dict[End, End]:
-        """The far end of each port."""
+    def peers(self) -> dict[End, End]:
+        """The peer of each port: the other end of its cable."""
         return {a: b for cable in self.cables for a, b in (cable, cable[::-1])}
 
     @cached_property
     def _ports(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {name: [] for name in self.routes}
-        for router, port in self.far:
-            found[router].append(port)
-        return found
+        ports: dict[str, list[str]] = {name: [] for name in self.routes}
+        for router, port in self.peers:
+            ports[router].append(port)
+        return ports
 
     def ports(self, router: str) -> list[str]:
         """Return the physical ports of a router."""
@@ -44,24 +44,24 @@ def write(folder: Path, pods: int, leaves: int, aggregations: int, cores: int) -
     plain = clos(pods, leaves, aggregations, cores)
     net = _Net(plain.cables, hosts=plain.hosts, routes=plain.routes, qos=plain.qos)
     for router in net.routes:
-        of = folder / router
-        of.mkdir(parents=True, exist_ok=True)
+        directory = folder / router
+        directory.mkdir(parents=True, exist_ok=True)
         heard = [
             {
                 port: {
-                    "chassis": {net.far[router, port][0]: {"id": {"type": "mac", "value": "x"}}},
-                    "port": {"id": {"type": "ifname", "value": net.far[router, port][1]}},
+                    "chassis": {net.peers[router, port][0]: {"id": {"type": "mac", "value": "x"}}},
+                    "port": {"id": {"type": "ifname", "value": net.peers[router, port][1]}},
                 }
             }
             for port in net.ports(router)
         ]
-        made = {
+        contents = {
             "config_db.json": net.config(router),
             "appl_db.json": net.appl_routes(router),
             "lldp.json": {"lldp": {"interface": heard}},
         }
-        for name, value in made.items():
-            (of / name).write_text(json.dumps(value))
+        for name, value in contents.items():
+            (directory / name).write_text(json.dumps(value))
     return len(net.routes)
 
 

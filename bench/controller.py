@@ -1,4 +1,4 @@
-"""How fast a controller serves many switches.
+"""The time a controller takes to serve many switches.
 
 The switches are fake ones (:mod:`bench.support.fake_switches`) that connect over loopback. Measured
 from the start of the controller's process: until it answers over HTTP, which is after planning, and
@@ -40,14 +40,16 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 def fakes(fabric: Fabric) -> list[FakeSwitch]:
     """Return a fake switch for each switch of a fabric, with its ports."""
     links, hosts = fabric.neighbours, fabric.hosts_at
-    made = {
+    by_name = {
         name: FakeSwitch(switch.dpid, tuple(sorted({*links[name], *hosts[name]})))
         for switch in fabric.switches
         for name in [switch.name]
     }
-    for name, switch in made.items():
-        switch.peers = {port: (made[far], at) for port, (far, at) in links[name].items()}
-    return list(made.values())
+    for name, switch in by_name.items():
+        switch.peers = {
+            port: (by_name[peer], peer_port) for port, (peer, peer_port) in links[name].items()
+        }
+    return list(by_name.values())
 
 
 async def status(port: int) -> dict[str, Any] | None:
@@ -56,8 +58,8 @@ async def status(port: int) -> dict[str, Any] | None:
     def ask() -> dict[str, Any] | None:
         url = f"http://127.0.0.1:{port}/status"
         with suppress(OSError), urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310
-            found: dict[str, Any] = json.load(answer)
-            return found
+            reply: dict[str, Any] = json.load(answer)
+            return reply
         return None
 
     return await asyncio.to_thread(ask)
@@ -81,11 +83,11 @@ async def measured(
         answered_s = None
         while True:
             await asyncio.sleep(_POLL_S)
-            found = await status(rest)
+            reply = await status(rest)
             elapsed_s = time.monotonic() - began
-            if found is not None:
+            if reply is not None:
                 answered_s = answered_s or elapsed_s
-                if found["ready"]:
+                if reply["ready"]:
                     break
             if elapsed_s > LONGEST_S or process.poll() is not None:
                 raise RuntimeError((folder / "log").read_text()[-2000:])
@@ -107,7 +109,9 @@ async def measured(
 
 def _sent(switches: Sequence[FakeSwitch]) -> tuple[int, int]:
     """Return the flow-mods and group-mods that the controllers have sent so far."""
-    return sum(of.flow_mods for of in switches), sum(of.group_mods for of in switches)
+    return sum(switch.flow_mods for switch in switches), sum(
+        switch.group_mods for switch in switches
+    )
 
 
 async def measure(spec: str) -> dict[str, Any]:

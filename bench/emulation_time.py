@@ -58,7 +58,7 @@ class Line:
 
     @property
     def good(self) -> bool:
-        """Whether every flow is close, and the run valid."""
+        """True if every flow is close, and the run valid."""
         return self.valid and self.same_knot and self.worst <= CLOSE
 
 
@@ -173,16 +173,16 @@ def _pace(row: Mapping[str, Any]) -> str:
 def main(loops: str, only: tuple[str, ...], longest: float, as_json: bool) -> None:
     """Compare the flows of emulator and simulator at several link speeds and loads."""
     require_root()
-    begun, found = about(), list[Line]()
+    begun, measured = about(), list[Line]()
     for case in cases(only):
         for line in run(case, [int(word) for word in loops.split(",")], longest):
             click.echo(line, err=True)
-            found.append(line)
-    lines = [asdict(line) for line in found]
+            measured.append(line)
+    lines = [asdict(line) for line in measured]
     click.echo(
         as_stored(begun, lines=lines) if as_json else "\n".join(table_of({**begun, "lines": lines}))
     )
-    if not all(line.good for line in found):
+    if not all(line.good for line in measured):
         sys.exit(1)
 
 

@@ -165,7 +165,7 @@ def mpi(names: tuple[str, str], program: Path, mode: str, size: int, count: int)
 
 def measure(rounds: int, scale: float) -> list[Row]:
     """Measure all kinds in turn, ``rounds`` times."""
-    found: dict[tuple[str, str, int], list[float]] = {}
+    values_of: dict[tuple[str, str, int], list[float]] = {}
     without_mpi = mpi_missing()
     if without_mpi:
         click.echo(f"SKIPPED: Open MPI: {without_mpi}", err=True)
@@ -184,8 +184,10 @@ def measure(rounds: int, scale: float) -> list[Row]:
                         continue
                     else:
                         value = mpi(names, program, mode, size, count)
-                    found.setdefault((kind.name, mode, size), []).append(value)
-    return [Row(*key, statistics.median(values), tuple(values)) for key, values in found.items()]
+                    values_of.setdefault((kind.name, mode, size), []).append(value)
+    return [
+        Row(*key, statistics.median(values), tuple(values)) for key, values in values_of.items()
+    ]
 
 
 def ratios(rows: list[Row]) -> Mapping[str, float]:
@@ -207,14 +209,14 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         "|---" * (len(CASES) + 1) + "|",
     ]
     for kind in KINDS:
-        found = {
+        values = {
             (row["mode"], row["bytes"]): row["value"]
             for row in run["rows"]
             if row["kind"] == kind.name
         }
-        if found:
+        if values:
             cells = [
-                f"{found[mode, size]:,.{0 if mode == 'rate' else 2}f}" for mode, size, _ in CASES
+                f"{values[mode, size]:,.{0 if mode == 'rate' else 2}f}" for mode, size, _ in CASES
             ]
             lines.append(f"| {kind.name} | {' | '.join(cells)} |")
     rounds = min(len(row["rounds"]) for row in run["rows"])

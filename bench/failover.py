@@ -37,24 +37,24 @@ def measure(spec: str, flow_control: str) -> dict[str, Any]:
     fabric = load(spec)
     plain = CheckedPlan(make_plan(fabric, flow_control=flow_control))
     plan = make_plan(fabric, flow_control=flow_control, protection="fast-failover")
-    made = CheckedPlan(plan)
+    protected = CheckedPlan(plan)
     began = time.perf_counter()
-    backups = made.rules.total
+    backups = protected.rules.total
     chosen_s = time.perf_counter() - began
-    found = made.coverage
+    coverage = protected.coverage
     proven_s = time.perf_counter() - began - chosen_s
-    if found is None or not found.acyclic:
+    if coverage is None or not coverage.acyclic:
         raise AssertionError(f"{spec}: a failure can deadlock")
     return {
         "fabric": spec,
         "engine": plan.engine,
         "flow_control": plan.flow_control,
-        "failures": len(found.failures),
-        "affected": found.affected,
-        "coverage": found.share,
+        "failures": len(coverage.failures),
+        "affected": coverage.affected,
+        "coverage": coverage.share,
         "rules": plain.rules.total,
         "rules_with_backups": backups,
-        "groups": made.rules.groups - plain.rules.groups,
+        "groups": protected.rules.groups - plain.rules.groups,
         "choice_s": chosen_s,
         "proof_s": proven_s,
     }
@@ -87,7 +87,9 @@ def main(specs: tuple[str, ...], as_json: bool) -> None:
     Example: python -m bench.failover --json > docs/benchmarks/failover.json
     """
     begun = about()
-    rows = [measure(spec, of) for of in ("auto", "pfc") for spec in specs or FABRICS]
+    rows = [
+        measure(spec, flow_control) for flow_control in ("auto", "pfc") for spec in specs or FABRICS
+    ]
     click.echo(
         as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
     )

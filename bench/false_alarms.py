@@ -44,7 +44,7 @@ def measure(minutes: float, seed: int) -> dict[str, Any]:
     """Run storms for this long, and return what was paused and what the controller reported."""
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     plan = make_plan(load(FABRIC), PlanRequest(engine="updown", flow_control=FlowControl.PAUSE))
-    lab = EmulatedFabric.of(
+    lab = EmulatedFabric.from_plan(
         plan,
         name=f"storms-{secrets.token_hex(2)}",
         openflow_port=0,
@@ -132,8 +132,8 @@ def faults_of(watch: Watch) -> list[dict[str, Any]]:
 def main(minutes: float, seed: int, as_json: bool) -> None:
     """Count the false alarms of probes during pause storms."""
     require_root()
-    begun, found = about(), measure(minutes, seed)
-    click.echo(as_stored(begun, **found) if as_json else line_of(found))
+    begun, results = about(), measure(minutes, seed)
+    click.echo(as_stored(begun, **results) if as_json else line_of(results))
 
 
 if __name__ == "__main__":

@@ -110,9 +110,9 @@ def judged(fabric: Fabric, options: str, roots: str = "") -> Judged:
             records = [
                 network.tool("saquery", "--src-to-dst", f"{min(own)}:{lid}")
                 for own in lids.values()
-                for far, others in lids.items()
+                for own_lids, others in lids.items()
                 for lid in others
-                if others is not own and far
+                if others is not own and own_lids
             ]
             (read / "records").write_text("".join(records))
         for name in ("opensm-lfts.dump", "opensm-sl2vl.dump"):
@@ -127,21 +127,21 @@ def judged(fabric: Fabric, options: str, roots: str = "") -> Judged:
         ]
         network.write("sls", "".join(rows))
         files = ["-s", "opensm-subnet.lst", "-f", "opensm.fdbs", "-m", "opensm.mcfdbs"]
-        said = network.tool("ibdmchk", *files, "-c", "sls", "-d", "opensm-sl2vl.dump", "-l", "0")
-        theirs = None if "credit loop" not in said else "no credit loops found" in said
+        output = network.tool("ibdmchk", *files, "-c", "sls", "-d", "opensm-sl2vl.dump", "-l", "0")
+        theirs = None if "credit loop" not in output else "no credit loops found" in output
         imported = read_paths([read])
         verdict = verdict_of_imported(imported)
         remedies = remedies_of(imported, verdict) if verdict.cycle else ()
-        cures = tuple(of.files for of in remedies if of.kind == "engine")
+        cures = tuple(remedy.files for remedy in remedies if remedy.kind == "engine")
         return Judged(used[-1] if used else "?", theirs, verdict.acyclic, cures)
 
 
 def _lids(cables: str) -> dict[int, range]:
     """Return the LIDs of each adapter by the GUID of its node."""
-    found = discovered(cables)
+    network = discovered(cables)
     return {
-        int(node[2:], 16): range(of.lid, of.lid + 2**of.lmc)
-        for (node, _), of in found.ids.items()
+        int(node[2:], 16): range(port.lid, port.lid + 2**port.lmc)
+        for (node, _), port in network.ids.items()
         if node.startswith("H")
     }
 
@@ -162,12 +162,12 @@ def main() -> None:
         sys.exit(f"not installed: {', '.join(lacking)}")
     wrong = 0
     for name, fabric, engine, lmc in islice(cases(), chosen.count):
-        found = judged(fabric, f"routing_engine {engine}\nlmc {lmc}\n")
-        differs = found.theirs is not None and found.theirs != found.ours
+        verdicts = judged(fabric, f"routing_engine {engine}\nlmc {lmc}\n")
+        differs = verdicts.theirs is not None and verdicts.theirs != verdicts.ours
         wrong += differs
-        line = f"{name}, {engine}, LMC {lmc} {found.text}{'  DIFFERENT' if differs else ''}"
+        line = f"{name}, {engine}, LMC {lmc} {verdicts.text}{'  DIFFERENT' if differs else ''}"
         print(line, flush=True)  # noqa: T201
-        for files in found.cures if chosen.cures else ():
+        for files in verdicts.cures if chosen.cures else ():
             options, roots = files["opensm.conf"], files.get("root_guids", "")
             cured = judged(fabric, f"{options}lmc {lmc}\n", roots)
             wrong += cured.ours is not True

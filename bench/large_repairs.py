@@ -1,4 +1,4 @@
-"""How long it takes to compute repairs of large fabrics.
+"""The time that it takes to compute repairs of large fabrics.
 
 Links of the fabric fail, one in each repair. ``repair_s`` is the time for the repaired plan alone:
 the paths through the link move, within the existing virtual channels. ``steps_s`` is the time for
@@ -44,7 +44,7 @@ def measure(spec: str, engine: str, vcs: int, cuts: int, seed: int) -> dict[str,
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     repairs_s, steps_s, kinds, tiers = list[float](), list[float](), Counter[str](), Counter[str]()
     for link in dice.sample(fabric.links, cuts):
-        failures = Failures.of(fabric, [link.name])
+        failures = Failures.from_names(fabric, [link.name])
         began = time.perf_counter()
         repair(desired.plan, failures)
         repairs_s.append(time.perf_counter() - began)
@@ -52,10 +52,10 @@ def measure(spec: str, engine: str, vcs: int, cuts: int, seed: int) -> dict[str,
             Goal(desired, failures), held, (), desired.plan.flow_control, desired.routed
         )
         began = time.perf_counter()
-        way = plan_update(task)
+        update = plan_update(task)
         steps_s.append(time.perf_counter() - began)
-        kinds[way.kind] += 1
-        tiers[str(way.change.tier)] += 1
+        kinds[update.kind] += 1
+        tiers[str(update.change.tier)] += 1
     return {
         "fabric": spec,
         "engine": engine,

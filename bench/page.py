@@ -1,4 +1,4 @@
-"""What the live page costs a running fabric: channel-hops per second with the page and without it.
+"""The cost of the live page to a running fabric: channel-hops per second with and without it.
 
 The fabric, its traffic and the measurement are those of :mod:`bench.capacity`, at a link rate that
 the machine does not keep up with, so that the emulator is at capacity. The page's server runs in
@@ -36,7 +36,7 @@ RATE_MBPS = 60.0
 STOP_LIMIT_S = 10.0
 READ_BYTES = 1 << 16
 DEADLOCKS = 10
-"""How many deadlocks the page has to show in Chromium."""
+"""The number of deadlocks that the page has to show in Chromium."""
 
 
 class Page:
@@ -59,7 +59,7 @@ class Page:
 
     @property
     def bytes_read(self) -> int:
-        """What the client has received."""
+        """The bytes that the client has received."""
         return self._bytes
 
     def processor_s(self) -> float:
@@ -100,20 +100,22 @@ def window(lab: EmulatedFabric, rate_mbps: float, *, with_page: bool) -> dict[st
         return _row(lab, measure(lab, rate_mbps, None))
     with page_of(lab.names) as page:
         began, used_s, received = time.monotonic(), page.processor_s(), page.bytes_read
-        found = measure(lab, rate_mbps, None)
+        measurement = measure(lab, rate_mbps, None)
         passed_s = time.monotonic() - began
         return {
-            **_row(lab, found),
+            **_row(lab, measurement),
             "server_cores": round((page.processor_s() - used_s) / passed_s, 4),
             "stream_bytes_per_s": round((page.bytes_read - received) / passed_s),
         }
 
 
-def _row(lab: EmulatedFabric, found: Measurement) -> dict[str, Any]:
+def _row(lab: EmulatedFabric, measurement: Measurement) -> dict[str, Any]:
     """Return a window; ``hops_per_s`` are those of delivered frames per second of real time."""
     keys = ("delivered_mbps", "stretch", "valid", "lost_frames", "cpu")
-    whole = found.as_json()
-    datagrams_per_s = found.delivered_mbps * found.hosts * 1e6 / 8 / theory.UDP_PAYLOAD_BYTES
+    whole = measurement.as_json()
+    datagrams_per_s = (
+        measurement.delivered_mbps * measurement.hosts * 1e6 / 8 / theory.UDP_PAYLOAD_BYTES
+    )
     per_s = {"hops_per_s": round(datagrams_per_s * hops(lab.fabric))}
     return {**per_s, **{key: whole[key] for key in keys}}
 
@@ -145,12 +147,12 @@ def table_of(stored: Mapping[str, Any]) -> list[str]:
             f"| {number} | {shut['hops_per_s']:,} | {opened['hops_per_s']:,}"
             f" | {ratio:.3f} | {opened['server_cores']:.3f} |"
         )
-    of = stored["summary"]
+    means = stored["summary"]
     return [
         *lines,
         "",
-        f"Mean ratio {of['ratio_mean']:.3f}, 95 % interval {of['ratio_from']:.3f} to"
-        f" {of['ratio_to']:.3f}; server {of['server_cores_median']:.3f} cores."
+        f"Mean ratio {means['ratio_mean']:.3f}, 95 % interval {means['ratio_from']:.3f} to"
+        f" {means['ratio_to']:.3f}; server {means['server_cores_median']:.3f} cores."
         f" {machine_line(stored)}",
     ]
 
@@ -188,15 +190,15 @@ def main(pairs: int, rate_mbps: float, as_json: bool) -> None:
     Example: sudo .venv/bin/python -m bench.page --json > docs/benchmarks/page.json
     """
     require_root()
-    begun, found = about(), []
+    begun, measured = about(), []
     with running(1, "emulated", DELAY_US) as lab:
         measure(lab, rate_mbps, None)  # switches learn, caches fill
         for number in range(pairs):
             order = (False, True) if number % 2 == 0 else (True, False)
             windows = {shown: window(lab, rate_mbps, with_page=shown) for shown in order}
-            found.append({"closed": windows[False], "open": windows[True]})
-            click.echo(f"pair {number + 1} of {pairs}: {json.dumps(found[-1])}", err=True)
-    run = {"rate_mbps": rate_mbps, "pairs": found, "summary": summary(found)}
+            measured.append({"closed": windows[False], "open": windows[True]})
+            click.echo(f"pair {number + 1} of {pairs}: {json.dumps(measured[-1])}", err=True)
+    run = {"rate_mbps": rate_mbps, "pairs": measured, "summary": summary(measured)}
     click.echo(as_stored(begun, **run) if as_json else "\n".join(table_of({**begun, **run})))
 
 

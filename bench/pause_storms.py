@@ -71,26 +71,26 @@ def flows(plan: Plan) -> list[tuple[str, str]]:
 
     pinged = set().union(*(channels(source, HOST) for source in PINGING))
     free = [host.name for host in plan.fabric.hosts if host.name not in (HOST, *PINGING)]
-    found: list[tuple[str, str]] = []
+    chosen: list[tuple[str, str]] = []
     used: set[tuple[str, int]] = set()
     for source in free:
         for destination in reversed(free):
-            busy = {name for flow in found for name in flow}
+            busy = {name for flow in chosen for name in flow}
             path = channels(source, destination)
             if source == destination or {source, destination} & busy:
                 continue
             # Each flow has its share: no channel carries two of them.
             if path & pinged and not path & used:
-                found.append((source, destination))
+                chosen.append((source, destination))
                 used |= path
-    return found[:4]
+    return chosen[:4]
 
 
 def measure(
     plan: Plan, host_pause: float | None, watchdog: Mapping[str, Any] | None, *, half: bool
 ) -> dict[str, Any]:
     """Run the storm and return what was measured."""
-    lab = EmulatedFabric.of(
+    lab = EmulatedFabric.from_plan(
         plan,
         name=f"storm-{secrets.token_hex(2)}",
         openflow_port=0,

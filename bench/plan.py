@@ -122,8 +122,8 @@ def in_its_own_process(number: int) -> dict[str, Any]:
     """Measure a case in a new process."""
     command = [sys.executable, "-m", "bench.plan", "--case", str(number)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=3600)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    row: dict[str, Any] = json.loads(done.stdout)
+    return row
 
 
 @click.command()

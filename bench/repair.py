@@ -1,11 +1,11 @@
-"""How fast a running fabric repairs its routes when links fail.
+"""The time a running fabric takes to repair its routes when links fail.
 
 Links are cut and mended one after the other, with carrier loss, under all-to-all traffic and the
 flow control that the plan requires. Before each cut the controller has planned ahead what to do
 when any link fails; with ``--soon`` the next cut comes half a second after the last change. The
 port is down when the kernel reports that the interface of a switch has lost its carrier. Measured
 from then on: the time to the last barrier reply of the new routes, to the first frame that arrives
-on a path that used the link, and to the end of the change. PortId ``half`` load, hosts send half of
+on a path that used the link, and to the end of the change.At ``half`` load, hosts send half of
 what the emulator carries if they send all they can, which is measured first. With ``--attack`` a
 host, other switches or HTTP clients attack the fabric's controller at the same time, see
 :mod:`bench.support.attack`.
@@ -68,7 +68,7 @@ PROGRESS_S = 60.0
 AHEAD_S = 900.0
 """Longest time to wait until repairs are planned ahead."""
 CASE = ("fabric", "cut", "load", "soon", "attack", "protection")
-"""What tells the rows of a stored run apart."""
+"""The columns that tell the rows of a stored run apart."""
 
 
 @contextmanager
@@ -94,12 +94,12 @@ def change(lab: EmulatedFabric, watch: Watch, link: Link, *, failed: bool, silen
     served = watch.after(begin, "rerouted", what)
     done = watch.after(begin, "routes", what) if served else None
     port = watch.ports[seen] if len(watch.ports) > seen and not silent else begin
-    found = watch.after(begin, "failures", what)
+    detected = watch.after(begin, "failures", what)
     return Cut(
         link.name,
         failed,
         port,
-        found[0] if found else None,
+        detected[0] if detected else None,
         served[0] if served else None,
         done[0] if done else None,
         served[1]["tier"] if served else None,
@@ -154,7 +154,7 @@ def measure(
     frames_per_s = hops_per_s / channels_per_frame(plan) / len(fabric.hosts)
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     lab = lab_of(plan)
-    found: list[Cut] = []
+    changes: list[Cut] = []
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder, lab:
         log = Path(folder) / "log"
@@ -166,15 +166,15 @@ def measure(
             began = told = time.monotonic()
             deadlocks = 0
             psutil.cpu_percent()
-            while len(found) < 2 * cuts and time.monotonic() - began < longest_s:
+            while len(changes) < 2 * cuts and time.monotonic() - began < longest_s:
                 link = dice.choice(fabric.links)
                 for failed in (True, False):
-                    found.append(change(lab, watch, link, failed=failed, silent=silent))
+                    changes.append(change(lab, watch, link, failed=failed, silent=silent))
                     settle(lab, failed=failed, soon=soon)
                     deadlocks += lab.daemon.deadlock() is not None
                 if time.monotonic() - told > PROGRESS_S:
                     told = time.monotonic()
-                    click.echo(f"{spec}: {len(found) // 2} of {cuts} cuts", err=True)
+                    click.echo(f"{spec}: {len(changes) // 2} of {cuts} cuts", err=True)
             busy = psutil.cpu_percent()
             memory_mb = controller_peak_mb()
         stretch, dropped = lab.daemon.status()["stretch"], drops(lab)
@@ -190,7 +190,7 @@ def measure(
         "carried_hops_per_s": None if most is None else round(most),
         "frames_per_s": round(frames_per_s * len(fabric.hosts)),
         "flow_control": plan.flow_control,
-        **figures(plan, found, records),
+        **figures(plan, changes, records),
         "dropped": dropped,
         "deadlocks": deadlocks,
         "switch_processes": lab.switch_processes,
@@ -204,10 +204,10 @@ def measure(
 
 def drops(lab: EmulatedFabric) -> dict[str, int]:
     """Return the frames that the emulator has dropped or that switches have, by reason."""
-    found = Counter[str]()
+    frames = Counter[str]()
     for channel in lab.daemon.counters()["channels"]:
-        found.update(channel["drops"])
-    return {reason: count for reason, count in found.items() if count}
+        frames.update(channel["drops"])
+    return {reason: count for reason, count in frames.items() if count}
 
 
 def target(lab: EmulatedFabric) -> dict[str, Any]:

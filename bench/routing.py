@@ -152,22 +152,22 @@ def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
     )
 
 
-def measure_opensm(made: Network, spec: str, engine: str, repeat: int) -> Routed:
+def measure_opensm(opensm: Network, spec: str, engine: str, repeat: int) -> Routed:
     """Let OpenSM route the network several times; return its result with the median time."""
     settings = "nue_max_num_vls 8" if engine == "nue" else ""
     if engine in ("updn", "ftree"):
-        switches = made.fabric.switches
-        top = [i for i, s in enumerate(switches) if not made.fabric.hosts_at[s.name]]
+        switches = opensm.fabric.switches
+        top = [i for i, s in enumerate(switches) if not opensm.fabric.hosts_at[s.name]]
         roots = top if spec.startswith(TREES) else [0]
-        settings = f"root_guid_file {made.write('roots', roots_file(roots))}"
+        settings = f"root_guid_file {opensm.write('roots', roots_file(roots))}"
     elif engine == "torus-2QoS":
-        settings = f"torus_config {made.write('torus', torus_file(made.fabric))}"
+        settings = f"torus_config {opensm.write('torus', torus_file(opensm.fabric))}"
     runs: list[Routed] = []
     began = time.perf_counter()
     while len(runs) < repeat and time.perf_counter() - began < ENOUGH_S:
-        runs.append(made.route(engine, settings, LIMIT_S, dump=False))
+        runs.append(opensm.route(engine, settings, LIMIT_S, dump=False))
     times = [run.routing_ms for run in runs if run.routing_ms is not None]
-    last = runs[-1] if runs[-1].failure else made.route(engine, settings, LIMIT_S, dump=True)
+    last = runs[-1] if runs[-1].failure else opensm.route(engine, settings, LIMIT_S, dump=True)
     median = statistics.median(times) if times else None
     return Routed(median, last.virtual_lanes, last.max_channel_load, last.failure)
 
@@ -182,10 +182,10 @@ def rows(
         load_1min = round(os.getloadavg()[0], 2)
         theirs: dict[str, Routed] = {}
         if with_opensm:
-            with network(fabric) as made:
+            with network(fabric) as opensm:
                 for engine in dict.fromkeys(peer for _, peer in pairs):
                     console.print(f"{spec}: OpenSM's {engine}", highlight=False)
-                    theirs[engine] = measure_opensm(made, spec, engine, repeat)
+                    theirs[engine] = measure_opensm(opensm, spec, engine, repeat)
         for engine, other in pairs:
             console.print(f"{spec}: {engine}", highlight=False)
             ours, refused = None, ""
@@ -203,13 +203,13 @@ def bound(fabric: Fabric) -> float:
     return float(CheckedPlan(plan).loads.sum() / max(1, len(plan.channels)))
 
 
-def table(found: list[Row]) -> Table:
+def table(measured: list[Row]) -> Table:
     """Return all rows as a table."""
     shown = Table(title="Routing time, virtual channels, largest load", title_justify="left")
     for column in ("fabric", "engine", "ms", "VCs", "load", "OpenSM's", "ms", "VLs", "load"):
         shown.add_column(column, no_wrap=True)
     shown.add_column("bound")
-    for row in found:
+    for row in measured:
         ours = ["-", "-", row.refused[:40]]
         if row.ours is not None:
             ours = [f"{row.ours.routing_ms:.3g}", str(row.ours.vcs), str(row.ours.max_channel_load)]
@@ -260,9 +260,11 @@ def _failure(reason: str) -> str:
     return "fails" if reason else ""
 
 
-def _earlier(found: Sequence[Mapping[str, Any]]) -> str:
+def _earlier(measured: Sequence[Mapping[str, Any]]) -> str:
     """Return a sentence on the rows in which both engines have routes, and OpenSM's are earlier."""
-    both = [row for row in found if row["ours"] and row["opensm"] and not row["opensm"]["failure"]]
+    both = [
+        row for row in measured if row["ours"] and row["opensm"] and not row["opensm"]["failure"]
+    ]
     earlier = [
         f"`{row['opensm_engine']}` on `{row['fabric']}`"
         for row in both
@@ -270,7 +272,8 @@ def _earlier(found: Sequence[Mapping[str, Any]]) -> str:
     ]
     here = f"in {len(earlier)}: {', '.join(earlier)}" if earlier else "in none of them"
     return (
-        f"Both sides have routes in {len(both)} of {len(found)} rows; OpenSM's are earlier {here}."
+        f"Both sides have routes in {len(both)} of {len(measured)} rows; "
+        f"OpenSM's are earlier {here}."
     )
 
 
@@ -308,8 +311,8 @@ def main(
     if lacking:
         console.print(f"OpenSM is skipped: install {' '.join(lacking)} to compare with it")
     begun = about()
-    found = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
-    plain: list[Mapping[str, Any]] = [row.as_json() for row in found]
+    measured = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
+    plain: list[Mapping[str, Any]] = [row.as_json() for row in measured]
     if into is not None:
         plain = in_order(merged_into(into, plain, ["fabric"]))
     settings = {"vcs_most": MAX_VCS, "limit_s": LIMIT_S, "repeat": repeat}
@@ -320,7 +323,7 @@ def main(
         click.echo(run)
     if as_json or into is not None:
         return
-    Console(width=max(130, console.width)).print(table(found))
+    Console(width=max(130, console.width)).print(table(measured))
 
 
 if __name__ == "__main__":

@@ -91,8 +91,8 @@ def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
     """Measure a case in a new process."""
     command = [sys.executable, "-m", "bench.simulation", "--case", str(number)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit_s)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    row: dict[str, Any] = json.loads(done.stdout)
+    return row
 
 
 def table_of(run: dict[str, Any]) -> list[str]:

@@ -1,4 +1,4 @@
-"""How fast a standby controller takes over when the active one is killed, and what that costs.
+"""The time and the cost of a takeover by a standby controller when the active one is killed.
 
     sudo .venv/bin/python -m bench.takeover --times 25 --json
 
@@ -84,11 +84,11 @@ def measure(spec: str, times: int) -> dict[str, Any]:
 def role(lab: EmulatedFabric, number: int) -> str | None:
     """Return a controller's role; None: it is dead, or active but has not read all rules yet."""
     try:
-        found = rest.status(lab.controller_ports[number].rest)
+        status = rest.status(lab.controller_ports[number].rest)
     except EmulationError:
         return None
-    now: str = found["role"]["state"]
-    return None if now == "active" and not found["ready"] else now
+    now: str = status["role"]["state"]
+    return None if now == "active" and not status["ready"] else now
 
 
 def kill(lab: EmulatedFabric, number: int) -> None:
@@ -129,8 +129,10 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
 def main(spec: str, times: int, as_json: bool) -> None:
     """Measure takeovers by a standby controller under traffic."""
     require_root()
-    begun, found = about(), measure(spec, times)
-    click.echo(as_stored(begun, **found) if as_json else "\n".join(table_of({**begun, **found})))
+    begun, results = about(), measure(spec, times)
+    click.echo(
+        as_stored(begun, **results) if as_json else "\n".join(table_of({**begun, **results}))
+    )
 
 
 if __name__ == "__main__":

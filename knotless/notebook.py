@@ -214,7 +214,7 @@ def plan(fabric: Fabric | str, **options: Any) -> Plan:
     2
 
     """
-    request = PlanRequest.of(**options)
+    request = PlanRequest.from_options(**options)
     return Plan(CheckedPlan(make_plan(_fabric(fabric), request)), request)
 
 
@@ -436,7 +436,7 @@ def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparis
 
     """
     chosen = _fabric(fabric)
-    advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.of(**options))))
+    advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.from_options(**options))))
     rows = [
         (row.engine, *(row.summary[key] for key in COMPARED.values()), advice.reasons[row.engine])
         for row in advice.rows

@@ -47,7 +47,7 @@ STATUSES = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Ended:
-    """How a case ended; ``wrong`` describes the violation, or is None."""
+    """The end of a case; ``wrong`` describes the violation, or is None."""
 
     number: int
     words: Sequence[str]
@@ -60,7 +60,7 @@ def run_cases(first: int, end: int, seed: int, workers: int) -> Iterator[Ended]:
     for name in set(forged_inputs.COMMANDS):
         forged_inputs.command_named(name)
     forged_inputs.originals(), forged_inputs.rules(), forged_inputs.experiments()
-    batches = [range(at, min(at + BATCH, end)) for at in range(first, end, BATCH)]
+    batches = [range(begin, min(begin + BATCH, end)) for begin in range(first, end, BATCH)]
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         for batch in pool.imap(partial(_run_batch, seed=seed), batches):
             yield from batch
@@ -94,8 +94,8 @@ def _in_worker(cases: range, seed: int, folder: Path) -> Iterator[Ended]:
             os.kill(pid, signal.SIGKILL)
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             words = json.loads((folder / "words").read_text())
-            said = (folder / "errors").read_text(errors="replace")[-200:]
-            how = f"took more than {BLOCKED_S:.0f} s" if line is None else f"died of it: {said}"
+            errors = (folder / "errors").read_text(errors="replace")[-200:]
+            how = f"took more than {BLOCKED_S:.0f} s" if line is None else f"died of it: {errors}"
             if status == -signal.SIGXCPU:
                 how = f"took more than {CPU_LIMIT_S} s of CPU time"
             yield Ended(number, words, status, how)
@@ -171,16 +171,16 @@ def _judged(words: Sequence[str], place: Path) -> tuple[int, str | None]:
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
     except BaseException as error:  # noqa: BLE001 - any exception is reported
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        wrong = f"{type(error).__name__}: {error} ({at.filename}:{at.lineno})"
-    said = errors.buffer.getvalue().decode(errors="replace")
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        wrong = f"{type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+    output = errors.buffer.getvalue().decode(errors="replace")
     if wrong is None and status not in STATUSES:
         wrong = f"exit status {status}"
-    if wrong is None and "Traceback" in said:
-        wrong = f"a traceback: {said[-300:]}"
-    last = said.rstrip("\n").split("\n")[-1]
+    if wrong is None and "Traceback" in output:
+        wrong = f"a traceback: {output[-300:]}"
+    last = output.rstrip("\n").split("\n")[-1]
     if wrong is None and status == 2 and not last.startswith("knotless: "):
-        wrong = f"no line of complaint: {said[-300:]!r}"
+        wrong = f"no line of complaint: {output[-300:]!r}"
     if wrong is None and (left := list(place.rglob(".knotless-*"))):
         wrong = f"left {left[0].name}"
     return status, wrong
@@ -193,7 +193,7 @@ INSTEAD: Mapping[str, Any] = {
     "knotless.experiments.sweeps.cluster.remote": contextlib.nullcontext,
     "knotless.experiments.sweeps.run._run": _points_here,
 }
-"""What commands call to start processes, and what they are to call instead."""
+"""Functions that commands call to start processes, and those that they are to call instead."""
 
 
 def _main() -> int:

@@ -55,11 +55,11 @@ class Base:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a case ended: with a verdict (``said`` is empty) or a line; ``wrong`` is a violation."""
+    """The end of a case: a verdict (``complaint`` is empty) or a line; ``wrong`` is a violation."""
 
     number: int
     file: str
-    said: str
+    complaint: str
     wrong: str | None
 
 
@@ -67,13 +67,13 @@ class Ended:
 def bases() -> tuple[Base, ...]:
     """Return all fabrics that are damaged; archives are files that are not read before."""
     with tempfile.TemporaryDirectory(prefix="knotless-fuzz-") as folder:
-        found = []
+        read_bases = []
         for place in fabrics(Path(folder)):
             named = [path for path in sorted(place.rglob("*")) if path.is_file()]
             used = tuple(Source(path, False, path.read_bytes(), path.parent) for path in named)
-            read = (None if _is_archive(of) else read_source(of) for of in used)
-            found.append(Base(used, tuple(read)))
-    return tuple(found)
+            read = (None if _is_archive(source) else read_source(source) for source in used)
+            read_bases.append(Base(used, tuple(read)))
+    return tuple(read_bases)
 
 
 def _is_archive(source: Source) -> bool:
@@ -84,26 +84,26 @@ def damaged(data: bytes, draw: random.Random) -> bytes:
     """Return a file with one to three damages."""
     for _ in range(draw.randint(1, 3)):
         kind = draw.random()
-        at, end = sorted(draw.randrange(len(data) + 1) for _ in range(2))
+        begin, end = sorted(draw.randrange(len(data) + 1) for _ in range(2))
         if kind < 0.1:
-            data = data[:at]
+            data = data[:begin]
         elif kind < 0.25 and data:
             flipped = bytearray(data)
             for _ in range(draw.choice((1, 1, 8))):
                 flipped[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
             data = bytes(flipped)
         elif kind < 0.35:
-            data = data[:end] + data[at:]
+            data = data[:end] + data[begin:]
         elif kind < 0.45:
-            data = data[:at] + data[min(end, at + draw.randint(0, 400)) :]
+            data = data[:begin] + data[min(end, begin + draw.randint(0, 400)) :]
         elif kind < 0.55:
             other = draw.choice(draw.choice(bases()).sources).data
             start = draw.randrange(len(other) + 1)
-            data = data[:at] + other[start : start + draw.randint(0, 300)] + data[at:]
+            data = data[:begin] + other[start : start + draw.randint(0, 300)] + data[begin:]
         elif kind < 0.8 and data[:1] in (b"{", b"["):
             data = _changed_json(data, draw)
         else:
-            data = data[:at] + draw.choice(PIECES) + data[at + draw.randint(0, 12) :]
+            data = data[:begin] + draw.choice(PIECES) + data[begin + draw.randint(0, 12) :]
     return data
 
 
@@ -117,19 +117,19 @@ def _changed_json(data: bytes, draw: random.Random) -> bytes:
     while isinstance(inner, dict | list) and inner:
         keys = list(inner) if isinstance(inner, dict) else range(len(inner))
         key: Any = draw.choice(keys)
-        of, inner = inner, inner[key]
+        parent, inner = inner, inner[key]
         steps -= 1
         if steps >= 0 and isinstance(inner, dict | list) and inner:
             continue
         kind = draw.random()
         if kind < 0.2:
-            del of[key]
-        elif kind < 0.4 and isinstance(of, dict):
-            of[draw.choice(("", "x", "Vrf1", "10.0.0.0/33", str(key)[:-1]))] = of.pop(key)
+            del parent[key]
+        elif kind < 0.4 and isinstance(parent, dict):
+            parent[draw.choice(("", "x", "Vrf1", "10.0.0.0/33", str(key)[:-1]))] = parent.pop(key)
         elif kind < 0.6:
-            of[key] = draw.choice(list(of.values()) if isinstance(of, dict) else of)
+            parent[key] = draw.choice(list(parent.values()) if isinstance(parent, dict) else parent)
         else:
-            of[key] = draw.choice(VALUES)
+            parent[key] = draw.choice(VALUES)
         break
     return json.dumps(value).encode()
 
@@ -141,7 +141,7 @@ def case(number: int, seed: int) -> Ended:
     place = draw.randrange(len(base.sources))
     source = base.sources[place]
     name = f"{source.path.parent.name}/{source.path.name}"
-    said, wrong = "", None
+    complaint, wrong = "", None
     signal.setitimer(signal.ITIMER_VIRTUAL, CPU_LIMIT_S)
     try:
         if _is_archive(source):
@@ -152,14 +152,14 @@ def case(number: int, seed: int) -> Ended:
             files = [file for file in read if file is not None]
             verdict_of_imported(assembled("fabric", files)).as_json()
     except KnotlessError as error:
-        said = str(error)
-        if "\n" in said or len(said) > 1000:
-            wrong = f"not one line: {said[:300]!r}"
+        complaint = str(error)
+        if "\n" in complaint or len(complaint) > 1000:
+            wrong = f"not one line: {complaint[:300]!r}"
     except BaseException as error:  # noqa: BLE001 - any exception is reported
-        at = traceback.extract_tb(error.__traceback__)[-1]
-        wrong = f"{type(error).__name__}: {str(error)[:200]} ({at.filename}:{at.lineno})"
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        wrong = f"{type(error).__name__}: {str(error)[:200]} ({frame.filename}:{frame.lineno})"
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return Ended(number, name, said, wrong)
+    return Ended(number, name, complaint, wrong)
 
 
 def _judge_archive(data: bytes, draw: random.Random) -> None:
@@ -182,7 +182,7 @@ def _out_of_time(*_: object) -> NoReturn:
 def run_cases(first: int, end: int, seed: int, workers: int) -> Iterator[Ended]:
     """Run the cases from ``first`` up to ``end`` (exclusive); yield how they ended, in order."""
     bases()
-    batches = [range(at, min(at + BATCH, end)) for at in range(first, end, BATCH)]
+    batches = [range(begin, min(begin + BATCH, end)) for begin in range(first, end, BATCH)]
     with multiprocessing.get_context("fork").Pool(workers, _prepare) as pool:
         for batch in pool.imap(partial(_run_batch, seed=seed), batches):
             yield from batch
@@ -206,7 +206,7 @@ def _main() -> int:
     chosen = parser.parse_args()
     counts: Counter[str] = Counter()
     for done in run_cases(chosen.first, chosen.first + chosen.cases, chosen.seed, chosen.workers):
-        counts["wrong" if done.wrong else "a line" if done.said else "a verdict"] += 1
+        counts["wrong" if done.wrong else "a line" if done.complaint else "a verdict"] += 1
         if done.wrong is not None:
             print(f"case {done.number}: {done.file}: {done.wrong}", flush=True)  # noqa: T201
         if done.number % 10_000 == 9_999:

@@ -71,19 +71,19 @@ MEASURE = """seconds => new Promise(done => {
 def large() -> recording.Recording:
     """Simulate 2 ms of a random fabric at half load, with a frame for each 10 us."""
     fabric = load("random,1000,degree=8,hosts=1,rate=10000,delay=1")
-    plan = make_plan(fabric, PlanRequest.of(engine="updown"))
+    plan = make_plan(fabric, PlanRequest.from_options(engine="updown"))
     recorder = Recorder(every_us=10)
     scenario = Scenario(plan, "uniform", Load("poisson", 0.5), duration_us=2000.0)
     return recorder.recording(simulate(scenario, None, recorder.run))
 
 
-def played(page: Page, found: recording.Recording) -> dict[str, Any]:
+def played(page: Page, stored: recording.Recording) -> dict[str, Any]:
     """Play a recording; return the frame rate and what a frame takes.
 
     ``script_ms`` and ``draw_ms`` are measured in the page, in real time. ``processor_ms`` is
     processor time, which other programs change little; compositing is in ``gpu-process``.
     """
-    with served(replay(found)) as url:
+    with served(replay(stored)) as url:
         page.goto(url)
         page.locator("#channels tbody tr").first.wait_for(timeout=120_000)
         page.locator("#play").click()
@@ -95,8 +95,8 @@ def played(page: Page, found: recording.Recording) -> dict[str, Any]:
         used = {kind: after - before.get(kind, 0.0) for kind, after in _processor_s().items()}
     gaps, shown = sorted(result["gaps"]), max(1, result["frames"])
     return {
-        "switches": len(found.fabric["switches"]),
-        "channels": len(found.channels),
+        "switches": len(stored.fabric["switches"]),
+        "channels": len(stored.channels),
         "frames_per_s": round(shown / (sum(gaps) / 1000), 1),
         "frame_ms": round(sum(gaps) / shown, 1),
         "browser_frame_ms_median": round(statistics.median(gaps), 1),
@@ -109,13 +109,13 @@ def played(page: Page, found: recording.Recording) -> dict[str, Any]:
 
 def _processor_s() -> dict[str, float]:
     """Return the processor time of Chromium's processes by kind; drawing is in ``gpu-process``."""
-    found: dict[str, float] = defaultdict(float)
+    seconds: dict[str, float] = defaultdict(float)
     for process in psutil.Process().children(recursive=True):
         words = " ".join(process.cmdline()).split("--type=")
         if "chromium" in words[0]:
             kind = words[1].split()[0] if len(words) > 1 else "browser"
-            found[kind] += sum(process.cpu_times()[:2])
-    return dict(found)
+            seconds[kind] += sum(process.cpu_times()[:2])
+    return dict(seconds)
 
 
 def reactions(page: Page) -> dict[str, Any]:
@@ -132,8 +132,8 @@ def _up(names: Names, fake: FakeFabric, started_at: float) -> None:
     settings = {"links": "emulated", "controller": "none", "rest_port": 1}
     owner = processes.ourselves()
     names.fabric_file.write_text(json.dumps(files.to_json(fake.fabric)))
-    found = State("t", fake.fabric.name, owner, "ready", started_at, settings=settings)
-    state.write(names, found)
+    state_now = State("t", fake.fabric.name, owner, "ready", started_at, settings=settings)
+    state.write(names, state_now)
 
 
 def _reaction_times(page: Page, names: Names) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def _serve(folder: Path, urls: Any) -> None:
 @table_option(browser_table_of)
 def main(as_json: bool) -> None:
     """Measure the page in Chromium."""
-    found = large()
+    stored = large()
     begun = about()
     run: dict[str, Any] = {"replay": {}}
     with sync_playwright() as playwright:
@@ -230,7 +230,7 @@ def main(as_json: bool) -> None:
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(flags))
             page = browser.new_page(viewport={"width": 1400, "height": 900})
             run["chromium"] = browser.version
-            run["replay"][name] = {"flags": list(flags), **played(page, found)}
+            run["replay"][name] = {"flags": list(flags), **played(page, stored)}
             if flags == FLAGS:
                 run["live"] = reactions(page)
             browser.close()

@@ -56,16 +56,16 @@ class Figures:
 
     def add(self, outcome: Outcome, moved_by_new_plan: int | None = None) -> None:
         """Add one repair, and how many pairs a new plan in its place would move."""
-        found = outcome.repair
-        pairs = max(1, len(found.plan.fabric.hosts) * (len(found.plan.fabric.hosts) - 1))
-        self.kinds[found.kind] += 1
-        self.moved.append(found.moved / pairs)
+        repair = outcome.repair
+        pairs = max(1, len(repair.plan.fabric.hosts) * (len(repair.plan.fabric.hosts) - 1))
+        self.kinds[repair.kind] += 1
+        self.moved.append(repair.moved / pairs)
         if moved_by_new_plan is not None:
             self.moved_by_new_plan.append(moved_by_new_plan / pairs)
-        if found.kind in ("repaired", "extended") and found.moved:
-            self.stretch.append(found.mean_stretch)
+        if repair.kind in ("repaired", "extended") and repair.moved:
+            self.stretch.append(repair.mean_stretch)
         self.rules.append(outcome.rules_changed)
-        self.times_ms.append(found.plan.routing_ms)
+        self.times_ms.append(repair.plan.routing_ms)
 
     def as_json(self) -> dict[str, Any]:
         """Return the number of repairs of each kind, and means of all of them."""
@@ -77,7 +77,7 @@ class Figures:
         }
         return {
             "kinds": dict(sorted(self.kinds.items())),
-            **{name: float(np.mean(found)) if found else None for name, found in means.items()},
+            **{name: float(np.mean(values)) if values else None for name, values in means.items()},
         }
 
     def text(self) -> str:
@@ -99,7 +99,7 @@ def generated(promise: Promise, wanted: int) -> dict[str, Figures]:
     """Check ``wanted`` repairs or more on generated fabrics; return the figures by VLANs."""
     figures: dict[str, Figures] = {assignment: Figures() for assignment in ASSIGNMENTS}
     number = 0
-    while sum(of.kinds.total() for of in figures.values()) < wanted:
+    while sum(counted.kinds.total() for counted in figures.values()) < wanted:
         number += 1
 
         @seed(number)
@@ -118,7 +118,7 @@ def generated(promise: Promise, wanted: int) -> dict[str, Figures]:
     return figures
 
 
-def known(engine: str, spec: str, in_total: Figures) -> Figures:
+def known_fabric(engine: str, spec: str, in_total: Figures) -> Figures:
     """Check the repair of every single link of a fabric, if the engine can route it.
 
     The repairs are added to those ``in_total`` too.
@@ -134,8 +134,8 @@ def known(engine: str, spec: str, in_total: Figures) -> Figures:
         outcome = check_repair(intact, failures)
         _, new = new_plan(intact.plan, failures, promise)
         pairs, _, after = path_changes(intact.plan, new)
-        for of in (figures, in_total):
-            of.add(outcome, int(pairs[after > 0].sum()))
+        for total in (figures, in_total):
+            total.add(outcome, int(pairs[after > 0].sum()))
     return figures
 
 
@@ -147,7 +147,7 @@ def of_engine(promise: Promise, wanted: int) -> dict[str, Any]:
         row[assignment] = figures.as_json()
     in_total = Figures()
     for spec in KNOWN:
-        _say(f"{promise.engine}, {spec}: {known(promise.engine, spec, in_total).text()}")
+        _say(f"{promise.engine}, {spec}: {known_fabric(promise.engine, spec, in_total).text()}")
     _say(f"{promise.engine}, all known fabrics: {in_total.text()}")
     return {**row, "known": in_total.as_json()}
 
@@ -163,7 +163,11 @@ def main(engines: tuple[str, ...], cases: int, as_json: bool) -> None:
     Example: python -m tests.prove_repairs --cases 200 --json > docs/benchmarks/repairs.json
     """
     begun = about()
-    rows = [of_engine(of, cases) for of in PROMISES if not engines or of.engine in engines]
+    rows = [
+        of_engine(promise, cases)
+        for promise in PROMISES
+        if not engines or promise.engine in engines
+    ]
     if as_json:
         click.echo(as_stored(begun, cases=cases, known=KNOWN, rows=rows))
 

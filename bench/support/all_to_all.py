@@ -34,13 +34,13 @@ _LOGGED = struct.Struct("=HHIdd")
 
 
 def _sockets(hosts: list[dict[str, str]]) -> list[socket.socket]:
-    found = []
+    sockets = []
     for host in hosts:
         with inside(host["namespace"]):
             sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sock.setblocking(False)
-        found.append(sock)
-    return found
+        sockets.append(sock)
+    return sockets
 
 
 def send(hosts: list[dict[str, str]], frames_per_s: float) -> None:

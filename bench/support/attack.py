@@ -69,37 +69,37 @@ def frames(task: Mapping[str, Any], stopped: Stopped) -> dict[str, int]:
 
 def switches(task: Mapping[str, Any], stopped: Stopped) -> dict[str, int]:
     """Connect as switches that mean harm; return how many connections of each kind there were."""
-    found = {"silent": 0, "greetings": 0, "endless lists": 0}
+    counts = {"silent": 0, "greetings": 0, "endless lists": 0}
     turns = itertools.cycle(("greetings", "endless lists"))
     with _Held(task["openflow"]) as held:
         while not stopped():
-            found["silent"] += len(held.fill(SILENT))
+            counts["silent"] += len(held.fill(SILENT))
             turn = next(turns)
             with _connect(task["openflow"]) as other, suppress(OSError):
                 other.settimeout(1.0)
                 for part in (GREETING,) if turn == "greetings" else (RULES,) * 100:
                     other.sendall(part)
                 other.recv(1 << 16)
-            found[turn] += 1
+            counts[turn] += 1
             time.sleep(TICK_S)
-    return found
+    return counts
 
 
 def clients(task: Mapping[str, Any], stopped: Stopped) -> dict[str, int]:
     """Be slow clients; return how many connections and bytes there were."""
-    found = {"clients": 0, "bytes": 0}
+    counts = {"clients": 0, "bytes": 0}
     with _Held(task["rest"]) as held:
         while not stopped():
             new = held.fill(SLOW)
             for client in new:
                 with suppress(OSError):
                     client.sendall(b"GET /status HTTP/1.1\r\nX: ")
-            found["clients"] += len(new)
+            counts["clients"] += len(new)
             for client in held.connections:
                 with suppress(OSError):
-                    found["bytes"] += client.send(b"x")
+                    counts["bytes"] += client.send(b"x")
             time.sleep(1.0)
-    return found
+    return counts
 
 
 class _Held:

@@ -1,4 +1,4 @@
-"""What benchmarks share: tables of stored runs; a mistake gives one line and exit status 2."""
+"""Shared by benchmarks: tables of stored runs; a mistake gives one line and exit status 2."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def about() -> dict[str, Any]:
     return {"machine": machine(), "versions": versions()}
 
 
-def as_stored(begun: Mapping[str, Any], **found: Any) -> str:
-    """Return the JSON of a run: what :func:`about` returned, what was found, and the load now."""
-    return json.dumps({**begun, "load_1min_after": machine()["load_1min"], **found}, indent=1)
+def as_stored(begun: Mapping[str, Any], **results: Any) -> str:
+    """Return the JSON of a run: what :func:`about` returned, the results, and the load now."""
+    return json.dumps({**begun, "load_1min_after": machine()["load_1min"], **results}, indent=1)
 
 
 def machine_line(run: Mapping[str, Any]) -> str:
     """Return the machine of a stored run in words, with its load (one-minute average)."""
-    of = run["machine"]
-    load = f"{of['load_1min']:.1f} after the run"
+    host = run["machine"]
+    load = f"{host['load_1min']:.1f} after the run"
     if "load_1min_after" in run:
-        load = f"{of['load_1min']:.1f} before the run and {run['load_1min_after']:.1f} after it"
+        load = f"{host['load_1min']:.1f} before the run and {run['load_1min_after']:.1f} after it"
     rows = run.get("rows", ())
     loads = [row["load_1min"] for row in rows if "load_1min" in row]
     if loads:
         load = f"{min(loads):.1f} to {max(loads):.1f} when the rows were measured"
-    processors = dict.fromkeys([row.get("cpu", of["cpu"]) for row in rows] or [of["cpu"]])
+    processors = dict.fromkeys([row.get("cpu", host["cpu"]) for row in rows] or [host["cpu"]])
     return (
-        f"Machine: {of['cores']} cores ({' or '.join(processors)}),"
-        f" {of['memory_mib'] / 1024:.1f} GiB, {of['system']} {of['kernel'].split('-')[0]};"
+        f"Machine: {host['cores']} cores ({' or '.join(processors)}),"
+        f" {host['memory_mib'] / 1024:.1f} GiB, {host['system']} {host['kernel'].split('-')[0]};"
         f" load {load}."
     )
 

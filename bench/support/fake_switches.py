@@ -49,7 +49,7 @@ class FakeSwitch:
     """By table, priority and match: the entry in a reply about flows."""
     groups: dict[int, bytes] = field(default_factory=dict)
     peers: dict[int, tuple[FakeSwitch, int]] = field(default_factory=dict, repr=False)
-    """What is at the other end of each port to another switch."""
+    """The switch and port at the other end of each port to another switch."""
     _writer: asyncio.StreamWriter | None = None
     flow_mods: int = 0
     group_mods: int = 0
@@ -102,16 +102,16 @@ class FakeSwitch:
     def _packet_out(self, body: bytes) -> None:
         """Send a frame out of ports, each time with the source address that was set last."""
         _, _, length = _PACKET_OUT.unpack_from(body)
-        at, frame = _PACKET_OUT.size, body[_PACKET_OUT.size + length :]
-        while at < _PACKET_OUT.size + length:
-            kind, size = _ACTION.unpack_from(body, at)
+        offset, frame = _PACKET_OUT.size, body[_PACKET_OUT.size + length :]
+        while offset < _PACKET_OUT.size + length:
+            kind, size = _ACTION.unpack_from(body, offset)
             if kind == ofp.OFPAT_SET_FIELD:
-                frame = frame[:6] + body[at + 8 : at + 14] + frame[12:]
+                frame = frame[:6] + body[offset + 8 : offset + 14] + frame[12:]
             elif kind == ofp.OFPAT_OUTPUT:
-                far = self.peers.get(int.from_bytes(body[at + 4 : at + 8], "big"))
-                if far is not None:
-                    far[0].receive(far[1], frame)
-            at += size
+                peer = self.peers.get(int.from_bytes(body[offset + 4 : offset + 8], "big"))
+                if peer is not None:
+                    peer[0].receive(peer[1], frame)
+            offset += size
 
     def receive(self, port: int, frame: bytes) -> None:
         """Give a frame that arrives at a port to the controller, as its rule of probes says."""

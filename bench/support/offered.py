@@ -58,7 +58,7 @@ def traffic(lab: EmulatedFabric, frames_per_s: float, log: Path) -> Iterator[Non
 def lab_of(plan: Plan) -> EmulatedFabric:
     """Return the fabric of a plan, to be started for a measurement, on free ports."""
     name = f"bench-{secrets.token_hex(2)}"
-    return EmulatedFabric.of(plan, name=name, openflow_port=0, rest_port=0, static_arp=True)
+    return EmulatedFabric.from_plan(plan, name=name, openflow_port=0, rest_port=0, static_arp=True)
 
 
 def channels_per_frame(plan: Plan) -> float:
@@ -87,5 +87,5 @@ def carried(plan: Plan) -> float:
             begin = time.time()
             time.sleep(WINDOW_S)
             end = time.time()
-        at = np.fromfile(log, dtype=RECORD)["at"]
-    return float(((at > begin) & (at < end)).sum() / (end - begin) * channels)
+        arrivals = np.fromfile(log, dtype=RECORD)["at"]
+    return float(((arrivals > begin) & (arrivals < end)).sum() / (end - begin) * channels)

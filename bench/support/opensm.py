@@ -27,7 +27,7 @@ _FIRST_SWITCH_GUID = 0x200000
 """ibsim numbers switches from this GUID, in the order of its file."""
 _READY_S = 60
 UNFINISHED, CRASHED = "not finished", "crashed"
-"""How the reasons begin for which OpenSM has no routes, besides `fails`: it gives up by itself."""
+"""The first words of a reason for no routes from OpenSM, besides `fails`: it gives up by itself."""
 _DAY_US = 24 * 3600 * 1_000_000
 # OpenSM's log has time stamps in microseconds. Only the lines around the routing are logged:
 # 'building routing with' before it, and the first table written after it.
@@ -57,7 +57,7 @@ class Routed:
 def missing() -> list[str]:
     """Return the Debian packages that are not installed."""
     here = {"opensm": shutil.which("opensm"), "ibsim-utils": shutil.which("ibsim") and _preload()}
-    return [name for name, found in here.items() if not found]
+    return [name for name, installed in here.items() if not installed]
 
 
 def _preload() -> Path | None:
@@ -197,10 +197,10 @@ class Network:
 def network(fabric: Fabric) -> Iterator[Network]:
     """Simulate ``fabric`` in a temporary directory until the context ends."""
     with tempfile.TemporaryDirectory(prefix="knotless-opensm-") as folder:
-        made = Network(fabric, Path(folder))
-        simulator = made.start()
+        simulated = Network(fabric, Path(folder))
+        simulator = simulated.start()
         try:
-            yield made
+            yield simulated
         finally:
             simulator.terminate()
             simulator.wait()
@@ -215,7 +215,7 @@ def net_file(fabric: Fabric) -> str:
         hosts, links = fabric.hosts_at[switch.name], fabric.neighbours[switch.name]
         lines = [f'Switch {max([*hosts, *links])} "{switch.name}"']
         lines += [f'[{port}] "{host.name}"[1]' for port, host in hosts.items()]
-        lines += [f'[{port}] "{far}"[{far_port}]' for port, (far, far_port) in links.items()]
+        lines += [f'[{port}] "{peer}"[{peer_port}]' for port, (peer, peer_port) in links.items()]
         records.append("\n".join(lines) + "\n")
     return "\n".join(records)
 
@@ -232,18 +232,18 @@ def torus_file(fabric: Fabric) -> str:
     lines = ["torus " + " ".join(map(str, [*dims, *[1] * (3 - len(dims))]))]
     for d, (axis, size) in enumerate(zip("xyz", dims, strict=False)):
         stride = prod(dims[:d])
-        for sign, far in (("p", stride), ("m", stride * (size - 1))):
+        for sign, step in (("p", stride), ("m", stride * (size - 1))):
             origin = _FIRST_SWITCH_GUID
-            lines.append(f"{axis}{sign}_link {origin:#x} {origin + far:#x}")
+            lines.append(f"{axis}{sign}_link {origin:#x} {origin + step:#x}")
     most = max(len(hosts) for hosts in fabric.hosts_at.values())
     return "\n".join([*lines, f"portgroup_max_ports {most + 1}"]) + "\n"
 
 
 def _stamp_us(line: str) -> int:
-    found = _STAMP.match(line)
-    if found is None:
+    stamp = _STAMP.match(line)
+    if stamp is None:
         return 0
-    hours, minutes, seconds, us = map(int, found.groups())
+    hours, minutes, seconds, us = map(int, stamp.groups())
     return ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + us
 
 
@@ -261,15 +261,15 @@ def _loads(fabric: Fabric, tables: Path) -> tuple[int, int]:
     out: dict[str, dict[str, int]] = defaultdict(dict)
     name = ""
     for line in tables.read_text(errors="replace").splitlines():
-        if found := re.match(r"Unicast lids .*\('(.+)'\)", line):
-            name = found[1]
-        elif found := re.match(r"0x\w+ (\d+) # Channel Adapter .*'(.+)'", line):
-            out[name][found[2]] = int(found[1])
-    at = {host.name: host.switch for host in fabric.hosts}
-    senders = Counter(at.values())
+        if header := re.match(r"Unicast lids .*\('(.+)'\)", line):
+            name = header[1]
+        elif header := re.match(r"0x\w+ (\d+) # Channel Adapter .*'(.+)'", line):
+            out[name][header[2]] = int(header[1])
+    homes = {host.name: host.switch for host in fabric.hosts}
+    senders = Counter(homes.values())
     loads: Counter[tuple[str, int]] = Counter()
     unreachable = 0
-    for target, home in at.items():
+    for target, home in homes.items():
         for source, hosts in senders.items():
             passed: list[tuple[str, int]] = []
             here = source

@@ -20,23 +20,23 @@ UNDER_WAY_S = 0.5
 class Cut:
     """One cut, or mend: when the port was down, and when the routes were repaired.
 
-    ``port`` of a silent cut is when frames began to be lost. ``found`` is when the controller knew.
+    ``port`` of a silent cut is when frames began to be lost. ``detected``: the controller knew.
     """
 
     link: str
     failed: bool
     port: float
-    found: float | None
+    detected: float | None
     served: float | None
     done: float | None
     tier: int | None
     planned_ahead: bool
 
 
-def figures(plan: Plan, found: Sequence[Cut], records: Any) -> dict[str, Any]:
+def figures(plan: Plan, changes: Sequence[Cut], records: Any) -> dict[str, Any]:
     """Return the figures of a run: times in ms, from port-down on."""
-    cuts = [cut for cut in found if cut.failed]
-    mends = [cut for cut in found if not cut.failed]
+    cuts = [cut for cut in changes if cut.failed]
+    mends = [cut for cut in changes if not cut.failed]
     users = users_of_links(plan, {cut.link for cut in cuts})
     arrivals = []
     for cut, after in zip(cuts, [*cuts[1:], None], strict=True):
@@ -49,7 +49,7 @@ def figures(plan: Plan, found: Sequence[Cut], records: Any) -> dict[str, Any]:
         "cuts": len(cuts),
         "tiers": dict(Counter(str(cut.tier) for cut in cuts)),
         "planned_ahead": sum(cut.planned_ahead for cut in cuts),
-        "found_ms": spread([cut.found and cut.found - cut.port for cut in cuts]),
+        "found_ms": spread([cut.detected and cut.detected - cut.port for cut in cuts]),
         "repaired_ms": spread([cut.served and cut.served - cut.port for cut in cuts]),
         "first_frame_ms": spread(arrivals),
         "complete_ms": spread([cut.done and cut.done - cut.port for cut in cuts]),
@@ -63,11 +63,13 @@ def figures(plan: Plan, found: Sequence[Cut], records: Any) -> dict[str, Any]:
 
 def spread(seconds: Sequence[float | None]) -> dict[str, float | int | None]:
     """Return median, 99th percentile and maximum, times 1,000; ``none`` did not happen in time."""
-    known = [1000 * one for one in seconds if one is not None]
-    if not known:
+    times_ms = [1000 * one for one in seconds if one is not None]
+    if not times_ms:
         return {"median": None, "p99": None, "max": None, "none": len(seconds)}
-    median, p99, most = (round(float(np.percentile(known, at)), 1) for at in (50, 99, 100))
-    return {"median": median, "p99": p99, "max": most, "none": len(seconds) - len(known)}
+    median, p99, most = (
+        round(float(np.percentile(times_ms, percent)), 1) for percent in (50, 99, 100)
+    )
+    return {"median": median, "p99": p99, "max": most, "none": len(seconds) - len(times_ms)}
 
 
 def losses(records: Any) -> int:
@@ -84,17 +86,17 @@ def losses_by_phase(cuts: Sequence[Cut], records: Any, hosts: int) -> dict[str, 
     under way for about as long: seconds, if the fabric is busy. One that may have been lost at
     another time counts for the cut.
     """
-    found = dict.fromkeys(PHASES, 0)
-    ends = [(cut.port, cut.found or np.inf, cut.served or np.inf) for cut in cuts]
+    lost = dict.fromkeys(PHASES, 0)
+    ends = [(cut.port, cut.detected or np.inf, cut.served or np.inf) for cut in cuts]
     for after, sent, due in _times(records, hosts):
-        for port, known, served in ends:
+        for port, detected, served in ends:
             if after <= served and due > port - UNDER_WAY_S:
-                first = (sent <= port, sent <= known, True)
-                found[PHASES[first.index(True)]] += 1
+                first = (sent <= port, sent <= detected, True)
+                lost[PHASES[first.index(True)]] += 1
                 break
         else:
-            found["otherwise"] += 1
-    return found
+            lost["otherwise"] += 1
+    return lost
 
 
 def _times(records: Any, hosts: int) -> Iterator[tuple[float, float, float]]:
@@ -109,13 +111,13 @@ def _times(records: Any, hosts: int) -> Iterator[tuple[float, float, float]]:
         mine, lost = records["source"] == source, lost_turns[sources == source]
         order = np.argsort(turns[mine])
         arrived = turns[mine][order]
-        sent, at = (records[name][mine][order] for name in ("sent", "at"))
+        sent, arrival = (records[name][mine][order] for name in ("sent", "at"))
         places = np.searchsorted(arrived, lost)
         first, last = np.maximum(places - 1, 0), np.minimum(places, len(sent) - 1)
         yield from zip(
             sent[first].tolist(),
             np.interp(lost, arrived, sent).tolist(),
-            np.maximum(at[first], at[last]).tolist(),
+            np.maximum(arrival[first], arrival[last]).tolist(),
             strict=True,
         )
 
@@ -143,7 +145,7 @@ def _lost(records: Any) -> tuple[Any, Any, Any]:
 def users_of_links(plan: Plan, links: set[str]) -> Mapping[str, Any]:
     """Return for each link which pairs of hosts use it in the intact plan, shape (hosts, hosts)."""
     hosts = plan.fabric.hosts
-    found = {link: np.zeros((len(hosts), len(hosts)), dtype=bool) for link in links}
+    users = {link: np.zeros((len(hosts), len(hosts)), dtype=bool) for link in links}
     ends: dict[tuple[str, int], str] = {}
     for link in plan.fabric.links:
         if link.name in links:
@@ -153,5 +155,5 @@ def users_of_links(plan: Plan, links: set[str]) -> Mapping[str, Any]:
             if i != j:
                 for hop in plan.path(source.name, to.name):
                     if (hop.switch, hop.out_port) in ends:
-                        found[ends[hop.switch, hop.out_port]][i, j] = True
-    return found
+                        users[ends[hop.switch, hop.out_port]][i, j] = True
+    return users

@@ -23,12 +23,12 @@ def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
         "|" + "---|" * 15,
     ]
     for row in run["rows"]:
-        found, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
+        detected, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {_load(row)} | {row['attack'] or '-'}"
             f" | {row['protection']}"
             f" | {row['cuts']} ({row['tiers'].get('1', 0)}, {row['planned_ahead']})"
-            f" | {found['median']} ms | {found['max']} ms"
+            f" | {detected['median']} ms | {detected['max']} ms"
             f" | {repaired['median']} ms | {repaired['p99']} ms"
             f" | {first['median']} ms | {first['p99']} ms"
             f" | {row['controller_peak_mb']:.0f} MB"
@@ -61,7 +61,7 @@ def _load(row: Mapping[str, Any]) -> str:
 def table_of_proofs(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/decisions/repair.md, of a run of ``tests/prove_repairs.py``."""
     rows = run["rows"]
-    groups = [row[of] for row in rows for of in ("default", "tree", "known")]
+    groups = [row[group_name] for row in rows for group_name in ("default", "tree", "known")]
     total = sum(sum(group["kinds"].values()) for group in groups)
     return [
         f"Repaired plans of {len(rows)} engines: {total:,}.",
@@ -74,14 +74,14 @@ def table_of_proofs(run: Mapping[str, Any]) -> list[str]:
 
 
 def _proofs_row(row: Mapping[str, Any]) -> str:
-    known = row["known"]
+    listed = row["known"]
     cells = [
         f"`{row['engine']}`",
-        *(_counts(row[of]["kinds"]) for of in ("default", "tree", "known")),
-        f"{100 * known['moved']:.1f} %",
-        f"{100 * known['moved_by_new_plan']:.1f} %",
-        f"{known['stretch']:.2f}",
-        f"{known['rules_changed_per_switch']:.1f}",
+        *(_counts(row[group_name]["kinds"]) for group_name in ("default", "tree", "known")),
+        f"{100 * listed['moved']:.1f} %",
+        f"{100 * listed['moved_by_new_plan']:.1f} %",
+        f"{listed['stretch']:.2f}",
+        f"{listed['rules_changed_per_switch']:.1f}",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -105,11 +105,11 @@ def table_of_durations(runs: Mapping[str, Any]) -> list[str]:
     for row in runs["repair"]["rows"]:
         if row["attack"] or row["protection"] != "none":
             continue
-        found, over = row["found_ms"], row["repaired_ms"]
+        detected, over = row["found_ms"], row["repaired_ms"]
         soon = ", repairs not planned ahead" if row["soon"] else ""
         lines.append(
             f"| {_FAILURES[row['cut']]} | `{row['fabric']}` | {_LOADS[row['load']]}{soon}"
-            f" | {found['median']:.0f} ms | {found['max']:.0f} ms"
+            f" | {detected['median']:.0f} ms | {detected['max']:.0f} ms"
             f" | {over['median']:,.0f} ms | {over['p99']:,.0f} ms | {row['cpu']} |"
         )
     run = runs["takeover"]

@@ -60,8 +60,8 @@ class Watch:
         """Wait for an event about these failures; None if there is none in time."""
         until = time.time() + CHANGE_S
         while time.time() < until:
-            for at, of, fields in self.events:
-                if at >= begin and of == kind and fields.get("failed") == list(failed):
-                    return at, fields
+            for time_s, event, fields in self.events:
+                if time_s >= begin and event == kind and fields.get("failed") == list(failed):
+                    return time_s, fields
             time.sleep(0.002)
         return None

@@ -53,7 +53,7 @@ CHOSEN: Mapping[str, str] = {
     "ring": "ring,6",
     "torus": "torus,4,3",
 }
-"""What is drawn of a family, where its smallest fabric shows less of it."""
+"""Specs that are drawn of a family whose smallest fabric shows less of it."""
 ENOUGH_SWITCHES, ENOUGH_HOSTS = 4, 6
 
 
@@ -73,7 +73,7 @@ def smallest(family: Family) -> str:
 EXAMPLES: Mapping[str, str] = {
     name: CHOSEN.get(name) or smallest(family) for name, family in families().items()
 }
-"""What is drawn of each family."""
+"""The spec that is drawn of each family."""
 DRAWINGS: Mapping[str, Callable[[], str]] = {
     f"reference/images/{name}.svg": partial(draw.fabric, spec) for name, spec in EXAMPLES.items()
 }

@@ -36,7 +36,7 @@ class PageError(KnotlessError):
 
 @dataclass(frozen=True)
 class Done:
-    """What a command printed, and its exit status."""
+    """The output of a command, and its exit status."""
 
     output: str
     status: int

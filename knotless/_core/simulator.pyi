@@ -27,8 +27,8 @@ def wire_bytes(frame_bytes: int) -> int:
 def link_flow_control(fabric: str, is_host_link: bool) -> tuple[str, list[int]]:
     """Return the flow control of a link, and the class of each priority; none if it never pauses.
 
-    ``fabric`` is the flow control of the fabric: none, host, switch, pause or pfc; others raise
-    ValueError. The priorities of a class are paused together.
+    ``fabric`` is a :class:`knotless.base.flow_control.FlowControl`; other names raise ValueError.
+    The priorities of a class are paused together.
     """
 
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:

@@ -51,7 +51,7 @@ class Archive:
     """
 
     def __init__(self, stream: BinaryIO, error: type[KnotlessError]) -> None:
-        self._stream, self._error, self._at = stream, error, 0
+        self._stream, self._error, self._offset = stream, error, 0
         self._first = self._some(_BLOCK)
         self._left = 0
         self.is_tar = len(self._first) == _BLOCK and _has_checksum(self._first)
@@ -61,7 +61,7 @@ class Archive:
         pieces = [self._first]
         while piece := self._some(_CHUNK):
             pieces.append(piece)
-            if self._at > limit:
+            if self._offset > limit:
                 raise self._error(f"unpacks to more than {limit} bytes")
         return b"".join(pieces)
 
@@ -73,7 +73,7 @@ class Archive:
             padded = -(-size // _BLOCK) * _BLOCK
             if kind in _EXTENSIONS:
                 if size > _MAX_HEADER:
-                    raise self._error(f"a header of {size} bytes at byte {self._at}")
+                    raise self._error(f"a header of {size} bytes at byte {self._offset}")
                 text = self._exactly(padded)[:size]
                 extended |= {b"L": {"path": text}, b"x": _records(text)}.get(kind, {})
             else:
@@ -100,19 +100,19 @@ class Archive:
     def _header(self, block: bytes) -> tuple[bytes, int, bytes]:
         """Return the name, the size and the type in a header."""
         if not _has_checksum(block):
-            raise self._error(f"damaged at byte {self._at - _BLOCK}: not a header of tar")
+            raise self._error(f"damaged at byte {self._offset - _BLOCK}: not a header of tar")
         name = block[:100].rstrip(b"\0")
         if block[257:263] == b"ustar\0" and block[345] != 0:
             name = block[345:500].rstrip(b"\0") + b"/" + name
         size = _number(block[124:136])
         if size is None or not 0 <= size <= MAX_UNPACKED_BYTES:
-            raise self._error(f"damaged at byte {self._at - _BLOCK}: not a size")
+            raise self._error(f"damaged at byte {self._offset - _BLOCK}: not a size")
         return name.partition(b"\0")[0], size, block[156:157]
 
     def _extended_size(self, extended: dict[str, bytes], size: int) -> int:
         text = extended.get("size", b"%d" % size)
         if not text.isdigit() or len(text) > 12:
-            raise self._error(f"damaged at byte {self._at}: not a size")
+            raise self._error(f"damaged at byte {self._offset}: not a size")
         return int(text)
 
     def _exactly(self, count: int) -> bytes:
@@ -127,15 +127,15 @@ class Archive:
 
     def _some(self, count: int) -> bytes:
         try:
-            found = self._stream.read(count)
+            data = self._stream.read(count)
         except EOFError:
             raise self._error("cut off") from None
         except (OSError, zlib.error) as problem:
             raise self._error(f"damaged: {problem}") from None
-        self._at += len(found)
-        if self._at > MAX_UNPACKED_BYTES:
+        self._offset += len(data)
+        if self._offset > MAX_UNPACKED_BYTES:
             raise self._error(f"unpacks to more than {MAX_UNPACKED_BYTES >> 30} GiB")
-        return found
+        return data
 
 
 @contextmanager
@@ -168,15 +168,15 @@ def _number(field: bytes) -> int | None:
 
 def _records(text: bytes) -> dict[str, bytes]:
     """Return pax records: ``LENGTH KEY=VALUE`` and a line end each."""
-    found = {}
+    records = {}
     while text:
         length, _, _ = text.partition(b" ")
         if not length.isdigit() or not len(length) < int(length[:6]) <= len(text):
             break
         key, _, value = text[len(length) + 1 : int(length) - 1].partition(b"=")
-        found[key.decode(errors="replace")] = value
+        records[key.decode(errors="replace")] = value
         text = text[int(length) :]
-    return found
+    return records
 
 
 def _shown(name: bytes) -> str:

@@ -150,8 +150,8 @@ def make_folder(path: Path, error: type[KnotlessError] = KnotlessError) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as problem:
-        said = reason(problem) if isinstance(problem, OSError) else "no folder has such a name"
-        raise error(f"{path}: cannot be written: {said}") from problem
+        cause = reason(problem) if isinstance(problem, OSError) else "no folder has such a name"
+        raise error(f"{path}: cannot be written: {cause}") from problem
 
 
 def _target(path: Path, error: type[KnotlessError]) -> str | None:

@@ -1,4 +1,4 @@
-"""How much memory is free, and whether that is enough."""
+"""The amount of free memory, and whether it is enough."""
 
 from __future__ import annotations
 

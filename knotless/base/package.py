@@ -1,4 +1,4 @@
-"""Where this package and what was built into it lie, and how its modules are started as processes.
+"""Paths of this package and of what was built into it; commands that start its modules.
 
 In a checkout, ``tools/native.sh`` copies the Rust programs and libraries into the package; the data
 that a wheel has copies of is read from where it is edited.
@@ -17,7 +17,7 @@ NATIVE = PACKAGE / "_native"
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "core" / "Cargo.toml").is_file() else None
 """The folder of the checkout; None in a wheel."""
 WORKING_DIRECTORY = Path("/")
-"""Where long-running processes work, so that they keep no folder of the user's busy."""
+"""The folder of long-running processes, so that they keep no folder of the user's busy."""
 
 
 def native(name: str) -> Path:

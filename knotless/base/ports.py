@@ -26,9 +26,9 @@ def free_port(port: int = 0, host: str = "127.0.0.1") -> int:
     it, even one that tries to connect to it. Neither is it one that was returned before. Raises
     OSError if ``port`` is in use, or if ``host`` is no address of this machine.
     """
-    found = _listened(port, host) if port else _chosen(host)
-    _given.add(found)
-    return found
+    port = _listened(port, host) if port else _chosen(host)
+    _given.add(port)
+    return port
 
 
 def _chosen(host: str) -> int:
@@ -46,8 +46,8 @@ def _listened(port: int, host: str) -> int:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, port))
         probe.listen(1)
-        found: int = probe.getsockname()[1]
-    return found
+        bound_port: int = probe.getsockname()[1]
+    return bound_port
 
 
 def _ports_of_clients() -> range:

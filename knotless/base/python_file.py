@@ -45,7 +45,7 @@ _MOVED = {
     *("topologies", "routing", "forwarding", "verification", "traffic", "simulation", "emulation"),
     *("controller", "web", "experiments", *_RENAMED),
 }
-"""What was imported without ``knotless.`` in front of it before version 0.2."""
+"""Modules that were imported without ``knotless.`` in front of them before version 0.2."""
 
 
 def _new_name(module: str) -> str | None:
@@ -62,10 +62,10 @@ def complaint(path: Path, problem: Exception) -> str:
         if frame.filename == str(path)
     ]
     if isinstance(problem, SyntaxError):
-        lines, said = [problem.lineno], problem.msg
+        lines, reason = [problem.lineno], problem.msg
     elif isinstance(problem, ModuleNotFoundError) and (new := _new_name(problem.name or "")):
-        said = f"there is no module {problem.name}: import {new}"
+        reason = f"there is no module {problem.name}: import {new}"
     else:
-        said = f"{type(problem).__name__}: {problem}".removesuffix(": ")
+        reason = f"{type(problem).__name__}: {problem}".removesuffix(": ")
     where = f", line {lines[-1]}" if lines else ""
-    return f"{path}{where}: {said}"
+    return f"{path}{where}: {reason}"

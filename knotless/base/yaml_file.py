@@ -42,8 +42,8 @@ def complaint(error: ValidationError) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "missing":
         return f"{key}: it is missing"
-    said = problem["msg"].removeprefix("Value error, ")
-    message = said[:1].lower() + said[1:]
+    text = problem["msg"].removeprefix("Value error, ")
+    message = text[:1].lower() + text[1:]
     where = f"{key}: " if key else ""
     return f"{where}{message}, not {brief(problem['input'])}"
 

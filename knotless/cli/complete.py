@@ -1,4 +1,4 @@
-"""What shells offer for the values of arguments and options (``shell_complete`` of click).
+"""Completion of the values of arguments and options (``shell_complete`` of click).
 
 A completer never fails: where it cannot know the values, for example because only root may read
 them, it offers none.
@@ -24,18 +24,18 @@ def _completer(values: Callable[[click.Context], Iterable[str]]) -> Completer:
         context: click.Context, _parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         try:
-            found = list(values(context))
+            candidates = list(values(context))
         except (KnotlessError, OSError):
-            found = []
-        return [CompletionItem(value) for value in found if value.startswith(incomplete)]
+            candidates = []
+        return [CompletionItem(value) for value in candidates if value.startswith(incomplete)]
 
     return complete
 
 
 def choices(values: Iterable[str]) -> Completer:
     """Return a completer for a closed set of values."""
-    known = tuple(values)
-    return _completer(lambda _context: known)
+    allowed = tuple(values)
+    return _completer(lambda _context: allowed)
 
 
 def fabrics(
@@ -47,8 +47,8 @@ def fabrics(
         return [_FILE]
     from knotless.topologies.registry import families
 
-    found = [CompletionItem(name) for name in families() if name.startswith(incomplete)]
-    return found or [_FILE]
+    items = [CompletionItem(name) for name in families() if name.startswith(incomplete)]
+    return items or [_FILE]
 
 
 @_completer

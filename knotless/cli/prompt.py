@@ -17,9 +17,9 @@ from knotless.emulation.report import pace
 from knotless.verification.check import verdict_of
 
 TOP_S = 10
-"""How long ``top`` shows paused channels, by default."""
+"""Time for which ``top`` shows paused channels, by default."""
 PAUSE_MS = 500
-"""How long ``pause`` stops a host's link, by default."""
+"""Time for which ``pause`` stops a host's link, by default."""
 
 
 class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
@@ -40,10 +40,10 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         """Show whether the fabric is deadlocked, and which channels wait for each other."""
 
         def tell() -> str:
-            found = self._fabric.daemon.deadlock()
-            if found is None:
+            deadlock = self._fabric.daemon.deadlock()
+            if deadlock is None:
                 return "no deadlock"
-            return " -> ".join([*found.cycle, found.cycle[0]])
+            return " -> ".join([*deadlock.cycle, deadlock.cycle[0]])
 
         self._answer(tell)
 
@@ -72,10 +72,10 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         """
 
         def tell() -> str:
-            found = self._fabric.daemon.deadlock()
+            deadlock = self._fabric.daemon.deadlock()
             state, in_use = live_state(self._fabric.name)
             verdict = verdict_of(state, in_use)
-            knot = found.cycle if found is not None else ()
+            knot = deadlock.cycle if deadlock is not None else ()
             return "\n".join(why_lines(state, verdict.flow_control, knot, verdict))
 
         self._answer(tell)
@@ -187,13 +187,13 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         if len(names) != 2 or not set(names) <= {host.name for host in self.mn.hosts}:
             self.stdout.write("usage: iperf [HOST HOST]\n")
             return
-        near, far = (self.mn[name] for name in names)
-        with far.popen(["iperf3", "-s", "-1", "--forceflush"], text=True) as server:
+        source, target = (self.mn[name] for name in names)
+        with target.popen(["iperf3", "-s", "-1", "--forceflush"], text=True) as server:
             # iperf3 prints its port and a separator when it listens.
-            for said in server.stdout:
-                if "listening" in said:
+            for output_line in server.stdout:
+                if "listening" in output_line:
                     break
-            near.cmdPrint("iperf3", "-c", far.IP(), "-t", "5", "--connect-timeout", "5000")
+            source.cmdPrint("iperf3", "-c", target.IP(), "-t", "5", "--connect-timeout", "5000")
             server.terminate()
 
     def _answer(self, tell: Any, plain: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What the prompt of ``knotless lab`` says of paused channels and of a knot. Pure functions."""
+"""Texts of the prompt of ``knotless lab`` on paused channels and a knot. Pure functions."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def paused_lines(before: Counters, after: Counters) -> list[str]:
     rows = []
     for channel in after["channels"]:
         together: dict[int, list[PriorityCounters]] = {}
-        for number, of in enumerate(channel["priorities"]):
-            paused_us = of["paused_us"] - _paused_us(was.get(channel["channel"]), number)
-            together.setdefault(paused_us, []).append(of)
+        for number, counters in enumerate(channel["priorities"]):
+            paused_us = counters["paused_us"] - _paused_us(was.get(channel["channel"]), number)
+            together.setdefault(paused_us, []).append(counters)
         for paused_us, group in together.items():
             if paused_us > 0:
                 name = f"{channel['channel']}/{group[0]['priority']}"
-                waiting = sum(of["queue_bytes"] for of in group)
+                waiting = sum(counters["queue_bytes"] for counters in group)
                 rows.append((-min(1.0, paused_us / passed_us), name, channel["to"], waiting))
     if not rows:
         return ["no channel was paused"]
@@ -44,8 +44,8 @@ def paused_lines(before: Counters, after: Counters) -> list[str]:
 
 def _paused_us(channel: ChannelCounters | None, number: int) -> int:
     """Return for how long a priority was paused up to the first reading."""
-    known = channel["priorities"] if channel is not None else []
-    return known[number]["paused_us"] if number < len(known) else 0
+    priorities = channel["priorities"] if channel is not None else []
+    return priorities[number]["paused_us"] if number < len(priorities) else 0
 
 
 def why_lines(

@@ -143,9 +143,10 @@ class Observed:
 
     def _index(self) -> None:
         for switch in self.fabric.switches:
-            hosts, far = self.fabric.hosts_at[switch.name], self.fabric.neighbours[switch.name]
+            hosts = self.fabric.hosts_at[switch.name]
+            neighbours = self.fabric.neighbours[switch.name]
             needs = {port: f"host {host.name}" for port, host in hosts.items()}
-            needs |= {port: f"{name} port {there}" for port, (name, there) in far.items()}
+            needs |= {port: f"{name} port {there}" for port, (name, there) in neighbours.items()}
             self.switches[switch.dpid] = ObservedSwitch(switch.name, switch.dpid, needs)
         self.by_name = {switch.name: switch for switch in self.switches.values()}
         self._link_at = {
@@ -196,7 +197,7 @@ class Observed:
     def separated(self) -> list[list[str]]:
         """Return the hosts of each part into which failures divide the fabric, if they do."""
         down = {*self.links_down(), *self.switches_down()}
-        by_part = hosts_by_part(self.fabric, Failures.of(self.fabric, down)) if down else []
+        by_part = hosts_by_part(self.fabric, Failures.from_names(self.fabric, down)) if down else []
         return by_part if len(by_part) > 1 else []
 
     def ends_missing(self) -> frozenset[str]:
@@ -254,9 +255,9 @@ class Observed:
 
     def _is_cut_off(self, name: str) -> bool:
         """Return whether a switch is not connected, and nothing comes from it on any link."""
-        far = self.fabric.neighbours[name].values()
+        peers = self.fabric.neighbours[name].values()
         connected = self.by_name[name].connected
-        return not connected and bool(far) and all(map(self._is_silent, far))
+        return not connected and bool(peers) and all(map(self._is_silent, peers))
 
     def _is_silent(self, end: tuple[str, int]) -> bool:
         """Return whether a connected switch reports that nothing comes over a link to it."""

@@ -225,7 +225,7 @@ class Overrides:
 
     def with_drained(self, fabric: Fabric, names: Iterable[str]) -> Overrides:
         """Return them with these parts drained as well; raises FabricError for unknown names."""
-        return replace(self, drained=Failures.of(fabric, {*self.drained, *names}).names)
+        return replace(self, drained=Failures.from_names(fabric, {*self.drained, *names}).names)
 
     def without_drained(self, fabric: Fabric, names: Iterable[str]) -> Overrides:
         """Return them without these parts.
@@ -234,7 +234,7 @@ class Overrides:
         """
         gone: set[str] = set()
         for name in names:
-            parts = set(Failures.of(fabric, [name]).names)
+            parts = set(Failures.from_names(fabric, [name]).names)
             if not parts <= set(self.drained):
                 drained = ", ".join(self.drained) or "nothing"
                 raise KnotlessError(f"{name} is not drained; drained is {drained}")
@@ -271,7 +271,7 @@ def _plan_options(config: Config) -> dict[str, Any]:
 
 def _is_part(fabric: Fabric, name: str) -> bool:
     try:
-        return bool(Failures.of(fabric, [name]))
+        return bool(Failures.from_names(fabric, [name]))
     except KnotlessError:
         return False
 

@@ -144,12 +144,12 @@ class Switches:
             return
         before = switch.ports or {}
         switch.see_ports(ports_of(datapath))
-        for port, far in sorted(switch.needs.items()):
+        for port, peer in sorted(switch.needs.items()):
             up = switch.is_up(port)
             if up != before.get(port, False):
                 if up:
                     self._update.link_returned()
-                _LOG.warning("%s port %d to %s is %s", switch, port, far, "up" if up else "down")
+                _LOG.warning("%s port %d to %s is %s", switch, port, peer, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
         if self._prober is not None:
             self._prober.wake()

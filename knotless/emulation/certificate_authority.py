@@ -23,13 +23,13 @@ VALID_DAYS = 365
 def create(directory: Path) -> Certificates:
     """Write a new CA and both pairs into a new ``directory``; keys are readable by us only."""
     directory.mkdir(mode=0o700)
-    found = paths(directory)
+    certificates = paths(directory)
     key = ec.generate_private_key(ec.SECP256R1())
     authority = _sign("Knotless CA", key.public_key(), None, key, None)
-    _write(found.authority, authority.public_bytes(serialization.Encoding.PEM))
+    _write(certificates.authority, authority.public_bytes(serialization.Encoding.PEM))
     for name, pair, usage in (
-        ("Knotless controller", found.controller, ExtendedKeyUsageOID.SERVER_AUTH),
-        ("Knotless switches", found.switches, ExtendedKeyUsageOID.CLIENT_AUTH),
+        ("Knotless controller", certificates.controller, ExtendedKeyUsageOID.SERVER_AUTH),
+        ("Knotless switches", certificates.switches, ExtendedKeyUsageOID.CLIENT_AUTH),
     ):
         own = ec.generate_private_key(ec.SECP256R1())
         signed = _sign(name, own.public_key(), usage, key, authority.subject)
@@ -40,7 +40,7 @@ def create(directory: Path) -> Certificates:
             serialization.NoEncryption(),
         )
         _write(pair.key, text)
-    return found
+    return certificates
 
 
 def _sign(

@@ -1,4 +1,4 @@
-"""Where the certificates of a fabric that speaks TLS are: a CA of its own, one for each side."""
+"""Paths of the certificates of a fabric that speaks TLS: a CA of its own, one for each side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ADDRESS = "127.0.0.1"
-"""Where the controller listens; switches find it in its certificate."""
+"""The address on which the controller listens; switches find it in its certificate."""
 
 
 @dataclass(frozen=True)

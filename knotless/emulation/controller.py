@@ -90,7 +90,7 @@ def write_config(
 
 
 def start(
-    runtime: Runtime, at: rest.Ports, tls: Certificates | None, clock: Clock, number: int = 0
+    runtime: Runtime, ports: rest.Ports, tls: Certificates | None, clock: Clock, number: int = 0
 ) -> None:
     """Start ``ryu-manager`` with the configuration of this runtime's fabric.
 
@@ -104,8 +104,8 @@ def start(
             "ryu-manager is not installed: the extra 'knotless[controller]' brings it"
             " (docs/start/install.md)"
         )
-    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(at.openflow)]
-    port += ["--wsapi-port", str(at.rest)] if number else []
+    port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(ports.openflow)]
+    port += ["--wsapi-port", str(ports.rest)] if number else []
     if tls is not None:
         own = tls.controller
         port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
@@ -131,19 +131,19 @@ def restart(names: Names) -> dict[str, Any]:
     fabric does not run, or has another controller.
     """
     with machine_lock():
-        found = state.require_running(names)
-        settings = found.settings
+        fabric_state = state.require_running(names)
+        settings = fabric_state.settings
         if settings.get("controller") != "ryu":
             raise EmulationError(f"fabric {names.name!r} was started without our own controller")
         every = rest.ports_of(settings)
         roles = [role_of("controller", number) for number in range(len(every))]
-        dead = [number for number, role in enumerate(roles) if role in found.missing()]
-        if dead and (other := by_hand(found)) is not None:
+        dead = [number for number, role in enumerate(roles) if role in fabric_state.missing()]
+        if dead and (other := by_hand(fabric_state)) is not None:
             raise EmulationError(
                 f"a controller that was started by hand (pid {other['pid']}) serves fabric"
                 f" {names.name!r}: end it first"
             )
-        runtime = Runtime(names, found)
+        runtime = Runtime(names, fabric_state)
         tls = certificates.paths(names.tls_directory) if settings.get("tls") else None
         for number in dead or range(len(every)):
             runtime.stop(roles[number])
@@ -154,18 +154,18 @@ def restart(names: Names) -> dict[str, Any]:
     return await_ready(runtime, every)
 
 
-def by_hand(found: State) -> dict[str, Any] | None:
+def by_hand(fabric_state: State) -> dict[str, Any] | None:
     """Return the status of a controller that answers for a fabric whose own one has ended.
 
     None if none answers, if it is the controller of another fabric, or one of several.
     """
-    if len(rest.ports_of(found.settings)) > 1:
+    if len(rest.ports_of(fabric_state.settings)) > 1:
         return None
     try:
-        answer = rest.status(int(found.settings.get("rest_port", REST_PORT)))
+        answer = rest.status(int(fabric_state.settings.get("rest_port", REST_PORT)))
     except EmulationError:
         return None
-    return answer if answer.get("fabric") == found.fabric and "pid" in answer else None
+    return answer if answer.get("fabric") == fabric_state.fabric and "pid" in answer else None
 
 
 def await_listening(runtime: Runtime, openflow_port: int, number: int = 0) -> None:
@@ -235,7 +235,7 @@ def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: 
     prioritise(child.pid)
 
 
-def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:
+def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]:
     """Wait until every switch has acknowledged exactly its rules; return the status.
 
     Raises :class:`EmulationError` with the controller's last log line if it exits, or with its
@@ -249,14 +249,14 @@ def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:
             if role.startswith("controller") and child.poll() is not None:
                 raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
         try:
-            found = rest.status_of(at)
+            status = rest.status_of(ports)
         except EmulationError:
             pass
         else:
-            if found.get("ready"):
-                return found
-            problems = [str(problem) for problem in found.get("problems", [])]
-            rules = int((found.get("plan") or {}).get("rules") or 0)
+            if status.get("ready"):
+                return status
+            problems = [str(problem) for problem in status.get("problems", [])]
+            rules = int((status.get("plan") or {}).get("rules") or 0)
             limit_s = READY_LIMIT_S + rules / RULES_PER_S
         time.sleep(_POLL_S)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
@@ -267,7 +267,7 @@ def await_ready(runtime: Runtime, at: Sequence[rest.Ports]) -> dict[str, Any]:
 
 
 def _reason(runtime: Runtime, role: str) -> str:
-    """Why a controller exited: its own error line, or the last line of its log."""
+    """Return why a controller exited: its own error line, or the last line of its log."""
     text = runtime.names.log_file(role).read_text(encoding="utf-8", errors="replace")
     own = [line for line in text.splitlines() if line.startswith("knotless: ")]
     return own[-1].removeprefix("knotless: ") if own else runtime.last_words(role)

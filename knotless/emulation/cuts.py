@@ -69,10 +69,10 @@ class Cables:
 
         Raises :class:`EmulationError` if it is not running.
         """
-        found = state.require_running(names)
+        settings = state.require_running(names).settings
         fabric = files.read(names.fabric_file)
-        cables = wiring.divided(wiring.wire(fabric), found.settings.get("switch_processes", 1))
-        return cls(names, cables, found.settings.get("links", "emulated"))
+        cables = wiring.divided(wiring.wire(fabric), settings.get("switch_processes", 1))
+        return cls(names, cables, settings.get("links", "emulated"))
 
     def find(self, text: str) -> list[Cable]:
         """Return the cables that ``text`` names: ``s1-s2``, ``s1:2-s2:3``, ``h1-s1`` or ``h1``.
@@ -80,12 +80,12 @@ class Cables:
         More than one only if parallel links join two switches and no ports are given. Raises
         :class:`EmulationError` if there is none.
         """
-        found = [cable for cable in self._cables if text in cable_names(cable)]
-        if found:
-            return found
-        known = ", ".join(cable.name for cable in self._cables[:_SHOWN])
+        matches = [cable for cable in self._cables if text in cable_names(cable)]
+        if matches:
+            return matches
+        names = ", ".join(cable.name for cable in self._cables[:_SHOWN])
         more = ", ..." if len(self._cables) > _SHOWN else ""
-        raise EmulationError(f"no link {text[:80]!r}; links are {known}{more}")
+        raise EmulationError(f"no link {text[:80]!r}; links are {names}{more}")
 
     def one(self, text: str) -> Cable:
         """Return the only cable that ``text`` names; raises :class:`EmulationError`."""
@@ -143,13 +143,13 @@ class Cables:
             for channel in self._daemon.counters()["channels"]:
                 if not channel["up"]:
                     dropping.setdefault(channel["link"], []).append(channel["channel"])
-        found = []
+        cuts = []
         for cable in self._cables:
             carrier = all(part.interface in up[part.namespace] for part in self._parts(cable))
             if not carrier or cable.name in dropping:
                 channels = tuple(dropping.get(cable.name, ())) if carrier else ()
-                found.append(Cut(cable.name, carrier, channels))
-        return found
+                cuts.append(Cut(cable.name, carrier, channels))
+        return cuts
 
     def _set_carrier(self, cable: Cable, *, up: bool) -> None:
         commands: dict[str, list[str]] = {}
@@ -192,11 +192,11 @@ def cable_names(cable: Cable) -> set[str]:
     """Return all texts that name a cable: with and without ports, from either end."""
     a, b = cable.ends
     names = {cable.name}
-    for near, far in ((a, b), (b, a)):
+    for first, second in ((a, b), (b, a)):
         names |= {
             f"{one}-{other}"
-            for one in _end_names(near)
-            for other in _end_names(far)
+            for one in _end_names(first)
+            for other in _end_names(second)
             if (":" in one) == (":" in other) or a.host is not None
         }
     return names

@@ -125,13 +125,13 @@ class Daemon:
 
     def deadlock(self) -> Deadlock | None:
         """Return the current deadlock, or None."""
-        found = self.request("deadlock")["deadlock"]
-        if found is None:
+        deadlock = self.request("deadlock")["deadlock"]
+        if deadlock is None:
             return None
         return Deadlock(
-            int(found["since_us"]),
-            tuple(self._from_smallest(found["cycle"])),
-            tuple(sorted(found["members"], key=self._place)),
+            int(deadlock["since_us"]),
+            tuple(self._from_smallest(deadlock["cycle"])),
+            tuple(sorted(deadlock["members"], key=self._place)),
         )
 
     def reset(

@@ -72,5 +72,5 @@ def why_no_kernel(module: Path = _MODULE) -> str | None:
         return None
     if not module.is_dir():
         return "this kernel has no module openvswitch ('modprobe openvswitch' would load it)"
-    said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-    return f"the module openvswitch is loaded, but does not work: {said[-1][:200]}"
+    error_lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    return f"the module openvswitch is loaded, but does not work: {error_lines[-1][:200]}"

@@ -32,18 +32,18 @@ def freeze(names: Names, limit_s: float = FREEZE_LIMIT_S) -> Deadlock:
     if verdict.acyclic:
         raise EmulationError(f"there is nothing to freeze: by the rules, it {verdict.text}")
     index = fabric.host_index
-    pairs = {(of.source, of.destination): None for of in verdict.witnesses}
+    pairs = {(witness.source, witness.destination): None for witness in verdict.witnesses}
     flows = [(index[a], index[b]) for a, b in pairs if a in index and b in index]
     if not flows:
         raise EmulationError("only broadcasts close a cycle here: no flows of hosts can")
     running_traffic.start_flows(names, fabric, "freeze", flows)
     try:
         deadline = time.monotonic() + limit_s
-        while (found := daemon.deadlock()) is None:
+        while (deadlock := daemon.deadlock()) is None:
             if time.monotonic() > deadline:
                 raise EmulationError(f"no deadlock after {limit_s:g} s of {len(flows)} flows")
             time.sleep(_LOOK_EVERY_S)
-        return found
+        return deadlock
     finally:
         running_traffic.stop(names)
 

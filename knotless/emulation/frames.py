@@ -72,7 +72,7 @@ class Frames:
         self._last = {**self._last, "at_us": at_us, "knot": shown}
         return self._last
 
-    def knot(self, found: Mapping[str, Any]) -> dict[str, Any]:
+    def knot(self, deadlock: Mapping[str, Any]) -> dict[str, Any]:
         """Return a deadlock with the names of hosts: who waits for whom, and with which flows."""
         names = self._hosts_by_mac
 
@@ -84,12 +84,12 @@ class Frames:
             }
 
         return {
-            "since_us": found["since_us"],
-            "cycle": list(found["cycle"]),
-            "members": list(found["members"]),
+            "since_us": deadlock["since_us"],
+            "cycle": list(deadlock["cycle"]),
+            "members": list(deadlock["members"]),
             "waiting": {
                 channel: [named(flow) for flow in flows]
-                for channel, flows in found.get("waiting", {}).items()
+                for channel, flows in deadlock.get("waiting", {}).items()
             },
         }
 

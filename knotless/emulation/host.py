@@ -67,7 +67,7 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         interface: str,
         *,
         held: bool,
-        known: Sequence[description.Host] = (),
+        arp_hosts: Sequence[description.Host] = (),
         slow_down: float = 1.0,
     ) -> None:
         """Set up offloads and addresses and open the interface.
@@ -75,7 +75,7 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         Offloads are off: the emulator appends a trailer to each frame, so checksums must be
         final and frames no longer than on the wire. ``held`` sends outgoing IP packets
         through the queue that the emulator releases (NFQUEUE), so that a sender blocks, as with
-        a paused network card, instead of losing packets. ``known`` hosts get permanent ARP
+        a paused network card, instead of losing packets. ``arp_hosts`` get permanent ARP
         entries. TCP retransmits after 200 ms at the earliest, times ``slow_down``.
         """
         script = namespaces.NO_IPV6 + _CONFIGURE
@@ -85,7 +85,7 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         rto_ms = round(TCP_RTO_MS * slow_down)
         neighbours = (
             f"neigh replace {host.ip} lladdr {host.mac} dev {interface} nud permanent"
-            for host in known
+            for host in arp_hosts
             if host.name != own.name
         )
         namespaces.ip_batch(

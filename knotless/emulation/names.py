@@ -54,7 +54,7 @@ class Names:
 
     @property
     def overrides_file(self) -> Path:
-        """Where the controller keeps changes and drained parts."""
+        """The file in which the controller keeps changes and drained parts."""
         return self.directory / "overrides.json"
 
     @property
@@ -74,7 +74,7 @@ class Names:
 
     @property
     def clock_page(self) -> Path:
-        """Where the link emulator publishes virtual time for programs."""
+        """The file in which the link emulator publishes virtual time for programs."""
         return self.directory / "clock"
 
     @property
@@ -89,7 +89,7 @@ class Names:
 
     @property
     def captures_directory(self) -> Path:
-        """Where the page captures to."""
+        """The directory to which the page captures."""
         return self.directory / "captures"
 
     @property

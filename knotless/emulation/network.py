@@ -154,7 +154,7 @@ class EmulatedFabric:
         self.daemon = Daemon(self.names.emulator_socket, self.fabric.switch_index)
 
     @classmethod
-    def of(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
+    def from_plan(cls, plan: Plan, **settings: Any) -> EmulatedFabric:
         """Return the fabric of a plan; the controller computes the plan again from its request.
 
         Parameters
@@ -418,13 +418,13 @@ class EmulatedFabric:
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
         paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
         stored = (*keys, "tls", "links", "datapath", "switch_processes", *paced)
-        ports = [[at.openflow, at.rest] for at in self.controller_ports]
+        ports = [[pair.openflow, pair.rest] for pair in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
         return self.request.model_dump() | own
 
     @property
     def controller_ports(self) -> list[rest.Ports]:
-        """Where the controllers listen."""
+        """The ports on which the controllers listen."""
         return [rest.Ports(self.openflow_port, self.rest_port), *self._more_ports]
 
     @property
@@ -446,15 +446,15 @@ class EmulatedFabric:
         plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
         plan |= self.controller_settings
         every, emulated = self.controller_ports, self.links == "emulated"
-        control.write_config(self.names, plan, [at.rest for at in every], emulated=emulated)
+        control.write_config(self.names, plan, [ports.rest for ports in every], emulated=emulated)
 
     def _start_controllers(self, runtime: Runtime) -> None:
         if self.controller != "ryu":
             return
         self.progress("controller")
         tls = certificates.paths(self.names.tls_directory) if self.tls else None
-        for number, at in enumerate(self.controller_ports):
-            control.start(runtime, at, tls, self.controller_clock, number)
+        for number, ports in enumerate(self.controller_ports):
+            control.start(runtime, ports, tls, self.controller_clock, number)
 
     def _make_links(self, cables: tuple[wiring.Cable, ...]) -> None:
         names = self.names

@@ -80,14 +80,14 @@ def configure(
     learn them. ``held`` is whether the emulator holds their packets; ``slow_down`` is how much
     slower than real time virtual time is at least, for TCP's timers.
     """
-    hosts, known = fabric.hosts, static_arp
-    if known is None:
-        known = len(hosts) * (len(hosts) - 1) > LEARNED_ADDRESSES_LIMIT
+    hosts = fabric.hosts
+    if static_arp is None:
+        static_arp = len(hosts) * (len(hosts) - 1) > LEARNED_ADDRESSES_LIMIT
+    arp_hosts = hosts if static_arp else ()
 
     def one(node: EmulatedHost) -> None:
         interface = node.defaultIntf()
-        known_hosts = hosts if known else ()
-        node.configure(interface.name, held=held, known=known_hosts, slow_down=slow_down)
+        node.configure(interface.name, held=held, arp_hosts=arp_hosts, slow_down=slow_down)
         node.tell_mininet(interface)
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:

@@ -65,7 +65,7 @@ class PrivateOvs:
         for one in self._processes:
             one.start()
 
-    def of(self, switch: str) -> OvsProcess:
+    def process(self, switch: str) -> OvsProcess:
         """Return the process that runs a switch."""
         return self._processes[self._process_of.get(switch, 0)]
 
@@ -83,7 +83,7 @@ class PrivateOvs:
         be opened or did not get its number.
         """
         for process in self._processes:
-            mine = [switch for switch in switches if self.of(switch.name) is process]
+            mine = [switch for switch in switches if self.process(switch.name) is process]
             if not mine:
                 continue
             process.vsctl(*self._commands(mine, ports, controllers))
@@ -111,12 +111,12 @@ class PrivateOvs:
             ids = [f"@c{number}_{place}" for place in range(len(controllers))]
             commands += [
                 [
-                    *(f"--id={of}", "create", "controller"),
+                    *(f"--id={record}", "create", "controller"),
                     f'target="{controller}"',
                     "max_backoff=1000",
                     "inactivity_probe=15000",
                 ]
-                for of, controller in zip(ids, controllers, strict=True)
+                for record, controller in zip(ids, controllers, strict=True)
             ]
             if ids:
                 commands.append(["set", "bridge", switch.name, f"controller=[{','.join(ids)}]"])

@@ -69,9 +69,9 @@ def live_state(name: str) -> tuple[ForwardingState, str]:
 
 def _request(names: Names) -> PlanRequest:
     """Return the request of the fabric's plan, or the default one if it is unknown."""
-    known = state.read(names)
+    fabric_state = state.read(names)
     try:
-        return PlanRequest.from_settings(known.settings) if known else PlanRequest()
+        return PlanRequest.from_settings(fabric_state.settings) if fabric_state else PlanRequest()
     except (LookupError, TypeError, ValueError, AttributeError, PlanError):
         return PlanRequest()
 

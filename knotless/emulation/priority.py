@@ -15,8 +15,9 @@ which goes on to send (docs/decisions/real-time-switches.md). And virtual time g
 program waits for a processor: one that measures times would measure the machine.
 """
 REVALIDATOR = "revalidator"
-"""How the names of the threads of Open vSwitch begin that check its cached entries. Each change of
-rules makes them check all, while others wait for the switches: they have one priority less."""
+"""First letters of the names of those threads of Open vSwitch that check its cached entries. Each
+change of rules makes them check all, while others wait for the switches: they have one priority
+less."""
 
 
 def prioritise(pid: int = 0, priority: int = PRIORITY) -> None:

@@ -58,12 +58,12 @@ def ourselves() -> Process:
 
 def marked(name: str) -> set[Process]:
     """Processes that were started with the mark of the fabric called ``name``."""
-    found = {
+    members = {
         identify(process.pid)
         for process in psutil.process_iter(["environ"])
         if (process.info["environ"] or {}).get(MARK) == name
     }
-    return {process for process in found if process is not None}
+    return {process for process in members if process is not None}
 
 
 def living_in(namespaces: Iterable[str]) -> set[Process]:
@@ -76,15 +76,15 @@ def living_in(namespaces: Iterable[str]) -> set[Process]:
             continue
         inodes.add((status.st_dev, status.st_ino))
     # A name whose namespace is gone is a plain file, without processes.
-    found = set()
+    members = set()
     for pid in psutil.pids() if inodes else ():
         try:
             status = (_PROC / str(pid) / "ns" / "net").stat()
         except OSError:
             continue
         if (status.st_dev, status.st_ino) in inodes:
-            found.add(identify(pid))
-    return {process for process in found if process is not None}
+            members.add(identify(pid))
+    return {process for process in members if process is not None}
 
 
 def family() -> set[int]:

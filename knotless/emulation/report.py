@@ -25,43 +25,47 @@ def report(names: Names) -> dict[str, Any] | None:
     links that ``knotless cut`` has cut, null if unknown. A controller that a user has started by
     hand, after ours has ended, counts as the fabric's part.
     """
-    found = state.read(names)
-    if found is None:
+    fabric_state = state.read(names)
+    if fabric_state is None:
         return None
     problems: list[str] = []
-    if not found.running:
+    if not fabric_state.running:
         problems.append(
             f"its owner has died: 'knotless down --name {names.name}' removes what remains"
         )
     parts: dict[str, dict[str, object]] = {
-        role: {"pid": process.pid, "alive": role not in found.missing()}
-        for role, process in sorted(found.processes.items())
+        role: {"pid": process.pid, "alive": role not in fabric_state.missing()}
+        for role, process in sorted(fabric_state.processes.items())
     }
-    other = controller.by_hand(found) if "controller" in found.missing() else None
+    other = controller.by_hand(fabric_state) if "controller" in fabric_state.missing() else None
     if other is not None:
         parts["controller"] = {"pid": other["pid"], "alive": True, "by_hand": True}
     problems += [
         f"{role} has died: {names.log_file(role)} may say why"
-        for role in found.missing()
+        for role in fabric_state.missing()
         if not parts[role]["alive"]
     ]
     return {
-        "name": found.name,
-        "fabric": found.fabric,
-        "phase": found.phase if found.running else "dead",
-        "started_at": found.started_at,
-        "owner": found.owner.pid,
+        "name": fabric_state.name,
+        "fabric": fabric_state.fabric,
+        "phase": fabric_state.phase if fabric_state.running else "dead",
+        "started_at": fabric_state.started_at,
+        "owner": fabric_state.owner.pid,
         "parts": parts,
-        "settings": found.settings,
-        "controller": _controller(found, parts, problems),
-        "emulator": _emulator(names, found, problems),
-        "cut": _cuts(names, found, problems),
+        "settings": fabric_state.settings,
+        "controller": _controller(fabric_state, parts, problems),
+        "emulator": _emulator(names, fabric_state, problems),
+        "cut": _cuts(names, fabric_state, problems),
         "problems": problems,
     }
 
 
-def _cuts(names: Names, found: State, problems: list[str]) -> list[dict[str, object]] | None:
-    if found.phase != "ready" or not found.running or "emulator" in found.missing():
+def _cuts(names: Names, fabric_state: State, problems: list[str]) -> list[dict[str, object]] | None:
+    if (
+        fabric_state.phase != "ready"
+        or not fabric_state.running
+        or "emulator" in fabric_state.missing()
+    ):
         return None
     try:
         return [cut.as_json() for cut in Cables.of_running(names).cuts()]
@@ -71,26 +75,26 @@ def _cuts(names: Names, found: State, problems: list[str]) -> list[dict[str, obj
 
 
 def _controller(
-    found: State, parts: dict[str, dict[str, object]], problems: list[str]
+    fabric_state: State, parts: dict[str, dict[str, object]], problems: list[str]
 ) -> dict[str, Any] | None:
-    remote = found.settings.get("controller") == "remote"
+    remote = fabric_state.settings.get("controller") == "remote"
     if not remote and not any(
         part["alive"] for role, part in parts.items() if role.startswith("controller")
     ):
         return None
     try:
-        status = rest.status_of(rest.ports_of(found.settings))
+        status = rest.status_of(rest.ports_of(fabric_state.settings))
     except EmulationError as error:
         # The user's own controller may lack our REST interface.
-        if found.phase == "ready" and not remote:
+        if fabric_state.phase == "ready" and not remote:
             problems.append(str(error))
         return None
     problems += [f"controller: {problem}" for problem in status.get("problems", [])]
     return status
 
 
-def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any] | None:
-    if "emulator" not in found.processes or "emulator" in found.missing():
+def _emulator(names: Names, fabric_state: State, problems: list[str]) -> dict[str, Any] | None:
+    if "emulator" not in fabric_state.processes or "emulator" in fabric_state.missing():
         return None
     try:
         fabric = files.read(names.fabric_file)
@@ -98,7 +102,7 @@ def _emulator(names: Names, found: State, problems: list[str]) -> dict[str, Any]
         status = daemon.status()
         deadlock = daemon.deadlock()
     except KnotlessError as error:
-        if found.phase == "ready":
+        if fabric_state.phase == "ready":
             problems.append(str(error))
         return None
     if deadlock is not None:

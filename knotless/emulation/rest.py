@@ -31,7 +31,7 @@ Address = tuple[str, int]
 
 @dataclass(frozen=True)
 class Ports:
-    """Where one controller of a fabric listens, on :data:`ADDRESS`."""
+    """The TCP ports on which one controller of a fabric listens, on :data:`ADDRESS`."""
 
     openflow: int
     rest: int
@@ -57,7 +57,7 @@ class Controller:
         self._names, self._all = names, ports_of(settings)
 
     @property
-    def at(self) -> Address:
+    def address(self) -> Address:
         """Host and port of the active controller."""
         if len(self._all) == 1:
             return (ADDRESS, self._all[0].rest)
@@ -73,7 +73,7 @@ class Controller:
         :class:`BusyError`: it may be accepted later.
         """
         token = read_text(self._names.token_file, EmulationError).strip()
-        return post(self.at, path, body, token)
+        return post(self.address, path, body, token)
 
 
 def status(rest_port: int) -> dict[str, Any]:
@@ -91,29 +91,29 @@ def status_of(controllers: Sequence[Ports]) -> dict[str, Any]:
 
 def _active(controllers: Sequence[Ports]) -> tuple[int, dict[str, Any]]:
     """Return REST port and status of the active controller, else of the first that answers."""
-    found: list[tuple[int, dict[str, Any]]] = []
+    answers: list[tuple[int, dict[str, Any]]] = []
     for ports in controllers:
         try:
-            found.append((ports.rest, status(ports.rest)))
+            answers.append((ports.rest, status(ports.rest)))
         except EmulationError:
             continue
-        role = found[-1][1].get("role")
+        role = answers[-1][1].get("role")
         if not role or role["state"] == "active":
-            return found[-1]
-    if not found:
+            return answers[-1]
+    if not answers:
         where = " or ".join(str(ports.rest) for ports in controllers)
         raise EmulationError(f"the controller does not answer on port {where}")
-    return found[0]
+    return answers[0]
 
 
-def post(at: Address, path: str, body: Mapping[str, object], token: str) -> dict[str, Any]:
+def post(address: Address, path: str, body: Mapping[str, object], token: str) -> dict[str, Any]:
     """Request a change; raises :class:`EmulationError` with the reason if it is refused."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    return exchange(at, "POST", path, json.dumps(body), headers, CHANGE_LIMIT_S)
+    return exchange(address, "POST", path, json.dumps(body), headers, CHANGE_LIMIT_S)
 
 
 def exchange(
-    at: Address,
+    address: Address,
     method: str,
     path: str,
     body: str | None = None,
@@ -124,20 +124,20 @@ def exchange(
 
     :class:`BusyError`: the request may be accepted later.
     """
-    connection = http.client.HTTPConnection(*at, timeout=limit_s)
+    connection = http.client.HTTPConnection(*address, timeout=limit_s)
     try:
         connection.request(method, path, body, dict(headers or {}))
         with connection.getresponse() as answer:
-            found = json.loads(answer.read(MAX_ANSWER_BYTES))
+            reply = json.loads(answer.read(MAX_ANSWER_BYTES))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        where = f"port {at[1]}" if at[0] == ADDRESS else f"{at[0]}:{at[1]}"
+        where = f"port {address[1]}" if address[0] == ADDRESS else f"{address[0]}:{address[1]}"
         raise EmulationError(f"the controller does not answer on {where}") from error
     finally:
         connection.close()
-    if not isinstance(found, dict):
+    if not isinstance(reply, dict):
         raise EmulationError(f"the controller's answer to {method} {path} is no JSON object")
     if answer.status != http.HTTPStatus.OK:
-        said = found.get("error", f"it answers {answer.status} to {method} {path}")
+        reason = reply.get("error", f"it answers {answer.status} to {method} {path}")
         is_busy = answer.status == http.HTTPStatus.CONFLICT
-        raise (BusyError if is_busy else EmulationError)(f"the controller: {said}")
-    return found
+        raise (BusyError if is_busy else EmulationError)(f"the controller: {reason}")
+    return reply

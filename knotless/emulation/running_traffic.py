@@ -90,9 +90,9 @@ def start_flows(
     """Start these flows (source, destination; indices of hosts); raises EmulationError."""
     with machine_lock():
         state.require_running(names)
-        if (found := running(names)) is not None:
+        if (current := running(names)) is not None:
             raise EmulationError(
-                f"traffic {found.pattern} runs already: 'knotless traffic stop' ends it"
+                f"traffic {current.pattern} runs already: 'knotless traffic stop' ends it"
             )
         child = subprocess.Popen(
             python_module("knotless.emulation.traffic_program"),
@@ -111,30 +111,30 @@ def start_flows(
             child.kill()
             child.wait()
             raise EmulationError("the program that sends does not start")
-        made = RunningTraffic(title, rate_mbps, seed, len(flows), time.time(), process)
-        write_whole(names.traffic_file, json.dumps(asdict(made)), EmulationError)
-    return made
+        traffic = RunningTraffic(title, rate_mbps, seed, len(flows), time.time(), process)
+        write_whole(names.traffic_file, json.dumps(asdict(traffic)), EmulationError)
+    return traffic
 
 
 def stop(names: Names) -> RunningTraffic | None:
     """Stop the traffic and return what ran; None if there was none. Raises EmulationError."""
     with machine_lock():
         state.require_running(names)
-        found = running(names)
-        if found is not None:
-            processes.end([found.process])
+        traffic = running(names)
+        if traffic is not None:
+            processes.end([traffic.process])
         names.traffic_file.unlink(missing_ok=True)
-    return found
+    return traffic
 
 
 def running(names: Names) -> RunningTraffic | None:
     """Return the traffic that runs on a fabric; None if there is none."""
     try:
         fields = json.loads(names.traffic_file.read_text(encoding="utf-8"))
-        found = RunningTraffic(**{**fields, "process": Process(**fields["process"])})
+        traffic = RunningTraffic(**{**fields, "process": Process(**fields["process"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return found if processes.alive(found.process) else None
+    return traffic if processes.alive(traffic.process) else None
 
 
 def _wanted(

@@ -27,7 +27,7 @@ OWNER_PATIENCE_S = 20.0
 READY_LIMIT_S = 20.0
 """Time for a part to report that it is ready."""
 END_ROUNDS = 4
-"""How often all processes of a fabric are looked for and ended, up to 5 s each time."""
+"""Number of times all processes of a fabric are looked for and ended, up to 5 s each time."""
 _LINE_LIMIT_BYTES = 64
 
 
@@ -176,16 +176,16 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
 def remove(names: Names) -> bool:
     """Remove a fabric, whoever owns it and in whatever state; return False if there is none."""
     require_root()
-    found = state.read(names)
-    if found is None:
+    fabric_state = state.read(names)
+    if fabric_state is None:
         return False
-    if found.running:
-        if found.owner.pid in processes.family():
+    if fabric_state.running:
+        if fabric_state.owner.pid in processes.family():
             raise EmulationError(
                 f"fabric {names.name!r} is owned by the process that runs this command: "
                 "leave its prompt instead"
             )
-        processes.end([found.owner], patience_s=OWNER_PATIENCE_S)
+        processes.end([fabric_state.owner], patience_s=OWNER_PATIENCE_S)
     with machine_lock():
         left = state.read(names)
         # Its owner may have removed everything, and another process started a new one.
@@ -207,12 +207,12 @@ def remove_credit(directory: Path = CREDIT_DIRECTORY) -> None:
                 page.unlink()
 
 
-def sweep(names: Names, known: State) -> None:
+def sweep(names: Names, fabric_state: State) -> None:
     """Remove everything of a fabric except its owner, and finally its directory."""
-    spaces = sorted({*known.namespaces})
+    spaces = sorted({*fabric_state.namespaces})
     hosts = [space for space in spaces if "." in space]
     fixed = [space for space in spaces if "." not in space]
-    _end_processes(names, known, spaces)
+    _end_processes(names, fabric_state, spaces)
     for space in fixed:
         namespaces.remove_pairs(space)
     namespaces.remove([*hosts, *fixed])
@@ -222,7 +222,7 @@ def sweep(names: Names, known: State) -> None:
         raise EmulationError(f"{names.directory} cannot be removed")
 
 
-def _end_processes(names: Names, known: State, spaces: list[str]) -> None:
+def _end_processes(names: Names, fabric_state: State, spaces: list[str]) -> None:
     """End every process of a fabric except this one and its ancestors.
 
     A process may start another one in the moment in which it is ended, which only a second look
@@ -230,12 +230,12 @@ def _end_processes(names: Names, known: State, spaces: list[str]) -> None:
     """
     family = processes.family()
     for _ in range(END_ROUNDS):
-        found = {
+        candidates = {
             *processes.marked(names.name),
             *processes.living_in(spaces),
-            *filter(processes.alive, known.processes.values()),
+            *filter(processes.alive, fabric_state.processes.values()),
         }
-        victims = sorted(victim for victim in found if victim.pid not in family)
+        victims = sorted(victim for victim in candidates if victim.pid not in family)
         if not victims:
             return
         processes.end(victims)

@@ -69,13 +69,13 @@ def read(names: Names) -> State | None:
 
 def require_running(names: Names) -> State:
     """Return the state of a running fabric; raises :class:`EmulationError` if it is not running."""
-    found = read(names)
-    if found is None or not found.running or found.phase != "ready":
+    state = read(names)
+    if state is None or not state.running or state.phase != "ready":
         raise EmulationError(
             f"no fabric {names.name!r} is running; 'knotless up' starts one, "
             "'knotless status' lists them"
         )
-    return found
+    return state
 
 
 def require_emulated(names: Names) -> Fabric:

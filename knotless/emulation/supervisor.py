@@ -28,7 +28,7 @@ from knotless.topologies.formats import files
 def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None]) -> None:
     """Start the fabric of a plan in the background and return when it is ready.
 
-    ``options`` are the keyword arguments of :meth:`EmulatedFabric.of` except ``progress``.
+    ``options`` are the keyword arguments of :meth:`EmulatedFabric.from_plan` except ``progress``.
     Raises :class:`EmulationError` with the reason if it does not start; nothing is then left
     behind, nor if this call is interrupted.
     """
@@ -53,13 +53,13 @@ def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None
         with child.stdin as file:
             file.write(job)
         for line in child.stdout:
-            said = json.loads(line)
-            if "ready" in said:
+            message = json.loads(line)
+            if "ready" in message:
                 return
-            if "error" in said:
+            if "error" in message:
                 child.wait()
-                raise EmulationError(said["error"])
-            progress(said["step"])
+                raise EmulationError(message["error"])
+            progress(message["step"])
         raise EmulationError(f"the fabric's supervisor has ended ({child.wait()})")
     except BaseException:
         child.terminate()
@@ -81,7 +81,7 @@ def _main() -> int:
     try:
         fabric = EmulatedFabric(
             files.from_json(job["fabric"]),
-            PlanRequest.of(**job["request"]),
+            PlanRequest.from_options(**job["request"]),
             progress=lambda step: _say(step=step),
             **job["options"],
         )

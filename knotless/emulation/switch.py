@@ -53,7 +53,7 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ
         process: subprocess.Popen[bytes] = super()._popen(
-            namespaces.enter(self._ovs.of(self.description.name).namespace, cmd),
+            namespaces.enter(self._ovs.process(self.description.name).namespace, cmd),
             env={**environment, **self._ovs.environment, MARK: self._names.name},
             **params,
         )
@@ -66,7 +66,7 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
         """Remove this switch's bridge, like a power failure; its cables remain."""
-        self._ovs.of(self.name).vsctl(["--if-exists", "del-br", self.name])
+        self._ovs.process(self.name).vsctl(["--if-exists", "del-br", self.name])
 
     def dpctl(self, *args: str) -> Any:
         """Run ``ovs-ofctl COMMAND SWITCH ARGS``, in OpenFlow 1.3."""

@@ -30,7 +30,7 @@ DISCARD_PORT = 9
 DATAGRAM_BYTES = 1472
 """The largest in one Ethernet frame."""
 SEND_BUFFER_BYTES = 1 << 16
-"""What of one host waits for room in its interface; the kernel doubles it for its own data."""
+"""Bytes of one host that wait for room in its interface; the kernel doubles it for its own data."""
 MOST_AT_ONCE = 64
 RETRY_S = 0.1
 """Time until a host sends again that cannot, as its link is cut."""
@@ -90,10 +90,10 @@ def send_for_ever(senders: Sequence[Sender]) -> None:
 def receiver(namespace: str) -> socket.socket:
     """Return a socket that discards what comes: it is never read."""
     with namespaces.inside(namespace):
-        found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
-    found.bind(("", DISCARD_PORT))
-    return found
+        udp_socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp_socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)
+    udp_socket.bind(("", DISCARD_PORT))
+    return udp_socket
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ def program_environment(
     time; it must be linked dynamically, see docs/virtual-clock.md. ``several_hosts`` is for a
     program with sockets in more than one host.
     """
-    found = {MARK: names.name}
+    environment = {MARK: names.name}
     if several_hosts:
-        found[SENDERS_MARK] = names.name
+        environment[SENDERS_MARK] = names.name
     if virtual_clock:
-        found |= {"LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(names.clock_page)}
-    return found
+        environment |= {"LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(names.clock_page)}
+    return environment

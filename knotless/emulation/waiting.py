@@ -65,7 +65,9 @@ def emptied(daemon: Daemon, flow_control: FlowControl) -> bool:
     def is_quiet() -> bool:
         nonlocal before
         channels = daemon.counters()["channels"]
-        sent = sum(int(of["tx_frames"]) for of in channels if ":" not in of["channel"])
+        sent = sum(
+            int(channel["tx_frames"]) for channel in channels if ":" not in channel["channel"]
+        )
         moved, before = sent != before, sent
         return not moved and is_empty(daemon)
 

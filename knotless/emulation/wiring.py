@@ -172,12 +172,12 @@ def prefix_length(fabric: Fabric) -> int:
 
 def ports(cables: Sequence[Cable]) -> dict[str, dict[int, str]]:
     """Switch -> {its port: the interface}, ports in ascending order."""
-    found: dict[str, dict[int, str]] = {}
+    by_switch: dict[str, dict[int, str]] = {}
     for cable in cables:
         for end in cable.ends:
             if end.host is None:
-                found.setdefault(end.owner, {})[end.port] = end.interface
-    return {owner: dict(sorted(by_port.items())) for owner, by_port in found.items()}
+                by_switch.setdefault(end.owner, {})[end.port] = end.interface
+    return {owner: dict(sorted(by_port.items())) for owner, by_port in by_switch.items()}
 
 
 def emulated_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
@@ -207,10 +207,10 @@ def plain_pairs(cables: Sequence[Cable], names: Names) -> Iterator[str]:
 
 def switch_ends(cables: Sequence[Cable]) -> dict[int, list[str]]:
     """Return commands for ``ip -batch`` that open switch ports, by Open vSwitch process."""
-    found: dict[int, list[str]] = {}
+    commands: dict[int, list[str]] = {}
     for end in (end for cable in cables for end in cable.ends if end.host is None):
-        found.setdefault(end.process, []).append(f"link set {end.interface} up")
-    return found
+        commands.setdefault(end.process, []).append(f"link set {end.interface} up")
+    return commands
 
 
 def _placed(end: End, names: Names, inner_mtu: int) -> str:

@@ -1,1 +1,1 @@
-"""What a lab is, and the checkers of the labs for students."""
+"""The labs for students, and their checkers."""

@@ -1,4 +1,4 @@
-"""What a lab is, and the work of a student that its checker looks at.
+"""A lab, and the work of a student that its checker looks at.
 
 To add a lab, add a folder ``labs/NN-name`` with its sheet, skeleton and solution, and a module to
 ``knotless.lab_checks.checkers`` that defines a :class:`Lab`.
@@ -101,7 +101,7 @@ class Answers:
         value = self.values.get(key)
         if not isinstance(value, dict):
             raise TodoError(self.wrong(key, f"must be a mapping such as {example}"))
-        return {str(name): of for name, of in value.items()}
+        return {str(name): entry for name, entry in value.items()}
 
     def list(self, key: str) -> list[Any]:
         """Return a list, not empty, whose entries the caller examines."""
@@ -144,13 +144,13 @@ class Lab:
 
     def problems(self, work: Work) -> list[str]:
         """Return what is still wrong, one line each; raises KnotlessError for unreadable work."""
-        found: list[str] = []
+        problems: list[str] = []
         for part in self.parts + (self.live if work.fabric is not None else ()):
             try:
-                found.extend(part(work))
+                problems.extend(part(work))
             except TodoError as problem:
-                found.append(str(problem))
-        return list(dict.fromkeys(found))
+                problems.append(str(problem))
+        return list(dict.fromkeys(problems))
 
 
 def labs() -> dict[int, Lab]:

@@ -1,4 +1,4 @@
-"""What several checkers ask of the project's proofs."""
+"""Questions of several checkers to the project's proofs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def wrong_cycle(
 ) -> Iterator[str]:
     """Yield a line for each step of the cycle in an answer that no packet takes."""
     cycle = answers.texts(key)
-    known = dependencies(state, flow_control)
+    edges = dependencies(state, flow_control)
     if len(set(cycle)) != len(cycle):
         yield answers.wrong(key, "names a channel twice; the last one leads back to the first")
         return
     for held, wanted in steps_of(cycle):
-        if (held, wanted) not in known:
+        if (held, wanted) not in edges:
             yield answers.wrong(
                 key, f"no packet holds {held} while it waits for {wanted} (under {flow_control})"
             )

@@ -23,15 +23,15 @@ def status_of(work: Work, spec: str) -> dict[str, Any]:
             " (or judge the files alone: --files-only)"
         )
     name = str(work.fabric)
-    found = report(names_of(name))
-    if found is None or found["phase"] != "ready":
+    status = report(names_of(name))
+    if status is None or status["phase"] != "ready":
         raise TodoError(
             f"no fabric {name!r} is running: start {spec} as the sheet says, and run this command"
             " in another terminal while it runs"
         )
-    if found["fabric"] != spec:
-        raise TodoError(f"the running fabric is {found['fabric']}; the sheet asks for {spec}")
-    return found
+    if status["fabric"] != spec:
+        raise TodoError(f"the running fabric is {status['fabric']}; the sheet asks for {spec}")
+    return status
 
 
 def live_verdict(work: Work) -> tuple[ForwardingState, Verdict]:
@@ -46,8 +46,8 @@ def counters_of(work: Work) -> Counters:
     return Daemon(names.emulator_socket, {}).counters()
 
 
-def wrong_setting(found: dict[str, Any], key: str, wanted: object, hint: str) -> Iterator[str]:
+def wrong_setting(status: dict[str, Any], key: str, wanted: object, hint: str) -> Iterator[str]:
     """Yield a line if the running fabric was started with another value of an option."""
-    value = found["settings"].get(key)
+    value = status["settings"].get(key)
     if value != wanted:
         yield f"the running fabric has {key.replace('_', ' ')} {value}, not {wanted}: {hint}"

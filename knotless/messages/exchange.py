@@ -110,8 +110,8 @@ class Messenger:
         ask = {"flows": self._numbers(pairs), "bytes": message_bytes}
         times = {"seconds": seconds, "warm_up_s": warm_up_s}
         answer = self._do("acknowledged", seconds + warm_up_s, **ask, **times)
-        found: list[list[float]] = answer["times_us"]
-        return found
+        times_us: list[list[float]] = answer["times_us"]
+        return times_us
 
     def phases(
         self,
@@ -124,8 +124,8 @@ class Messenger:
         """Return the seconds of each phase; fewer if ``limit_s`` was exceeded."""
         ask = {"phases": [self._numbers(pairs) for pairs in phases], "limit_s": limit_s}
         load = {"datagrams": datagrams, "bytes": datagram_bytes}
-        found: list[float] = self._do("phases", limit_s, **ask, **load)["seconds"]
-        return found
+        phase_s: list[float] = self._do("phases", limit_s, **ask, **load)["seconds"]
+        return phase_s
 
     def problems(self, stretch: float) -> list[str]:
         """Return what makes the last answer a measurement of this process, not of the fabric.

@@ -65,10 +65,12 @@ two interfaces interrupt twice; that tree has three phases.
 """
 
 
-def mean_of(found: Sequence[LogP]) -> LogP:
+def mean_of(samples: Sequence[LogP]) -> LogP:
     """Return the mean of each parameter."""
     names = [field.name for field in fields(LogP)]
-    return LogP(**{name: sum(getattr(one, name) for one in found) / len(found) for name in names})
+    return LogP(
+        **{name: sum(getattr(one, name) for one in samples) / len(samples) for name in names}
+    )
 
 
 def barrier_us(algorithm: str, processes: int, logp: LogP, networks: int = 1) -> float:

@@ -1,4 +1,4 @@
-"""What ``run.json`` holds: read and checked."""
+"""The contents of ``run.json``: read and checked."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def read(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
     except ValidationError as problem:
         raise error(f"{path}: not a run of an experiment: {complaint(problem)}") from problem
     except (ValueError, RecursionError) as problem:
-        said = "nested too deeply" if isinstance(problem, RecursionError) else problem
-        raise error(f"{path}: not a run of an experiment: {said}") from problem
+        cause = "nested too deeply" if isinstance(problem, RecursionError) else problem
+        raise error(f"{path}: not a run of an experiment: {cause}") from problem
     run: dict[str, Any] = held
     return run
 
@@ -58,8 +58,8 @@ def whose_rows_may_not_fit(where: str, error: type[KnotlessError]) -> Iterator[N
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
-        said = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise error(f"{where}: has rows that this experiment does not write: {said}") from problem
+        cause = " ".join(f"{type(problem).__name__}: {problem}".split())
+        raise error(f"{where}: has rows that this experiment does not write: {cause}") from problem
 
 
 def _no_number(text: str) -> NoReturn:

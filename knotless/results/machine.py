@@ -35,11 +35,11 @@ def _package(name: str) -> str | None:
 
 def versions() -> dict[str, str | None]:
     """Return the version of each component; None if not installed or unknown."""
-    found: dict[str, str | None] = {"python": platform.python_version()}
-    found |= {name: _package(name) for name in PACKAGES}
-    found |= {name: _first_line(command) for name, command in COMMANDS.items()}
-    found["commit"] = commit()
-    return found
+    by_component: dict[str, str | None] = {"python": platform.python_version()}
+    by_component |= {name: _package(name) for name in PACKAGES}
+    by_component |= {name: _first_line(command) for name, command in COMMANDS.items()}
+    by_component["commit"] = commit()
+    return by_component
 
 
 def _cpu_model() -> str | None:

@@ -111,8 +111,8 @@ def read(path: str | Path) -> Recording:
         lines = file.read(columns=list(_COLUMNS), use_threads=False).select(list(_COLUMNS))
         return _parsed(about, [column.to_pylist() for column in lines.columns])
     except (OSError, pa.ArrowException, ValueError, TypeError, KeyError, AttributeError) as problem:
-        said = " ".join(str(problem).split())[:200] or type(problem).__name__
-        raise RecordingError(f"{path}: not a recording of channels: {said}") from problem
+        cause = " ".join(str(problem).split())[:200] or type(problem).__name__
+        raise RecordingError(f"{path}: not a recording of channels: {cause}") from problem
 
 
 def _parsed(about: Any, columns: Sequence[Sequence[int]]) -> Recording:
@@ -124,8 +124,8 @@ def _parsed(about: Any, columns: Sequence[Sequence[int]]) -> Recording:
         raise ValueError(f"it has {len(times)} frames, at most {MAX_FRAMES} are read")
     knots = about["knots"]
     frames: list[dict[str, Any]] = [
-        {"at_us": at, "rows": [], "drops": [], "down": [], "knot": _knot(knots.get(str(number)))}
-        for number, at in enumerate(times)
+        {"at_us": at_us, "rows": [], "drops": [], "down": [], "knot": _knot(knots.get(str(number)))}
+        for number, at_us in enumerate(times)
     ]
     for line in zip(*columns, strict=True):
         number, channel, priority, *values, dropped, now, down = line
@@ -141,15 +141,15 @@ def _parsed(about: Any, columns: Sequence[Sequence[int]]) -> Recording:
     return Recording(str(about["title"]), about["fabric"], channels, frames)
 
 
-def _knot(found: Any) -> dict[str, Any] | None:
-    if found is None:
+def _knot(knot: Any) -> dict[str, Any] | None:
+    if knot is None:
         return None
     return {
-        "since_us": float(found["since_us"]),
-        "cycle": [str(channel) for channel in found["cycle"]],
-        "members": [str(channel) for channel in found["members"]],
+        "since_us": float(knot["since_us"]),
+        "cycle": [str(channel) for channel in knot["cycle"]],
+        "members": [str(channel) for channel in knot["members"]],
         "waiting": {
             str(channel): [{str(key): value for key, value in flow.items()} for flow in flows]
-            for channel, flows in found["waiting"].items()
+            for channel, flows in knot["waiting"].items()
         },
     }

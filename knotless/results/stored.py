@@ -73,7 +73,7 @@ def files(folder: Path = FOLDER) -> list[Path]:
 
 def read(folder: Path = FOLDER) -> Stored:
     """Read all stored runs, by name. Raises StoredError where there are none."""
-    found = [document.read(path, StoredError) for path in files(folder)]
-    if not found:
+    runs = [document.read(path, StoredError) for path in files(folder)]
+    if not runs:
         raise StoredError(f"{folder}: there are no stored runs; give folders of results to store")
-    return Stored(found)
+    return Stored(runs)

@@ -47,8 +47,8 @@ def read(
         schema = None if types is None else _schema(types)
         rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(data), schema=schema).to_pylist()
     except (OSError, pa.ArrowException, ValueError) as problem:
-        said = " ".join(str(problem).split()) or type(problem).__name__
-        raise error(f"{path}: not a table of samples: {said[:200]}") from problem
+        cause = " ".join(str(problem).split()) or type(problem).__name__
+        raise error(f"{path}: not a table of samples: {cause[:200]}") from problem
     return rows
 
 

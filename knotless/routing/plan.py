@@ -276,7 +276,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
 
     """
     if isinstance(request, str):
-        request = PlanRequest.of(**{"engine": request, **choices})
+        request = PlanRequest.from_options(**{"engine": request, **choices})
     request = request.but(engine=engine_for(fabric, request.engine))
     engine, vcs, root = engine_named(request.engine), request.vcs, request.root
     if root is not None and not engine.has_root:

@@ -139,7 +139,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     >>> from knotless.routing.plan import make_plan
     >>> from knotless.topologies import load
     >>> plan = make_plan(load("torus,4,4"))
-    >>> found = repair(plan, Failures.of(plan.fabric, ["s1-s2"]))
+    >>> found = repair(plan, Failures.from_names(plan.fabric, ["s1-s2"]))
     >>> found.kind, found.moved
     ('repaired', 16)
     >>> [hop.switch for hop in found.plan.path("h1", "h2")]

@@ -79,7 +79,7 @@ class PlanRequest(BaseModel):
     protection: Protection = "none"
 
     @classmethod
-    def of(cls, **choices: Any) -> Self:
+    def from_options(cls, **choices: Any) -> Self:
         """Return a request with these options.
 
         Raises
@@ -89,9 +89,9 @@ class PlanRequest(BaseModel):
 
         Examples
         --------
-        >>> PlanRequest.of(engine="updown", vcs=2).vcs
+        >>> PlanRequest.from_options(engine="updown", vcs=2).vcs
         2
-        >>> PlanRequest.of(vcs=99)
+        >>> PlanRequest.from_options(vcs=99)
         Traceback (most recent call last):
             ...
         knotless.base.errors.PlanError: vcs: input should be less than or equal to 8, not 99
@@ -106,7 +106,9 @@ class PlanRequest(BaseModel):
     def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
         """Return the request in the stored settings of a running fabric; raises PlanError."""
         fields = PlanRequest.model_fields
-        return PlanRequest.of(**{key: value for key, value in settings.items() if key in fields})
+        return PlanRequest.from_options(
+            **{key: value for key, value in settings.items() if key in fields}
+        )
 
     @property
     def plan_request(self) -> PlanRequest:
@@ -123,8 +125,8 @@ class PlanRequest(BaseModel):
 
         Examples
         --------
-        >>> PlanRequest.of(engine="updown").but(vcs=2).engine
+        >>> PlanRequest.from_options(engine="updown").but(vcs=2).engine
         'updown'
 
         """
-        return PlanRequest.of(**{**self.plan_request.model_dump(), **choices})
+        return PlanRequest.from_options(**{**self.plan_request.model_dump(), **choices})

@@ -1,6 +1,6 @@
 """Fabrics, topology families and fabric files.
 
-This package imports only the standard library, and modules of ``common`` that do the same, because
+This package imports only the standard library, and modules of ``base`` that do the same, because
 it also runs in Mininet's Python interpreter (:mod:`topologies.mn`).
 """
 

@@ -15,7 +15,7 @@ from knotless.topologies.failures import Failures, hosts_by_part
 
 @dataclass(frozen=True)
 class Avoided:
-    """What routes avoid: everything that has failed, and all links that drained parts do not need.
+    """The parts that routes avoid: all that has failed, and links that drained parts do not need.
 
     ``needed`` are drained parts without which some hosts could not reach each other: routes use
     them as if they were not drained.
@@ -32,25 +32,25 @@ def avoided(fabric: Fabric, failures: Failures, drained: Sequence[str]) -> Avoid
     first of its links, by port, with which no host loses another one; links to switches that are
     not drained come first.
     """
-    parts = Failures.of(fabric, drained)
+    parts = Failures.from_names(fabric, drained)
     if not parts:
         return Avoided(failures, ())
     by_name = {link.name: link for link in fabric.links}
     together = hosts_by_part(fabric, failures)
     needed = []
-    found = failures
+    result = failures
     choices = [(name, iter([{by_name[name]}])) for name in parts.links]
     choices += [(name, _of_switch(fabric, failures, parts, name)) for name in parts.switches]
     for name, links_of_part in choices:
         for links in links_of_part:
             names = {link.name for link in links}
-            tried = Failures.of(fabric, {*found.names, *names})
+            tried = Failures.from_names(fabric, {*result.names, *names})
             if hosts_by_part(fabric, tried) == together:
-                found = tried
+                result = tried
                 break
         else:
             needed.append(name)
-    return Avoided(found, tuple(needed))
+    return Avoided(result, tuple(needed))
 
 
 def _of_switch(

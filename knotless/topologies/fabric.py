@@ -259,5 +259,5 @@ def hosts_across_switches(fabric: Fabric) -> list[int]:
     [0, 2, 4, 1, 3, 5]
 
     """
-    rank = {h.name: r for at in fabric.hosts_at.values() for r, h in enumerate(at.values())}
+    rank = {h.name: r for hosts in fabric.hosts_at.values() for r, h in enumerate(hosts.values())}
     return sorted(range(len(fabric.hosts)), key=lambda i: (rank[fabric.hosts[i].name], i))

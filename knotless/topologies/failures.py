@@ -18,7 +18,7 @@ class Failures:
     """The links and switches of a fabric that must not carry frames.
 
     Two values with the same failures are equal: links are named by :attr:`Link.name`, and all
-    names are in the order of the fabric. Make one with :meth:`of`.
+    names are in the order of the fabric. Make one with :meth:`from_names`.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Failures:
     Examples
     --------
     >>> from knotless.topologies import load
-    >>> Failures.of(load("ring,4"), ["s3", "s2-s1"])
+    >>> Failures.from_names(load("ring,4"), ["s3", "s2-s1"])
     Failures(links=('s1:2-s2:3',), switches=('s3',))
 
     """
@@ -39,7 +39,7 @@ class Failures:
     switches: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, fabric: Fabric, names: Iterable[str]) -> Failures:
+    def from_names(cls, fabric: Fabric, names: Iterable[str]) -> Failures:
         """Return the failures with these names.
 
         ``s1:2-s2:3`` is a link, ``s1-s2`` all links between two switches, ``s5`` a switch.
@@ -54,16 +54,16 @@ class Failures:
         links: set[Link] = set()
         switches: set[str] = set()
         for name in names:
-            found = index.get(name, [])
+            matches = index.get(name, [])
             if name in fabric.switch_index:
-                if found:
+                if matches:
                     raise FabricError(
                         f"{fabric.name}: {name[:60]!r} is a switch and a link; write the link with"
                         " its ports, such as s1:2-s2:3"
                     )
                 switches.add(name)
-            elif found:
-                links.update(found)
+            elif matches:
+                links.update(matches)
             else:
                 raise FabricError(
                     f"{fabric.name} has no link or switch {name[:60]!r}; write a link as s1:2-s2:3"
@@ -72,7 +72,7 @@ class Failures:
         # Nothing has failed most of the time, and then nobody searches a large fabric.
         return cls(
             tuple(link.name for link in fabric.links if link in links) if links else (),
-            tuple(of.name for of in fabric.switches if of.name in switches) if switches else (),
+            tuple(s.name for s in fabric.switches if s.name in switches) if switches else (),
         )
 
     def __bool__(self) -> bool:
@@ -125,7 +125,7 @@ def parts(fabric: Fabric, failures: Failures) -> list[int]:
     --------
     >>> from knotless.topologies import load
     >>> ring = load("ring,4")
-    >>> parts(ring, Failures.of(ring, ["s1-s2", "s3"]))
+    >>> parts(ring, Failures.from_names(ring, ["s1-s2", "s3"]))
     [0, 1, -1, 0]
 
     """
@@ -143,10 +143,10 @@ def parts(fabric: Fabric, failures: Failures) -> list[int]:
         part[switch.name] = count
         waiting = [switch.name]
         while waiting:
-            for far in beyond[waiting.pop()]:
-                if far not in part:
-                    part[far] = count
-                    waiting.append(far)
+            for neighbour in beyond[waiting.pop()]:
+                if neighbour not in part:
+                    part[neighbour] = count
+                    waiting.append(neighbour)
         count += 1
     return [part[switch.name] for switch in fabric.switches]
 
@@ -155,12 +155,12 @@ def host_parts(fabric: Fabric, failures: Failures) -> list[int]:
     """Return the part of each host; a host on a failed switch is a part of its own."""
     of_switch = parts(fabric, failures)
     alone = len(fabric.switches)
-    found = []
+    part_of_host = []
     for host in fabric.hosts:
         part = of_switch[fabric.switch_index[host.switch]]
         alone += part == FAILED
-        found.append(alone if part == FAILED else part)
-    return found
+        part_of_host.append(alone if part == FAILED else part)
+    return part_of_host
 
 
 def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
@@ -172,7 +172,7 @@ def hosts_by_part(fabric: Fabric, failures: Failures) -> list[list[str]]:
     --------
     >>> from knotless.topologies import load
     >>> ring = load("ring,4")
-    >>> hosts_by_part(ring, Failures.of(ring, ["s1-s2", "s3"]))
+    >>> hosts_by_part(ring, Failures.from_names(ring, ["s1-s2", "s3"]))
     [['h1', 'h4'], ['h2'], ['h3']]
 
     """
@@ -210,9 +210,11 @@ def components(fabric: Fabric, failures: Failures) -> Iterator[Fabric]:
         if hosts:
             yield replace(
                 fabric,
-                switches=tuple(of for of in fabric.switches if part[of.name] == number),
+                switches=tuple(switch for switch in fabric.switches if part[switch.name] == number),
                 hosts=hosts,
-                links=tuple(of for of in fabric.links if of not in dead and part[of.a] == number),
+                links=tuple(
+                    link for link in fabric.links if link not in dead and part[link.a] == number
+                ),
                 grid=None,
             )
 
@@ -255,7 +257,7 @@ def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     """
     if not missing:
         return fabric
-    failures = Failures.of(fabric, missing)
+    failures = Failures.from_names(fabric, missing)
     if failures.switches:
         raise FabricError(f"{failures.switches[0]} is a switch; only links can be missing")
     name = f"{fabric.name} without {' '.join(missing)}"[:200]

@@ -36,14 +36,14 @@ def build_grid(request: Request, wrap: bool, keep: Keep | None = None) -> Fabric
     cables = []
     places = []
     for backwards in product(*(range(size) for size in reversed(dims))):
-        at = backwards[::-1]
-        places.append(at)
-        here = sum(x * stride for x, stride in zip(at, strides, strict=True))
+        place = backwards[::-1]
+        places.append(place)
+        here = sum(x * stride for x, stride in zip(place, strides, strict=True))
         for d, size in enumerate(dims):
-            wraps = at[d] == size - 1
+            wraps = place[d] == size - 1
             if wraps and not (wrap and size > 2):
                 continue
-            if keep is not None and not keep(at, d):
+            if keep is not None and not keep(place, d):
                 continue
             there = here + (strides[d] if not wraps else -(size - 1) * strides[d])
             cables.append(Cable(here, (d, POSITIVE), there, (d, NEGATIVE)))

@@ -1,4 +1,4 @@
-"""Where the switches of a fabric stand in a picture."""
+"""Positions of the switches of a fabric in a picture."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def _in_layers(fabric: Fabric) -> dict[str, Point]:
     queue = leaves if below else [fabric.switches[0].name]
     level = dict.fromkeys(queue, 0)
     for name in queue:
-        for far, _ in fabric.neighbours[name].values():
-            if far not in level:
-                level[far] = level[name] + 1
-                queue.append(far)
+        for neighbour, _ in fabric.neighbours[name].values():
+            if neighbour not in level:
+                level[neighbour] = level[name] + 1
+                queue.append(neighbour)
     # What is cut off, as in a dump of a part of a fabric, stands at the bottom.
     cut_off = [name for name in fabric.switch_index if name not in level]
     level |= dict.fromkeys(cut_off, 0)

@@ -37,7 +37,7 @@ def codes(places: Sequence[tuple[int, ...]]) -> list[int]:
     Codes are plain numbers from 1 if the fields do not fit, or if all fields but the last are
     full, because plain numbers then have the same bit layout.
     """
-    sizes = [max(of) + 1 for of in zip(*places, strict=True)]
+    sizes = [max(coordinates) + 1 for coordinates in zip(*places, strict=True)]
     widths = [(size - 1).bit_length() for size in sizes]
     full = all(size == 1 << width for size, width in zip(sizes[:-1], widths, strict=False))
     if full or sum(widths) > CODE_BITS:

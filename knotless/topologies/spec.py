@@ -23,8 +23,8 @@ def build(spec: str) -> Fabric:
     """Return the fabric that ``spec`` describes.
 
     Every family has the options ``rate=MBPS`` and ``delay=US`` of all links. All except ``flat``
-    have ``hosts=K``: the hosts of each switch that has hosts (1 on grids; each other family has
-    its own default).
+    and ``hub`` have ``hosts=K``: the hosts of each switch that has hosts (1 on grids; each other
+    family has its own default).
 
     Parameters
     ----------
@@ -136,11 +136,11 @@ def parse(spec: str) -> tuple[Family, Request]:
 
 
 def _family(spec: str, name: str) -> Family:
-    known = families()
-    if name in known:
-        return known[name]
-    close = get_close_matches(name.lower(), known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+    by_name = families()
+    if name in by_name:
+        return by_name[name]
+    close = get_close_matches(name.lower(), by_name, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(by_name)}"
     raise SpecError(f"{spec}: there is no family {name!r}; {hint}")
 
 

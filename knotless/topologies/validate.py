@@ -207,10 +207,10 @@ def _check_connected(fabric: Fabric) -> None:
     reached = {first}
     frontier = [first]
     while frontier:
-        for far, _ in fabric.neighbours[frontier.pop()].values():
-            if far not in reached:
-                reached.add(far)
-                frontier.append(far)
+        for neighbour, _ in fabric.neighbours[frontier.pop()].values():
+            if neighbour not in reached:
+                reached.add(neighbour)
+                frontier.append(neighbour)
     for switch in fabric.switches:
         if switch.name not in reached:
             raise FabricError(f"switch {switch.name} cannot be reached from {first}; link them")

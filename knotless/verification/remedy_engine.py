@@ -32,7 +32,7 @@ def other_engines(fabric: Fabric, flow_control: FlowControl) -> Iterator[Checked
         return
     for engine in ENGINES:
         try:
-            checked = CheckedPlan(make_plan(fabric, PlanRequest.of(engine=engine)))
+            checked = CheckedPlan(make_plan(fabric, PlanRequest.from_options(engine=engine)))
             verdict = verdict_of(checked.state, flow_control)
         except PlanError:
             continue

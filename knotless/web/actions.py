@@ -1,4 +1,4 @@
-"""What the page may do to a running fabric: each action calls what the command of its name calls.
+"""Actions of the page on a running fabric: each calls what the command of its name calls.
 
 Every function takes the fields of a request, and raises KnotlessError with one line if they are
 wrong or the action is refused.
@@ -44,13 +44,13 @@ def actions_of(names: Names) -> Mapping[str, Action]:
 
     def stop_traffic(fields: Mapping[str, Any]) -> dict[str, Any]:
         checked(fields)
-        found = running_traffic.stop(names)
-        return {"stopped": None if found is None else found.as_json()}
+        traffic = running_traffic.stop(names)
+        return {"stopped": None if traffic is None else traffic.as_json()}
 
     def freeze(fields: Mapping[str, Any]) -> dict[str, Any]:
         checked(fields)
-        found = demonstration.freeze(names)
-        return {"since_us": found.since_us, "cycle": list(found.cycle)}
+        deadlock = demonstration.freeze(names)
+        return {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
 
     def release(fields: Mapping[str, Any]) -> dict[str, Any]:
         checked(fields)
@@ -64,10 +64,10 @@ def actions_of(names: Names) -> Mapping[str, Action]:
         if not capturing.acquire(blocking=False):
             raise EmulationError("a capture is under way: there is one at a time")
         try:
-            found = captures.capture_in_our_directory(names, given["link"], duration_s)
+            result = captures.capture_in_our_directory(names, given["link"], duration_s)
         finally:
             capturing.release()
-        return {"captured": found.link, "file": str(found.file), "frames": found.frames}
+        return {"captured": result.link, "file": str(result.file), "frames": result.frames}
 
     def request(path: str) -> Action:
         return lambda fields: Controller(names).post(path, fields)
@@ -90,8 +90,8 @@ def checked(fields: Mapping[str, Any], **kinds: type | tuple[type, ...]) -> Mapp
         break
     for name, value in fields.items():
         if name not in kinds:
-            known = f"; there is {', '.join(kinds)}" if kinds else ""
-            raise EmulationError(f"{name[:40]!r} is unknown here{known}")
+            allowed = f"; there is {', '.join(kinds)}" if kinds else ""
+            raise EmulationError(f"{name[:40]!r} is unknown here{allowed}")
         # True and False are numbers in Python.
         kind = kinds[name]
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):

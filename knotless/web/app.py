@@ -36,11 +36,11 @@ Action = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 class Source(Protocol):
-    """What fills the feed, and what can be done to it."""
+    """The source that fills the feed, and the actions on it."""
 
     @property
     def actions(self) -> Mapping[str, Action]:
-        """What a page with the token may do, by name; each raises KnotlessError if refused."""
+        """The actions of a page with the token, by name; each raises KnotlessError if refused."""
 
     def token(self) -> str | None:
         """Return the token that permits actions; None if nobody may act."""
@@ -77,9 +77,9 @@ def make_app(feed: Feed, source: Source, host: str = "127.0.0.1") -> Guard:
             text = f"{MAX_CLIENTS} pages are open already"
             raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
-    def answer(of: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+    def answer(read: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(_: Request) -> Response:
-            return JSONResponse(of())
+            return JSONResponse(read())
 
         return endpoint
 
@@ -174,9 +174,9 @@ def _number(request: Request, name: str) -> int:
 
 def _fields(body: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(body or b"{}")
+        fields = json.loads(body or b"{}")
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        fields = None
+    if not isinstance(fields, dict):
         raise RefusedError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-    return found
+    return fields

@@ -1,4 +1,4 @@
-"""What the page shows of a controller: its status, its changes of routes, and its events."""
+"""The controller as the page shows it: its status, its changes of routes, and its events."""
 
 from __future__ import annotations
 
@@ -94,9 +94,9 @@ class ControllerWatch:
         self._wake.set()
 
 
-def events(at: Address) -> Iterator[tuple[str, dict[str, Any]]]:
+def events(address: Address) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the events of a controller, as kind and fields, until the connection ends."""
-    connection = http.client.HTTPConnection(*at, timeout=EVENT_TIMEOUT_S)
+    connection = http.client.HTTPConnection(*address, timeout=EVENT_TIMEOUT_S)
     try:
         connection.request("GET", "/events")
         answer = connection.getresponse()

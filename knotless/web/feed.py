@@ -1,4 +1,4 @@
-"""What the page shows at the moment, and its distribution to all open pages.
+"""The contents of the page at the moment, and their distribution to all open pages.
 
 References
 ----------

@@ -1,4 +1,4 @@
-"""What every request must satisfy before anything else looks at it, and headers of each answer.
+"""Checks that precede the handling of every request, and headers of each answer.
 
 A page of another web site can have its reader's browser send requests to this server. It cannot
 know the token, and two more checks do not depend on that: a browser says where a page is from

@@ -79,10 +79,10 @@ class LiveFabric:
         await asyncio.gather(self._sample_for_ever(), self._controller.run())
 
     def _rest(self) -> rest.Address:
-        return rest.Controller(self._names).at
+        return rest.Controller(self._names).address
 
-    def _see_controller(self, found: dict[str, Any]) -> None:
-        self._show(controller=found)
+    def _see_controller(self, status: dict[str, Any]) -> None:
+        self._show(controller=status)
 
     def _show(self, **parts: Any) -> None:
         self._state = {**self._state, **parts}
@@ -174,18 +174,18 @@ class LiveFabric:
     def _see_knot(
         self,
         sampled: _Sampled,
-        found: Mapping[str, Any] | None,
+        knot: Mapping[str, Any] | None,
         frame: Mapping[str, Any] | None = None,
     ) -> None:
         """Tell when a deadlock is detected, and when it is gone.
 
         Pages see it at once: without a new ``frame``, in the last one again.
         """
-        cycle = _cycle_text(found)
+        cycle = _cycle_text(knot)
         if cycle == sampled.knot:
             return
         sampled.knot = cycle
-        again = None if frame is not None else sampled.frames.again(found)
+        again = None if frame is not None else sampled.frames.again(knot)
         if again is not None:
             self.feed.add_frame(again)
         self.feed.add_event("deadlock" if cycle else "deadlock-over", {"text": cycle or ""})
@@ -198,19 +198,19 @@ def share_of(status: Mapping[str, Any]) -> int:
     return SHARE if keeps_up else BUSY_SHARE
 
 
-def _cycle_text(found: Mapping[str, Any] | None) -> str | None:
+def _cycle_text(knot: Mapping[str, Any] | None) -> str | None:
     """Return a deadlock as text."""
-    return None if found is None else " waits for ".join([*found["cycle"], found["cycle"][0]])
+    return None if knot is None else " waits for ".join([*knot["cycle"], knot["cycle"][0]])
 
 
 class LiveController:
     """A controller of ours without an emulator, such as one of hardware switches."""
 
-    def __init__(self, at: rest.Address, token: str | None) -> None:
-        self._at, self._token = at, token
-        self.feed = Feed("live", f"controller {at[0]}:{at[1]}", tuple(self.actions))
-        self._watch = ControllerWatch(lambda: at, self.feed, self._see)
-        self._known: str | None = None
+    def __init__(self, address: rest.Address, token: str | None) -> None:
+        self._address, self._token = address, token
+        self.feed = Feed("live", f"controller {address[0]}:{address[1]}", tuple(self.actions))
+        self._watch = ControllerWatch(lambda: address, self.feed, self._see)
+        self._fabric_name: str | None = None
         self._reload = asyncio.Event()
 
     @cached_property
@@ -218,7 +218,7 @@ class LiveController:
         """Changes of routes; nothing else is ours to change."""
 
         def request(path: str) -> Action:
-            return lambda fields: rest.post(self._at, path, fields, self._token or "")
+            return lambda fields: rest.post(self._address, path, fields, self._token or "")
 
         return {path: request(f"/{path}") for path in ("drain", "undrain", "change")}
 
@@ -230,9 +230,9 @@ class LiveController:
         """Watch until cancelled."""
         await asyncio.gather(self._watch.run(), self._draw_for_ever())
 
-    def _see(self, found: dict[str, Any]) -> None:
-        self.feed.set_state({"controller": found})
-        if found["reachable"] and found["fabric"] != self._known:
+    def _see(self, status: dict[str, Any]) -> None:
+        self.feed.set_state({"controller": status})
+        if status["reachable"] and status["fabric"] != self._fabric_name:
             self._reload.set()
 
     async def _draw_for_ever(self) -> None:
@@ -243,5 +243,5 @@ class LiveController:
                 fabric = await asyncio.to_thread(self._watch.fabric)
             except KnotlessError:
                 continue
-            self._known = fabric.name
+            self._fabric_name = fabric.name
             self.feed.set_picture(Picture(fabric))

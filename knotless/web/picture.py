@@ -1,4 +1,4 @@
-"""What the page draws: the switches, hosts and channels of a fabric, with their places."""
+"""The picture on the page: the switches, hosts and channels of a fabric, with their places."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Picture:
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
         """The channels: of links between switches, both directions of each, then of hosts."""
-        found = []
+        channels = []
         for link in self.fabric.links:
             a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
-            found.append(Channel(a, link.a, link.b, link.name, link.rate_mbps))
-            found.append(Channel(b, link.b, link.a, link.name, link.rate_mbps))
+            channels.append(Channel(a, link.a, link.b, link.name, link.rate_mbps))
+            channels.append(Channel(b, link.b, link.a, link.name, link.rate_mbps))
         for host in self.fabric.hosts:
-            at, rate = f"{host.switch}:{host.port}", host.rate_mbps
-            found.append(Channel(host.name, host.name, host.switch, host.name, rate))
-            found.append(Channel(at, host.switch, host.name, host.name, rate))
-        return tuple(found)
+            switch_port, rate = f"{host.switch}:{host.port}", host.rate_mbps
+            channels.append(Channel(host.name, host.name, host.switch, host.name, rate))
+            channels.append(Channel(switch_port, host.switch, host.name, host.name, rate))
+        return tuple(channels)
 
     @cached_property
     def index(self) -> Mapping[str, int]:

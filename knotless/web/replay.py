@@ -50,9 +50,9 @@ def replay(recording: Recording) -> Still:
     return still
 
 
-def verdict(fabric: Fabric, found: Mapping[str, Any]) -> Still:
+def verdict(fabric: Fabric, values: Mapping[str, Any]) -> Still:
     """Return a checker's verdict on a fabric as a source."""
-    return Still(Feed("verdict", "checked"), fabric, found)
+    return Still(Feed("verdict", "checked"), fabric, values)
 
 
 def _numbers(channels: Sequence[str], picture: Picture) -> list[int]:

@@ -21,7 +21,7 @@ Line = tuple[str, str, str, int, float, float, int, int, int]
 
 
 class Source(Protocol):
-    """What fills a feed."""
+    """The source that fills a feed."""
 
     @property
     def feed(self) -> Feed:
@@ -92,8 +92,8 @@ class Top(App[None]):
 
     def _last_frame(self) -> dict[str, Any] | None:
         history = self._source.feed.history
-        found = json.loads(history.frames(max(0, history.end - 1), 1))
-        return found[0] if found else None
+        frames = json.loads(history.frames(max(0, history.end - 1), 1))
+        return frames[0] if frames else None
 
 
 def lines_of(
@@ -126,19 +126,19 @@ def state_lines(state: dict[str, Any]) -> list[str]:
     """Return one line for fabric, controller and emulator, then their problems."""
     lines = []
     for part in ("fabric", "controller", "emulator"):
-        found = state.get(part)
-        if found is None:
+        status = state.get(part)
+        if status is None:
             continue
-        if "why" in found:
-            lines.append(f"{part}: {found['why']}")
+        if "why" in status:
+            lines.append(f"{part}: {status['why']}")
         elif part == "controller":
-            ready = "ready" if found["ready"] else "installing rules"
-            lines.append(f"controller: {ready}, {found['engine']}, {found['flow_control']}")
+            ready = "ready" if status["ready"] else "installing rules"
+            lines.append(f"controller: {ready}, {status['engine']}, {status['flow_control']}")
         elif part == "emulator":
-            lines.append(f"emulator: {'valid' if found['valid'] else 'not valid'}")
+            lines.append(f"emulator: {'valid' if status['valid'] else 'not valid'}")
         else:
-            lines.append(f"fabric: {found['name']}")
-        lines += [f"problem: {text}" for text in found.get("problems") or ()]
+            lines.append(f"fabric: {status['name']}")
+        lines += [f"problem: {text}" for text in status.get("problems") or ()]
     return lines
 
 

@@ -48,9 +48,9 @@ def browser() -> Iterator[Browser]:
     if not os.access(CHROMIUM, os.X_OK):
         pytest.skip(f"needs {CHROMIUM}: apt-get install chromium")
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield found
-        found.close()
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def open_page(browser: Browser) -> Iterator[Open]:
     hosts: set[str | None] = set()
     contexts = []
 
-    def hear(said: ConsoleMessage) -> None:
-        if said.type in ("error", "warning"):
-            complaints.append(said.text)
+    def hear(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            complaints.append(message.text)
 
     def opened(url: str, width: int = 1400, scheme: Any = "light", **more: Any) -> Page:
         context = browser.new_context(
@@ -112,9 +112,9 @@ class Scene:
         """Make the fabric seem to run."""
         settings = {"links": "emulated", "controller": "ryu", "rest_port": self.rest_port}
         owner = processes.ourselves()
-        found = State(self.names.name, "ring,4", owner, "ready", 1.0, settings=settings)
+        stored = State(self.names.name, "ring,4", owner, "ready", 1.0, settings=settings)
         self.names.fabric_file.write_text(json.dumps(files.to_json(self.fake.fabric)))
-        state.write(self.names, found)
+        state.write(self.names, stored)
 
 
 @pytest.fixture
@@ -124,16 +124,16 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
     monkeypatch.setattr(Cables, "cuts", lambda _: [])
     monkeypatch.setattr(live, "RETRY_S", 0.1)
     monkeypatch.setattr(controller_module, "POLL_S", 0.2)
-    made = Scene(FakeFabric(load("ring,4")), Names("t"))
-    made.names.directory.mkdir()
-    made.names.token_file.write_text(f"{TOKEN}\n")
+    prepared = Scene(FakeFabric(load("ring,4")), Names("t"))
+    prepared.names.directory.mkdir()
+    prepared.names.token_file.write_text(f"{TOKEN}\n")
     for part in ("controller", "emulator"):
-        made.start(part)
-    made.up()
-    with served(LiveFabric(made.names)) as url:
-        made.url = url
-        yield made
-    for stack in made.parts.values():
+        prepared.start(part)
+    prepared.up()
+    with served(LiveFabric(prepared.names)) as url:
+        prepared.url = url
+        yield prepared
+    for stack in prepared.parts.values():
         stack.close()
 
 

@@ -27,8 +27,10 @@ Screenshot = Callable[[Page, str], None]
 
 def cells(page: Page, row: str) -> list[str]:
     """Return the texts of a row of the table of channels."""
-    found = page.locator("#channels tbody tr", has=page.get_by_role("button", name=row, exact=True))
-    return found.first.locator("td").all_inner_texts()
+    row_of_channel = page.locator(
+        "#channels tbody tr", has=page.get_by_role("button", name=row, exact=True)
+    )
+    return row_of_channel.first.locator("td").all_inner_texts()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -155,12 +157,14 @@ def test_actions_need_the_token_which_is_in_no_address(scene: Scene, open_page: 
 
 
 def test_a_recording_is_replayed(open_page: Open, screenshot: Screenshot, tmp_path: Path) -> None:
-    plan = make_plan(load("ring,4"), PlanRequest.of(engine="dor", vcs=1, select="low-port"))
+    plan = make_plan(
+        load("ring,4"), PlanRequest.from_options(engine="dor", vcs=1, select="low-port")
+    )
     recorder = Recorder(every_us=10_000)
     scenario = Scenario(plan, "shift:2", Load("saturate"), duration_us=200_000.0)
-    made = recorder.recording(simulate(scenario, None, recorder.run))
+    recorded = recorder.recording(simulate(scenario, None, recorder.run))
     path = tmp_path / f"ring{recording.SUFFIX}"
-    recording.write(path, made)
+    recording.write(path, recorded)
     with served(replay(recording.read(path))) as url:
         page = open_page(url)
         expect(page.locator("#source")).to_contain_text("simulation of shift:2")
@@ -175,11 +179,11 @@ def test_a_recording_is_replayed(open_page: Open, screenshot: Screenshot, tmp_pa
 
 
 def test_a_verdict_shows_its_cycle(open_page: Open, screenshot: Screenshot) -> None:
-    found = {
+    content = {
         **{"acyclic": False, "flow_control": "pause", "cycle": CYCLE},
         "witnesses": [{"source": "h1", "destination": "h3"}] * 4,
     }
-    with served(verdict(load("ring,4"), found)) as url:
+    with served(verdict(load("ring,4"), content)) as url:
         page = open_page(url)
         expect(page.locator("#verdict")).to_contain_text("these routes can deadlock under pause")
         expect(page.locator("#verdict")).to_contain_text(
@@ -195,8 +199,8 @@ def test_names_are_never_code(open_page: Open) -> None:
     switches = (Switch(name, 1), Switch(bad, 2))
     host = Host("h1", "02:00:00:00:00:01", "10.0.0.1", name, 1)
     fabric = Fabric(name, switches, (host,), (Link(name, 2, bad, 1),))
-    found = {"acyclic": False, "flow_control": name, "cycle": [f"{name}:2/0"], "witnesses": []}
-    with served(verdict(fabric, found)) as url:
+    content = {"acyclic": False, "flow_control": name, "cycle": [f"{name}:2/0"], "witnesses": []}
+    with served(verdict(fabric, content)) as url:
         page = open_page(url)
         expect(page.locator("h1")).to_contain_text(name)
         expect(page.locator("#channels")).to_contain_text(f"{name}:2")

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 _COUNT = itertools.count()
 
 SHOWN_LINES = 60
-"""How much of each log of a fabric is shown when its test has failed."""
+"""The lines of each log of a fabric that are shown when its test has failed."""
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 Start = Callable[..., EmulatedFabric]
@@ -55,8 +55,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     names = arguments.get("names") or getattr(arguments.get("fabric"), "names", None)
     if report.failed and names is not None:
         for file in sorted(names.directory.glob("*.log")):
-            said = file.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
-            report.sections.append((f"{file.name}, at its end", "\n".join(said)))
+            lines = file.read_text(errors="replace").splitlines()[-SHOWN_LINES:]
+            report.sections.append((f"{file.name}, at its end", "\n".join(lines)))
     return report
 
 
@@ -76,11 +76,11 @@ def new_fabric(
 @pytest.fixture
 def names() -> Iterator[Names]:
     """Return the names of a fabric for this test only; it is removed afterwards."""
-    found = new_names()
-    yield found
+    own = new_names()
+    yield own
     # A failed test may have left it running in this process.
-    if left := state.read(found):
-        runtime.sweep(found, left)
+    if left := state.read(own):
+        runtime.sweep(own, left)
 
 
 @pytest.fixture
@@ -116,13 +116,13 @@ def remains() -> Callable[[Names], list[str]]:
     """Return a function that lists everything of a fabric that exists on this machine."""
 
     def look(names: Names) -> list[str]:
-        found = [f"namespace {space}" for space in state.existing_namespaces(names)]
+        lines = [f"namespace {space}" for space in state.existing_namespaces(names)]
         if names.directory.exists():
-            found.append(f"directory {names.directory}")
-        found += [f"process {process.pid}" for process in processes.marked(names.name)]
+            lines.append(f"directory {names.directory}")
+        lines += [f"process {process.pid}" for process in processes.marked(names.name)]
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
-        found += [line for line in mounts.splitlines() if names.name in line]
-        return found
+        lines += [line for line in mounts.splitlines() if names.name in line]
+        return lines
 
     return look
 

@@ -78,7 +78,7 @@ def jobs(
     faults: Mapping[str, float],
 ) -> list[dict[str, Any]]:
     return barrier_jobs(
-        [[of] for of in networks],
+        [[own] for own in networks],
         rounds,
         retry_us=RETRY_US,
         patience_us=PATIENCE_US,

@@ -33,21 +33,21 @@ ALGORITHMS = ("shuffle", "tree2", "tree3", "concurrent", "unicast")
 @pytest.fixture(scope="module")
 def labs() -> Iterator[list[EmulatedFabric]]:
     """Run two fabrics; hosts of the same name are one host with two interfaces."""
-    found = []
+    started = []
     try:
         for number in range(2):
             lab = EmulatedFabric(
                 load(SPEC),
-                PlanRequest.of(multicast={GROUP: ["all"]}),
+                PlanRequest.from_options(multicast={GROUP: ["all"]}),
                 name=f"test-{os.getpid()}-b{number}",
                 openflow_port=0,
                 rest_port=0,
             )
             lab.start()
-            found.append(lab)
-        yield found
+            started.append(lab)
+        yield started
     finally:
-        for lab in found:
+        for lab in started:
             lab.stop()
 
 
@@ -85,7 +85,7 @@ def test_no_process_leaves_before_all_have_entered(
             assert max(entered) <= min(left)
     for lab in used:
         assert lab.daemon.counters()["lost_frames"] == 0
-        moved = [of for of in lab.daemon.counters()["channels"] if of["tx_frames"]]
+        moved = [channel for channel in lab.daemon.counters()["channels"] if channel["tx_frames"]]
         assert moved, f"{lab.name} carried nothing"
 
 
@@ -96,7 +96,7 @@ def test_a_killed_process_is_learnt_of_by_all_others(labs: list[EmulatedFabric])
         lab.daemon.reset()
         sent = iter(lambda: lab.daemon.counters()["channels"], None)
         in_the_middle = itertools.islice(sent, 10_000)
-        assert any(sum(of["tx_frames"] for of in now) > 100 for now in in_the_middle)
+        assert any(sum(channel["tx_frames"] for channel in now) > 100 for now in in_the_middle)
         processes[2].process.kill()
         others = [process for process in processes if process.rank != 2]
         told = outcomes(others, LIMIT_S)
@@ -132,7 +132,7 @@ def test_the_experiment_prints_its_rows(knotless: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("job", "said"),
+    ("job", "message"),
     [
         ("no json", "job: "),
         ('{"rank": 0, "port": 7, "networks": [], "work": {"barrier": {}}}', "missing field"),
@@ -150,7 +150,7 @@ def test_the_experiment_prints_its_rows(knotless: Any, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_an_invalid_job_is_refused_in_one_line(job: str, said: str) -> None:
+def test_an_invalid_job_is_refused_in_one_line(job: str, message: str) -> None:
     done = subprocess.run(
         [BINARY], input=job + "\n", capture_output=True, text=True, timeout=20, check=False
     )
@@ -158,4 +158,4 @@ def test_an_invalid_job_is_refused_in_one_line(job: str, said: str) -> None:
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("knotless-barrier: ")
-    assert said in line
+    assert message in line

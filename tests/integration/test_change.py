@@ -26,7 +26,7 @@ PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"))
 
 @pytest.fixture
 def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4", PlanRequest.of(engine="updown", flow_control="pfc"))
+    return start("ring,4", PlanRequest.from_options(engine="updown", flow_control="pfc"))
 
 
 @contextmanager
@@ -45,8 +45,8 @@ def pinging(fabric: EmulatedFabric) -> Iterator[None]:
 
 def changes(fabric: EmulatedFabric) -> list[dict[str, Any]]:
     with urlopen(f"http://127.0.0.1:{fabric.rest_port}/changes", timeout=30) as answer:
-        found: list[dict[str, Any]] = json.load(answer)["changes"]
-    return found
+        entries: list[dict[str, Any]] = json.load(answer)["changes"]
+    return entries
 
 
 def test_changes_and_drains_lose_no_frame(
@@ -57,8 +57,8 @@ def test_changes_and_drains_lose_no_frame(
     def run(*words: str) -> dict[str, Any]:
         done = knotless(*words, *name, "--json")
         assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        output: dict[str, Any] = json.loads(done.stdout)
+        return output
 
     with pinging(fabric):
         shown = run("change", "--root", "s3", "--dry-run", "--out", str(tmp_path / "steps"))
@@ -85,18 +85,18 @@ def test_changes_and_drains_lose_no_frame(
     for step in range(len(shown["steps"]) + 1):
         checked = knotless("check", str(tmp_path / "steps" / str(step)), "--flow-control", "pfc")
         assert checked.returncode == 0, checked.stdout
-    until("all certificates", lambda: all(of["certificate"] for of in changes(fabric)))
+    until("all certificates", lambda: all(entry["certificate"] for entry in changes(fabric)))
     last = changes(fabric)[-1]
     assert last["certificate"]["proven"]
-    assert [set(of) <= set(fabric.fabric.switch_index) for of in last["confirmed"]]
+    assert [set(entry) <= set(fabric.fabric.switch_index) for entry in last["confirmed"]]
     assert fabric.controller_status()["problems"] == []
 
 
 def test_a_refused_change_changes_nothing(fabric: EmulatedFabric, knotless: Knotless) -> None:
     def routes() -> dict[str, Any]:
-        found: dict[str, Any] = fabric.controller_status()["routes"]
-        del found["planned_ahead"]
-        return found
+        status: dict[str, Any] = fabric.controller_status()["routes"]
+        del status["planned_ahead"]
+        return status
 
     before = routes()
     for words in (("--engine", "magic"), ("--flow-control", "pause"), ("--tagging", "host")):

@@ -21,13 +21,13 @@ def test_live_rules_are_judged_as_they_are(knotless: Knotless, names: Names) -> 
         check = ("check", "--live", "--name", names.name, "--json")
         own = knotless(*check)  # its plan has two virtual channels: PFC
         assert own.returncode == 0, own.stderr + own.stdout
-        found = json.loads(own.stdout)
-        assert (found["pairs"], found["flow_control"], found["acyclic"]) == (20, "pfc", True)
+        verdict = json.loads(own.stdout)
+        assert (verdict["pairs"], verdict["flow_control"], verdict["acyclic"]) == (20, "pfc", True)
         pause = knotless(*check, "--flow-control", "pause")  # which stops both priorities
         assert pause.returncode == 1
-        found = json.loads(pause.stdout)
-        assert found["flow_control"] == "pause"
-        assert found["cycle"] == [f"s{i}:2/0" for i in range(1, 6)]
+        verdict = json.loads(pause.stdout)
+        assert verdict["flow_control"] == "pause"
+        assert verdict["cycle"] == [f"s{i}:2/0" for i in range(1, 6)]
         subprocess.run(
             ["ovs-ofctl", "-O", "OpenFlow13", "del-flows", "s1", "table=0"],
             env={**os.environ, "OVS_RUNDIR": str(names.directory / "ovs")},

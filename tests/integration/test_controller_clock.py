@@ -18,7 +18,7 @@ SLOW_DOWN = 5.0
 
 @pytest.fixture
 def fabric(start: Start) -> EmulatedFabric:
-    request = PlanRequest.of(engine="updown")
+    request = PlanRequest.from_options(engine="updown")
     return start("ring,4", request, slow_down=SLOW_DOWN, controller_clock="virtual")
 
 

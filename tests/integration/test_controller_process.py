@@ -187,7 +187,7 @@ def test_another_application_with_ryus_web_server_runs_beside_ours(tmp_path: Pat
     other = tmp_path / "other.py"
     port = free_port()
     other.write_text(OTHER_APPLICATION.replace("PORT", str(port)))
-    with lone_controller(tmp_path, "fabric: ring,4", str(other)) as found:
+    with lone_controller(tmp_path, "fabric: ring,4", str(other)) as controller:
 
         def answers() -> bool:
             with suppress(OSError), urlopen(f"http://127.0.0.1:{port}/hello", timeout=10) as answer:
@@ -195,4 +195,4 @@ def test_another_application_with_ryus_web_server_runs_beside_ours(tmp_path: Pat
             return False
 
         until("the other application answers", answers)
-        assert found.status()["fabric"] == "ring,4"
+        assert controller.status()["fabric"] == "ring,4"

@@ -45,13 +45,13 @@ def test_a_dead_controller_is_started_again(
     done = knotless("controller", "restart", "--name", names.name)
     assert done.returncode == 0, done.stderr
     assert "is ready: 4 switches" in done.stdout
-    code, found = status(knotless, names)
-    assert (code, found["problems"]) == (0, [])
+    code, report = status(knotless, names)
+    assert (code, report["problems"]) == (0, [])
     log = (names.directory / "controller.log").read_text()
     assert log.count("0 added, 0 modified, 0 deleted") == 4
     # Again, although it is alive.
     done = knotless("controller", "restart", "--name", names.name, "--json")
-    assert json.loads(done.stdout)["pid"] != found["parts"]["controller"]["pid"]
+    assert json.loads(done.stdout)["pid"] != report["parts"]["controller"]["pid"]
     assert knotless("down", "--name", names.name).returncode == 0
     assert remains(names) == []
 
@@ -77,8 +77,8 @@ def test_a_controller_started_by_hand_is_recognised(
         )
     try:
         until("status is good again", lambda: status(knotless, names)[0] == 0)
-        _, found = status(knotless, names)
-        assert found["parts"]["controller"] == {"pid": own.pid, "alive": True, "by_hand": True}
+        _, report = status(knotless, names)
+        assert report["parts"]["controller"] == {"pid": own.pid, "alive": True, "by_hand": True}
         shown = knotless("status", "--name", names.name).stdout
         assert f"controller {own.pid} (started by hand)" in shown
         done = knotless("controller", "restart", "--name", names.name)

@@ -24,22 +24,25 @@ pytestmark = pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="ne
 def collect(fabric: DummyFabric, folder: Path) -> Path:
     """Write what docs/check-your-fabric.md lists for Open vSwitch, as the programs print it."""
     for switch in fabric.fabric.switches:
-        of = folder / switch.name
-        of.mkdir(parents=True)
+        directory = folder / switch.name
+        directory.mkdir(parents=True)
         for dump in ("dump-flows", "dump-groups", "dump-ports-desc"):
             text = fabric.run("ovs-ofctl", "-O", "OpenFlow13", dump, switch.name)
-            (of / dump).write_text(text)
+            (directory / dump).write_text(text)
     edges = []
     for link in fabric.fabric.links:
         a, b = f"{link.a}-{link.a_port}", f"{link.b}-{link.b_port}"
         edges.append((link.a, a, link.b, b))
-    edges += [(of.switch, of.name, of.name, of.mac) for of in fabric.fabric.hosts]
+    edges += [
+        (directory.switch, directory.name, directory.name, directory.mac)
+        for directory in fabric.fabric.hosts
+    ]
     listed = [
         {
             "node1": {"hostname": near, "interfaceName": port},
-            "node2": {"hostname": far, "interfaceName": far_port},
+            "node2": {"hostname": peer, "interfaceName": peer_port},
         }
-        for near, port, far, far_port in edges
+        for near, port, peer, peer_port in edges
     ]
     (folder / "layer1_topology.json").write_text(json.dumps({"edges": listed}))
     return folder
@@ -49,8 +52,8 @@ def checked(status: int, *words: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "knotless", "check", *words, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
     assert done.returncode == status, (words, done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    verdict: dict[str, Any] = json.loads(done.stdout)
+    return verdict
 
 
 def test_a_cyclic_fabric_is_cured(tmp_path: Path) -> None:
@@ -59,15 +62,15 @@ def test_a_cyclic_fabric_is_cured(tmp_path: Path) -> None:
     try:
         fabric.start()
         before, cures = str(collect(fabric, tmp_path / "before")), tmp_path / "cures"
-        found = checked(1, before, "--remedies", "--export", str(cures))
-        assert (found["acyclic"], found["undelivered"], found["missing"]) == (False, 0, [])
+        verdict = checked(1, before, "--remedies", "--export", str(cures))
+        assert (verdict["acyclic"], verdict["undelivered"], verdict["missing"]) == (False, 0, [])
         cured = cures / "1-engine"
         assert checked(0, str(cured), "--flow-control", "pause")["acyclic"] is True
         fabric.load(cured)
         after = str(collect(fabric, tmp_path / "after"))
-        found = checked(0, after, "--failures", "1")
-        assert (found["acyclic"], found["undelivered"], found["missing"]) == (True, 0, [])
-        assert found["failures_acyclic"] is True
+        verdict = checked(0, after, "--failures", "1")
+        assert (verdict["acyclic"], verdict["undelivered"], verdict["missing"]) == (True, 0, [])
+        assert verdict["failures_acyclic"] is True
         for source in plan.fabric.hosts:
             for target in plan.fabric.hosts:
                 if source != target:

@@ -37,8 +37,8 @@ def fabric(running: EmulatedFabric) -> Iterator[EmulatedFabric]:
 
 def is_intact(fabric: EmulatedFabric) -> bool:
     """Tell whether the controller knows of no failure, and uses every link."""
-    found = fabric.controller_status()
-    return not (found["problems"] or found["routes"]["failed"] or found["routes"]["changing"])
+    report = fabric.controller_status()
+    return not (report["problems"] or report["routes"]["failed"] or report["routes"]["changing"])
 
 
 def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:
@@ -51,10 +51,10 @@ def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:
         check=True,
         timeout=30,
     ).stdout
-    found = re.findall(
+    rows = re.findall(
         r"^ *([0-9]+)\([^)]*\):.*?^ *state: *([A-Z_ 0]*)$", text, re.MULTILINE | re.DOTALL
     )
-    return {int(port): states for port, states in found}
+    return {int(port): states for port, states in rows}
 
 
 def pings(fabric: EmulatedFabric, source: str, address: str) -> bool:
@@ -64,8 +64,8 @@ def pings(fabric: EmulatedFabric, source: str, address: str) -> bool:
 
 def shown(knotless: Knotless, fabric: EmulatedFabric) -> list[dict[str, Any]]:
     done = knotless("status", "--name", fabric.name, "--json")
-    found: list[dict[str, Any]] = json.loads(done.stdout)["fabrics"][0]["cut"]
-    return found
+    cuts: list[dict[str, Any]] = json.loads(done.stdout)["fabrics"][0]["cut"]
+    return cuts
 
 
 def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(

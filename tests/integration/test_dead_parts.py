@@ -22,14 +22,14 @@ pytestmark = pytest.mark.integration
 def status(names: Names, knotless: Knotless) -> dict[str, Any]:
     """Return what the command prints; its exit status must agree."""
     done = knotless("status", "--name", names.name, "--json")
-    (found,) = json.loads(done.stdout)["fabrics"]
-    assert done.returncode == (1 if found["problems"] else 0), done.stderr
-    shown: dict[str, Any] = found
+    (fabric,) = json.loads(done.stdout)["fabrics"]
+    assert done.returncode == (1 if fabric["problems"] else 0), done.stderr
+    shown: dict[str, Any] = fabric
     return shown
 
 
 def arrives(names: Names) -> bool:
-    """Whether a frame of h1 comes to h3."""
+    """Return True if a frame of h1 comes to h3."""
     there = load("ring,4").hosts[2].ip
     words = ["ip", "netns", "exec", names.host_namespace("h1"), "ping", "-c", "1", "-W", "1"]
     return subprocess.run([*words, there], check=False, capture_output=True).returncode == 0
@@ -56,8 +56,8 @@ def test_a_dead_part_is_named_and_the_fabric_can_be_started_again(
         os.kill(running.processes[role].pid, signal.SIGKILL)
 
         def named(role: str = role) -> bool:
-            said = [line for line in status(names, knotless)["problems"] if role in line]
-            return any(line.startswith(f"{role} has died: ") for line in said)
+            lines = [line for line in status(names, knotless)["problems"] if role in line]
+            return any(line.startswith(f"{role} has died: ") for line in lines)
 
         until("the dead part is named", named)
 
@@ -69,9 +69,9 @@ def test_a_dead_part_is_named_and_the_fabric_can_be_started_again(
         if missed:
 
             def are_missed(missed: int = missed) -> bool:
-                found = status(names, knotless)
-                unconnected = [line for line in found["problems"] if "is not connected" in line]
-                return (len(unconnected), found["controller"]["ready"]) == (missed, False)
+                report = status(names, knotless)
+                unconnected = [line for line in report["problems"] if "is not connected" in line]
+                return (len(unconnected), report["controller"]["ready"]) == (missed, False)
 
             until("its switches are missed", are_missed)
         assert not arrives(names)

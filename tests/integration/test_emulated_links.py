@@ -139,9 +139,12 @@ def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: Emulated
 
 def test_hosts_reach_each_other_whatever_their_addresses(names: Names) -> None:
     ring = load("ring,4")
-    far = replace(ring.hosts[0], ip="192.168.7.1")
+    outside = replace(ring.hosts[0], ip="192.168.7.1")
     with EmulatedFabric(
-        replace(ring, hosts=(far, *ring.hosts[1:])), name=names.name, openflow_port=0, rest_port=0
+        replace(ring, hosts=(outside, *ring.hosts[1:])),
+        name=names.name,
+        openflow_port=0,
+        rest_port=0,
     ) as fabric:
         out, _, status = fabric.host("h2").pexec("ping", "-c", "1", "-W", "5", "192.168.7.1")
         assert status == 0, out

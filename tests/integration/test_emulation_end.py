@@ -45,13 +45,13 @@ def root_interfaces() -> set[str]:
 
 def inside(inodes: set[int]) -> list[str]:
     """Return the processes in network namespaces with these inodes, with their commands."""
-    found = []
+    commands = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (entry / "ns/net").stat().st_ino in inodes:
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                found.append(f"{entry.name}: {b' '.join(words).decode(errors='replace')}")
-    return found
+                commands.append(f"{entry.name}: {b' '.join(words).decode(errors='replace')}")
+    return commands
 
 
 @pytest.fixture
@@ -142,8 +142,8 @@ def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
     with plain(names, "torus,2,3,hosts=2") as fabric:
         for switch, ports in wiring.ports(wiring.wire(fabric.fabric)).items():
             for number, interface in ports.items():
-                found = fabric.ovs.of(switch).vsctl(["get", "interface", interface, "ofport"])
-                assert found.strip() == str(number), (switch, interface)
+                output = fabric.ovs.process(switch).vsctl(["get", "interface", interface, "ofport"])
+                assert output.strip() == str(number), (switch, interface)
 
 
 @pytest.mark.parametrize(("priority", "policy"), [(PRIORITY, os.SCHED_RR), (0, os.SCHED_OTHER)])
@@ -151,12 +151,12 @@ def test_open_vswitch_has_the_priority_that_was_asked_for(
     names: Names, priority: int, policy: int
 ) -> None:
     with plain(names, "flat,2", switch_priority=priority) as fabric:
-        found = set()
+        priorities = set()
         for task in Path(f"/proc/{fabric.ovs.pids[0]}/task").iterdir():
             assert os.sched_getscheduler(int(task.name)) & ~os.SCHED_RESET_ON_FORK == policy
             is_revalidator = (task / "comm").read_text().startswith(REVALIDATOR)
-            found.add((is_revalidator, os.sched_getparam(int(task.name)).sched_priority))
-        assert found == {(False, priority), (True, max(0, priority - 1))}
+            priorities.add((is_revalidator, os.sched_getparam(int(task.name)).sched_priority))
+        assert priorities == {(False, priority), (True, max(0, priority - 1))}
 
 
 def test_plain_links_carry_frames(names: Names) -> None:
@@ -174,13 +174,13 @@ def test_what_a_kill_leaves_is_removed(
     other_process: Callable[[], subprocess.Popen[str]],
 ) -> None:
     owner = other_process()
-    found = state.read(names)
-    assert found is not None
+    stored = state.read(names)
+    assert stored is not None
     held.add()
     if part == "host":
         victims = processes.living_in([names.host_namespace("h1")])
     else:
-        victims = {found.owner if part == "owner" else found.processes[part]}
+        victims = {stored.owner if part == "owner" else stored.processes[part]}
     assert victims
     for victim in victims:
         os.kill(victim.pid, signal.SIGKILL)
@@ -206,14 +206,14 @@ def test_the_next_start_removes_and_reports_the_remains_of_a_kill(
     owner = other_process()
     owner.kill()
     owner.wait(10)
-    said: list[str] = []
+    lines: list[str] = []
     fabric = plain(names)
-    fabric.progress = said.append
+    fabric.progress = lines.append
     with fabric:
-        assert any("removed" in line for line in said)
-        found = state.read(names)
-        assert found is not None
-        assert found.owner == processes.ourselves()
+        assert any("removed" in line for line in lines)
+        stored = state.read(names)
+        assert stored is not None
+        assert stored.owner == processes.ourselves()
 
 
 def test_a_second_start_is_refused_and_harms_nothing(names: Names) -> None:

@@ -156,10 +156,10 @@ def test_a_cyclic_ring_freezes_and_its_cycle_is_named(ring: EmulatedFabric) -> N
     add_ring_rules(ring, CYCLIC)
     flows = [flood(ring, f"h{i + 1}", f"h{(i + 2) % 4 + 1}") for i in range(4)]
     until("the deadlock", lambda: ring.daemon.deadlock() is not None)
-    found = ring.daemon.deadlock()
-    assert found is not None
-    assert list(found.cycle) == RING
-    assert set(found.members) == {*RING, "h1/0", "h2/0", "h3/0", "h4/0"}
+    deadlock = ring.daemon.deadlock()
+    assert deadlock is not None
+    assert list(deadlock.cycle) == RING
+    assert set(deadlock.members) == {*RING, "h1/0", "h2/0", "h3/0", "h4/0"}
     assert rates_mbps(ring, ["s1:1", "s2:1", "s3:1", "s4:1"], 0.5) == [0, 0, 0, 0]
     assert ring.daemon.counters()["lost_frames"] == 0
 

@@ -42,7 +42,7 @@ def pinging(fabric: BareFabric) -> Iterator[None]:
 
     with every_echo_arrives([partial(start, a, b) for a, b in PINGS]):
         yield
-    assert {of["tier"] for of in fabric.get("/changes")["changes"]} <= {0, 1, 2}
+    assert {entry["tier"] for entry in fabric.get("/changes")["changes"]} <= {0, 1, 2}
 
 
 def declare(fabric: BareFabric, declared: Fabric) -> None:
@@ -154,7 +154,7 @@ def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
             moved = replace(less.hosts[0], switch="s3", port=6)
             reload(fabric, replace(less, hosts=(moved, *less.hosts[1:])))
             status = settle(fabric)
-            (line,) = (of for of in status["problems"] if "not reloaded" in of)
+            (line,) = (text for text in status["problems"] if "not reloaded" in text)
             assert "belongs to host h1 at s1:1 now, and to host h1 at s3:6 in the" in line
             assert fabric.get("/fabric")["links"] == to_json(less)["links"]
 

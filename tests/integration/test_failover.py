@@ -24,8 +24,8 @@ INTERVAL_S = 0.01
 def frames_from(fabric: EmulatedFabric, channel: str) -> int:
     """Return how many frames a channel has carried."""
     channels = fabric.daemon.counters()["channels"]
-    (found,) = (int(one["tx_frames"]) for one in channels if one["channel"] == channel)
-    return found
+    (count,) = (int(one["tx_frames"]) for one in channels if one["channel"] == channel)
+    return count
 
 
 def lost_while_cut(fabric: EmulatedFabric) -> int:
@@ -43,9 +43,9 @@ def lost_while_cut(fabric: EmulatedFabric) -> int:
 
 
 def repaired(fabric: EmulatedFabric, failed: list[str]) -> bool:
-    """Whether the controller has changed the routes, and these parts count as failed."""
-    found = fabric.controller_status()["routes"]
-    return bool(not found["changing"] and found["failed"] == failed)
+    """Return True if the controller has changed the routes, and these parts count as failed."""
+    routes = fabric.controller_status()["routes"]
+    return bool(not routes["changing"] and routes["failed"] == failed)
 
 
 def test_switches_recover_without_a_controller(start: Start, knotless: Knotless) -> None:

@@ -53,9 +53,9 @@ def test_no_second_tag_comes_in_under_the_planned_one(knotless: Knotless, names:
     assert started.returncode == 0, started.stderr
     try:
         done = knotless("probe", "--name", names.name, "--only", "forgery", "--json")
-        found = json.loads(done.stdout)["findings"]
-        assert sum("tagged twice" in finding["subject"] for finding in found) == 2
-        assert [finding for finding in found if not finding["ok"]] == []
+        findings = json.loads(done.stdout)["findings"]
+        assert sum("tagged twice" in finding["subject"] for finding in findings) == 2
+        assert [finding for finding in findings if not finding["ok"]] == []
     finally:
         down = knotless("down", "--name", names.name)
     assert down.returncode == 0, down.stderr

@@ -21,8 +21,8 @@ CONFIG = "fabric: ring,4"
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneController]:
-    with lone_controller(tmp_path_factory.mktemp("controller"), CONFIG, token=True) as found:
-        yield found
+    with lone_controller(tmp_path_factory.mktemp("controller"), CONFIG, token=True) as running:
+        yield running
 
 
 @pytest.fixture
@@ -49,20 +49,20 @@ def ask(controller: LoneController, text: bytes) -> bytes:
 
 @pytest.mark.usefixtures("many_files")
 @pytest.mark.parametrize(
-    "said",
+    "request_bytes",
     [
         pytest.param(b"", id="silent"),
         pytest.param(b"GET /status HTTP/1.1\r\nX: ", id="slow", marks=pytest.mark.long),
     ],
 )
 def test_thousands_of_slow_clients_keep_nobody_waiting(
-    controller: LoneController, said: bytes
+    controller: LoneController, request_bytes: bytes
 ) -> None:
     with contextlib.ExitStack() as stack:
         slow = [stack.enter_context(connect(controller)) for _ in range(SLOW_CLIENTS)]
         for client in slow:
             with contextlib.suppress(OSError):
-                client.sendall(said)
+                client.sendall(request_bytes)
         for client in slow[-100:]:
             assert controller.get("/status", timeout_s=5)["fabric"] == "ring,4"
             with contextlib.suppress(OSError):

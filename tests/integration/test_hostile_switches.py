@@ -23,8 +23,8 @@ SWITCH_PORTS = 3
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneController]:
-    with lone_controller(tmp_path_factory.mktemp("controller"), "fabric: ring,4") as found:
-        yield found
+    with lone_controller(tmp_path_factory.mktemp("controller"), "fabric: ring,4") as running:
+        yield running
 
 
 def serves_an_honest_switch(controller: LoneController) -> None:

@@ -148,7 +148,7 @@ def test_lab_6_a_link_is_cut_and_the_routes_are_repaired(
 def test_words_with_mistakes_give_one_line_and_the_prompt(lab: Callable[..., Lab]) -> None:
     one = lab("ring,3")
     one.expect(PROMPT)
-    for line, said in (
+    for line, message in (
         ("flowcontrol maybe", "knotless: usage: flowcontrol none|host|switch|pause|pfc"),
         ("pause h9", "knotless: usage: pause HOST [MILLISECONDS]"),
         ("pause h1 soon", "knotless: usage: pause HOST [MILLISECONDS]"),
@@ -156,7 +156,7 @@ def test_words_with_mistakes_give_one_line_and_the_prompt(lab: Callable[..., Lab
         ("capture", "knotless: usage: capture LINK [FILE.pcap]"),
         ("capture s1-s9 x", "knotless: "),
     ):
-        assert said in one.say(line), line
+        assert message in one.say(line), line
     assert "h1 asks its switch to send nothing for 500 ms" in one.say("pause h1")
 
     def paused() -> bool:
@@ -181,8 +181,8 @@ def test_an_engine_in_a_file_routes_a_running_fabric(
         assert knotless("cut", "s1-s3", *named).returncode == 0
 
         def repaired() -> bool:
-            found = knotless("check", "--live", "--pair", "h1", "h4", *named).stdout.splitlines()
-            return [line.split()[0] for line in found] == ["s1:2/0", "s2:3/0", "h4", "delivered"]
+            lines = knotless("check", "--live", "--pair", "h1", "h4", *named).stdout.splitlines()
+            return [line.split()[0] for line in lines] == ["s1:2/0", "s2:3/0", "h4", "delivered"]
 
         until("another path", repaired)
         assert knotless("check", "--live", *named).returncode == 0

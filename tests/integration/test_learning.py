@@ -38,7 +38,7 @@ KNOTLESS = Path(sys.executable).with_name("knotless")
 def written(fabric: BareFabric, file: Path) -> bool:
     """Have each host but the silent one send a frame; return whether the fabric is known then."""
     for host in RING.hosts:
-        other = next(of for of in RING.hosts if of is not host)
+        other = next(peer for peer in RING.hosts if peer is not host)
         command = fabric.command_on(host.name, "ping", "-c", "1", "-W", "1", other.ip)
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL)
     return file.exists()
@@ -73,11 +73,11 @@ def test_a_fabric_is_learned_and_used() -> None:
         assert fabric.await_ready()["problems"] == []
         until("all hosts are reached", lambda: reaches_all(fabric), 20)
 
-        found = read(file)
-        assert removed(RING, found) == []
-        assert len(found.links) == len(RING.links)
-        assert {host.mac for host in found.hosts} == {host.mac for host in (*RING.hosts, SILENT)}
-        assert {host.ip for host in found.hosts} == {host.ip for host in (*RING.hosts, SILENT)}
+        learned = read(file)
+        assert removed(RING, learned) == []
+        assert len(learned.links) == len(RING.links)
+        assert {host.mac for host in learned.hosts} == {host.mac for host in (*RING.hosts, SILENT)}
+        assert {host.ip for host in learned.hosts} == {host.ip for host in (*RING.hosts, SILENT)}
         done = subprocess.run(
             [KNOTLESS, "plan", file, "--engine", "updown"],
             check=False,
@@ -118,10 +118,10 @@ def test_what_is_found_later_becomes_part_of_the_fabric_and_no_frame_is_lost() -
 
             until("the new host reaches another", greeted)
             until("nothing is left to be done", lambda: settle(fabric)["problems"] == [])
-            found = read(file)
-            assert {host.mac for host in found.hosts} >= {NEW.mac}
-            assert set(found.switches) == {*RING.switches, SWITCH}
-            assert set(found.links) >= set(TO_SWITCH)
+            learned = read(file)
+            assert {host.mac for host in learned.hosts} >= {NEW.mac}
+            assert set(learned.switches) == {*RING.switches, SWITCH}
+            assert set(learned.links) >= set(TO_SWITCH)
 
             # Nobody else is admitted with the address of a host.
             thief = replace(NEW, name="thief", mac=RING.hosts[0].mac, switch="s3", port=9)
@@ -130,7 +130,9 @@ def test_what_is_found_later_becomes_part_of_the_fabric_and_no_frame_is_lost() -
             def reported() -> bool:
                 ping = fabric.command_on(thief.name, "ping", "-c", "1", "-W", "1", "10.0.3.1")
                 subprocess.run(ping, check=False, stdout=subprocess.DEVNULL)
-                return any("of host h1 at s1:1" in of for of in fabric.get("/status")["problems"])
+                return any(
+                    "of host h1 at s1:1" in line for line in fabric.get("/status")["problems"]
+                )
 
             until("the thief is reported", reported)
         assert {host.port for host in read(file).hosts if host.switch == "s3"} == {1}

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.integration
 
 
 def test_a_restarted_controller_finds_all_rules_as_wanted() -> None:
-    found = asyncio.run(measure("torus,5,5"))
-    assert found["switches"] == 25
-    assert found["install"]["flow_mods"] == found["rules"] > 25
-    assert found["install"]["group_mods"] > 0
-    assert (found["restart"]["flow_mods"], found["restart"]["group_mods"]) == (0, 0)
+    figures = asyncio.run(measure("torus,5,5"))
+    assert figures["switches"] == 25
+    assert figures["install"]["flow_mods"] == figures["rules"] > 25
+    assert figures["install"]["group_mods"] > 0
+    assert (figures["restart"]["flow_mods"], figures["restart"]["group_mods"]) == (0, 0)

@@ -136,18 +136,18 @@ def end(process: subprocess.Popen[str]) -> dict[str, Any]:
 def veth() -> Iterator[tuple[list[str], list[str]]]:
     """Yield the command prefixes of two namespaces whose interfaces ``e0`` are a veth pair."""
     secret = secrets.token_hex(3)
-    found = [f"km-{secret}-{side}" for side in "ab"]
+    spaces = [f"km-{secret}-{side}" for side in "ab"]
     try:
-        for namespace in found:
+        for namespace in spaces:
             namespaces.add(namespace)
-        peer = f"address 02:00:00:00:00:02 mtu 1500 netns {found[1]}"
-        made = f"link add e0 address 02:00:00:00:00:01 mtu 1500 type veth peer name e0 {peer}"
-        namespaces.ip_batch([made, "link set e0 up"], namespace=found[0])
-        namespaces.ip_batch(["link set e0 up"], namespace=found[1])
-        a, b = (namespaces.enter(namespace, []) for namespace in found)
+        peer = f"address 02:00:00:00:00:02 mtu 1500 netns {spaces[1]}"
+        command = f"link add e0 address 02:00:00:00:00:01 mtu 1500 type veth peer name e0 {peer}"
+        namespaces.ip_batch([command, "link set e0 up"], namespace=spaces[0])
+        namespaces.ip_batch(["link set e0 up"], namespace=spaces[1])
+        a, b = (namespaces.enter(namespace, []) for namespace in spaces)
         yield a, b
     finally:
-        namespaces.remove(found)
+        namespaces.remove(spaces)
 
 
 @pytest.mark.parametrize("bytes_", [4, 1400, 100_000])

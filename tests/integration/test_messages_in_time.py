@@ -22,8 +22,8 @@ def test_no_message_is_faster_than_its_way(start: Start) -> None:
     plan = make_plan(fabric.fabric, fabric.request)
     with Messenger(fabric) as messenger:
         messenger.acknowledged(PAIRS, BYTES, 0.0, WARM_UP_S)
-        found = messenger.acknowledged(PAIRS, BYTES, SECONDS, WARM_UP_S)
-    for flow, times_us in zip(flows_of(plan, PAIRS), found, strict=True):
+        by_flow = messenger.acknowledged(PAIRS, BYTES, SECONDS, WARM_UP_S)
+    for flow, times_us in zip(flows_of(plan, PAIRS), by_flow, strict=True):
         assert len(times_us) > 20
         # Programs measure whole microseconds.
         assert min(times_us) >= exchange_us(plan, flow, BYTES) - 2

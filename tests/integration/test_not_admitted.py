@@ -37,16 +37,16 @@ def test_a_host_with_anothers_address_is_named(start: Start) -> None:
     fabric = start("ring,4")
     assert counted(fabric) == 0
     # Counting begins with the first answer of each switch.
-    found: set[str] = set()
+    reports: set[str] = set()
 
     def reported() -> bool:
         fabric.host("h2").pexec(sys.executable, "-c", FORGE)
-        found.update(
+        reports.update(
             line
             for line in fabric.controller_status()["problems"]
             if line.startswith("s2 has dropped") and line.endswith("of h2 (port 1)")
         )
-        return bool(found)
+        return bool(reports)
 
     until("a problem that names h2", reported, 60)
     assert counted(fabric) >= 200

@@ -64,8 +64,8 @@ def test_a_host_that_never_resumes_is_named_and_ignored(
     )
 
     def named() -> bool:
-        found = report(names)
-        return found is not None and any("host h1" in line for line in found["problems"])
+        status = report(names)
+        return status is not None and any("host h1" in line for line in status["problems"])
 
     until("a status that names h1", named)
     storm.communicate()

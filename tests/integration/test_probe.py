@@ -27,10 +27,10 @@ def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str
     how = ("--engine", "dor", "--vcs", vcs, "--flow-control", flow_control)
     run(knotless, "up", "ring,4", *how, *ports)
     try:
-        found = run(knotless, "probe", "--name", names.name, "--json")
-        assert found["ok"]
+        report = run(knotless, "probe", "--name", names.name, "--json")
+        assert report["ok"]
         by_probe: dict[str, list[dict[str, Any]]] = {}
-        for finding in found["findings"]:
+        for finding in report["findings"]:
             assert finding["ok"], finding
             by_probe.setdefault(finding["probe"], []).append(finding)
         assert {probe: len(rows) for probe, rows in by_probe.items()} == {

@@ -28,8 +28,8 @@ def fabric(start: Start) -> EmulatedFabric:
 
 
 def faults(fabric: EmulatedFabric) -> dict[str, str]:
-    found: dict[str, str] = fabric.controller_status()["link_faults"]
-    return found
+    by_link: dict[str, str] = fabric.controller_status()["link_faults"]
+    return by_link
 
 
 def settled(fabric: EmulatedFabric, *failed: str) -> bool:

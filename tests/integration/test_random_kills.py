@@ -47,11 +47,11 @@ def credit_files(held: HeldNamespaces) -> list[str]:
 
 def victim(names: Names, role: str, chosen: random.Random) -> int | None:
     """Return a process of this role, or any process of the fabric; None if there is none yet."""
-    found = state.read(names)
-    if found is None:
+    stored = state.read(names)
+    if stored is None:
         return None
-    pids = {name: process.pid for name, process in found.processes.items()}
-    pids["supervisor"] = found.owner.pid
+    pids = {name: process.pid for name, process in stored.processes.items()}
+    pids["supervisor"] = stored.owner.pid
     if role != "any":
         return pids.get(role) or None
     marked = sorted(process.pid for process in processes.marked(names.name))

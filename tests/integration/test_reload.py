@@ -27,8 +27,8 @@ PACKETS = 5000
 
 @pytest.fixture
 def controller(tmp_path: Path) -> Iterator[LoneController]:
-    with lone_controller(tmp_path, CONFIG, token=True) as found:
-        yield found
+    with lone_controller(tmp_path, CONFIG, token=True) as running:
+        yield running
 
 
 def change(controller: LoneController, old: str, new: str) -> None:
@@ -43,8 +43,8 @@ def post(controller: LoneController, **headers: str) -> tuple[int, dict[str, Any
     with contextlib.closing(connection):
         connection.request("POST", "/reload", b"", headers)
         answer = connection.getresponse()
-        found: dict[str, Any] = json.loads(answer.read())
-        return answer.status, found
+        content: dict[str, Any] = json.loads(answer.read())
+        return answer.status, content
 
 
 def reload(controller: LoneController) -> tuple[int, dict[str, Any]]:
@@ -138,8 +138,8 @@ class EventReader:
 
     def until(self, kind: str) -> dict[str, Any]:
         while True:
-            found, data = self.next()
-            if found == kind:
+            event, data = self.next()
+            if event == kind:
                 return data
 
     def close(self) -> None:

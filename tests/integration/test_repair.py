@@ -33,8 +33,8 @@ def fabric(start: Start, request: pytest.FixtureRequest) -> EmulatedFabric:
 
 
 def routes(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
-    found: dict[str, Any] = status(fabric, knotless)["routes"]
-    return found
+    report: dict[str, Any] = status(fabric, knotless)["routes"]
+    return report
 
 
 def status(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
@@ -46,8 +46,8 @@ def status(fabric: EmulatedFabric, knotless: Knotless) -> dict[str, Any]:
 
 def until_routes_avoid(fabric: EmulatedFabric, knotless: Knotless, failed: list[str]) -> None:
     def done() -> bool:
-        found = routes(fabric, knotless)
-        return found["failed"] == failed and not found["changing"]
+        report = routes(fabric, knotless)
+        return report["failed"] == failed and not report["changing"]
 
     until(f"routes without {failed}", done)
 
@@ -58,7 +58,7 @@ def pings(fabric: EmulatedFabric, source: str, target: str) -> bool:
 
 
 def have_ordinary_priority(processes: Iterable[psutil.Process]) -> bool:
-    return all(os.sched_getscheduler(of.pid) == os.SCHED_OTHER for of in processes)
+    return all(os.sched_getscheduler(process.pid) == os.SCHED_OTHER for process in processes)
 
 
 def test_all_threads_of_the_controller_have_the_priority_of_switches_but_not_the_planner(
@@ -97,12 +97,12 @@ def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
 ) -> None:
     def planner() -> psutil.Process:
         controller = psutil.Process(status(fabric, knotless)["pid"])
-        (found,) = (
-            of
-            for of in controller.children()
-            if "knotless.controller.updates.worker" in of.cmdline()
+        (process,) = (
+            child
+            for child in controller.children()
+            if "knotless.controller.updates.worker" in child.cmdline()
         )
-        return found
+        return process
 
     def all_planned() -> bool:
         return bool(routes(fabric, knotless)["planned_ahead"]["complete"])
@@ -129,8 +129,8 @@ def test_repairs_are_planned_ahead_and_without_the_planner_when_needed(
 def test_a_cut_is_repaired_in_place(fabric: EmulatedFabric, knotless: Knotless) -> None:
     assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
     until_routes_avoid(fabric, knotless, [LINK])
-    found = routes(fabric, knotless)
-    assert (found["tier"], found["first_vlan"], found["first_priority"]) == (1, 0, 0)
+    report = routes(fabric, knotless)
+    assert (report["tier"], report["first_vlan"], report["first_priority"]) == (1, 0, 0)
     assert pings(fabric, "h1", "h2")
     # The rules are those of the repaired plan alone: no guard is left.
     assert knotless("probe", "--name", fabric.name).returncode == 0
@@ -143,10 +143,10 @@ def test_both_parts_of_a_divided_fabric_work_and_the_pairs_between_them_are_repo
     assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
     assert knotless("cut", "s3-s4", "--name", fabric.name).returncode == 0
     until_routes_avoid(fabric, knotless, [LINK, "s3:2-s4:3"])
-    found = status(fabric, knotless)
-    assert (found["unreachable"], found["separated"]) == (8, [["h1", "h4"], ["h2", "h3"]])
+    report = status(fabric, knotless)
+    assert (report["unreachable"], report["separated"]) == (8, [["h1", "h4"], ["h2", "h3"]])
     line = "failures separate h1, h4 from h2, h3: 8 pairs of hosts cannot reach each other"
-    assert line in found["problems"]
+    assert line in report["problems"]
     assert pings(fabric, "h1", "h4")
     assert pings(fabric, "h2", "h3")
     assert not pings(fabric, "h1", "h2")
@@ -168,9 +168,9 @@ def test_a_controller_that_starts_again_changes_no_rule(
     log = names.log_file("controller")
     length = len(log.read_text())
     assert knotless("controller", "restart", "--name", fabric.name).returncode == 0
-    said = [line for line in log.read_text()[length:].splitlines() if "rules as wanted" in line]
-    assert len(said) == 4
-    assert all("0 added, 0 modified, 0 deleted" in line for line in said)
+    lines = [line for line in log.read_text()[length:].splitlines() if "rules as wanted" in line]
+    assert len(lines) == 4
+    assert all("0 added, 0 modified, 0 deleted" in line for line in lines)
     assert routes(fabric, knotless)["first_vlan"] == before["first_vlan"]
 
 
@@ -189,5 +189,5 @@ def test_another_engine_takes_over_without_loss(
     os.kill(status(fabric, knotless)["pid"], signal.SIGHUP)
     until("the change", lambda: routes(fabric, knotless)["tier"] != before["tier"])
     until_routes_avoid(fabric, knotless, [])
-    said, _ = traffic.communicate(timeout=60)
-    assert "400 received, 0% packet loss" in said
+    output, _ = traffic.communicate(timeout=60)
+    assert "400 received, 0% packet loss" in output

@@ -15,8 +15,10 @@ pytestmark = [pytest.mark.integration]
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     out: Path = tmp_path_factory.mktemp("results")
-    found: list[dict[str, Any]] = run("agreement", "--quick", "--duration", "1.5", out=out)["rows"]
-    return found
+    measured: list[dict[str, Any]] = run("agreement", "--quick", "--duration", "1.5", out=out)[
+        "rows"
+    ]
+    return measured
 
 
 def test_both_freeze_in_the_same_knot(rows: list[dict[str, Any]]) -> None:

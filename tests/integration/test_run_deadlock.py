@@ -47,12 +47,12 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def row(quick: dict[str, Any], routes: str, flow_control: str) -> dict[str, Any]:
-    (found,) = (
+    (chosen,) = (
         row
         for row in quick["rows"]
         if (row["routes"], row["flow_control"]) == (routes, flow_control)
     )
-    return dict(found)
+    return dict(chosen)
 
 
 def test_cyclic_routes_freeze_in_the_predicted_knot(quick: dict[str, Any]) -> None:
@@ -109,8 +109,8 @@ def test_the_results_are_whole(quick: dict[str, Any]) -> None:
 
 def fabrics_of(pid: int) -> set[str]:
     """Return the names of the running fabrics that this process owns."""
-    known = [state.read(names_of(path.name)) for path in RUN_DIRECTORY.glob("run-*")]
-    return {found.name for found in known if found is not None and found.owner.pid == pid}
+    states = [state.read(names_of(path.name)) for path in RUN_DIRECTORY.glob("run-*")]
+    return {stored.name for stored in states if stored is not None and stored.owner.pid == pid}
 
 
 def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path) -> None:
@@ -130,8 +130,8 @@ def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path
 
     until("a row", measured, 120)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 130, said
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
     (directory,) = tmp_path.iterdir()
     run, _ = results.read(directory)
     assert (run["status"], run["reason"]) == ("incomplete", "interrupted")

@@ -27,22 +27,22 @@ def run(*args: str, out: Path) -> dict[str, Any]:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert (Path(found["report"]).parent / "samples.parquet").is_file()
-    return found
+    output: dict[str, Any] = json.loads(done.stdout)
+    assert (Path(output["report"]).parent / "samples.parquet").is_file()
+    return output
 
 
 @pytest.mark.long
 def test_messages_come_back_over_every_distance_and_tagging(tmp_path: Path) -> None:
     case = ("--switches", "1,3", "--size", "1792", "--duration", "0.5")
-    found = run("hops", *case, out=tmp_path)
-    assert [(row["tagging"], row["measure"], row["switches"]) for row in found["rows"]] == [
+    results = run("hops", *case, out=tmp_path)
+    assert [(row["tagging"], row["measure"], row["switches"]) for row in results["rows"]] == [
         (tagging, measure, switches)
         for tagging in ("switch", "host", "none")
         for measure in ("messages", "both-ways", "barrier")
         for switches in (1, 3)
     ]
-    for row in found["rows"]:
+    for row in results["rows"]:
         assert row["messages"] > 5
         assert row["lost_frames"] == 0
         assert row["valid"], row["problems"]
@@ -53,9 +53,9 @@ def test_messages_come_back_over_every_distance_and_tagging(tmp_path: Path) -> N
 
 def test_acknowledged_traffic_never_beats_an_empty_fabric(tmp_path: Path) -> None:
     case = ("--part", "acknowledged", "--fabric", "ring,5,hosts=2", "--engine", "updown,dl:2")
-    found = run("traffic", *case, "--pattern", "complement", "--size", "256", out=tmp_path)
-    assert [row["routes"] for row in found["rows"]] == ["updown", "dl, 2 VCs"]
-    for row in found["rows"]:
+    results = run("traffic", *case, "--pattern", "complement", "--size", "256", out=tmp_path)
+    assert [row["routes"] for row in results["rows"]] == ["updown", "dl, 2 VCs"]
+    for row in results["rows"]:
         assert len(row["flows"]) == 4
         assert 0 < row["of_theory"] <= 1.01
         assert (row["lost_frames"], row["deadlock"]) == (0, False)
@@ -63,9 +63,9 @@ def test_acknowledged_traffic_never_beats_an_empty_fabric(tmp_path: Path) -> Non
 
 
 def test_an_exchange_reaches_everybody_under_both_schedules(tmp_path: Path) -> None:
-    found = run("all-to-all", "--configuration", "S2", "--datagrams", "8", out=tmp_path)
-    assert [row["schedule"] for row in found["rows"]] == ["shift", "contention-free"]
-    for row in found["rows"]:
+    results = run("all-to-all", "--configuration", "S2", "--datagrams", "8", out=tmp_path)
+    assert [row["schedule"] for row in results["rows"]] == ["shift", "contention-free"]
+    for row in results["rows"]:
         assert row["valid"], row["problems"]
         assert 0 < row["of_line"] < 1
         assert row["lost_frames"] == 0
@@ -80,12 +80,12 @@ def test_a_switch_adds_what_theory_says(rate: str, delay: str, tmp_path: Path) -
     """
     links = ("--rate", rate, "--delay", delay, "--slow-down", "300", "--duration", "0.002")
     case = ("--switches", "1,8", "--size", "1792", "--tagging", "switch", "--measure", "messages")
-    found = run("hops", *case, *links, out=tmp_path)
-    near, far = found["rows"]
+    results = run("hops", *case, *links, out=tmp_path)
+    near, distant = results["rows"]
     assert near["valid"], near["problems"]
-    assert far["valid"], far["problems"]
-    due_us = far["theory_us"] - near["theory_us"]
-    assert far["p50_us"] - near["p50_us"] == pytest.approx(due_us, rel=0.05)
+    assert distant["valid"], distant["problems"]
+    due_us = distant["theory_us"] - near["theory_us"]
+    assert distant["p50_us"] - near["p50_us"] == pytest.approx(due_us, rel=0.05)
 
 
 def test_processes_do_not_wait_for_those_of_other_hosts(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ def rows_of(knotless: Any, out: Path, name: str) -> list[dict[str, Any]]:
     assert done.returncode == 0, done.stderr
     (run,) = out.iterdir()
     assert (run / "over-size.svg").stat().st_size > 1000
-    found = json.loads(done.stdout)["rows"]
-    assert isinstance(found, list)
-    return found
+    measured = json.loads(done.stdout)["rows"]
+    assert isinstance(measured, list)
+    return measured
 
 
 def test_pingpong(knotless: Any, tmp_path: Path) -> None:

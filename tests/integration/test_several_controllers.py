@@ -23,18 +23,20 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4", PlanRequest.of(engine="updown", flow_control="pfc"), controllers=2)
+    return start(
+        "ring,4", PlanRequest.from_options(engine="updown", flow_control="pfc"), controllers=2
+    )
 
 
 def roles(fabric: EmulatedFabric) -> list[dict[str, Any] | None]:
     """Return what each controller says of its role; None if it does not answer."""
-    found: list[dict[str, Any] | None] = []
+    states: list[dict[str, Any] | None] = []
     for ports in fabric.controller_ports:
         try:
-            found.append(rest.status(ports.rest)["role"])
+            states.append(rest.status(ports.rest)["role"])
         except EmulationError:
-            found.append(None)
-    return found
+            states.append(None)
+    return states
 
 
 def active(fabric: EmulatedFabric) -> int:
@@ -76,10 +78,10 @@ def test_the_standby_takes_over_and_no_frame_is_lost(
     other = 1 - first
     # A standby refuses changes, and names the active one; commands find it.
     token = fabric.names.token_file.read_text().strip()
-    at = (rest.ADDRESS, fabric.controller_ports[other].rest)
-    until("the standby knows the active one", lambda: rest.status(at[1])["role"]["active"])
+    address = (rest.ADDRESS, fabric.controller_ports[other].rest)
+    until("the standby knows the active one", lambda: rest.status(address[1])["role"]["active"])
     with pytest.raises(EmulationError, match=str(fabric.controller_ports[first].rest)):
-        rest.post(at, "/drain", {"parts": ["s2"]}, token)
+        rest.post(address, "/drain", {"parts": ["s2"]}, token)
     done = knotless("change", "--root", "s3", *name)
     assert done.returncode == 0, done.stderr
     log = fabric.names.log_file(role_of("controller", other))
@@ -88,9 +90,9 @@ def test_the_standby_takes_over_and_no_frame_is_lost(
         kill(fabric, first)
         seconds = await_takeover(fabric, other)
         print(f"takeover in {seconds:.2f} s")  # noqa: T201 - the goal is 2 s
-        said = log.read_text()[before:]
-        assert "all is correct" in said
-        assert said.count("0 added, 0 modified, 0 deleted") == said.count("added") == 4
+        output = log.read_text()[before:]
+        assert "all is correct" in output
+        assert output.count("0 added, 0 modified, 0 deleted") == output.count("added") == 4
         status = fabric.controller_status()
         assert (status["request"]["root"], status["problems"]) == ("s3", [])
         until("older rules are gone", lambda: settled(fabric))

@@ -24,7 +24,7 @@ def flooded(
     start: Start, request: pytest.FixtureRequest
 ) -> Iterator[tuple[EmulatedFabric, subprocess.Popen[str]]]:
     """Return a fabric, and the program that sends as fast as it can from h1 to h3."""
-    plan = PlanRequest.of(engine="updown")
+    plan = PlanRequest.from_options(engine="updown")
     fabric = start("ring,4,rate=10,delay=500", plan, switch_processes=request.param)
     there = fabric.fabric.hosts[2].ip
     code = (
@@ -82,9 +82,9 @@ def test_virtual_time_stands_still_while_the_emulator_is_stopped(
     fabric, _ = flooded
     runs_on(fabric)
     before = fabric.daemon.status()
-    found = state.read(fabric.names)
-    assert found is not None
-    stop_for_a_while(found.processes["emulator"].pid)
+    stored = state.read(fabric.names)
+    assert stored is not None
+    stop_for_a_while(stored.processes["emulator"].pid)
     after = fabric.daemon.status()
     real_s = after["real_s"] - before["real_s"]
     assert after["uptime_s"] - before["uptime_s"] <= real_s - STOPPED_S / 2

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.integration
 
 PLANS = ({"engine": "updown", "root": "s3"}, {"engine": "lturn"})
 """Each needs three steps from the one before."""
-REQUEST = PlanRequest.of(engine="updown", flow_control="pfc")
+REQUEST = PlanRequest.from_options(engine="updown", flow_control="pfc")
 
 
 BOTH = ["active", "standby"]
@@ -42,9 +42,9 @@ def states(fabric: EmulatedFabric) -> list[str]:
 @contextmanager
 def stopped(fabric: EmulatedFabric) -> Iterator[None]:
     """Let the link emulator stand still during the block."""
-    found = state.read(fabric.names)
-    assert found is not None
-    pid = found.processes["emulator"].pid
+    stored = state.read(fabric.names)
+    assert stored is not None
+    pid = stored.processes["emulator"].pid
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -53,7 +53,7 @@ def stopped(fabric: EmulatedFabric) -> Iterator[None]:
 
 
 def is_intact(fabric: EmulatedFabric) -> bool:
-    """Whether the routes are those of the configuration, and nothing is left of others."""
+    """Return True if the routes are those of the configuration, and nothing is left of others."""
     return fabric.controller_status()["routes"]["repair"] == "intact" and settled(fabric)
 
 
@@ -69,14 +69,14 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
         for plan in PLANS:
             first = active(fabric)
             other = 1 - first
-            at = (rest.ADDRESS, fabric.controller_ports[first].rest)
+            address = (rest.ADDRESS, fabric.controller_ports[first].rest)
             log = fabric.names.log_file(role_of("controller", other))
             before = len(log.read_text())
             until("packets of older rules are gone", lambda: settled(fabric))
             # While the emulator stands still, no packet leaves, and no step ends.
             with stopped(fabric):
-                found = rest.post(at, "/change", plan, token)
-                assert len(found["steps"]) > 1
+                report = rest.post(address, "/change", plan, token)
+                assert len(report["steps"]) > 1
                 until("a step", lambda: fabric.controller_status()["routes"]["older_rules"] > 0)
                 time.sleep(dice.uniform(0, 0.05))
                 kill(fabric, first)
@@ -93,8 +93,8 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
     status = fabric.controller_status()
     assert (status["ready"], status["problems"]) == (True, [])
     assert is_intact(fabric)
-    found = fabric.daemon.status()
-    assert (found["deadlock"], found["kernel_lost"], found["valid"]) == (None, 0, True)
+    report = fabric.daemon.status()
+    assert (report["deadlock"], report["kernel_lost"], report["valid"]) == (None, 0, True)
 
 
 @pytest.mark.long
@@ -102,7 +102,7 @@ def test_a_successor_knows_what_links_have_lost_and_is_reached_by_tls(
     start: Start, knotless: Knotless
 ) -> None:
     # Frames of two priorities overtake each other: only counters that agree show an empty link.
-    request = PlanRequest.of(engine="dl", vcs=2)
+    request = PlanRequest.from_options(engine="dl", vcs=2)
     fabric = start("ring,4", request, controllers=2, tls=True)
     name = ("--name", fabric.name)
     first = active(fabric)
@@ -150,8 +150,8 @@ def test_the_successor_finishes_a_change_of_the_fabric_and_no_frame_is_lost(
             until("packets of older rules are gone", lambda: settled(fabric))
             names.fabric_file.write_text(to_text((less, whole)[number % 2]))
             for controller in (1 - first, first):  # the standby first
-                at = (rest.ADDRESS, fabric.controller_ports[controller].rest)
-                assert rest.post(at, "/reload", {}, token)["result"] == "changed"
+                address = (rest.ADDRESS, fabric.controller_ports[controller].rest)
+                assert rest.post(address, "/reload", {}, token)["result"] == "changed"
             time.sleep(dice.uniform(0, 0.05))
             kill(fabric, first)
             unfinished += not json.loads(file.read_text())["complete"]
@@ -165,5 +165,5 @@ def test_the_successor_finishes_a_change_of_the_fabric_and_no_frame_is_lost(
     assert json.loads(file.read_text())["complete"]
     status = fabric.controller_status()
     assert (status["ready"], status["problems"]) == (True, [])
-    found = fabric.daemon.status()
-    assert (found["deadlock"], found["kernel_lost"], found["valid"]) == (None, 0, True)
+    report = fabric.daemon.status()
+    assert (report["deadlock"], report["kernel_lost"], report["valid"]) == (None, 0, True)

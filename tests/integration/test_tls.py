@@ -42,22 +42,22 @@ def controller(own: Certificates, tmp_path: Path) -> Iterator[LoneController]:
         f"--ctl-cert={own.controller.certificate}",
         f"--ca-certs={own.authority}",
     )
-    with lone_controller(tmp_path, "fabric: ring,4", *flags) as found:
-        yield found
+    with lone_controller(tmp_path, "fabric: ring,4", *flags) as running:
+        yield running
 
 
 def context(own: Certificates, pair: Pair | None) -> ssl.SSLContext:
     """Return the TLS of a switch that shows this certificate and checks the controller's."""
-    found = ssl.create_default_context(cafile=str(own.authority))
+    tls = ssl.create_default_context(cafile=str(own.authority))
     # As strict as by default from Python 3.13 on.
-    found.verify_flags |= ssl.VERIFY_X509_STRICT
+    tls.verify_flags |= ssl.VERIFY_X509_STRICT
     if pair is not None:
-        found.load_cert_chain(pair.certificate, pair.key)
-    return found
+        tls.load_cert_chain(pair.certificate, pair.key)
+    return tls
 
 
 def ended(connection: socket.socket) -> bool:
-    """Whether the controller closes the connection; the timeout is the deadline."""
+    """Return True if the controller closes the connection; the timeout is the deadline."""
     with contextlib.suppress(ssl.SSLError, ConnectionResetError, BrokenPipeError):
         while connection.recv(1 << 16):
             pass

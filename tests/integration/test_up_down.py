@@ -61,10 +61,10 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
     done = up(knotless, names)
     assert (done.returncode, done.stderr) == (0, "")
     assert "4 switches, 4 hosts" in done.stdout
-    code, found = status(knotless, names)
-    assert (code, found["phase"], found["problems"]) == (0, "ready", [])
-    assert found["controller"]["ready"] is True
-    assert set(found["parts"]) == {
+    code, report = status(knotless, names)
+    assert (code, report["phase"], report["problems"]) == (0, "ready", [])
+    assert report["controller"]["ready"] is True
+    assert set(report["parts"]) == {
         *("ovsdb-server", "ovs-vswitchd", "controller", "forwarder", "emulator")
     }
     for here in range(1, 5):
@@ -74,8 +74,8 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
                 *("ping", "-c", "1", "-W", "5", f"10.0.{there}.1"),
             ]
             assert subprocess.run(ping, capture_output=True, check=False).returncode == 0
-    _, found = status(knotless, names)
-    assert found["emulator"]["deadlock"] is None
+    _, report = status(knotless, names)
+    assert report["emulator"]["deadlock"] is None
     done = knotless("down", "--name", names.name)
     assert (done.returncode, done.stdout) == (0, f"removed {names.name}\n")
     assert remains(names) == []
@@ -90,8 +90,8 @@ def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "already running" in done.stderr
-    code, found = status(knotless, names)
-    assert (code, found["phase"], found["problems"]) == (0, "ready", [])
+    code, report = status(knotless, names)
+    assert (code, report["phase"], report["problems"]) == (0, "ready", [])
 
 
 MORE_PARTS = ("ovsdb-server", "controller", "forwarder")
@@ -113,9 +113,9 @@ def test_a_killed_part_is_reported_and_removed(
     victim: Process = running.owner if part == "owner" else running.processes[part]
     os.kill(victim.pid, signal.SIGKILL)
     assert processes.await_exit(victim, 10)
-    code, found = status(knotless, names)
+    code, report = status(knotless, names)
     assert code == 1
-    assert any(f"{part} has died" in problem for problem in found["problems"])
+    assert any(f"{part} has died" in problem for problem in report["problems"])
     assert knotless("down", "--name", names.name).returncode == 0
     assert remains(names) == []
     assert up(knotless, names).returncode == 0
@@ -186,8 +186,8 @@ def test_two_ups_at_once_make_one_fabric(knotless: Knotless, names: Names) -> No
     with ThreadPoolExecutor() as pool:
         done = list(pool.map(lambda _: up(knotless, names), range(3)))
     assert sorted(one.returncode for one in done) == [0, 2, 2]
-    code, found = status(knotless, names)
-    assert (code, found["phase"], found["problems"]) == (0, "ready", [])
+    code, report = status(knotless, names)
+    assert (code, report["phase"], report["problems"]) == (0, "ready", [])
 
 
 def test_a_controller_of_the_users_own_is_used(
@@ -217,8 +217,8 @@ def test_a_controller_of_the_users_own_is_used(
                 *("up", "ring,4", "--name", names.name, "--controller", "remote", "--port", port)
             )
             assert (done.returncode, done.stderr) == (0, "")
-            _, found = status(knotless, names)
-            assert "controller" not in found["parts"]
+            _, report = status(knotless, names)
+            assert "controller" not in report["parts"]
             assert knotless("down", "--name", names.name).returncode == 0
             assert ryu.poll() is None
         finally:
@@ -232,15 +232,15 @@ def free() -> int:
 
 
 @pytest.mark.parametrize(
-    ("limit", "said"),
+    ("limit", "message"),
     [
         (limited(resource.RLIMIT_NOFILE, 8), "takes up to 288 open files, ulimit -n allows 8"),
         (limited(resource.RLIMIT_AS, 600_000 << 10), "a process, ulimit -v allows 0.6 GiB"),
         (limited(resource.RLIMIT_AS, 150_000 << 10), "needs 256 MiB, ulimit -v allows 146 MiB"),
     ],
 )
-def test_a_fabric_beyond_a_limit_is_refused(limit: Callable[[], None], said: str) -> None:
-    assert said in refused("up", "ring,4", "--name", "scarce", limit=limit)
+def test_a_fabric_beyond_a_limit_is_refused(limit: Callable[[], None], message: str) -> None:
+    assert message in refused("up", "ring,4", "--name", "scarce", limit=limit)
 
 
 @pytest.mark.skipif(datapath.why_no_kernel() is None, reason="the kernel's datapath works here")

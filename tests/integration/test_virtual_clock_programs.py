@@ -1,4 +1,4 @@
-"""What unmodified programs measure is what the emulator does, at any stretch.
+"""Unmodified programs measure what the emulator does, at any stretch.
 
 The fabric is the same in real time at both slow-downs: its links are faster by the slow-down.
 """
@@ -70,7 +70,7 @@ def ring(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
     spec = f"ring,4,rate={RATE_MBPS * slow_down:g},delay={DELAY_US / slow_down:g}"
     fabric = EmulatedFabric(
         load(spec),
-        PlanRequest.of(engine="updown"),
+        PlanRequest.from_options(engine="updown"),
         name=f"test-{os.getpid()}-programs",
         openflow_port=0,
         rest_port=0,
@@ -98,10 +98,10 @@ def run(fabric: EmulatedFabric, host: str, *argv: str) -> str:
 
 def length_of_test(slow_down: float) -> tuple[str, str]:
     """Return options of iperf3 for a short test that ends when the last byte is sent."""
-    said = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
-    found = re.match(r"iperf (\d+)\.(\d+)", said.stdout)
-    assert found is not None, said.stdout
-    if (int(found[1]), int(found[2])) < THREADED_IPERF:
+    printed = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True)
+    version = re.match(r"iperf (\d+)\.(\d+)", printed.stdout)
+    assert version is not None, printed.stdout
+    if (int(version[1]), int(version[2])) < THREADED_IPERF:
         # A wake-up that is late by 0.1 s of real time must not be more than 1 % of the test.
         return "-n", "4M" if slow_down == 1 else "12M"
     return "-t", f"{max(1, 6 / slow_down):.0f}"
@@ -135,15 +135,15 @@ def test_iperf3_reports_the_rate_of_the_line(
     prioritise(server.process.pid)
     try:
         words = iperf.client_args(address(ring.fabric, "h3"), protocol, 0)
-        at = words.index("-t")
-        words[at : at + 2] = length_of_test(ring.slow_down)
+        position = words.index("-t")
+        words[position : position + 2] = length_of_test(ring.slow_down)
         text = run(ring, "h1", *words)
     finally:
         server.close()
-    found = iperf.parse_summary(text)
-    assert found is not None
+    summary = iperf.parse_summary(text)
+    assert summary is not None
     line_mbps = RATE_MBPS * ring.slow_down / theory.load_per_payload(protocol, tagged=True)
-    assert found.goodput_mbps == pytest.approx(line_mbps, rel=CLOSE)
+    assert summary.goodput_mbps == pytest.approx(line_mbps, rel=CLOSE)
     judge(ring)
 
 
@@ -158,8 +158,8 @@ def test_ping_reports_round_trips(ring: EmulatedFabric) -> None:
 def test_pingpong_reports_one_way_times(ring: EmulatedFabric, kind: str, header_bytes: int) -> None:
     with_delay(ring, LONG_DELAY_US)
     hosts = {host.name: host for host in ring.fabric.hosts}
-    found, _ = Pair(ring, hosts["h1"], hosts["h3"]).exchange(kind, BYTES, COUNT)
-    assert found["median_us"] == pytest.approx(one_way_us(ring, BYTES + header_bytes), rel=CLOSE)
+    times, _ = Pair(ring, hosts["h1"], hosts["h3"]).exchange(kind, BYTES, COUNT)
+    assert times["median_us"] == pytest.approx(one_way_us(ring, BYTES + header_bytes), rel=CLOSE)
     judge(ring)
 
 
@@ -181,9 +181,9 @@ def test_sockperf_reports_one_way_times(ring: EmulatedFabric) -> None:
     finally:
         server.kill()
         server.communicate()
-    found = re.search(r"RunTime=([0-9.]+) sec.* ReceivedMessages=([0-9]+)", text)
-    assert found is not None, text
-    mean_us = float(found[1]) * 1e6 / int(found[2]) / 2
+    totals = re.search(r"RunTime=([0-9.]+) sec.* ReceivedMessages=([0-9]+)", text)
+    assert totals is not None, text
+    mean_us = float(totals[1]) * 1e6 / int(totals[2]) / 2
     assert mean_us == pytest.approx(one_way_us(ring, BYTES + 28), rel=CLOSE)
     judge(ring)
 

@@ -48,8 +48,8 @@ class Server:
         """Return the last frame."""
         timeline = self.get("/api/timeline")
         number = timeline["first"] + len(timeline["times"]) - 1
-        found: list[dict[str, Any]] = self.get(f"/api/frames?first={max(0, number)}&count=1")
-        return found[0] if found else {"knot": None, "rows": []}
+        frames: list[dict[str, Any]] = self.get(f"/api/frames?first={max(0, number)}&count=1")
+        return frames[0] if frames else {"knot": None, "rows": []}
 
 
 @pytest.fixture
@@ -120,18 +120,18 @@ def loads(server: Server) -> set[str]:
 def test_traffic_ends_with_its_fabric_and_commands_do_what_the_page_does(
     names: Names, knotless: Knotless, tmp_path: Path
 ) -> None:
-    def said(*words: str) -> dict[str, Any]:
+    def output_of(*words: str) -> dict[str, Any]:
         done = knotless(*words, "--name", names.name, "--json")
         assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        output: dict[str, Any] = json.loads(done.stdout)
+        return output
 
-    assert said("freeze")["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-    assert said("release") == {"released": True}
-    assert said("traffic", "start", "shift:1", "--rate", "2")["traffic"]["rate_mbps"] == 2
+    assert output_of("freeze")["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert output_of("release") == {"released": True}
+    assert output_of("traffic", "start", "shift:1", "--rate", "2")["traffic"]["rate_mbps"] == 2
     file = tmp_path / "s1.pcap"
-    captured = said("capture", "s1:2", str(file), "--duration", "0.3")
+    captured = output_of("capture", "s1:2", str(file), "--duration", "0.3")
     assert len(rdpcap(str(file))) == captured["frames"] > 0
-    pid = said("traffic", "status")["traffic"]["process"]
+    pid = output_of("traffic", "status")["traffic"]["process"]
     assert knotless("down", "--name", names.name).returncode == 0
     assert processes.identify(pid) is None

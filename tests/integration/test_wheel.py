@@ -19,9 +19,9 @@ NAME = f"test-wheel-{os.getpid()}"
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     wheel = build(tmp_path_factory.mktemp("wheel"))
     folder = tmp_path_factory.mktemp("installed")
-    with installed(folder, wheel, "[controller,results,web]", system=True) as made:
-        yield made
-        made.knotless("down", "--name", NAME)
+    with installed(folder, wheel, "[controller,results,web]", system=True) as venv:
+        yield venv
+        venv.knotless("down", "--name", NAME)
 
 
 def test_a_fabric_runs_and_ends(environment: Environment) -> None:

@@ -76,12 +76,12 @@ def packets() -> int:
 
 
 def open_socket(interface: str) -> socket.socket:
-    found = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
-    found.bind((interface, ETH_P_ALL))
-    found.setsockopt(263, PACKET_AUXDATA, 1)
-    found.setsockopt(263, PACKET_IGNORE_OUTGOING, 1)
-    found.setblocking(False)
-    return found
+    sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+    sock.bind((interface, ETH_P_ALL))
+    sock.setsockopt(263, PACKET_AUXDATA, 1)
+    sock.setsockopt(263, PACKET_IGNORE_OUTGOING, 1)
+    sock.setblocking(False)
+    return sock
 
 
 def frame(to: str, source: str, vlan: int, number: int) -> bytes:
@@ -180,9 +180,9 @@ def main() -> None:
     before = packets()
     time.sleep(SILENCE_S)  # nothing to wait for: nothing may happen
     idle = packets() - before
-    found = measure(fabric, tags)
+    counts = measure(fabric, tags)
     times = {"build_s": round(built - began, 2), "all_s": round(time.monotonic() - began, 2)}
-    sys.stdout.write(json.dumps({"idle_packets": idle, **found, **times}) + "\n")
+    sys.stdout.write(json.dumps({"idle_packets": idle, **counts, **times}) + "\n")
 
 
 if __name__ == "__main__":

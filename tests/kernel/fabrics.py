@@ -33,7 +33,7 @@ WINDOW_S = 0.1
 TAG = bytes.fromhex("81000005")
 LOST_FRAMES = 20
 HOST_WAIT_US = 100_000
-"""What other programs take from a kernel that is a process counts as time of its own programs."""
+"""The time other programs take from a kernel that is a process counts as that of its programs."""
 DEADLINE_S = 60.0
 
 
@@ -41,7 +41,7 @@ def cases(datapath: str) -> dict[str, Case]:
     """Return the fabrics that are compared with the simulator; the last one freezes."""
     updown = PlanRequest(engine="updown")
     one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
-    found = {}
+    by_name = {}
     for name, spec, request, pattern in (
         ("ring", "ring,4,rate=100,delay=50", updown, "shift:2"),
         ("torus", "torus,4,4,rate=100,delay=50", updown, "shift:1"),
@@ -53,10 +53,10 @@ def cases(datapath: str) -> dict[str, Case]:
         )
         if request is one_way:
             settings += (("allow_deadlock", True),)
-        found[name] = Case(
+        by_name[name] = Case(
             name, Routed(spec, request, settings=settings), pattern, FlowControl.PAUSE
         )
-    return found
+    return by_name
 
 
 def datapaths(namespace: str | None = None) -> dict[str, int]:
@@ -64,14 +64,14 @@ def datapaths(namespace: str | None = None) -> dict[str, int]:
     show = ["ovs-dpctl", "show"]
     command = show if namespace is None else namespaces.enter(namespace, show)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found: dict[str, int] = {}
+    ports: dict[str, int] = {}
     name = ""
     for line in done.stdout.splitlines():
         if not line.startswith(" "):
             name = line.strip().rstrip(":").removeprefix("system@")
-            found[name] = 0
-        found[name] += line.strip().startswith("port ")
-    return found
+            ports[name] = 0
+        ports[name] += line.strip().startswith("port ")
+    return ports
 
 
 def dropped(lab: EmulatedFabric) -> dict[str, Any]:
@@ -105,15 +105,15 @@ def two(datapath: str) -> dict[str, Any]:
             during = [datapaths(lab.names.switches_namespace()) for lab in (one, other)]
         after = datapaths(one.names.switches_namespace())
         ping = one.host("h1").popen(["ping", "-c", "3", one.fabric.hosts[2].ip])
-        found = {"during": during, "after": after, "ping": ping.wait(), "dropped": dropped(one)}
-    return {**found, "left": left(one.names) + left(other.names)}
+        results = {"during": during, "after": after, "ping": ping.wait(), "dropped": dropped(one)}
+    return {**results, "left": left(one.names) + left(other.names)}
 
 
 def left(names: Names) -> list[str]:
     """Return what a fabric has left on the machine."""
-    found = [f"namespace {space}" for space in state.existing_namespaces(names)]
-    found += [str(names.directory)] * names.directory.exists()
-    return found + [f"process {process.pid}" for process in processes.marked(names.name)]
+    remains = [f"namespace {space}" for space in state.existing_namespaces(names)]
+    remains += [str(names.directory)] * names.directory.exists()
+    return remains + [f"process {process.pid}" for process in processes.marked(names.name)]
 
 
 def main() -> None:
@@ -123,9 +123,9 @@ def main() -> None:
         name: [asdict(line) for line in emulation_time.run(case, [0], WINDOW_S)]
         for name, case in cases(datapath).items()
     }
-    found = {"compared": compared, "two": two(datapath), "foreign": datapaths()}
+    results = {"compared": compared, "two": two(datapath), "foreign": datapaths()}
     spaces = sorted(path.name for path in Path("/run/netns").iterdir())
-    sys.stdout.write(json.dumps({**found, "namespaces": spaces}) + "\n")
+    sys.stdout.write(json.dumps({**results, "namespaces": spaces}) + "\n")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ PROGRAM = Path(__file__).with_name("bridges.py")
 def test_bridges_deliver_every_unicast_and_every_broadcast_once(
     arguments: str, tmp_path: Path
 ) -> None:
-    said = export_to(tmp_path / "export", arguments)
+    exported = export_to(tmp_path / "export", arguments)
     words = ("unshare", "--net", "python3", str(PROGRAM), str(tmp_path / "export"))
     status, printed = machine.run(*words, shared=tmp_path)
     assert status == 0, printed
@@ -47,8 +47,8 @@ def test_bridges_deliver_every_unicast_and_every_broadcast_once(
     # where hosts tag, each with its tag and without.
     hosts = _hosts(tmp_path)
     ways = 2 if "--tagging host" in arguments else 1
-    assert counted["frames"] == ways * (said["pairs"] + 2 * hosts)
-    assert counted["copies"] == counted["due"] == ways * 3 * said["pairs"]
+    assert counted["frames"] == ways * (exported["pairs"] + 2 * hosts)
+    assert counted["copies"] == counted["due"] == ways * 3 * exported["pairs"]
 
 
 def _hosts(folder: Path) -> int:
@@ -62,13 +62,13 @@ def test_bridges_with_wrong_tables_behave_as_verified(tmp_path: Path) -> None:
     script = folder / "s1.bridge"
     lines = script.read_text().splitlines(keepends=True)
     script.write_text("".join(line for line in lines if not line.startswith("fdb ")))
-    found = verdicts_of(read_folder(folder, ".bridge"))["untagged"]
+    verdict = verdicts_of(read_folder(folder, ".bridge"))["untagged"]
     words = ("unshare", "--net", "python3", str(PROGRAM), str(folder))
     status, printed = machine.run(*words, shared=tmp_path)
     assert status == 0, printed
     wrong = {text.split(",")[0] for text in json.loads(printed)["examples"]}
-    assert wrong == {text.split(":")[0] for text in found.problems}
-    assert found.undelivered == len(wrong) > 0
+    assert wrong == {text.split(":")[0] for text in verdict.problems}
+    assert verdict.undelivered == len(wrong) > 0
 
 
 def test_the_kernel_returns_the_output_of_its_command(tmp_path: Path) -> None:

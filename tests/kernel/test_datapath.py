@@ -50,9 +50,9 @@ def test_a_ring_of_waiting_channels_freezes_in_the_predicted_knot(ran: Found) ->
 
 
 def test_what_rules_drop_is_proven_to_be_dropped(ran: Found) -> None:
-    found = ran["two"]["dropped"]
-    status = found["status"]
-    assert (found["lost"], status["problems"]) == (LOST_FRAMES, [])
+    dropped = ran["two"]["dropped"]
+    status = dropped["status"]
+    assert (dropped["lost"], status["problems"]) == (LOST_FRAMES, [])
     assert (status["datapath"], status["valid"]) == (ran["datapath"], True)
     assert (status["abandoned"], status["sent_on"], status["kernel_lost"]) == (0, 0, 0)
 

@@ -194,12 +194,14 @@ def _walk(change: Change, folder: Path) -> None:
     for number, step in enumerate(change.steps, 1):
         stopped = set(step.stopped)
         for generations in ([number], list(range(first, number + 1))):
-            walker = MixtureWalker([folder / str(of) for of in generations])
+            walker = MixtureWalker([folder / str(rule_set) for rule_set in generations])
             for pair in walker.pairs():
                 fates = walker.outcomes(*pair)
                 assert fates <= {(pair[1],), ()}, (pair, fates)
                 admitted = all(
-                    pair not in change.steps[of - 1].stopped for of in generations if of > 0
+                    pair not in change.steps[rule_set - 1].stopped
+                    for rule_set in generations
+                    if rule_set > 0
                 )
                 assert () not in fates or not admitted, pair
             for host in walker.fabric["hosts"]:
@@ -262,7 +264,7 @@ def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> No
         old, new = _plan(fabric, pick), _plan(fabric, pick)
         flow_control = pick.choice((FlowControl.PAUSE, FlowControl.PFC))
         before = _installed(old, flow_control)
-        if flow_control == "pause" and not all(_good_under_pause(of) for of in (old, new)):
+        if flow_control == "pause" and not all(_good_under_pause(rules) for rules in (old, new)):
             with pytest.raises(PlanError, match="CAN DEADLOCK under PAUSE"):
                 plan_change(before, new)
             continue

@@ -46,7 +46,7 @@ def test_compiled_rules_read_back_equal_the_plan_and_deliver(
 ) -> None:
     plan, meant = planned(fabric, engine, tagging)
     files = files_of(meant)
-    assert [read_files(files, kind) for kind in targets()] == [meant, meant]
+    assert all(read_files(files, kind) == meant for kind in targets())
     for verdict in verdicts_of(meant).values():
         assert verdict.failed == 0
         assert verdict.ok or engine == "minimal"
@@ -87,9 +87,9 @@ def test_altered_tables_are_judged_as_by_the_check_of_rules(
             file.write_text(files[file.name])
             rules[switch.name] = parse(flows_of(file), "")
     for tags in (read.tags, None):
-        found = verdict_of(state_of_dot1q(read, tags), "pause")
+        of_tables = verdict_of(state_of_dot1q(read, tags), "pause")
         judged = check(fabric, rules, flow_control="pause", tags=tags)
-        assert figures(found) == figures(judged)
+        assert figures(of_tables) == figures(judged)
 
 
 def figures(verdict: Verdict) -> tuple[float, ...]:

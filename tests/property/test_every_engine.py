@@ -120,7 +120,7 @@ def joined_by_going_up_and_down(fabric: Fabric) -> bool:
     level = {name: 0 for name, hosts in fabric.hosts_at.items() if hosts}
     for distance in range(1, len(fabric.switches)):
         for name, ports in fabric.neighbours.items():
-            if any(level.get(far) == distance - 1 for far, _ in ports.values()):
+            if any(level.get(peer) == distance - 1 for peer, _ in ports.values()):
                 level.setdefault(name, distance)
 
     def above(name: str) -> set[str]:
@@ -231,9 +231,9 @@ def test_a_plan_that_needs_more_virtual_channels_is_refused_with_their_number(
         make_plan(fabric, engine, select="low-port", vcs=1)
         return
     except PlanError as refused:
-        said = re.search(r"needs (\d+) virtual channels on .*, 1 are allowed", str(refused))
-    assert said is not None
-    needed = int(said[1])
+        message = re.search(r"needs (\d+) virtual channels on .*, 1 are allowed", str(refused))
+    assert message is not None
+    needed = int(message[1])
     if needed > MAX_VCS:
         return
     assert make_plan(fabric, engine, select="low-port", vcs=needed).vcs == needed

@@ -39,33 +39,34 @@ TURNS = 4000
 class Case:
     """One controller, some fabrics that it may be given, and all switches of all of them.
 
-    ``file`` is where a change is kept that is not complete. With ``of``, this is a standby of that
-    controller: it has the same switches and shares the file.
+    ``file`` is where a change is kept that is not complete. With ``active``, this is a standby of
+    that controller: it has the same switches and shares the file.
     """
 
     def __init__(
-        self, pick: random.Random, file: Path | None = None, of: Case | None = None
+        self, pick: random.Random, file: Path | None = None, active: Case | None = None
     ) -> None:
         self.pick, self.file = pick, file
         self.connections: dict[str, Any] = {}
         self.is_calm = True
-        """Whether nothing has failed since all switches held their first rules."""
+        """True if nothing has failed since all switches held their first rules."""
         self.checked: set[int] = set()
-        if of is not None:
-            self.whole: Fabric = of.whole
-            self.fabrics: list[Fabric] = of.fabrics
-            self.switches: dict[str, ModelSwitch] = of.switches
-            self.start(of.state.desired, standby=True)
+        if active is not None:
+            self.whole: Fabric = active.whole
+            self.fabrics: list[Fabric] = active.fabrics
+            self.switches: dict[str, ModelSwitch] = active.switches
+            self.start(active.state.desired, standby=True)
             return
         self.whole = small_fabric(pick, most_switches=5, most_hosts=5)
         parts = [part for part in (part_of(self.whole, pick) for _ in range(30)) if part]
         self.fabrics = (parts or [self.whole])[:4]
         self.start(self.desired(self.fabrics[0]))
         self.switches = {
-            of.name: ModelSwitch(
-                of.dpid, [*self.whole.hosts_at[of.name], *self.whole.neighbours[of.name]]
+            active.name: ModelSwitch(
+                active.dpid,
+                [*self.whole.hosts_at[active.name], *self.whole.neighbours[active.name]],
             )
-            for of in self.whole.switches
+            for active in self.whole.switches
         }
 
     def start(self, desired: DesiredState, *, standby: bool = False) -> None:
@@ -146,8 +147,8 @@ class Case:
     def turn(self) -> None:
         hub.sleep(0)
         held = {
-            name: SwitchRules(tuple(of.rules.values()), tuple(of.groups.values()))
-            for name, of in self.switches.items()
+            name: SwitchRules(tuple(switch.rules.values()), tuple(switch.groups.values()))
+            for name, switch in self.switches.items()
         }
         digest = hash(str(held))
         if digest in self.checked:
@@ -161,8 +162,8 @@ class Case:
         plan = transition.plan
         if self.is_calm and plan is not None and plan.change.tier < 3 and staying is not None:
             hosts = tuple(host for host in self.whole.hosts if host.name in staying)
-            found = check(replace(self.whole, hosts=hosts), held, flow_control="pause")
-            assert found.undelivered == 0
+            checked = check(replace(self.whole, hosts=hosts), held, flow_control="pause")
+            assert checked.undelivered == 0
 
     def settle(self) -> None:
         """Let everything work, until nothing happens any more."""
@@ -192,16 +193,16 @@ class Case:
     def left_behind(self) -> list[str]:
         """Return the switches that are not in the fabric, and hold rules or groups."""
         names = self.state.desired.fabric.switch_index
-        gone = {name: of for name, of in self.switches.items() if name not in names}
-        return [name for name, of in gone.items() if of.rules or of.groups]
+        gone = {name: switch for name, switch in self.switches.items() if name not in names}
+        return [name for name, switch in gone.items() if switch.rules or switch.groups]
 
     def assert_done(self) -> None:
         fabric = self.state.desired.fabric
         assert self.state.observed.fabric == fabric
         assert set(self.state.observed.by_name) == set(fabric.switch_index)
         held = {
-            name: SwitchRules(tuple(of.rules.values()), tuple(of.groups.values()))
-            for name, of in self.switches.items()
+            name: SwitchRules(tuple(switch.rules.values()), tuple(switch.groups.values()))
+            for name, switch in self.switches.items()
             if name in fabric.switch_index
         }
         verdict = check(fabric, held)

@@ -46,7 +46,7 @@ def _failures(
     for link in links:
         yield [link], None
     for name in switches:
-        yield [of for of in links if name in (of[0][0], of[1][0])], name
+        yield [ends for ends in links if name in (ends[0][0], ends[1][0])], name
 
 
 def _parts(switches: list[str], links: list[tuple[End, End]]) -> dict[str, str]:
@@ -66,11 +66,11 @@ def test_in_every_failure_packets_arrive_or_are_dropped(
     plan = make_plan(fabric, **request_, protection="fast-failover")
     rules = compile_rules(plan)
     write_dir(fabric, rules, str(tmp_path / "rules"), plan.multicast, plan.host_tags())
-    found = coverage(fabric, rules, plan.flow_control, plan.multicast, plan.host_tags())
+    covered = coverage(fabric, rules, plan.flow_control, plan.multicast, plan.host_tags())
     lost: Counter[str] = Counter()
     links = links_of(tmp_path / "rules")
     switches = [switch.name for switch in fabric.switches]
-    for (dead, switch), said in zip(_failures(links, switches), found.failures, strict=True):
+    for (dead, switch), reported in zip(_failures(links, switches), covered.failures, strict=True):
         ports = [end for link in dead for end in link]
         with tempfile.TemporaryDirectory() as scratch:
             before = rules_during(tmp_path / "rules", [], Path(scratch, "before"))
@@ -85,16 +85,16 @@ def test_in_every_failure_packets_arrive_or_are_dropped(
             assert not unwanted
             assert not mixed.has_cycle(plan.flow_control)
             left = MixtureWalker([without_links(after, dead)])
-            at = {host["name"]: host["switch"] for host in left.fabric["hosts"]}
-            failed = [p for p in left.failed_pairs() if switch not in (at[p[0]], at[p[1]])]
+            homes = {host["name"]: host["switch"] for host in left.fabric["hosts"]}
+            failed = [p for p in left.failed_pairs() if switch not in (homes[p[0]], homes[p[1]])]
             part = _parts(switches, [link for link in links if link not in dead])
-            connected = [p for p in failed if part[at[p[0]]] == part[at[p[1]]]]
-            assert said.lost == len(connected), (dead, switch)
+            connected = [p for p in failed if part[homes[p[0]]] == part[homes[p[1]]]]
+            assert reported.lost == len(connected), (dead, switch)
             lost["pairs"] += len(connected)
-    assert found.acyclic
-    assert found.lost == lost["pairs"] < found.affected
+    assert covered.acyclic
+    assert covered.lost == lost["pairs"] < covered.affected
     if plan.flow_control == "pfc":
-        assert found.share == 1, "with a priority of their own, backups close no cycle"
+        assert covered.share == 1, "with a priority of their own, backups close no cycle"
 
 
 @pytest.mark.parametrize(("spec", "request_"), CASES)

@@ -57,14 +57,14 @@ def test_specs(text: str) -> None:
 
 
 def _places(obj: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    found = [path] if path else []
+    paths = [path] if path else []
     if isinstance(obj, dict):
         for key, value in obj.items():
-            found += _places(value, (*path, key))
+            paths += _places(value, (*path, key))
     elif isinstance(obj, list):
         for place, value in enumerate(obj):
-            found += _places(value, (*path, place))
-    return found
+            paths += _places(value, (*path, place))
+    return paths
 
 
 PLACES = _places(to_json(FABRIC))
@@ -73,13 +73,13 @@ PLACES = _places(to_json(FABRIC))
 @given(st.sampled_from(PLACES), JSON, st.booleans())
 def test_a_fabric_with_one_invalid_value(path: tuple[Any, ...], value: Any, drop: bool) -> None:
     obj: Any = copy.deepcopy(to_json(FABRIC))
-    at = obj
+    node = obj
     for key in path[:-1]:
-        at = at[key]
+        node = node[key]
     if drop:
-        del at[path[-1]]
+        del node[path[-1]]
     else:
-        at[path[-1]] = value
+        node[path[-1]] = value
     try:
         fabric = from_json(obj)
     except KnotlessError as error:

@@ -101,7 +101,7 @@ def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: 
 
 def stand_by(case: Case) -> Case:
     """Return a standby of the active controller, connected to all switches."""
-    standby = Case(case.pick, case.file, of=case)
+    standby = Case(case.pick, case.file, active=case)
     for name in standby.switches:
         standby.connect(name)
     return standby

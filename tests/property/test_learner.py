@@ -33,20 +33,22 @@ class Network:
 
     def __init__(self, pick: random.Random, fabric: Fabric) -> None:
         self.pick, self.fabric = pick, fabric
-        at = {switch.name: switch.dpid for switch in fabric.switches}
-        ends = [((at[of.a], of.a_port), (at[of.b], of.b_port)) for of in fabric.links]
+        dpid = {switch.name: switch.dpid for switch in fabric.switches}
+        ends = [((dpid[part.a], part.a_port), (dpid[part.b], part.b_port)) for part in fabric.links]
         self.cables: dict[PortId, PortId] = dict(ends) | {b: a for a, b in ends}
         self.switches = {
-            of.dpid: ModelSwitch(of.dpid, [*fabric.hosts_at[of.name], *fabric.neighbours[of.name]])
-            for of in fabric.switches
+            part.dpid: ModelSwitch(
+                part.dpid, [*fabric.hosts_at[part.name], *fabric.neighbours[part.name]]
+            )
+            for part in fabric.switches
         }
-        self.hosts = {(at[of.switch], of.port): of for of in fabric.hosts}
+        self.hosts = {(dpid[part.switch], part.port): part for part in fabric.hosts}
         self.odd: set[PortId] = set()
         self.connections: dict[int, Any] = {}
-        self.found: list[Fabric] = []
+        self.fabrics: list[Fabric] = []
         session: Any = self.session
         self.learning = Discovery(0.0)
-        self.learner = Learner(self.learning, "found", self.found.append, session, interval_s=0)
+        self.learner = Learner(self.learning, "found", self.fabrics.append, session, interval_s=0)
 
     def session(self, datapath: Any) -> Any:
         session = ModelSession(datapath)
@@ -77,36 +79,36 @@ class Network:
         for port in sorted(self.learning.ports(dpid)):
             size = int.from_bytes(message[2:4], "big")
             frame, message = sent(message[:size], port), message[size:]
-            far = self.cables.get((dpid, port), (dpid, port))
-            if far in self.odd:
+            peer = self.cables.get((dpid, port), (dpid, port))
+            if peer in self.odd:
                 # It also makes it that of another port.
                 other = self.pick.randrange(1, 9).to_bytes(3, "big")
-                self.arrive(far, frame[:9] + other + frame[12:])
-            if far not in self.hosts or far in self.odd:
-                self.arrive(far, frame)
+                self.arrive(peer, frame[:9] + other + frame[12:])
+            if peer not in self.hosts or peer in self.odd:
+                self.arrive(peer, frame)
         assert message == b""
 
-    def arrive(self, at: PortId, frame: bytes) -> None:
+    def arrive(self, port: PortId, frame: bytes) -> None:
         """Have a frame arrive at a port of a switch."""
-        switch, datapath = self.switches[at[0]], self.connections.get(at[0])
-        if datapath is None or switch.ports[at[1]] is not UP:
+        switch, datapath = self.switches[port[0]], self.connections.get(port[0])
+        if datapath is None or switch.ports[port[1]] is not UP:
             return
         destination = int.from_bytes(frame[:6], "big")
-        matching = [rule for rule in switch.rules.values() if matches(rule, at[1], destination)]
-        rule = max(matching, key=lambda of: of.priority, default=None)
+        matching = [rule for rule in switch.rules.values() if matches(rule, port[1], destination)]
+        rule = max(matching, key=lambda candidate: candidate.priority, default=None)
         if rule is not None and rule.actions == (Output(CONTROLLER),):
-            self.learner.packet_in(at[0], packet_in(at[1], frame, rule.cookie))
+            self.learner.packet_in(port[0], packet_in(port[1], frame, rule.cookie))
 
     def talk(self) -> None:
         """Have each host send a frame, and some a probe that they have made themselves."""
         forged = Frames(None)
-        for at, host in self.hosts.items():
+        for port, host in self.hosts.items():
             address = bytes(map(int, host.ip.split(".")))
             source = mac_value(host.mac).to_bytes(6, "big")
             arp = bytes.fromhex("08060001080006040001") + source + address
-            self.arrive(at, b"\xff" * 6 + source + arp)
+            self.arrive(port, b"\xff" * 6 + source + arp)
             probe = forged.packet_out(self.pick.choice(list(self.switches)), [1], reflected=False)
-            self.arrive(at, sent(probe, 1))
+            self.arrive(port, sent(probe, 1))
 
     def talk_for(self, turns: int) -> None:
         """Have all hosts talk, and others act in between."""
@@ -117,7 +119,7 @@ class Network:
 
 def matches(rule: Rule, port: int, destination: int) -> bool:
     fields = {"in_port": port, "eth_dst": destination, "eth_type": 0x88B5}
-    return all(fields[of.name] == of.value for of in rule.match)
+    return all(fields[condition.name] == condition.value for condition in rule.match)
 
 
 @pytest.mark.parametrize("block", range(2))
@@ -142,12 +144,12 @@ def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
             hub.sleep(0)
         network.learning.quiet_s = 0.0
         for _ in range(TURNS):
-            if network.found:
+            if network.fabrics:
                 break
             network.talk()
             hub.sleep(0)
-        (found,) = network.found
-        assert not removed(found, fabric), f"seed {seed}: {network.learner.as_json()}"
+        (learned,) = network.fabrics
+        assert not removed(learned, fabric), f"seed {seed}: {network.learner.as_json()}"
         for switch in network.switches.values():
             assert all(rule.cookie == PROBE_COOKIE for rule in switch.rules.values())
         assert network.learner.as_json()["problems"] == []
@@ -166,10 +168,10 @@ def test_hosts_are_found_once_and_then_not_listened_to() -> None:
                 if rule.actions == (Output(CONTROLLER),) and len(rule.match) == 1
             }
             assert heard == set(), f"seed {seed}: {dpid}"
-        found = network.learning.fabric("found")
-        assert {host.mac for host in found.hosts} == {host.mac for host in fabric.hosts}
+        learned = network.learning.fabric("found")
+        assert {host.mac for host in learned.hosts} == {host.mac for host in fabric.hosts}
         network.learning.quiet_s = 0.0
-        while not network.found:
+        while not network.fabrics:
             hub.sleep(0)
 
 
@@ -188,4 +190,4 @@ def test_a_host_that_sends_probes_back_is_not_used_and_harms_nobody_else() -> No
         network.learning.quiet_s = 0.0
         for _ in range(100):
             hub.sleep(0)
-        assert len(network.found) == (len(fabric.hosts) > 2), f"seed {seed}"
+        assert len(network.fabrics) == (len(fabric.hosts) > 2), f"seed {seed}"

@@ -48,8 +48,8 @@ def _generations(fabric: Fabric, pick: random.Random, count: int) -> list[Fabric
 
 def _walker(fabric: Fabric, generations: list[FabricRules], folder: Path) -> MixtureWalker:
     folders = [folder / str(number) for number in range(len(generations))]
-    for rules, of in zip(generations, folders, strict=True):
-        write_dir(fabric, rules, of)
+    for rules, directory in zip(generations, folders, strict=True):
+        write_dir(fabric, rules, directory)
     return MixtureWalker(folders)
 
 

@@ -32,16 +32,16 @@ class Network:
         links = [link.name for link in self.fabric.links]
         names = [switch.name for switch in self.fabric.switches]
         switches = [(self.dead, names), (self.alone, names)]
-        kind, of = self.dice.choice([(self.cut, links), *switches] if self.cuts else switches)
-        kind.symmetric_difference_update({self.dice.choice(of)})
+        kind, choices = self.dice.choice([(self.cut, links), *switches] if self.cuts else switches)
+        kind.symmetric_difference_update({self.dice.choice(choices)})
 
     def ports(self, name: str) -> dict[int, bool]:
         """Return the ports of a switch as it sees them."""
         up = dict.fromkeys(self.fabric.hosts_at[name], True)
         for link in self.fabric.links:
-            for near, port, far in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
+            for near, port, peer in ((link.a, link.a_port, link.b), (link.b, link.b_port, link.a)):
                 if near == name:
-                    up[port] = link.name not in self.cut and far not in self.dead
+                    up[port] = link.name not in self.cut and peer not in self.dead
         return up
 
     def report(self, observed: Observed) -> None:
@@ -83,12 +83,12 @@ def test_links_that_are_down_are_those_that_somebody_sees(
 ) -> None:
     network, observed = Network(fabric, dice), Observed(fabric)
     for _ in network.changes(observed, changes):
-        found = set(observed.links_down())
-        assert network.down() <= found
+        links_down = set(observed.links_down())
+        assert network.down() <= links_down
         # Of the others nobody knows: both ends are silent.
         silent = network.dead | network.alone
         hidden = {x.name for x in fabric.links if {x.a, x.b} <= silent}
-        assert found <= network.down() | hidden
+        assert links_down <= network.down() | hidden
     network.cut.clear()
     network.dead.clear()
     network.alone.clear()
@@ -108,8 +108,8 @@ def test_a_controller_that_has_just_started_sees_the_same(
     new = Observed(fabric)
     network.report(new)
     dead = network.dead
-    known = {x.name for x in fabric.links if not {x.a, x.b} <= dead}
-    assert set(new.links_down()) & known == set(old.links_down()) & known
+    visible = {x.name for x in fabric.links if not {x.a, x.b} <= dead}
+    assert set(new.links_down()) & visible == set(old.links_down()) & visible
     assert new.switches_down() == old.switches_down()
 
 

@@ -43,7 +43,9 @@ def desired_state(fabric: Fabric, pick: random.Random) -> DesiredState:
     return DesiredState.compute(Config(engine=engine, root=root), fabric)
 
 
-def way(old: DesiredState, new: DesiredState, failed: tuple[str, ...] = ()) -> UpdatePlan:
+def update_between(
+    old: DesiredState, new: DesiredState, failed: tuple[str, ...] = ()
+) -> UpdatePlan:
     """Return the steps from the rules of one desired state to those of another."""
     existing = FabricUnion(old.fabric).extended(new.fabric)
     existing = existing.failed(set(failed))
@@ -58,14 +60,19 @@ def way(old: DesiredState, new: DesiredState, failed: tuple[str, ...] = ()) -> U
     return plan_update(UpdateTask(goal, held, (), flow_control, old.routed, existing))
 
 
-def walk(found: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
+def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
     """Walk every rule set, and every mixture of rule sets between two drains."""
-    change, first = found.change, 0
+    change, first = update.change, 0
     write_steps(change, folder)
     for number, step in enumerate(change.steps, 1):
         for generations in ([number], list(range(first, number + 1))):
-            walker = MixtureWalker([folder / str(of) for of in generations])
-            stopped = {pair for of in generations if of for pair in change.steps[of - 1].stopped}
+            walker = MixtureWalker([folder / str(rule_set) for rule_set in generations])
+            stopped = {
+                pair
+                for rule_set in generations
+                if rule_set
+                for pair in change.steps[rule_set - 1].stopped
+            }
             for pair in walker.pairs():
                 fates = walker.outcomes(*pair)
                 assert not any(LOOP in fate for fate in fates), (pair, fates)
@@ -75,10 +82,12 @@ def walk(found: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
             for host in staying:
                 fates = walker.outcomes(host, "all")
                 copies = [Counter(fate) for fate in fates]
-                assert not any(of[LOOP] for of in copies), host
+                assert not any(rule_set[LOOP] for rule_set in copies), host
                 is_stopped = (host, "all") in stopped or (host, EVERYTHING) in stopped
                 others = staying - {host}
-                assert is_stopped or all(of[name] == 1 for of in copies for name in others), host
+                assert is_stopped or all(
+                    rule_set[name] == 1 for rule_set in copies for name in others
+                ), host
             assert not walker.has_cycle(change.before.flow_control)
         if step.await_quiescence:
             first = number
@@ -90,11 +99,11 @@ def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> No
     for seed, pick in seeded(range(block, CASES, BLOCKS)):
         fabrics = two_fabrics(pick, most_switches=6, most_hosts=5)
         old, new = (desired_state(fabric, pick) for fabric in fabrics)
-        found = way(old, new)
-        change = found.change
+        update = update_between(old, new)
+        change = update.change
         assert change.proven
         staying = frozenset(host.name for host in {*old.fabric.hosts} & {*new.fabric.hosts})
-        walk(found, staying, tmp_path / str(seed))
+        walk(update, staying, tmp_path / str(seed))
         if change.steps:
             last = change.steps[-1].rules
             names = {switch.name for switch in new.fabric.switches}
@@ -141,8 +150,8 @@ def test_a_link_is_the_same_in_either_direction_and_at_another_rate() -> None:
     turned = Link(first.b, first.b_port, first.a, first.a_port, rate_mbps=99.0)
     new = replace(RING, links=(turned, *RING.links[1:]))
     before = FabricUnion(RING).failed({first.name})
-    found = before.extended(new)
-    assert found == FabricUnion(new, Failures((turned.name,)), None)
+    extended = before.extended(new)
+    assert extended == FabricUnion(new, Failures((turned.name,)), None)
 
 
 def test_hosts_are_not_separated_until_a_new_link_works() -> None:
@@ -152,7 +161,9 @@ def test_hosts_are_not_separated_until_a_new_link_works() -> None:
     config = Config(engine="updown")
     first, then = (DesiredState.compute(config, fabric) for fabric in (old, new))
     with pytest.raises(PlanError, match=r"could not reach each other before this works: s4:2-s1:3"):
-        way(first, then, failed=(RING.links[3].name,))
-    assert way(first, then).change.proven
+        update_between(first, then, failed=(RING.links[3].name,))
+    assert update_between(first, then).change.proven
     # What is down already holds up nothing.
-    assert way(first, then, failed=(RING.links[1].name, RING.links[3].name)).change.proven
+    assert update_between(
+        first, then, failed=(RING.links[1].name, RING.links[3].name)
+    ).change.proven

@@ -20,13 +20,13 @@ PIECES = st.text(max_size=12) | st.sampled_from(
 
 
 def tolerates(reader: Callable[[str, str], Fabric], text: str) -> None:
-    said = ""
+    message = ""
     try:
         validate(reader(text, "some"))
     except FabricError as error:
-        said = str(error)
-    assert "\n" not in said
-    assert len(said) < 400
+        message = str(error)
+    assert "\n" not in message
+    assert len(message) < 400
 
 
 @given(st.text(max_size=200))
@@ -38,14 +38,14 @@ def test_any_text(text: str) -> None:
 
 @given(st.integers(0, len(GRAPHML)), st.integers(0, 40), PIECES)
 @settings(max_examples=600, deadline=None)
-def test_damaged_graphml(at: int, gone: int, piece: str) -> None:
-    tolerates(from_graphml, GRAPHML[:at] + piece + GRAPHML[at + gone :])
+def test_damaged_graphml(offset: int, gone: int, piece: str) -> None:
+    tolerates(from_graphml, GRAPHML[:offset] + piece + GRAPHML[offset + gone :])
 
 
 @given(st.integers(0, len(IBNETDISCOVER)), st.integers(0, 40), PIECES)
 @settings(max_examples=600, deadline=None)
-def test_damaged_ibnetdiscover_output(at: int, gone: int, piece: str) -> None:
-    tolerates(from_ibnetdiscover, IBNETDISCOVER[:at] + piece + IBNETDISCOVER[at + gone :])
+def test_damaged_ibnetdiscover_output(offset: int, gone: int, piece: str) -> None:
+    tolerates(from_ibnetdiscover, IBNETDISCOVER[:offset] + piece + IBNETDISCOVER[offset + gone :])
 
 
 @given(st.permutations(IBNETDISCOVER.split("\n")))

@@ -50,7 +50,7 @@ def repairs_hold(promise: Promise, data: st.DataObject, links: int | None) -> li
     failures = list(single_links(fabric))
     rng.shuffle(failures)
     failures = [*failures[:links], *sampled(fabric, rng, 2)]
-    return [check_repair(intact, of) for of in failures]
+    return [check_repair(intact, failed) for failed in failures]
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)

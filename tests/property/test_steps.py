@@ -131,11 +131,11 @@ def held(draw: st.DrawFn, wanted: SwitchRules) -> tuple[list[FoundRule], list[Fo
     rules: dict[object, FoundRule] = {}
     for rule in candidates:
         cookie = draw(st.sampled_from([COOKIE, COOKIE, FOREIGN, 0]))
-        known = draw(st.booleans()) or cookie == COOKIE
+        ours = draw(st.booleans()) or cookie == COOKIE
         content_rule = Rule(*rule.key, rule.actions, rule.metadata, rule.goto, cookie)
         if uses(rule) <= groups.keys():
             rules[rule.key] = FoundRule(
-                *rule.key, cookie, content_rule if known else None, uses(rule)
+                *rule.key, cookie, content_rule if ours else None, uses(rule)
             )
     return list(rules.values()), list(groups.values())
 
@@ -149,13 +149,13 @@ def cases(draw: st.DrawFn) -> tuple[SwitchRules, list[FoundRule], list[FoundGrou
 
 def apply(changes: Changes, switch: FakeSwitch, order: int) -> list[RuleChange | GroupChange]:
     """Make all changes; within a step the switch may use any order, here that of ``order``."""
-    made: list[RuleChange | GroupChange] = []
+    applied: list[RuleChange | GroupChange] = []
     for step in changes.steps:
         turn = order % len(step)
         for change in (*step[turn:], *step[:turn]):
             switch.make(change)
-            made.append(change)
-    return made
+            applied.append(change)
+    return applied
 
 
 @given(cases())

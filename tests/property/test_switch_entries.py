@@ -1,4 +1,4 @@
-"""What switches report of their rules and groups is read as Ryu's parser reads it."""
+"""Reports of switches on their rules and groups are read as Ryu's parser reads them."""
 
 from __future__ import annotations
 
@@ -176,12 +176,12 @@ def checked(kind: int, body: bytes) -> bytes:
 
 
 @given(st.lists(rules(), min_size=1, max_size=3))
-def test_any_rules_are_read_as_by_ryu(made: list[bytes]) -> None:
-    for entry in entries(checked(ofp.OFPMP_FLOW, b"".join(made))):
+def test_any_rules_are_read_as_by_ryu(encoded: list[bytes]) -> None:
+    for entry in entries(checked(ofp.OFPMP_FLOW, b"".join(encoded))):
         assert_read_as_by_ryu(entry)
 
 
 @given(st.lists(groups(), min_size=1, max_size=3))
-def test_any_groups_are_read_as_by_ryu(made: list[bytes]) -> None:
-    for entry in entries(checked(ofp.OFPMP_GROUP_DESC, b"".join(made))):
+def test_any_groups_are_read_as_by_ryu(encoded: list[bytes]) -> None:
+    for entry in entries(checked(ofp.OFPMP_GROUP_DESC, b"".join(encoded))):
         assert_read_as_by_ryu(entry)

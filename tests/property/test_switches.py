@@ -42,7 +42,7 @@ DESIRED = tuple(
 )
 TWO_LAYERS = DesiredState.compute(Config(fabric="ring,4"), FABRIC)
 """Of repairs of this one there is often no proof before packets of older rules have left."""
-LOOKS_AHEAD = replace(TIMING, precompute=lambda packing, of, *task: packing.pack(of(*task)))
+LOOKS_AHEAD = replace(TIMING, precompute=lambda packing, call, *task: packing.pack(call(*task)))
 TURNS = 20
 """The most that planning, and looking at cached entries, take."""
 DRAINING_TURNS = 60
@@ -79,13 +79,13 @@ def separated_pairs(failures: Failures) -> int:
 
 
 class Case:
-    """One controller and its switches; ``of`` is one that had them before, and has died."""
+    """One controller and its switches; ``former`` is one that had them before, and has died."""
 
     def __init__(
         self,
         seed: int,
         losses: ChannelLosses | None = None,
-        of: Case | None = None,
+        former: Case | None = None,
         desired: DesiredState = DESIRED[0],
     ) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
@@ -105,17 +105,17 @@ class Case:
             losses=losses,
         )
         self.switches: list[ModelSwitch] = (
-            of.switches if of else [ModelSwitch(one.dpid) for one in FABRIC.switches]
+            former.switches if former else [ModelSwitch(one.dpid) for one in FABRIC.switches]
         )
         self.checked: set[str] = set()
         self.connections: dict[int, Any] = {}
         self.unnoticed: list[Any] = []
         """Connections that have ended, of which the controller hears later."""
 
-    def execute(self, of: Callable[..., Any], *what: Any) -> Any:
+    def execute(self, task: Callable[..., Any], *what: Any) -> Any:
         """Call a function as a thread does: other things happen until its end is seen."""
         try:
-            return of(*what)
+            return task(*what)
         finally:
             turns(self.dice)
 
@@ -168,7 +168,11 @@ class Case:
     def cut(self, link: Link) -> None:
         """Take the carrier from a link, which loses some frames in each direction."""
         for name, port in ((link.a, link.a_port), (link.b, link.b_port)):
-            switch = next(of for of in self.switches if self.state.desired.names[of.dpid] == name)
+            switch = next(
+                candidate
+                for candidate in self.switches
+                if self.state.desired.names[candidate.dpid] == name
+            )
             received, sent = switch.counters[port]
             switch.counters[port] = received, sent + self.dice.randrange(1, 1000)
             self.set_port(switch, port, DOWN)
@@ -183,10 +187,10 @@ class Case:
     def check(self) -> None:
         """Whatever the switches hold at this moment cannot deadlock, and has no loop."""
         held = {
-            self.state.desired.names[of.dpid]: SwitchRules(
-                tuple(of.rules.values()), tuple(of.groups.values())
+            self.state.desired.names[switch.dpid]: SwitchRules(
+                tuple(switch.rules.values()), tuple(switch.groups.values())
             )
-            for of in self.switches
+            for switch in self.switches
         }
         digest = str(held)
         if digest not in self.checked:

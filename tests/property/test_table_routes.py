@@ -105,11 +105,11 @@ def test_dimension_order_goes_round_each_ring_the_short_way(
     plan = make_plan(fabric, "dor", select=select, vcs=vcs)
     routes = plan.routes
     for host, row in enumerate(routes.rows.tolist()):
-        at = fabric.hosts[host].switch
-        ranks = sorted(other.port for other in fabric.hosts if other.switch == at)
+        home = fabric.hosts[host].switch
+        ranks = sorted(other.port for other in fabric.hosts if other.switch == home)
         parity = ranks.index(fabric.hosts[host].port) if select == "spread" else None
         for destination in range(len(fabric.switches)):
-            source = fabric.switch_index[at]
+            source = fabric.switch_index[home]
             expected = dimension_order(fabric, plan.channels, source, destination, parity)
             if vcs == 1:
                 expected = [(channel, 0) for channel, _ in expected]
@@ -149,11 +149,11 @@ def test_fat_trees_count_ways_by_the_digits_of_the_destination(spec: str, select
     leaves = np.flatnonzero(plan.receivers).tolist()
     ranks = int(plan.receivers.max())
     tables = tables_of(plan)
-    for row, (at, rank) in enumerate(
+    for row, (leaf, rank) in enumerate(
         zip(tables.switch.tolist(), tables.table.tolist(), strict=True)
     ):
         for number, destination in enumerate(leaves):
-            expected = d_mod_k(plan.channels, leaves, at, destination, number * ranks + rank)
+            expected = d_mod_k(plan.channels, leaves, leaf, destination, number * ranks + rank)
             assert [channel for channel, _ in plan.routes.path(row, destination)] == expected
 
 
@@ -169,17 +169,19 @@ def d_mod_k(
         above[switch] = min([below[switch], *beyond])
     divisors = [1]
     for below_top in range(max(level)):
-        fans = [len(rising(channels, level, s)) for s, of in enumerate(level) if of == below_top]
+        fans = [
+            len(rising(channels, level, s)) for s, label in enumerate(level) if label == below_top
+        ]
         divisors.append(divisors[-1] * max(fans))
     path, here = [], source
     while here != destination:
         if below[here] == above[here]:
             digit = max(0, level[here] - 2)
-            ways = [way for way in leaving(channels, here) if below[way[1]] < below[here]]
+            ways = [hop for hop in leaving(channels, here) if below[hop[1]] < below[here]]
         else:
             digit = level[here]
             up = rising(channels, level, here)
-            ways = [way for way in up if above[way[1]] < above[here]]
+            ways = [hop for hop in up if above[hop[1]] < above[here]]
         channel, here = ways[number // divisors[digit] % len(ways)]
         path.append(channel)
     return path
@@ -191,7 +193,7 @@ def leaving(channels: Channels, switch: int) -> Iterator[tuple[int, int]]:
 
 
 def rising(channels: Channels, level: list[int], switch: int) -> list[tuple[int, int]]:
-    return [way for way in leaving(channels, switch) if level[way[1]] > level[switch]]
+    return [hop for hop in leaving(channels, switch) if level[hop[1]] > level[switch]]
 
 
 def distances(channels: Channels, to: list[int], level: list[int] | None = None) -> list[int]:
@@ -202,10 +204,10 @@ def distances(channels: Channels, to: list[int], level: list[int] | None = None)
         hops[switch] = 0
     while queue:
         switch = queue.popleft()
-        for _, far in leaving(channels, switch):
-            if hops[far] == 1000 and (level is None or level[far] > level[switch]):
-                hops[far] = hops[switch] + 1
-                queue.append(far)
+        for _, peer in leaving(channels, switch):
+            if hops[peer] == 1000 and (level is None or level[peer] > level[switch]):
+                hops[peer] = hops[switch] + 1
+                queue.append(peer)
     return hops
 
 

@@ -1,4 +1,4 @@
-"""What tests share: models, generators, running fabrics, files of other fabrics."""
+"""Shared by tests: models, generators, running fabrics, files of other fabrics."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ PORT = 5005
 def socket_in(namespace: str) -> socket.socket:
     """Return a UDP socket in the network namespace of that name, bound to :data:`PORT`."""
     with inside(str(NETNS_DIRECTORY / namespace)):
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    made.bind(("", PORT))
-    made.setblocking(False)
-    return made
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    sock.bind(("", PORT))
+    sock.setblocking(False)
+    return sock
 
 
 def missing_pairs(

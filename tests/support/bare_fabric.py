@@ -209,13 +209,13 @@ class BareFabric:
 
     def flows(self, bridge: str) -> dict[str, float]:
         """Return a switch's flows, without counters -> age in seconds."""
-        found = {}
+        ages = {}
         for line in self.ofctl("dump-flows", bridge).splitlines():
             age = re.search(r"duration=([0-9.]+)s", line)
             if age:
                 text = re.sub(r"(duration|n_packets|n_bytes|idle_age|hard_age)=[^,]*, ?", "", line)
-                found[text.strip()] = float(age[1])
-        return found
+                ages[text.strip()] = float(age[1])
+        return ages
 
     # --- the controller ----------------------------------------------------------------------
 

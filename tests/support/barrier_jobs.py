@@ -18,11 +18,11 @@ def barrier_jobs(
 ) -> list[dict[str, Any]]:
     """Return the job of each process, on ``networks[rank]``; barriers follow without a pause."""
     work = {"rounds": rounds, "computing_us": 0, "retry_us": retry_us, "patience_us": patience_us}
-    made: list[dict[str, Any]] = [
+    jobs: list[dict[str, Any]] = [
         {"rank": rank, "port": PORT, "networks": own, "work": {"barrier": work}}
         for rank, own in enumerate(networks)
     ]
-    return made if faults is None else [{**job, "faults": faults} for job in made]
+    return jobs if faults is None else [{**job, "faults": faults} for job in jobs]
 
 
 def rounds_of(algorithms: Sequence[str], barriers: int) -> list[dict[str, Any]]:

@@ -53,10 +53,10 @@ def dual_tor(*, remapped: bool) -> RouterNet:
         net.routes[spine]["10.0.0.0/24"] = both
         net.qos[spine] = _uplink_qos(net, spine, remapped)
     net.routes["leaf1"]["10.0.0.0/24"] = [("", "Vlan10")]
-    for at, peer in ((0, 1), (1, 0)):
-        name = f"leaf{at}"
+    for number, peer in ((0, 1), (1, 0)):
+        name = f"leaf{number}"
         net.qos[name] = _uplink_qos(net, name, remapped)
-        tunnel = {"tunnel_type": "IPINIP", "dst_ip": f"10.9.0.{at}", "dscp_mode": "uniform"}
+        tunnel = {"tunnel_type": "IPINIP", "dst_ip": f"10.9.0.{number}", "dscp_mode": "uniform"}
         if remapped:
             net.qos[name].maps |= {"TC_TO_DSCP_MAP": {"TUNNEL": {0: 0, 1: 1, 3: 2, 4: 6}}}
             net.qos[name].maps["TC_TO_QUEUE_MAP"]["TUNNEL"] = {0: 0, 1: 1, 3: 2, 4: 6}
@@ -70,13 +70,13 @@ def dual_tor(*, remapped: bool) -> RouterNet:
                 "decap_tc_to_pg_map": "TUNNEL",
             }
         net.more[name] = {
-            "LOOPBACK_INTERFACE": {f"Loopback0|10.9.0.{at}/32": {}},
+            "LOOPBACK_INTERFACE": {f"Loopback0|10.9.0.{number}/32": {}},
             "TUNNEL": {"MuxTunnel0": tunnel},
             "PEER_SWITCH": {f"leaf{peer}": {"address_ipv4": f"10.9.0.{peer}"}},
             "MUX_CABLE": {
                 f"Ethernet{100 + 4 * server}": {
                     "server_ipv4": f"10.0.0.{10 + server}/32",
-                    "state": "active" if server == at else "standby",
+                    "state": "active" if server == number else "standby",
                 }
                 for server in (0, 1)
             },
@@ -89,9 +89,9 @@ def _towards(net: RouterNet, router: str, home: str) -> list[tuple[str, str]]:
     """Return the next hops of a router on the shortest paths to another."""
     if router == home:
         return [("", "Loopback0")]
-    far = {port: other for (name, port), (other, _) in net.far.items() if name == router}
-    direct = [port for port, other in far.items() if other == home]
-    return [("169.254.0.1", port) for port in sorted(direct or far)]
+    peers = {port: other for (name, port), (other, _) in net.peers.items() if name == router}
+    direct = [port for port, other in peers.items() if other == home]
+    return [("169.254.0.1", port) for port in sorted(direct or peers)]
 
 
 def _uplink_qos(net: RouterNet, router: str, remapped: bool) -> Qos:

@@ -15,7 +15,7 @@ UNITS = {
 }
 """In seconds, bytes, bit/s or a share of one."""
 SUFFIXES = {"_us": 1e-6, "_ms": 1e-3, "_mbps": 1e6, "_mb": 1e6}
-"""How names of numbers end that are not in these units."""
+"""Factors by the ends of names of numbers that are not in these units."""
 NAMED = {"MICROSECOND": 1e-6, "MILLISECOND": 1e-3, "from_micros": 1e-6, "from_millis": 1e-3}
 OPERATORS = {ast.Mult: operator.mul, ast.LShift: operator.lshift, ast.Pow: operator.pow}
 
@@ -30,9 +30,9 @@ def constant(path: str, name: str) -> float:
     """Return the value of the first definition of a name in a file of the repository."""
     text = (REPOSITORY / path).read_text()
     begin = rf"\b{name}\b(?:(?:: [^=\n]+?)? ?=|:) ?"
-    found = re.search(rf"{begin}((?:Duration::\w+\()?\d[^,;}}#\n]*)", text)
-    assert found is not None, f"{path} defines no {name}"
-    factor, expression = 1.0, found[1].replace("_", "")
+    definition = re.search(rf"{begin}((?:Duration::\w+\()?\d[^,;}}#\n]*)", text)
+    assert definition is not None, f"{path} defines no {name}"
+    factor, expression = 1.0, definition[1].replace("_", "")
     for word, unit in NAMED.items():
         if word.replace("_", "") in expression:
             factor = unit

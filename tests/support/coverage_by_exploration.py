@@ -41,8 +41,12 @@ def coverage_by_exploration(
         apart = hosts * hosts - sum(parts.count(part) ** 2 for part in set(parts))
         left = usable(fabric, failures)
 
-        def lost(of: Generation) -> int:
-            alive = {name: of.rules[name] for name in of.rules if name not in failures.switches}
+        def lost(generation: Generation) -> int:
+            alive = {
+                name: generation.rules[name]
+                for name in generation.rules
+                if name not in failures.switches
+            }
             state = state_of_generations(left, [Generation(alive, tags)], groups)
             return state.core.undelivered - apart
 

@@ -49,8 +49,8 @@ def export_to(folder: Path, arguments: str) -> dict[str, Any]:
     words = ["export", *arguments.split(), "--to", "l2", "--out", str(folder), "--json"]
     done = CliRunner(mix_stderr=False).invoke(main, words)
     assert done.exit_code == 0, done.stderr
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    output: dict[str, Any] = json.loads(done.stdout)
+    return output
 
 
 def verdicts_of(exported: L2Fabric) -> dict[str, Verdict]:

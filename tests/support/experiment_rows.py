@@ -21,11 +21,11 @@ class Quiet:
 
 
 def rows_of(experiment: Experiment, common: Common, **options: Any) -> Rows:
-    found: Rows = []
+    rows: Rows = []
 
     def record(row: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> None:
         assert all(set(sample) <= set(experiment.columns.sample_types) for sample in samples)
-        found.append(dict(row))
+        rows.append(dict(row))
 
     experiment.prepare(common, options).run(record, Quiet())
-    return found
+    return rows

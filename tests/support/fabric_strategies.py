@@ -44,7 +44,7 @@ def graphs(draw: st.DrawFn) -> Fabric:
         pairs += draw(
             st.lists(st.tuples(ends, ends).filter(lambda pair: pair[0] != pair[1]), max_size=10)
         )
-    at = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=10))
+    homes = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=10))
     ports = [
         iter(draw(st.permutations(list(range(1, 41)))))
         if draw(st.booleans())
@@ -53,7 +53,7 @@ def graphs(draw: st.DrawFn) -> Fabric:
     ]
     numbered = draw(st.booleans())
     hosts = []
-    for h, switch in enumerate(at):
+    for h, switch in enumerate(homes):
         port = next(ports[switch])
         mac = host_mac(switch + 1, port) if numbered else f"0a:00:00:00:{h:02x}:07"
         hosts.append(Host(f"h{h + 1}", mac, host_ip(switch + 1, port), f"s{switch + 1}", port))

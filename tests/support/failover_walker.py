@@ -18,7 +18,7 @@ End = tuple[str, int]
 def links_of(folder: Path) -> list[tuple[End, End]]:
     """Return the ends of the links between switches."""
     fabric = json.loads((folder / "fabric.json").read_text())
-    return [((of["a"], of["a_port"]), (of["b"], of["b_port"])) for of in fabric["links"]]
+    return [((link["a"], link["a_port"]), (link["b"], link["b_port"])) for link in fabric["links"]]
 
 
 def rules_during(folder: Path, down: Iterable[End], to: Path) -> Path:
@@ -35,7 +35,9 @@ def without_links(folder: Path, dead: Iterable[tuple[End, End]]) -> Path:
     """Remove links from the fabric of a folder of rules."""
     file = folder / "fabric.json"
     fabric, gone = json.loads(file.read_text()), {end for link in dead for end in link}
-    fabric["links"] = [of for of in fabric["links"] if (of["a"], of["a_port"]) not in gone]
+    fabric["links"] = [
+        entry for entry in fabric["links"] if (entry["a"], entry["a_port"]) not in gone
+    ]
     file.write_text(json.dumps(fabric))
     return folder
 

@@ -43,16 +43,16 @@ class FakeFabric:
         """Let virtual time pass, with loads of channels, ``s1_2=0.5``."""
         self.now_us += microseconds
         for name, load in loads.items():
-            of = self._counters[name.replace("_", ":")]
-            of["sent"] += round(load * microseconds * 10 / 8 / 1000)
+            counters = self._counters[name.replace("_", ":")]
+            counters["sent"] += round(load * microseconds * 10 / 8 / 1000)
 
     def freeze(self, microseconds: int) -> None:
         """Let time pass in a deadlock of the ring."""
         self.now_us += microseconds
         for channel in CYCLE:
-            of = self._counters[channel.partition("/")[0]]
-            of["paused_us"] += microseconds
-            of["queue"] = 30_000
+            counters = self._counters[channel.partition("/")[0]]
+            counters["paused_us"] += microseconds
+            counters["queue"] = 30_000
         macs = [host.mac for host in self.fabric.hosts]
         self.deadlock = self.deadlock or {
             "since_us": self.now_us,
@@ -83,15 +83,15 @@ class FakeFabric:
         }
 
     def _channel(self, channel: Any) -> dict[str, Any]:
-        of = self._counters[channel.name]
+        counters = self._counters[channel.name]
         priorities = [
             {
                 "priority": priority,
-                "tx_frames": of["sent"] if priority == 0 else 0,
-                "tx_bytes": of["sent"] * 980 if priority == 0 else 0,
-                "paused_us": of["paused_us"],
-                "queue_bytes": of["queue"] if priority == 0 else 0,
-                "account_bytes": of["queue"] if priority == 0 else 0,
+                "tx_frames": counters["sent"] if priority == 0 else 0,
+                "tx_bytes": counters["sent"] * 980 if priority == 0 else 0,
+                "paused_us": counters["paused_us"],
+                "queue_bytes": counters["queue"] if priority == 0 else 0,
+                "account_bytes": counters["queue"] if priority == 0 else 0,
             }
             for priority in range(8)
         ]
@@ -100,8 +100,8 @@ class FakeFabric:
             "link": channel.link,
             "rate_mbps": channel.rate_mbps,
             "up": True,
-            "tx_frames": of["sent"],
-            "dropped_frames": of["dropped"],
+            "tx_frames": counters["sent"],
+            "dropped_frames": counters["dropped"],
             "priorities": priorities,
         }
 
@@ -153,9 +153,9 @@ class FakeFabric:
                 done = not fake.requests[-1][1].get("dry_run", False)
                 self._answer({"tier": 1, "rules_changed": 4, "performed": done, "steps": []})
 
-            def _answer(self, found: dict[str, Any] | None) -> None:
-                text = json.dumps(found or {"error": "no such thing"}).encode()
-                self.send_response(200 if found else 404)
+            def _answer(self, content: dict[str, Any] | None) -> None:
+                text = json.dumps(content or {"error": "no such thing"}).encode()
+                self.send_response(200 if content else 404)
                 self.send_header("content-length", str(len(text)))
                 self.end_headers()
                 self.wfile.write(text)

@@ -46,7 +46,7 @@ class FakeSwitch:
         return True
 
     def _has_message(self) -> bool:
-        """Whether TLS has read more than was asked for."""
+        """True if TLS has read more than was asked for."""
         return isinstance(self.socket, ssl.SSLSocket) and self.socket.pending() > 0
 
     def read(self) -> tuple[int, int, bytes]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from knotless.base.flow_control import CHOICES
 from knotless.cli.main import main
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
@@ -49,7 +50,7 @@ TEXTS: Mapping[str, Sequence[str]] = {
     "select": ["spread", "low-port"],
     "tagging": ["switch", "host"],
     "vlans": ["default", "tree"],
-    "flow_control": ["auto", "none", "host", "switch", "pause", "pfc"],
+    "flow_control": CHOICES,
     "multicast": [
         "1=all",
         "1=h1,h2",
@@ -78,9 +79,9 @@ FILES |= {"record": "r.channels.parquet"}
 @cache
 def command_named(name: str) -> click.Command:
     """Return a subcommand."""
-    found = main.get_command(click.Context(main), name)
-    assert found is not None
-    return found
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    return command
 
 
 def spec(rng: random.Random) -> str:
@@ -166,19 +167,19 @@ def _other_value(rng: random.Random) -> Any:
 
 def _other_json(rng: random.Random, data: bytes) -> bytes:
     """Return JSON with a value replaced, removed or duplicated."""
-    at = top = json.loads(data)
+    node = top = json.loads(data)
     while True:
-        keys = list(at) if isinstance(at, dict) else list(range(len(at)))
+        keys = list(node) if isinstance(node, dict) else list(range(len(node)))
         if not keys:
             return json.dumps(_other_value(rng)).encode()
         key = rng.choice(keys)
-        if isinstance(at[key], dict | list) and at[key] and rng.random() < 0.7:
-            at = at[key]
+        if isinstance(node[key], dict | list) and node[key] and rng.random() < 0.7:
+            node = node[key]
             continue
         if rng.random() < 0.3:
-            del at[key]
+            del node[key]
         else:
-            at[key] = _other_value(rng)
+            node[key] = _other_value(rng)
         return json.dumps(top).encode()
 
 
@@ -191,8 +192,8 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
         return _other_json(rng, data)
     held = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 8])):
-        at = rng.randrange(len(held) + 1)
-        end = min(len(held), at + rng.choice([1, 1, 4, 40]))
+        begin = rng.randrange(len(held) + 1)
+        end = min(len(held), begin + rng.choice([1, 1, 4, 40]))
         tokens = [
             b"",
             b"\0",
@@ -206,7 +207,7 @@ def damaged(rng: random.Random, data: bytes) -> bytes:
             b"]",
             b"&a [*a]",
         ]
-        held[at:end] = rng.choice([*tokens, bytes(held[at:end]) * 3, rng.randbytes(3)])
+        held[begin:end] = rng.choice([*tokens, bytes(held[begin:end]) * 3, rng.randbytes(3)])
     return bytes(held[: rng.randrange(len(held) + 1)] if how > 0.95 else held)
 
 
@@ -225,8 +226,8 @@ def _odd_file(rng: random.Random, path: Path) -> None:
         with path.open("wb") as file:
             file.truncate(3 << 30)
     elif kind == 5:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(path.name)
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.bind(path.name)
     else:
         path.write_bytes(b"")
 
@@ -284,8 +285,8 @@ def experiments() -> Mapping[str, click.Command]:
     group = command_named("run")
     assert isinstance(group, click.Group)
     context = click.Context(group)
-    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
-    return {name: command for name, command in found.items() if command is not None}
+    commands = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in commands.items() if command is not None}
 
 
 def _value(rng: random.Random, option: click.Parameter) -> str:

@@ -33,7 +33,7 @@ def search(start: Hashable, onward: Callable[[State], Iterable[State]]) -> dict[
 
 def hops_between(graph: Graph) -> list[list[int]]:
     """Return the hops of a shortest path between each pair of switches."""
-    return _nearest(graph, lambda state: ((far, 0) for far in graph[state[0]]))
+    return _nearest(graph, lambda state: ((peer, 0) for peer in graph[state[0]]))
 
 
 def minimal_paths(graph: Graph, hops: list[list[int]]) -> float:
@@ -55,16 +55,16 @@ def updown_hops(graph: Graph, drops: int) -> list[list[int]]:
     With no such turn it is up*/down*; N - 1 of them is what descending layers can do with
     N virtual channels.
     """
-    level = search((0, 0), lambda state: ((far, 0) for far in graph[state[0]]))
+    level = search((0, 0), lambda state: ((peer, 0) for peer in graph[state[0]]))
     rank = [(level[i, 0], i) for i in range(len(graph))]
 
     def onward(state: State) -> Iterable[State]:
-        at, phase = state  # phase 2 k: k drops so far, going up; 2 k + 1: going down
-        for far in graph[at]:
-            wants_down = rank[far] > rank[at]
+        switch, phase = state  # phase 2 k: k drops so far, going up; 2 k + 1: going down
+        for peer in graph[switch]:
+            wants_down = rank[peer] > rank[switch]
             after = phase | 1 if wants_down else phase + phase % 2
             if after <= 2 * drops + 1:
-                yield far, after
+                yield peer, after
 
     return _nearest(graph, onward)
 
@@ -79,12 +79,12 @@ def prefix_hops(graph: Graph) -> list[list[int]]:
                 order.append(v)
 
     def onward(state: State) -> Iterable[State]:
-        at, down = state
-        for far in graph[at]:
-            if parent[far] == at or (not down and parent[at] != far):
-                yield far, 1
+        switch, down = state
+        for peer in graph[switch]:
+            if parent[peer] == switch or (not down and parent[switch] != peer):
+                yield peer, 1
             elif not down:
-                yield far, 0
+                yield peer, 0
 
     return _nearest(graph, onward)
 
@@ -93,8 +93,8 @@ def _nearest(graph: Graph, onward: Callable[[State], Iterable[State]]) -> list[l
     rows = []
     for source in range(len(graph)):
         hops = search((source, 0), onward)
-        far = len(graph) * 8
-        row = [far] * len(graph)
+        unreachable = len(graph) * 8
+        row = [unreachable] * len(graph)
         for (switch, _), count in hops.items():
             row[switch] = min(row[switch], count)
         rows.append(row)

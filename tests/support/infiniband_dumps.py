@@ -32,27 +32,27 @@ class Subnet:
 
     @property
     def ends(self) -> dict[tuple[int, int], tuple[str, int, int]]:
-        """What is at each (switch, port): ("switch", its number, port) or ("host", number, 1)."""
-        found = {(s, p): ("host", h, 1) for h, (_, s, p) in enumerate(self.hosts)}
+        """The end at each (switch, port): ("switch", its number, port) or ("host", number, 1)."""
+        peers = {(s, p): ("host", h, 1) for h, (_, s, p) in enumerate(self.hosts)}
         for a, ap, b, bp in self.links:
-            found[a, ap], found[b, bp] = ("switch", b, bp), ("switch", a, ap)
-        return found
+            peers[a, ap], peers[b, bp] = ("switch", b, bp), ("switch", a, ap)
+        return peers
 
     def files(self) -> dict[str, str]:
         """Return the content of all files by name."""
-        made = {
+        texts = {
             "ibnetdiscover.txt": self._cables(),
             "dump_fts.txt": self._tables(opensm=False),
             "opensm-lfts.dump": self._tables(opensm=True),
         }
         if self.sl2vl:
-            made["opensm-sl2vl.dump"] = self._vls()
+            texts["opensm-sl2vl.dump"] = self._vls()
         if self.path_sls:
             rows = sorted(self.path_sls.items())
-            made["path-sl.txt"] = "".join(
+            texts["path-sl.txt"] = "".join(
                 f"0x{0x900000 + 2 * h + 1:016x} {lid} {sl}\n" for (h, lid), sl in rows
             )
-        return made
+        return texts
 
     def write(self, folder: Path, *left_out: str) -> Path:
         """Write all files except those named ``left_out``."""
@@ -68,42 +68,45 @@ class Subnet:
 
     def _cables(self) -> str:
         lines = ["#", "# Topology file: generated", "#"]
-        for at, name in enumerate(self.names):
-            lid = self.switch_lid(at)
+        for switch, name in enumerate(self.names):
+            lid = self.switch_lid(switch)
             lines += [
                 "",
                 "vendid=0x2c9",
-                f"switchguid=0x{0x500000 + at:x}({0x500000 + at:x})",
-                f'Switch\t36 "S-{0x500000 + at:016x}"\t\t# "{name}" base port 0 lid {lid} lmc 0',
+                f"switchguid=0x{0x500000 + switch:x}({0x500000 + switch:x})",
+                f'Switch\t36 "S-{0x500000 + switch:016x}"\t\t'
+                f'# "{name}" base port 0 lid {lid} lmc 0',
             ]
-            for (s, port), (kind, far, far_port) in sorted(self.ends.items()):
-                if s != at:
+            for (s, port), (kind, peer, peer_port) in sorted(self.ends.items()):
+                if s != switch:
                     continue
                 if kind == "switch":
-                    said = f'"{self.names[far]}" lid {self.switch_lid(far)} 4xQDR'
-                    lines.append(f'[{port}]\t"S-{0x500000 + far:016x}"[{far_port}]\t\t# {said}')
+                    comment = f'"{self.names[peer]}" lid {self.switch_lid(peer)} 4xQDR'
+                    lines.append(
+                        f'[{port}]\t"S-{0x500000 + peer:016x}"[{peer_port}]\t\t# {comment}'
+                    )
                 else:
-                    guid = 0x900000 + 2 * far
-                    said = f'"{self.hosts[far][0]}" lid {self.lids(far)[0]} 4xQDR'
-                    lines.append(f'[{port}]\t"H-{guid:016x}"[1]({guid + 1:x}) \t\t# {said}')
-        for number, (name, at, port) in enumerate(self.hosts):
+                    guid = 0x900000 + 2 * peer
+                    comment = f'"{self.hosts[peer][0]}" lid {self.lids(peer)[0]} 4xQDR'
+                    lines.append(f'[{port}]\t"H-{guid:016x}"[1]({guid + 1:x}) \t\t# {comment}')
+        for number, (name, switch, port) in enumerate(self.hosts):
             guid = 0x900000 + 2 * number
-            said = f'"{self.names[at]}" lid {self.switch_lid(at)} 4xQDR'
+            comment = f'"{self.names[switch]}" lid {self.switch_lid(switch)} 4xQDR'
             lines += [
                 "",
                 f"caguid=0x{guid:x}",
                 f'Ca\t1 "H-{guid:016x}"\t\t# "{name}"',
-                f'[1]({guid + 1:x}) \t"S-{0x500000 + at:016x}"[{port}]\t\t'
-                f"# lid {self.lids(number)[0]} lmc {self.lmc} {said}",
+                f'[1]({guid + 1:x}) \t"S-{0x500000 + switch:016x}"[{port}]\t\t'
+                f"# lid {self.lids(number)[0]} lmc {self.lmc} {comment}",
             ]
         return "\n".join(lines) + "\n"
 
     def _tables(self, *, opensm: bool) -> str:
         lines: list[str] = []
-        for at, lft in enumerate(self.lfts):
-            guid, top = 0x500000 + at, max(lft, default=0)
+        for switch, lft in enumerate(self.lfts):
+            guid, top = 0x500000 + switch, max(lft, default=0)
             if opensm:
-                lid = self.switch_lid(at)
+                lid = self.switch_lid(switch)
                 head = f"Unicast lids [0-{top}] of switch Lid {lid} guid 0x{guid:016x} ('x'):"
                 mark, tail = "#", f"{len(lft)} lids dumped"
             else:
@@ -117,14 +120,14 @@ class Subnet:
 
     def _vls(self) -> str:
         lines: list[str] = []
-        for at, name in enumerate(self.names):
+        for switch, name in enumerate(self.names):
             lines += [
-                f'Switch 0x{0x500000 + at:016x}, base LID {self.switch_lid(at)}, "{name}"',
+                f'Switch 0x{0x500000 + switch:016x}, base LID {self.switch_lid(switch)}, "{name}"',
                 "#in out : 0  1  2  3  4  5  6  7  8  9  10 11 12 13 14 15",
                 "#--------------------------------------------------------",
             ]
             for (s, port_in, port_out), vls in sorted(self.sl2vl.items()):
-                if s == at:
+                if s == switch:
                     row = "".join(f"{vl:<3d}" for vl in vls)
                     lines.append(f"{port_in:<3d} {port_out:<3d} : {row}")
         return "\n".join(lines) + "\n"
@@ -138,33 +141,33 @@ class Subnet:
         for source in range(len(self.hosts)):
             for target in range(len(self.hosts)):
                 for lid in self.lids(target) if target != source else ():
-                    known = self.path_sls.get((source, lid)) if with_sls else None
-                    for sl in SLS if known is None else (known,):
+                    path_sl = self.path_sls.get((source, lid)) if with_sls else None
+                    for sl in SLS if path_sl is None else (path_sl,):
                         arrived, path = self._walk(source, target, lid, sl, with_vls)
                         edges.update(pairwise(path))
-                        lost += not arrived and sl == (known or 0)
+                        lost += not arrived and sl == (path_sl or 0)
         return not has_cycle(edges), lost
 
     def _walk(
         self, source: int, target: int, lid: int, sl: int, with_vls: bool
     ) -> tuple[bool, list[tuple[int, int, int]]]:
         ends = self.ends
-        _, at, port = self.hosts[source]
+        _, switch, port = self.hosts[source]
         path: list[tuple[int, int, int]] = []
         while True:
-            out = self.lfts[at].get(lid, 255)
-            if (at, out) not in ends:
+            out = self.lfts[switch].get(lid, 255)
+            if (switch, out) not in ends:
                 return False, path
-            kind, far, far_port = ends[at, out]
+            kind, peer, peer_port = ends[switch, out]
             if kind == "host":
-                return far == target, path
-            vl = self.sl2vl[at, port, out][sl] if with_vls and self.sl2vl else 0
+                return peer == target, path
+            vl = self.sl2vl[switch, port, out][sl] if with_vls and self.sl2vl else 0
             if vl == 15:
                 return False, path
-            if (at, out, vl) in path:
-                return False, [*path, (at, out, vl)]
-            path.append((at, out, vl))
-            at, port = far, far_port
+            if (switch, out, vl) in path:
+                return False, [*path, (switch, out, vl)]
+            path.append((switch, out, vl))
+            switch, port = peer, peer_port
 
 
 def of_plan(plan: Plan) -> Subnet | None:
@@ -173,7 +176,7 @@ def of_plan(plan: Plan) -> Subnet | None:
     index = fabric.switch_index
     subnet = Subnet(
         [switch.name for switch in fabric.switches],
-        [(index[of.a], of.a_port, index[of.b], of.b_port) for of in fabric.links],
+        [(index[link.a], link.a_port, index[link.b], link.b_port) for link in fabric.links],
         [(host.name, index[host.switch], host.port) for host in fabric.hosts],
         lfts=[{} for _ in fabric.switches],
     )
@@ -186,22 +189,22 @@ def of_plan(plan: Plan) -> Subnet | None:
             lid, sl = subnet.lids(t)[0], path[0].priority
             subnet.path_sls[s, lid] = sl
             for hop in path:
-                at = index[hop.switch]
-                if subnet.lfts[at].setdefault(lid, hop.out_port) != hop.out_port:
+                node = index[hop.switch]
+                if subnet.lfts[node].setdefault(lid, hop.out_port) != hop.out_port:
                     return None
-                key = (at, hop.in_port, hop.out_port, sl)
+                key = (node, hop.in_port, hop.out_port, sl)
                 if hop is not path[-1] and vls.setdefault(key, hop.priority) != hop.priority:
                     return None
-    for at, port_in, port_out, _ in vls:
-        turn = (at, port_in, port_out)
+    for node, port_in, port_out, _ in vls:
+        turn = (node, port_in, port_out)
         subnet.sl2vl[turn] = tuple(vls.get((*turn, other), other % 8) for other in SLS)
     ports: dict[int, list[int]] = {}
-    for at, port in subnet.ends:
-        ports.setdefault(at, []).append(port)
-    for at, of in ports.items():
-        for port_in in of:
-            for port_out in of:
-                subnet.sl2vl.setdefault((at, port_in, port_out), tuple(sl % 8 for sl in SLS))
+    for node, port in subnet.ends:
+        ports.setdefault(node, []).append(port)
+    for node, numbers in ports.items():
+        for port_in in numbers:
+            for port_out in numbers:
+                subnet.sl2vl.setdefault((node, port_in, port_out), tuple(sl % 8 for sl in SLS))
     return subnet
 
 
@@ -210,26 +213,26 @@ def random_subnet(seed: int) -> Subnet:
     draw = random.Random(seed)  # noqa: S311
     switches = draw.randint(1, 5)
     free = [list(range(1, 20)) for _ in range(switches)]
-    pairs = [(draw.randrange(at), at) for at in range(1, switches)]
+    pairs = [(draw.randrange(switch), switch) for switch in range(1, switches)]
     for _ in range(draw.randint(0, 5) if switches > 1 else 0):
         a, b = draw.sample(range(switches), 2)
         pairs.append((a, b))
     links = [(a, free[a].pop(0), b, free[b].pop(0)) for a, b in pairs]
     hosts = []
     for number in range(draw.randint(2, 6)):
-        at = draw.randrange(switches)
-        hosts.append((f"node {number}", at, free[at].pop(0)))
-    names = [f"sw{at}" for at in range(switches)]
+        switch = draw.randrange(switches)
+        hosts.append((f"node {number}", switch, free[switch].pop(0)))
+    names = [f"sw{switch}" for switch in range(switches)]
     subnet = Subnet(names, links, hosts, lmc=draw.choice([0, 0, 1, 2]))
     ends = subnet.ends
-    subnet.lfts = [_table(draw, subnet, at) for at in range(switches)]
+    subnet.lfts = [_table(draw, subnet, switch) for switch in range(switches)]
     if draw.random() < 0.7:
         rows = [tuple(draw.choice([0, 0, 1, 2, 14, 15]) for _ in SLS) for _ in range(3)]
         plain = tuple(sl % 8 for sl in SLS)
-        for at, port_in in ends:
+        for switch, port_in in ends:
             for out_at, port_out in ends:
-                if at == out_at:
-                    subnet.sl2vl[at, port_in, port_out] = draw.choice([plain, plain, *rows])
+                if switch == out_at:
+                    subnet.sl2vl[switch, port_in, port_out] = draw.choice([plain, plain, *rows])
     if draw.random() < 0.6:
         for source in range(len(hosts)):
             for target in range(len(hosts)):
@@ -239,27 +242,27 @@ def random_subnet(seed: int) -> Subnet:
     return subnet
 
 
-def _table(draw: random.Random, subnet: Subnet, at: int) -> dict[int, int]:
+def _table(draw: random.Random, subnet: Subnet, switch: int) -> dict[int, int]:
     """Return a table whose entries mostly lead nearer, some anywhere, some nowhere."""
     table = {}
     ends = subnet.ends
-    near = {at: 0}
-    first: dict[int, list[int]] = {at: []}
-    queue = [at]
+    near = {switch: 0}
+    first: dict[int, list[int]] = {switch: []}
+    queue = [switch]
     for here in queue:
-        for (s, port), (kind, far, _) in sorted(ends.items()):
+        for (s, port), (kind, peer, _) in sorted(ends.items()):
             if s != here or kind == "host":
                 continue
-            if far not in near:
-                near[far] = near[here] + 1
-                first[far] = []
-                queue.append(far)
-            if near[far] == near[here] + 1:
-                first[far] += [port] if here == at else first[here]
-    ports = [port for s, port in ends if s == at]
+            if peer not in near:
+                near[peer] = near[here] + 1
+                first[peer] = []
+                queue.append(peer)
+            if near[peer] == near[here] + 1:
+                first[peer] += [port] if here == switch else first[here]
+    ports = [port for s, port in ends if s == switch]
     for host, (_, home, port) in enumerate(subnet.hosts):
         for lid in subnet.lids(host):
-            choices = [port] if home == at else first[home]
+            choices = [port] if home == switch else first[home]
             wild = draw.random()
             if wild < 0.08:
                 table[lid] = draw.choice([*ports, 30])

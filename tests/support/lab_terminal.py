@@ -17,17 +17,17 @@ class Lab:
     """``knotless lab`` at a terminal, started in ``directory``."""
 
     def __init__(self, *words: str, directory: Path | None = None) -> None:
-        self._terminal, far = pty.openpty()
+        self._terminal, program_side = pty.openpty()
         self.process = subprocess.Popen(
             [str(Path(sys.executable).with_name("knotless")), "lab", *words],
-            stdin=far,
-            stdout=far,
-            stderr=far,
+            stdin=program_side,
+            stdout=program_side,
+            stderr=program_side,
             start_new_session=True,
             cwd=directory,
             env={**os.environ, "TERM": "dumb"},
         )
-        os.close(far)
+        os.close(program_side)
         self.seen = ""
 
     def expect(self, text: str, within_s: float = 60) -> str:

@@ -11,7 +11,7 @@ from tests.support.router_dumps import RouterNet
 
 def ip_route(net: RouterNet, router: str) -> list[dict[str, Any]]:
     """Return what ``ip -j route show table all`` prints."""
-    found: list[dict[str, Any]] = []
+    routes: list[dict[str, Any]] = []
     for prefix, hops in net.routes[router].items():
         listed: list[dict[str, Any]] = [
             {"gateway": address, "dev": port, "weight": 1, "flags": []}
@@ -20,15 +20,15 @@ def ip_route(net: RouterNet, router: str) -> list[dict[str, Any]]:
             for address, port in hops
         ]
         if not hops:
-            found.append({"type": "blackhole", "dst": prefix, "flags": []})
+            routes.append({"type": "blackhole", "dst": prefix, "flags": []})
         elif len(hops) == 1:
-            found.append({"dst": prefix, "protocol": "kernel", **listed[0]})
+            routes.append({"dst": prefix, "protocol": "kernel", **listed[0]})
         else:
-            found.append({"dst": prefix, "protocol": "bgp", "flags": [], "nexthops": listed})
+            routes.append({"dst": prefix, "protocol": "bgp", "flags": [], "nexthops": listed})
             worse = {"gateway": "9.9.9.9", "dev": hops[0][1], "metric": 20, "flags": []}
-            found.append({"dst": prefix, **worse})
+            routes.append({"dst": prefix, **worse})
     own = {"type": "local", "dst": "127.0.0.1", "dev": "lo", "table": "local", "flags": []}
-    return [*found, own]
+    return [*routes, own]
 
 
 def ip_addr(net: RouterNet, router: str) -> list[dict[str, Any]]:
@@ -36,17 +36,17 @@ def ip_addr(net: RouterNet, router: str) -> list[dict[str, Any]]:
     members = {port: lag for (r, lag), ports in net.lags.items() if r == router for port in ports}
     hosts = {port: prefix for (r, port), prefix in net.hosts.items() if r == router}
     lags = {lag for r, lag in net.lags if r == router}
-    found: list[dict[str, Any]] = [{}, _device("lo", ["LOOPBACK", "UP"])]
+    devices: list[dict[str, Any]] = [{}, _device("lo", ["LOOPBACK", "UP"])]
     for port in net.ports(router):
         more = {"master": members[port]} if port in members else {}
-        found.append(_device(port, ["UP", *(["SLAVE"] if more else [])], **more))
-    found += [_device(lag, ["MASTER", "UP"]) for lag in sorted(lags)]
+        devices.append(_device(port, ["UP", *(["SLAVE"] if more else [])], **more))
+    devices += [_device(lag, ["MASTER", "UP"]) for lag in sorted(lags)]
     for bridge, prefix in hosts.items():
         address, _, length = prefix.partition("/")
         info = {"family": "inet", "local": address, "prefixlen": int(length), "scope": "global"}
-        found.append(_device(bridge, ["UP"], addr_info=[info]))
-        found.append(_device(f"tap-{bridge}", ["UP"], master=bridge))
-    return found
+        devices.append(_device(bridge, ["UP"], addr_info=[info]))
+        devices.append(_device(f"tap-{bridge}", ["UP"], master=bridge))
+    return devices
 
 
 def _device(name: str, flags: list[str], **more: object) -> dict[str, Any]:
@@ -56,17 +56,17 @@ def _device(name: str, flags: list[str], **more: object) -> dict[str, Any]:
 def lldp_text(net: RouterNet, router: str) -> str:
     """Return what ``lldpctl`` prints."""
     lines = ["-" * 79, "LLDP neighbors:", "-" * 79]
-    for (name, port), (far, far_port) in sorted(net.far.items()):
+    for (name, port), (peer, peer_port) in sorted(net.peers.items()):
         if name == router:
             lines += [
                 f"Interface:    {port}, via: LLDP, RID: 1, Time: 0 day, 00:00:06",
                 "  Chassis:     ",
                 "    ChassisID:    mac 02:00:00:00:00:01",
-                f"    SysName:      {far}",
+                f"    SysName:      {peer}",
                 "    Capability:   Router, on",
                 "  Port:        ",
-                f"    PortID:       ifname {far_port}",
-                f"    PortDescr:    {far_port}",
+                f"    PortID:       ifname {peer_port}",
+                f"    PortDescr:    {peer_port}",
                 "-" * 79,
             ]
     return "\n".join(lines)
@@ -104,13 +104,13 @@ def dcb(net: RouterNet, router: str) -> str:
 def write_linux(net: RouterNet, folder: Path, *, pfc: bool = False) -> Path:
     """Write the files of each router; ``pfc``: also what dcb prints."""
     for router in net.routers:
-        of = folder / router
-        of.mkdir(parents=True, exist_ok=True)
-        (of / "route").write_text(json.dumps(ip_route(net, router)))
-        (of / "addr").write_text(json.dumps(ip_addr(net, router)))
-        (of / "lldp").write_text(lldp_text(net, router))
+        directory = folder / router
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "route").write_text(json.dumps(ip_route(net, router)))
+        (directory / "addr").write_text(json.dumps(ip_addr(net, router)))
+        (directory / "lldp").write_text(lldp_text(net, router))
         if pfc:
-            (of / "dcb").write_text(dcb(net, router))
+            (directory / "dcb").write_text(dcb(net, router))
     return folder
 
 

@@ -41,8 +41,8 @@ class LoneController:
             return json.load(answer)
 
     def status(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.get("/status")
-        return found
+        status: dict[str, Any] = self.get("/status")
+        return status
 
     def installed(self) -> list[str]:
         switches = self.status()["switches"].items()
@@ -53,8 +53,8 @@ class LoneController:
         return (self.directory / "token").read_text().strip()
 
     def rss_bytes(self) -> int:
-        found: int = psutil.Process(self.process.pid).memory_info().rss
-        return found
+        rss: int = psutil.Process(self.process.pid).memory_info().rss
+        return rss
 
 
 @contextmanager
@@ -78,17 +78,17 @@ def lone_controller(
             stdout=log,
             stderr=subprocess.STDOUT,
         )
-    found = LoneController(process, openflow, rest, directory)
+    controller = LoneController(process, openflow, rest, directory)
 
     def answers() -> bool:
-        assert process.poll() is None, found.log()
+        assert process.poll() is None, controller.log()
         with contextlib.suppress(OSError):
-            return bool(found.status())
+            return bool(controller.status())
         return False
 
     try:
         until("the controller answers", answers, 60)
-        yield found
+        yield controller
     finally:
         process.terminate()
         process.wait(timeout=30)

@@ -18,10 +18,10 @@ from pathlib import Path
 SCRIPT = "debootstrap"
 MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "ca-certificates,sudo"
-"""What every installed Debian and every Vagrant box has, but not debootstrap's smallest variant."""
+"""Packages of every installed Debian and Vagrant box that debootstrap's smallest variant lacks."""
 BUNDLE = Path("etc/ssl/certs/ca-certificates.crt")
 NETWORK_FILES = ("etc/resolv.conf", "etc/hosts", "etc/pip.conf", str(BUNDLE))
-"""How the machine outside reaches the registries of packages."""
+"""Files by which the machine outside reaches the registries of packages."""
 VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "PIP_INDEX_URL", "PIP_CERT", "SSL_CERT_FILE")
 _NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child=KILL")
 _ENTER = """set -e

@@ -33,7 +33,7 @@ class MixtureWalker:
         self.rules = [RuleTracer(folder) for folder in folders]
         self.fabric, self.peer = self.rules[0].fabric, self.rules[0].peer
         files = [folder / "tags.json" for folder in folders]
-        self.tags = [json.loads(of.read_text()) if of.exists() else None for of in files]
+        self.tags = [json.loads(file.read_text()) if file.exists() else None for file in files]
         self.edges: set[tuple[Node, Node]] = set()
         self._known: dict[tuple[object, ...], list[tuple[int, Packet]]] = {}
 
@@ -42,9 +42,11 @@ class MixtureWalker:
         hosts = {host["name"]: host for host in self.fabric["hosts"]}
         sender = hosts[source]
         mac = BROADCAST if destination == "all" else hosts[destination]["mac"]
-        found: set[Outcome] = set()
+        outcomes: set[Outcome] = set()
         for phase in range(1, max(2, len(self.rules))):
-            for tags in {id(of): of for of in self.tags[max(0, phase - 1) : phase + 1]}.values():
+            for tags in {
+                id(table): table for table in self.tags[max(0, phase - 1) : phase + 1]
+            }.values():
                 vlan = None
                 if tags is not None:
                     vlan = tags[source].get(mac, tags[source]["default"])
@@ -56,8 +58,8 @@ class MixtureWalker:
                     "pcp": 0,
                 }
                 place = (sender["switch"], sender["port"])
-                found |= self._from(place, packet, phase, None, frozenset())
-        return found
+                outcomes |= self._from(place, packet, phase, None, frozenset())
+        return outcomes
 
     def _from(
         self,
@@ -70,7 +72,7 @@ class MixtureWalker:
         here = (*place, packet["vlan"], packet["pcp"], phase)
         if here in before:
             return {(LOOP,)}
-        found: set[Outcome] = set()
+        outcomes: set[Outcome] = set()
         for now in range(phase, max(2, len(self.rules))):
             for rules in {max(0, now - 1), min(now, len(self.rules) - 1)}:
                 copies = self._copies(rules, place, packet)
@@ -78,8 +80,8 @@ class MixtureWalker:
                     self._copy(place[0], port, copy, now, held, before | {here})
                     for port, copy in copies
                 ]
-                found |= {tuple(sorted(sum(parts, ()))) for parts in product(*fates)}
-        return found
+                outcomes |= {tuple(sorted(sum(parts, ()))) for parts in product(*fates)}
+        return outcomes
 
     def _copies(
         self, rules: int, place: tuple[str, int], packet: Packet
@@ -129,7 +131,7 @@ class MixtureWalker:
         return wrong, loops
 
     def has_cycle(self, flow_control: str = "pfc") -> bool:
-        """Whether channels of the frames followed so far can wait for each other in a circle."""
+        """Return True if channels of the frames followed so far can wait in a circle."""
         waits = self.edges
         if flow_control == "pause":
             waits = {(a[:2] + (0,), b[:2] + (0,)) for a, b in waits}

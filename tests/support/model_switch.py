@@ -19,12 +19,12 @@ from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import Group, Rule
 
-TIMING = Timing(lambda of, *task: of(*task), counters_interval_s=0, retry_s=0)
+TIMING = Timing(lambda call, *task: call(*task), counters_interval_s=0, retry_s=0)
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
 
 class ModelSwitch:
-    """What a switch holds, whoever is connected to it."""
+    """Rules, groups and ports of a switch, whoever is connected to it."""
 
     def __init__(self, dpid: int, ports: Iterable[int] = (1, 2, 3)) -> None:
         self.dpid = dpid
@@ -62,9 +62,9 @@ class ModelSession:
     def rules(self) -> list[FoundRule]:
         self.wait()
         held = self.datapath.switch.rules
-        found = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        rules = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
         self.wait()
-        return found
+        return rules
 
     def groups(self) -> list[FoundGroup]:
         self.wait()
@@ -121,6 +121,6 @@ class Reports:
     def installed(self, _changes: Changes, seconds: float) -> None:
         assert seconds >= 0
 
-    def changed(self, way: UpdatePlan, seconds: float) -> None:
+    def changed(self, update: UpdatePlan, seconds: float) -> None:
         assert seconds >= 0
-        assert way.change.proven
+        assert update.change.proven

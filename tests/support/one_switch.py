@@ -58,7 +58,7 @@ class OneByOne:
         self._switches = [Pipeline(s.name, rules.get(s.name, nothing)) for s in fabric.switches]
         index = fabric.switch_index
         self._at = [(index[host.switch], host.port) for host in fabric.hosts]
-        self._host = {at: host for host, at in enumerate(self._at)}
+        self._host = {end: host for host, end in enumerate(self._at)}
         self._macs = [mac_value(host.mac) for host in fabric.hosts]
 
     def pairs(self) -> None:

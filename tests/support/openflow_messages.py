@@ -111,20 +111,22 @@ def forged(seed: int, count: int) -> Iterator[bytes]:
     drawn = random.Random(seed)  # noqa: S311 - not for secrets
     originals = list(VALID.values())
     for _ in range(count):
-        made = bytearray(drawn.choice(originals))
+        frame = bytearray(drawn.choice(originals))
         for _ in range(drawn.randint(1, 4)):
-            at = drawn.randrange(len(made))
+            offset = drawn.randrange(len(frame))
             match drawn.randrange(5):
                 case 0:
-                    made[at] = drawn.choice([0, 1, 4, 7, 8, 0x7F, 0x80, 0xFF, drawn.randrange(256)])
+                    frame[offset] = drawn.choice(
+                        [0, 1, 4, 7, 8, 0x7F, 0x80, 0xFF, drawn.randrange(256)]
+                    )
                 case 1:
-                    del made[max(at, 8) :]
+                    del frame[max(offset, 8) :]
                 case 2:
-                    made[at:at] = made[at : at + 8]
+                    frame[offset:offset] = frame[offset : offset + 8]
                 case 3:
-                    made[at : at + 2] = drawn.randrange(72).to_bytes(2, "big")
+                    frame[offset : offset + 2] = drawn.randrange(72).to_bytes(2, "big")
                 case _:
-                    made += drawn.randbytes(drawn.randrange(1, 40))
-        made += bytes(max(0, 8 - len(made)))
-        made[2:4] = min(len(made), 65535).to_bytes(2, "big")
-        yield bytes(made[:65535])
+                    frame += drawn.randbytes(drawn.randrange(1, 40))
+        frame += bytes(max(0, 8 - len(frame)))
+        frame[2:4] = min(len(frame), 65535).to_bytes(2, "big")
+        yield bytes(frame[:65535])

@@ -20,15 +20,15 @@ def write_ovs(
     """
     header = "OFPST_{} reply (OF1.3) (xid=0x2):\n"
     for switch in fabric.switches:
-        of = folder / switch.name
-        of.mkdir(parents=True, exist_ok=True)
+        directory = folder / switch.name
+        directory.mkdir(parents=True, exist_ok=True)
         flows, groups = write(rules[switch.name])
-        (of / "flows").write_text(header.format("FLOW") + flows)
-        (of / "groups").write_text(header.format("GROUP_DESC") + groups)
+        (directory / "flows").write_text(header.format("FLOW") + flows)
+        (directory / "groups").write_text(header.format("GROUP_DESC") + groups)
         ports = [*fabric.neighbours[switch.name], *fabric.hosts_at[switch.name]]
         lines = [f" {port}({switch.name}-eth{port}): addr:02:aa:00:00:00:01" for port in ports]
         lines.append(f" LOCAL({switch.name}): addr:02:aa:00:00:00:02")
-        (of / "ports").write_text(header.format("PORT_DESC") + "\n".join(lines) + "\n")
+        (directory / "ports").write_text(header.format("PORT_DESC") + "\n".join(lines) + "\n")
     edges = [
         (_end(link.a, link.a_port, named), _end(link.b, link.b_port, named))
         for link in fabric.links
@@ -39,8 +39,8 @@ def write_ovs(
         else:
             row = f"{host.port:5}     0  {host.mac}   12\n"
             file = folder / host.switch / "learned"
-            known = file.read_text() if file.exists() else " port  VLAN  MAC                Age\n"
-            file.write_text(known + row)
+            learned = file.read_text() if file.exists() else " port  VLAN  MAC                Age\n"
+            file.write_text(learned + row)
     shown = [
         {
             key: dict(zip(("hostname", "interfaceName"), end, strict=True))

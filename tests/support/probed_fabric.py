@@ -122,16 +122,16 @@ class ProbedFabric:
             wire.flying.append(frame)
 
     def _arrive(self, port: Port, frame: Frame) -> None:
-        far = self.cables[port]
+        peer = self.cables[port]
         self.wires[port].received += 1
-        if frame.path is None or far[0] in self.dead:
+        if frame.path is None or peer[0] in self.dead:
             return
         if frame.reflected and port == frame.path.sender:
-            self.wires[far].queue.append(frame)
-        elif self.observed.by_name[far[0]].connected:
+            self.wires[peer].queue.append(frame)
+        elif self.observed.by_name[peer[0]].connected:
             self.probing.arrived(
                 frame.path.sender,
-                far,
+                peer,
                 frame.number,
                 reflected=frame.reflected,
                 now_s=self.now_s,
@@ -139,7 +139,7 @@ class ProbedFabric:
 
     def _reading(self, path: Path) -> Reading:
         counting = path.sender if path.mode == "reflected" else path.receiver
-        senders = [port for port, far in self.cables.items() if far == counting]
+        senders = [port for port, peer in self.cables.items() if peer == counting]
         received = sum(self.wires[port].received for port in senders)
         back = self.wires[path.receiver].paused_us
         time_us = int(self.links_s * 1e6)

@@ -14,7 +14,7 @@ from knotless.topologies.validate import validate
 first_seed = 0
 """Added to all seeds; :mod:`tests.prove_changes` repeats tests with other ones."""
 drawn = 0
-"""How many generators :func:`seeded` has made."""
+"""The number of generators that :func:`seeded` has made."""
 
 
 def seeded(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random]]:
@@ -29,16 +29,16 @@ def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int
     """Return a connected fabric: a random tree and a few more links, hosts anywhere."""
     count = pick.randint(2, most_switches)
     ends = [(pick.randrange(i), i) for i in range(1, count)]
-    known = {frozenset(pair) for pair in ends}
+    linked = {frozenset(pair) for pair in ends}
     for _ in range(pick.randint(0, count)):
         pair = tuple(pick.sample(range(count), 2))
-        if frozenset(pair) not in known:
-            known.add(frozenset(pair))
+        if frozenset(pair) not in linked:
+            linked.add(frozenset(pair))
             ends.append((pair[0], pair[1]))
     port = [0] * count
     hosts = []
-    at = pick.choices(range(count), k=pick.randint(2, most_hosts))
-    for number, switch in enumerate(sorted(at), 1):
+    homes = pick.choices(range(count), k=pick.randint(2, most_hosts))
+    for number, switch in enumerate(sorted(homes), 1):
         port[switch] += 1
         address = (switch + 1, port[switch])
         hosts.append(
@@ -66,13 +66,15 @@ def two_fabrics(pick: random.Random, **most: int) -> tuple[Fabric, Fabric]:
 
 def part_of(whole: Fabric, pick: random.Random) -> Fabric | None:
     """Return ``whole`` without some of its parts, or None if that is no fabric."""
-    gone = [of for of in whole.switches if pick.random() < 0.15]
+    gone = [one for one in whole.switches if pick.random() < 0.15]
     names = {switch.name for switch in gone}
     part = replace(
         whole,
-        switches=tuple(of for of in whole.switches if of not in gone),
-        hosts=tuple(of for of in whole.hosts if of.switch not in names and pick.random() > 0.15),
-        links=tuple(of for of in whole.links if not {of.a, of.b} & names and pick.random() > 0.2),
+        switches=tuple(one for one in whole.switches if one not in gone),
+        hosts=tuple(one for one in whole.hosts if one.switch not in names and pick.random() > 0.15),
+        links=tuple(
+            one for one in whole.links if not {one.a, one.b} & names and pick.random() > 0.2
+        ),
     )
     try:
         validate(part)

@@ -36,12 +36,12 @@ def _vrfs(folder: Path) -> Path:
     """Write a fabric whose routes, interfaces and cables are those of VRF Vrf1."""
     net = in_vrf(routing_loop(), "Vrf1")
     for router in net.routers:
-        of = folder / router
-        of.mkdir(parents=True)
-        (of / "config.json").write_text(json.dumps(net.config(router)))
+        directory = folder / router
+        directory.mkdir(parents=True)
+        (directory / "config.json").write_text(json.dumps(net.config(router)))
         routes = net.appl_routes(router)
         named = {key.replace("TABLE:", "TABLE:Vrf1:"): row for key, row in routes.items()}
-        (of / "appl.json").write_text(json.dumps({**named, **net.lldp_appl(router)}))
+        (directory / "appl.json").write_text(json.dumps({**named, **net.lldp_appl(router)}))
     return folder
 
 
@@ -59,9 +59,9 @@ def bridge_ring(folder: Path, *, text: bool = False) -> Path:
     macs = {f"h{n}": f"02:00:00:00:00:0{n}" for n in range(3)}
     for n in range(3):
         rows = fdb_rows(macs, 10, {f"h{m}": "swp9" if m == n else "right" for m in range(3)})
-        of = folder / f"b{n}"
-        of.mkdir(parents=True)
-        (of / "fdb").write_text(fdb_text(rows) if text else json.dumps(rows))
+        directory = folder / f"b{n}"
+        directory.mkdir(parents=True)
+        (directory / "fdb").write_text(fdb_text(rows) if text else json.dumps(rows))
     ends = [((f"b{n}", "right"), (f"b{(n + 1) % 3}", "left")) for n in range(3)]
     edges = [
         {
@@ -106,4 +106,4 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "open-vswitch": _open_vswitch(hosts=True),
     "open-vswitch-learned": _open_vswitch(hosts=False),
 }
-"""What writes each fabric into a folder. All can deadlock."""
+"""The functions that write each fabric into a folder. All can deadlock."""

@@ -1,4 +1,4 @@
-"""What a repaired plan promises, checked on the rules that are compiled from it."""
+"""The promises of a repaired plan, checked on the rules that are compiled from it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Outcome:
 def single_links(fabric: Fabric) -> Iterator[Failures]:
     """Yield the failure of each link by itself."""
     for link in fabric.links:
-        yield Failures.of(fabric, [link.name])
+        yield Failures.from_names(fabric, [link.name])
 
 
 def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures]:
@@ -38,17 +38,17 @@ def sampled(fabric: Fabric, rng: random.Random, count: int) -> Iterator[Failures
     switches = [switch.name for switch in fabric.switches]
     for _ in range(count):
         if len(links) > 1:
-            yield Failures.of(fabric, rng.sample(links, 2))
-        yield Failures.of(fabric, [rng.choice(switches)])
+            yield Failures.from_names(fabric, rng.sample(links, 2))
+        yield Failures.from_names(fabric, [rng.choice(switches)])
         if links:
-            yield Failures.of(fabric, [rng.choice(links), rng.choice(switches)])
+            yield Failures.from_names(fabric, [rng.choice(links), rng.choice(switches)])
 
 
 def check_repair(intact: CheckedPlan, failures: Failures) -> Outcome:
     """Repair a plan and check everything that is promised; AssertionError if something fails."""
     plan, fabric = intact.plan, intact.plan.fabric
-    found = repair(plan, failures)
-    repaired = found.plan
+    result = repair(plan, failures)
+    repaired = result.plan
     where = f"{plan.engine} on {fabric.name} without {failures.names}"
     checked = CheckedPlan(repaired)
     read = state_of_rules(fabric, checked.rules, plan.multicast, repaired.host_tags())
@@ -65,17 +65,17 @@ def check_repair(intact: CheckedPlan, failures: Failures) -> Outcome:
     assert repaired.flow_control == plan.flow_control, where
     _check_failed_channels(read, failed_channels(plan, failures), where)
     connected = _connected(fabric, failures)
-    assert verdict.unreachable == found.summary()["unreachable"], where
+    assert verdict.unreachable == result.summary()["unreachable"], where
     assert verdict.unreachable == len(fabric.hosts) * (len(fabric.hosts) - 1) - sum(
         len(others) - 1 for others in connected.values()
     ), where
-    _check_paths(found, connected, where)
+    _check_paths(result, connected, where)
     dead = set(failures.switches)
     names = [switch.name for switch in fabric.switches if switch.name not in dead]
     changed = sum(
         len(set(checked.rules[name].rules) ^ set(intact.rules[name].rules)) for name in names
     )
-    return Outcome(found, changed / max(1, len(names)))
+    return Outcome(result, changed / max(1, len(names)))
 
 
 def _check_failed_channels(state: ForwardingState, failed: NDArray[np.bool_], where: str) -> None:
@@ -116,9 +116,9 @@ def _connected(fabric: Fabric, failures: Failures) -> dict[str, set[str]]:
     return reached
 
 
-def _check_paths(found: Repair, connected: dict[str, set[str]], where: str) -> None:
+def _check_paths(result: Repair, connected: dict[str, set[str]], where: str) -> None:
     """Paths without failed channels stay, in their VLANs; those that move are counted."""
-    intact, repaired = found.intact, found.plan
+    intact, repaired = result.intact, result.plan
     failed = failed_channels(intact, repaired.failures)
     fabric, switches = intact.fabric, intact.fabric.switch_index
     rows = zip(intact.routes.rows.tolist(), repaired.routes.rows.tolist(), strict=True)
@@ -139,9 +139,9 @@ def _check_paths(found: Repair, connected: dict[str, set[str]], where: str) -> N
                 assert new == [], where
                 continue
             moved += (new != old) * len(senders) * len(receivers)
-            if found.kind in ("none", "repaired"):
+            if result.kind in ("none", "repaired"):
                 affected = any(failed[channel] for channel, _ in old)
                 assert (new != old) == affected, where
                 kept_vlan = intact.pair_vlans[old_row, to] == repaired.pair_vlans[new_row, to]
                 assert affected or kept_vlan, where
-    assert moved == found.moved, where
+    assert moved == result.moved, where

@@ -104,7 +104,7 @@ class World:
 
     def overlaps(self) -> list[tuple[Session, Session]]:
         """Return two sessions at a time of which one was obeyed after the other had read."""
-        obeyed = [of for of in self.sessions if of.writes_s]
+        obeyed = [session for session in self.sessions if session.writes_s]
         return [(a, b) for a, b in pairwise(obeyed) if a.writes_s[-1] >= b.read_s]
 
     @property
@@ -113,43 +113,49 @@ class World:
 
     # --- controllers -------------------------------------------------------------------------
 
-    def _tick(self, of: Controller) -> None:
-        interval_s = of.election.times.interval_s
-        if self.now_s < of.hangs_until_s:
+    def _tick(self, controller: Controller) -> None:
+        interval_s = controller.election.times.interval_s
+        if self.now_s < controller.hangs_until_s:
             # It may wake up between any two instructions: what it decided before is sent after.
-            self._later(of.hangs_until_s - self.now_s, lambda: self._tick(of))
+            self._later(controller.hangs_until_s - self.now_s, lambda: self._tick(controller))
             return
-        inbox, of.inbox = of.inbox, []
+        inbox, controller.inbox = controller.inbox, []
         for action in inbox:
             action()
         for dpid, switch in self.switches.items():
-            if dpid not in of.connections and dpid not in of.blocked and switch.is_on:
-                of.connections[dpid] = connection = Connection()
+            if (
+                dpid not in controller.connections
+                and dpid not in controller.blocked
+                and switch.is_on
+            ):
+                controller.connections[dpid] = connection = Connection()
                 switch.connections.append(connection)
-                for request in of.election.connected(dpid, self.now_s):
-                    self._send(of, request)
-        for request in of.election.tick(self.now_s, self._dead):
-            self._send(of, request)
-        self._lead(of)
-        self._later(interval_s * self.random.uniform(0.9, 1.1), lambda: self._tick(of))
+                for request in controller.election.connected(dpid, self.now_s):
+                    self._send(controller, request)
+        for request in controller.election.tick(self.now_s, self._dead):
+            self._send(controller, request)
+        self._lead(controller)
+        self._later(interval_s * self.random.uniform(0.9, 1.1), lambda: self._tick(controller))
 
-    def _lead(self, of: Controller) -> None:
+    def _lead(self, controller: Controller) -> None:
         """Read all rules when leading begins; then change some, as far as that is allowed."""
-        election = of.election
+        election = controller.election
         if election.state != "active" or not election.is_complete:
-            of.session = None
+            controller.session = None
             return
-        if of.session is None:
-            of.session = Session(election.number, self.now_s)
-            self.sessions.append(of.session)
-        for dpid in of.connections:
+        if controller.session is None:
+            controller.session = Session(election.number, self.now_s)
+            self.sessions.append(controller.session)
+        for dpid in controller.connections:
             if self.random.random() < 0.5 and election.may_change(dpid, self.now_s):
-                self._write(of, dpid, of.session)
+                self._write(controller, dpid, controller.session)
 
-    def _send(self, of: Controller, request: Request) -> None:
-        connection = of.connections.get(request.dpid)
+    def _send(self, controller: Controller, request: Request) -> None:
+        connection = controller.connections.get(request.dpid)
         if connection is not None:
-            self._to_switch(connection, request.dpid, lambda: self._asked(of, connection, request))
+            self._to_switch(
+                connection, request.dpid, lambda: self._asked(controller, connection, request)
+            )
 
     def _to_switch(self, connection: Connection, dpid: int, action: Callable[[], None]) -> None:
         connection.to_switch_s = max(connection.to_switch_s, self.now_s + self._delay_s())
@@ -161,41 +167,48 @@ class World:
 
         self._later(connection.to_switch_s - self.now_s, arrive)
 
-    def _write(self, of: Controller, dpid: int, session: Session) -> None:
-        connection = of.connections[dpid]
+    def _write(self, controller: Controller, dpid: int, session: Session) -> None:
+        connection = controller.connections[dpid]
 
         def change() -> None:
             if connection.role != "master":
-                self._reply(of, connection, dpid, lambda: of.election.refused(dpid, self.now_s))
+                self._reply(
+                    controller,
+                    connection,
+                    dpid,
+                    lambda: controller.election.refused(dpid, self.now_s),
+                )
                 return
             session.writes_s.append(self.now_s)
 
         self._to_switch(connection, dpid, change)
 
-    def _asked(self, of: Controller, connection: Connection, request: Request) -> None:
+    def _asked(self, controller: Controller, connection: Connection, request: Request) -> None:
         switch, dpid = self.switches[request.dpid], request.dpid
         if not switch.ask(connection, request):
-            self._reply(of, connection, dpid, lambda: of.election.refused(dpid, self.now_s))
+            self._reply(
+                controller, connection, dpid, lambda: controller.election.refused(dpid, self.now_s)
+            )
             return
         role, generation = connection.role, switch.generation
 
         def answered() -> None:
-            asked = of.election.answered(dpid, role, generation, self.now_s)
-            for request in (*asked, *of.election.settle(self.now_s, self._dead)):
-                self._send(of, request)
-            self._lead(of)
+            asked = controller.election.answered(dpid, role, generation, self.now_s)
+            for request in (*asked, *controller.election.settle(self.now_s, self._dead)):
+                self._send(controller, request)
+            self._lead(controller)
 
-        self._reply(of, connection, dpid, answered)
+        self._reply(controller, connection, dpid, answered)
 
     def _reply(
-        self, of: Controller, connection: Connection, dpid: int, action: Callable[[], None]
+        self, controller: Controller, connection: Connection, dpid: int, action: Callable[[], None]
     ) -> None:
         connection.back_s = max(connection.back_s, self.now_s + self._delay_s())
 
         def arrive() -> None:
-            if self.now_s < of.hangs_until_s:
-                of.inbox.append(arrive)
-            elif of.connections.get(dpid) is connection:
+            if self.now_s < controller.hangs_until_s:
+                controller.inbox.append(arrive)
+            elif controller.connections.get(dpid) is connection:
                 action()
 
         self._later(connection.back_s - self.now_s, arrive)
@@ -208,23 +221,23 @@ class World:
 
     def _fault(self) -> None:
         if self.now_s > self.faults_s:
-            for of in self.controllers:
-                of.blocked.clear()
+            for controller in self.controllers:
+                controller.blocked.clear()
             for switch in self.switches.values():
                 switch.is_on = True
             return
-        of = self.random.choice(self.controllers)
+        controller = self.random.choice(self.controllers)
         dpid = self.random.choice(list(self.switches))
         match self.random.choice(("cut", "cut", "block", "partition", "hang", "restart", "off")):
             case "cut":
-                self._cut(of, dpid)
+                self._cut(controller, dpid)
             case "block":
-                self._block(of, {dpid})
+                self._block(controller, {dpid})
             case "partition":
                 size = self.random.randint(1, len(self.switches))
-                self._block(of, set(self.random.sample(list(self.switches), size)))
+                self._block(controller, set(self.random.sample(list(self.switches), size)))
             case "hang":
-                of.hangs_until_s = self.now_s + self.random.uniform(0.2, 6)
+                controller.hangs_until_s = self.now_s + self.random.uniform(0.2, 6)
             case "restart":
                 self._restart({dpid} if self.random.random() < 0.5 else set(self.switches))
             case "off":
@@ -236,22 +249,24 @@ class World:
     def _switch_on(self, dpid: int) -> None:
         self.switches[dpid].is_on = True
 
-    def _block(self, of: Controller, dpids: set[int]) -> None:
-        of.blocked |= dpids
+    def _block(self, controller: Controller, dpids: set[int]) -> None:
+        controller.blocked |= dpids
         for dpid in dpids:
-            self._cut(of, dpid)
-        self._later(self.random.uniform(0.5, 6), lambda: of.blocked.difference_update(dpids))
+            self._cut(controller, dpid)
+        self._later(
+            self.random.uniform(0.5, 6), lambda: controller.blocked.difference_update(dpids)
+        )
 
-    def _cut(self, of: Controller, dpid: int) -> None:
+    def _cut(self, controller: Controller, dpid: int) -> None:
         """End a connection; each end notices in its own time."""
-        connection = of.connections.get(dpid)
+        connection = controller.connections.get(dpid)
         if connection is None:
             return
 
         def forget() -> None:
-            if of.connections.get(dpid) is connection:
-                del of.connections[dpid]
-                of.election.disconnected(dpid)
+            if controller.connections.get(dpid) is connection:
+                del controller.connections[dpid]
+                controller.election.disconnected(dpid)
 
         def forget_at_switch() -> None:
             connection.open_at_switch = False
@@ -265,5 +280,5 @@ class World:
         for dpid in dpids:
             switch = self.switches[dpid]
             switch.generation, switch.connections = None, []
-            for of in self.controllers:
-                self._cut(of, dpid)
+            for controller in self.controllers:
+                self._cut(controller, dpid)

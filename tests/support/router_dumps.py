@@ -70,13 +70,13 @@ class RouterNet:
         return sorted(self.routes)
 
     @property
-    def far(self) -> dict[End, End]:
-        """The far end of each port."""
+    def peers(self) -> dict[End, End]:
+        """The peer of each port: the other end of its cable."""
         return {a: b for cable in self.cables for a, b in (cable, cable[::-1])}
 
     def ports(self, router: str) -> list[str]:
         """Return the physical ports of a router."""
-        return sorted({port for name, port in self.far if name == router})
+        return sorted({port for name, port in self.peers if name == router})
 
     def config(self, router: str) -> dict[str, dict[str, Values]]:
         """Return the tables of CONFIG_DB."""
@@ -106,8 +106,8 @@ class RouterNet:
         }
         for table, maps in qos.maps.items():
             used[table] = {
-                name: {str(key): str(value) for key, value in of.items()}
-                for name, of in maps.items()
+                name: {str(key): str(value) for key, value in entries.items()}
+                for name, entries in maps.items()
             }
         for table, rows in self.more.get(router, {}).items():
             used[table] = {**used.get(table, {}), **rows}
@@ -115,10 +115,10 @@ class RouterNet:
 
     def appl_routes(self, router: str) -> dict[str, Values]:
         """Return the routes of APPL_DB."""
-        found = {}
+        routes = {}
         for prefix, hops in self.routes[router].items():
             key = f"ROUTE_TABLE:{prefix.removesuffix('/32')}"
-            found[key] = (
+            routes[key] = (
                 {"blackhole": "true", "nexthop": "", "ifname": ""}
                 if not hops
                 else {
@@ -126,11 +126,11 @@ class RouterNet:
                     "ifname": ",".join(port for _, port in hops),
                 }
             )
-        return found
+        return routes
 
     def frr_json(self, router: str, *, older: bool = False) -> dict[str, Any]:
         """Return what show ip route json prints; older versions escape slashes twice."""
-        found = {}
+        routes = {}
         for prefix, hops in self.routes[router].items():
             used: Values = {"fib": True, "active": True}
             listed: list[Values] = [
@@ -140,8 +140,8 @@ class RouterNet:
             text = prefix.replace("/", "\\/") if older else prefix
             best = {"prefix": text, "protocol": "bgp", "selected": True, "nexthops": listed}
             worse = {"prefix": text, "protocol": "static", "nexthops": [{"ip": "9.9.9.9"}]}
-            found[text] = [worse, best]
-        return found
+            routes[text] = [worse, best]
+        return routes
 
     def frr_text(self, router: str) -> str:
         """Return what show ip route prints."""
@@ -164,53 +164,53 @@ class RouterNet:
 
     def lldp_json(self, router: str) -> Values:
         """Return what lldpctl -f json prints: a list, or an object if there is one neighbour."""
-        found = [
+        neighbours = [
             {
                 port: {
-                    "chassis": {far: {"id": {"type": "mac", "value": "02:00:00:00:00:01"}}},
-                    "port": {"id": {"type": "ifname", "value": far_port}, "descr": far_port},
+                    "chassis": {peer: {"id": {"type": "mac", "value": "02:00:00:00:00:01"}}},
+                    "port": {"id": {"type": "ifname", "value": peer_port}, "descr": peer_port},
                 }
             }
-            for (name, port), (far, far_port) in sorted(self.far.items())
+            for (name, port), (peer, peer_port) in sorted(self.peers.items())
             if name == router
         ]
-        return {"lldp": {"interface": found[0] if len(found) == 1 else found}}
+        return {"lldp": {"interface": neighbours[0] if len(neighbours) == 1 else neighbours}}
 
     def lldp_json0(self, router: str) -> Values:
         """Return what lldpctl -f json0 prints."""
-        found = [
+        neighbours = [
             {
                 "name": port,
-                "chassis": [{"id": [{"type": "mac", "value": "x"}], "name": [{"value": far}]}],
+                "chassis": [{"id": [{"type": "mac", "value": "x"}], "name": [{"value": peer}]}],
                 "port": [
-                    {"id": [{"type": "ifname", "value": far_port}], "descr": [{"value": "x"}]}
+                    {"id": [{"type": "ifname", "value": peer_port}], "descr": [{"value": "x"}]}
                 ],
             }
-            for (name, port), (far, far_port) in sorted(self.far.items())
+            for (name, port), (peer, peer_port) in sorted(self.peers.items())
             if name == router
         ]
-        return {"lldp": [{"interface": found}]}
+        return {"lldp": [{"interface": neighbours}]}
 
     def lldp_appl(self, router: str) -> dict[str, Values]:
         """Return the neighbours of APPL_DB; the far port by its alias."""
-        found = {}
-        for (name, port), (far, far_port) in sorted(self.far.items()):
+        neighbours = {}
+        for (name, port), (peer, peer_port) in sorted(self.peers.items()):
             if name == router:
-                alias = self.config(far)["PORT"][far_port]["alias"]
-                found[f"LLDP_ENTRY_TABLE:{port}"] = {
-                    "lldp_rem_sys_name": far,
+                alias = self.config(peer)["PORT"][peer_port]["alias"]
+                neighbours[f"LLDP_ENTRY_TABLE:{port}"] = {
+                    "lldp_rem_sys_name": peer,
                     "lldp_rem_port_id": alias,
                     "lldp_rem_port_id_subtype": "7",
-                    "lldp_rem_port_desc": far_port,
+                    "lldp_rem_port_desc": peer_port,
                     "lldp_rem_sys_cap_enabled": "28 00",
                 }
-        return found
+        return neighbours
 
     def write(self, folder: Path, form: str = "sonic") -> Path:
         """Write the files: ``sonic``, ``flat``, ``redis``, ``frr``, ``older`` or ``text``."""
         for router in self.routers:
-            of = folder / router
-            of.mkdir(parents=True, exist_ok=True)
+            directory = folder / router
+            directory.mkdir(parents=True, exist_ok=True)
             config: Values = self.config(router)
             if form in ("flat", "redis", "older"):
                 flat = {
@@ -228,17 +228,17 @@ class RouterNet:
                             use: f"[TABLE|{name}]" if use != "pfc_enable" else name.split(",")
                             for use, name in row.items()
                         }
-            made: dict[str, Any] = {"config_db.json": config}
+            contents: dict[str, Any] = {"config_db.json": config}
             if form in ("sonic", "flat", "redis"):
-                made["appl_db.json"] = {**self.appl_routes(router), **self.lldp_appl(router)}
+                contents["appl_db.json"] = {**self.appl_routes(router), **self.lldp_appl(router)}
             elif form == "text":
-                (of / "routes.txt").write_text(self.frr_text(router))
-                made["lldp.json"] = self.lldp_json0(router)
+                (directory / "routes.txt").write_text(self.frr_text(router))
+                contents["lldp.json"] = self.lldp_json0(router)
             else:
-                made["routes.json"] = self.frr_json(router, older=form == "older")
-                made["lldp.json"] = self.lldp_json(router)
-            for name, value in made.items():
-                (of / name).write_text(json.dumps(value))
+                contents["routes.json"] = self.frr_json(router, older=form == "older")
+                contents["lldp.json"] = self.lldp_json(router)
+            for name, value in contents.items():
+                (directory / name).write_text(json.dumps(value))
         return folder
 
     # The oracle: every packet alone, over every member of every next-hop set.
@@ -255,18 +255,18 @@ class RouterNet:
                 lost += not self._arrives(source, target, address)
                 for dscp in range(64):
                     edges |= set(self._waits(source, address, dscp))
-        for a, b in self.far.items():
+        for a, b in self.peers.items():
             edges |= set(self._pauses(a, b))
         return not has_cycle(edges), lost
 
     def next_ends(self, router: str, address: Any) -> list[End]:
         """Return the ports and host interfaces to which an address may go; none: it is dropped."""
-        known = [
+        matches = [
             (ipaddress.ip_network(prefix).prefixlen, hops)
             for prefix, hops in self.routes[router].items()
             if address in ipaddress.ip_network(prefix)
         ]
-        hops = max(known, key=lambda of: of[0])[1] if known else []
+        hops = max(matches, key=lambda row: row[0])[1] if matches else []
         return [(router, port) for _, lag in hops for port in self.lags.get((router, lag), [lag])]
 
     def _steps(self, source: End, address: Any, dscp: int = 0) -> Iterator[tuple[End, End, int]]:
@@ -274,29 +274,29 @@ class RouterNet:
         seen, waiting = {(source, dscp)}, [(source, dscp)]
         while waiting:
             into, shown = waiting.pop()
-            qos, port = self.qos[into[0]], into[1] if into in self.far else HOST_PORT
+            qos, port = self.qos[into[0]], into[1] if into in self.peers else HOST_PORT
             tc = qos.value(port, "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
             for out in self.next_ends(into[0], address):
                 yield into, out, shown
-                far = self.far.get(out)
+                peer = self.peers.get(out)
                 onward = qos.value(out[1], "tc_to_dscp_map", "TC_TO_DSCP_MAP", tc, shown)
-                if far is not None and (far, onward) not in seen:
-                    seen.add((far, onward))
-                    waiting.append((far, onward))
+                if peer is not None and (peer, onward) not in seen:
+                    seen.add((peer, onward))
+                    waiting.append((peer, onward))
 
     def _arrives(self, source: End, target: End, address: Any) -> bool:
         steps = {(into, out) for into, out, _ in self._steps(source, address)}
-        graph = {(a, self.far.get(out)) for a, out in steps}
+        graph = {(a, self.peers.get(out)) for a, out in steps}
         if has_cycle({(a, b) for a, b in graph if b is not None}):
             return False
         ends = {source} | {b for _, b in graph if b is not None}
         if any(not self.next_ends(end[0], address) for end in ends):
             return False
-        return all(out == target for _, out in steps if out not in self.far)
+        return all(out == target for _, out in steps if out not in self.peers)
 
     def _waits(self, source: End, address: Any, dscp: int) -> Iterator[tuple[Any, Any]]:
         for into, out, shown in self._steps(source, address, dscp):
-            if into in self.far and out in self.far:
+            if into in self.peers and out in self.peers:
                 qos = self.qos[into[0]]
                 tc = qos.value(into[1], "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
                 group = qos.value(into[1], "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, 0)

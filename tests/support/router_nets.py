@@ -33,17 +33,17 @@ def shortest_paths(net: RouterNet) -> None:
         distance = {home: 0}
         queue = [home]
         for router in queue:
-            for (name, _), (far, _) in sorted(net.far.items()):
-                if name == router and far not in distance:
-                    distance[far] = distance[router] + 1
-                    queue.append(far)
+            for (name, _), (peer, _) in sorted(net.peers.items()):
+                if name == router and peer not in distance:
+                    distance[peer] = distance[router] + 1
+                    queue.append(peer)
         for router in net.routers:
             if router == home:
                 net.routes[router][prefix] = [("", port)]
                 continue
             hops: dict[str, str] = {}
-            for (name, out), (far, _) in sorted(net.far.items()):
-                if name == router and distance.get(far, 99) == distance.get(router, 0) - 1:
+            for (name, out), (peer, _) in sorted(net.peers.items()):
+                if name == router and distance.get(peer, 99) == distance.get(router, 0) - 1:
                     hops[lag_of.get((name, out), out)] = f"169.254.0.{len(hops) + 1}"
             net.routes[router][prefix] = [(address, out) for out, address in hops.items()]
 
@@ -94,10 +94,10 @@ def clos(pods: int, leaves: int, aggregations: int, cores: int) -> RouterNet:
 
 
 def _ports(net: RouterNet) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {name: [] for name in net.routes}
-    for (router, port), _ in net.far.items():
-        found[router].append(port)
-    return found
+    ports: dict[str, list[str]] = {name: [] for name in net.routes}
+    for (router, port), _ in net.peers.items():
+        ports[router].append(port)
+    return ports
 
 
 def random_net(seed: int) -> RouterNet:
@@ -114,8 +114,8 @@ def random_net(seed: int) -> RouterNet:
     net = RouterNet(cables, routes={name: {} for name in names})
     if draw.random() < 0.4:
         a, b = draw.choice(pairs)
-        for near, far in ((a, b), (b, a)):
-            members = [p for (r, p), (f, _) in sorted(net.far.items()) if (r, f) == (near, far)]
+        for near, other in ((a, b), (b, a)):
+            members = [p for (r, p), (f, _) in sorted(net.peers.items()) if (r, f) == (near, other)]
             net.lags[near, "PortChannel1"] = members
     for number in range(draw.randint(2, 4)):
         net.hosts[draw.choice(names), f"Vlan{10 + number}"] = f"10.{number}.0.1/24"
@@ -132,7 +132,7 @@ def random_net(seed: int) -> RouterNet:
 def _disturb(net: RouterNet, draw: random.Random) -> None:
     """Replace some routes by others, and add more specific ones."""
     for router in net.routers:
-        linked = sorted({p for r, p in net.far if r == router})
+        linked = sorted({p for r, p in net.peers if r == router})
         for prefix, hops in list(net.routes[router].items()):
             if not hops[0][0]:
                 continue

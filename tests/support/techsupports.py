@@ -45,10 +45,10 @@ def files_of(net: RouterNet, router: str) -> dict[str, bytes]:
         "dump/lldpctl": "not read\n",
         "etc/sonic/config_db.json": json.dumps({**config, "PORT_QOS_MAP": {}}),
     }
-    found = {f"{base}/{name}": text.encode() for name, text in texts.items()}
-    found[f"{base}/log/syslog.1.gz"] = gzip.compress(b"Jan 31 12:00:00 \xff\xfe\n" * 1000)
-    found[f"{base}/core/" + "orchagent." * 12 + "core.gz"] = gzip.compress(bytes(100_000))
-    return found
+    files = {f"{base}/{name}": text.encode() for name, text in texts.items()}
+    files[f"{base}/log/syslog.1.gz"] = gzip.compress(b"Jan 31 12:00:00 \xff\xfe\n" * 1000)
+    files[f"{base}/core/" + "orchagent." * 12 + "core.gz"] = gzip.compress(bytes(100_000))
+    return files
 
 
 def tar_of(files: Mapping[str, bytes], kind: int = tarfile.GNU_FORMAT) -> bytes:

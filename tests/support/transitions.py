@@ -1,4 +1,4 @@
-"""What tests of a change of routes share."""
+"""Shared by tests of a change of routes."""
 
 from __future__ import annotations
 

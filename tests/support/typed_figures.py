@@ -52,14 +52,14 @@ def typed(page: Path) -> Typed:
     """Return the figures of a page that somebody typed."""
     text = FENCED.sub("", WRITTEN.sub("", page.read_text()))
     lines = [line for line in text.splitlines() if not line.startswith("    ")]
-    found = Typed()
+    result = Typed()
     prose = [line for line in lines if not line.startswith("|")]
     for table in _tables(lines):
         cells = [cell.strip() for row in table[2:] for cell in row.strip("|").split("|")[1:]]
         if sum(CELL.fullmatch(cell) is not None for cell in cells) >= 3:
-            found.tables.add(" ".join(table[0].split()))
+            result.tables.add(" ".join(table[0].split()))
         else:
             prose += table
     joined = re.sub(r"\]\([^)]*\)", "]", re.sub(r"`[^`]*`", "", " ".join(prose)))
-    found.figures = {" ".join(match[0].split()) for match in FIGURE.finditer(joined)}
-    return found
+    result.figures = {" ".join(match[0].split()) for match in FIGURE.finditer(joined)}
+    return result

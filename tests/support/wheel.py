@@ -23,8 +23,8 @@ def build(folder: Path) -> Path:
     options = ["--quiet", "--no-deps", "--use-pep517", "--disable-pip-version-check"]
     wheel = [sys.executable, "-m", "pip", "wheel", *options]
     subprocess.run([*wheel, "-w", folder, REPOSITORY], check=True, stdin=subprocess.DEVNULL)
-    (found,) = folder.glob("knotless-*.whl")
-    return found
+    (path,) = folder.glob("knotless-*.whl")
+    return path
 
 
 @dataclass(frozen=True)

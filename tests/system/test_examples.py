@@ -21,15 +21,15 @@ def lines_of(script: str, spec: str) -> list[list[str]]:
 
 
 def test_patterns_are_analysed_and_simulated() -> None:
-    found = lines_of("patterns.py", "torus,4,4")
-    assert [line[0] for line in found] == ["neighbour", "shuffle", "tornado", "permutation"]
-    assert all(float(line[6]) > 0 and line[-3:] == ["no", "deadlock", "formed"] for line in found)
+    lines = lines_of("patterns.py", "torus,4,4")
+    assert [line[0] for line in lines] == ["neighbour", "shuffle", "tornado", "permutation"]
+    assert all(float(line[6]) > 0 and line[-3:] == ["no", "deadlock", "formed"] for line in lines)
 
 
 def test_every_barrier_takes_longer_than_a_message() -> None:
-    found = {name: float(us) for name, us, _ in lines_of("barriers.py", "mesh,2,2")}
-    assert list(found) == list(ALGORITHMS)
-    assert min(found.values()) > 20
+    times_us = {name: float(us) for name, us, _ in lines_of("barriers.py", "mesh,2,2")}
+    assert list(times_us) == list(ALGORITHMS)
+    assert min(times_us.values()) > 20
 
 
 @pytest.mark.parametrize("script", sorted(path.name for path in FOLDER.glob("*.py")))

@@ -1,4 +1,4 @@
-"""What a machine needs that has nothing: the Vagrantfile's script, and the archive for classrooms.
+"""Needs of a machine that has nothing: the Vagrantfile's script, and the archive for classrooms.
 
 Each test runs in a minimal Debian of its own. They take long: packages are fetched, and the Rust
 programs are compiled.
@@ -35,9 +35,9 @@ pytestmark = [
 
 def asked(pattern: str) -> str:
     """Return what a pattern finds in the Vagrantfile."""
-    found = re.search(pattern, VAGRANTFILE.read_text(), re.DOTALL)
-    assert found is not None, pattern
-    return found[1]
+    setting = re.search(pattern, VAGRANTFILE.read_text(), re.DOTALL)
+    assert setting is not None, pattern
+    return setting[1]
 
 
 @pytest.fixture
@@ -79,13 +79,13 @@ def test_the_archive_for_classrooms_installs_without_network(
     values = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', RELEASE.read_text(), re.MULTILINE))
     subprocess.run([REPOSITORY / "tools/lab-image.sh", "--out", tmp_path], check=True)
     (archive,) = tmp_path.glob("knotless-labs-*.tar")
-    made = minimal_debian.make(folder_of_root, values["VERSION_CODENAME"])
-    made.add_user("ada")
-    archive.rename(made.root / "home/ada" / archive.name)
+    machine = minimal_debian.make(folder_of_root, values["VERSION_CODENAME"])
+    machine.add_user("ada")
+    archive.rename(machine.root / "home/ada" / archive.name)
     folder = f"/home/ada/{archive.stem}"
 
     def run(command: str) -> str:
-        done = made.run(command, user="ada", network=False, limit_s=LIMIT_S)
+        done = machine.run(command, user="ada", network=False, limit_s=LIMIT_S)
         assert done.returncode == 0, done.stdout[-3000:]
         return done.stdout
 

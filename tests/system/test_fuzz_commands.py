@@ -53,6 +53,6 @@ def test_the_fuzzer_reports_violations(
         raise ending
 
     monkeypatch.setattr(fuzz_commands, "main", end)
-    _, said = fuzz_commands._judged(["topology"], tmp_path)
-    assert (said or "").startswith(wrong or "")
-    assert (said is None) == (wrong is None)
+    _, violation = fuzz_commands._judged(["topology"], tmp_path)
+    assert (violation or "").startswith(wrong or "")
+    assert (violation is None) == (wrong is None)

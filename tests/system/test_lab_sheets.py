@@ -73,8 +73,8 @@ def test_the_sheet_shows_what_its_commands_print(
 
 def test_every_sheet_has_commands_and_what_they_print() -> None:
     for lab in labs().values():
-        found = [kind for kind, _ in BLOCK.findall((lab.folder / "README.md").read_text())]
-        assert {"sh", "text"} <= set(found), lab.title
+        kinds = [kind for kind, _ in BLOCK.findall((lab.folder / "README.md").read_text())]
+        assert {"sh", "text"} <= set(kinds), lab.title
         page = (lab.folder / "README.md").read_text()
         for heading in ("**Idea.**", "## Steps", "## Questions"):
             assert heading in page, lab.title

@@ -31,13 +31,13 @@ def work_of(name: str, problem_class: str = "S") -> Callable[[Communicator], Ver
 @pytest.mark.parametrize("name", sorted(kernels()))
 def test_class_s_gives_the_official_values(name: str, processes: int) -> None:
     verifications = run_local(processes, work_of(name))
-    assert all(found.passed for found in verifications), verifications[0]
-    assert len({tuple(found.values) for found in verifications}) == 1
+    assert all(verification.passed for verification in verifications), verifications[0]
+    assert len({tuple(verification.values) for verification in verifications}) == 1
 
 
 @pytest.mark.parametrize(("name", "processes"), [("is", 8), ("mg", 16), ("ft", 32), ("lu", 8)])
 def test_more_processes_change_nothing(name: str, processes: int) -> None:
-    assert all(found.passed for found in run_local(processes, work_of(name)))
+    assert all(verification.passed for verification in run_local(processes, work_of(name)))
 
 
 @pytest.mark.parametrize("name", ["is"])
@@ -59,10 +59,10 @@ def test_derivatives_are_those_of_the_equations(
     along: int,
 ) -> None:
     states = np.random.default_rng(1).uniform(0.5, 3.0, (20, 5))
-    found = jacobian(states, along)
+    derivatives = jacobian(states, along)
     for part, step in enumerate(1e-5 * np.eye(5)):
         slope = (function(states + step, along) - function(states - step, along)) / 2e-5
-        np.testing.assert_allclose(found[:, :, part], slope, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(derivatives[:, :, part], slope, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("size", [1, 4])
@@ -78,8 +78,12 @@ def test_a_wavefront_solves_the_triangular_system(size: int, side: int) -> None:
         place = (0, *divmod(communicator.rank, parts))
 
         def neighbour(axis: int, step: int) -> int | None:
-            at = [place[a] + step * (a == axis) for a in range(3)]
-            return at[1] * parts + at[2] if all(0 <= a < parts for a in at[1:]) else None
+            position = [place[a] + step * (a == axis) for a in range(3)]
+            return (
+                position[1] * parts + position[2]
+                if all(0 <= a < parts for a in position[1:])
+                else None
+            )
 
         mine = tuple(slice(4 // parts * p, 4 // parts * (p + 1)) for p in place[1:])
         v = right[:, *mine].copy()

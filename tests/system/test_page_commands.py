@@ -25,7 +25,7 @@ GRAPH = '<graphml><graph edgedefault="undirected"><node id="a"/></graph></graphm
 def commands(page: Path) -> list[str]:
     """Return the commands in the blocks of a page, except those that the site runs."""
     text = BLOCK.sub(lambda block: "" if " run" in block[2] else block[0], page.read_text())
-    fenced, joined, found = False, "", []
+    fenced, joined, lines = False, "", []
     for line in text.splitlines():
         if line.startswith("```"):
             fenced = not fenced
@@ -35,9 +35,9 @@ def commands(page: Path) -> list[str]:
                 joined = joined.removesuffix("\\")
                 continue
             if COMMAND.fullmatch(joined):
-                found.append(joined)
+                lines.append(joined)
             joined = ""
-    return found
+    return lines
 
 
 EVERY = {command: page for page in PAGES for command in commands(page)}
@@ -52,12 +52,12 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """Return a shell in a folder with what the pages take for granted."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "my.graphml").write_text(GRAPH)
-    made = Shell(folder)
-    assert made.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
-    assert made.run("knotless topology my.graphml --out my.json").status == 0
+    prepared = Shell(folder)
+    assert prepared.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
+    assert prepared.run("knotless topology my.graphml --out my.json").status == 0
     protected = "knotless flows torus,4,4 --protection fast-failover --out protected"
-    assert made.run(protected).status == 0
-    return made
+    assert prepared.run(protected).status == 0
+    return prepared
 
 
 @pytest.mark.parametrize("command", [command for command in EVERY if not listed(command)])

@@ -29,20 +29,20 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, list[dict[str,
 def test_every_simulated_experiment_runs_and_counts(
     first: tuple[int, list[dict[str, Any]]],
 ) -> None:
-    code, found = first
+    code, results = first
     simulated = [n for n in catalogue.names() if SIMULATION in catalogue.load(n).places]
-    assert [row["experiment"] for row in found] == simulated
+    assert [row["experiment"] for row in results] == simulated
     assert {"traffic", "hops", "all-to-all"} <= set(simulated)
-    assert all(row["ok"] and row["valid"] for row in found)
-    assert sum(row["seconds"] for row in found) > 0
-    assert all(Path(row["report"]).is_file() for row in found)
+    assert all(row["ok"] and row["valid"] for row in results)
+    assert sum(row["seconds"] for row in results) > 0
+    assert all(Path(row["report"]).is_file() for row in results)
     assert code == 0
 
 
 def measured(row: dict[str, Any]) -> tuple[list[Any], bytes]:
     folder = Path(row["report"]).parent
-    found = json.loads((folder / "run.json").read_text(encoding="utf-8"))["rows"]
-    return found, (folder / "samples.parquet").read_bytes()
+    stored = json.loads((folder / "run.json").read_text(encoding="utf-8"))["rows"]
+    return stored, (folder / "samples.parquet").read_bytes()
 
 
 def test_simulations_are_reproducible_bit_for_bit(

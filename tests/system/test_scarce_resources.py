@@ -134,9 +134,9 @@ def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:
         )
         time.sleep(wait_ms / 1000)
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=60)
         # The shell that starts Python is ended by the signal itself: status 130 to a shell.
-        assert child.returncode in (130, -signal.SIGINT), said
-        assert said.strip() in (["knotless: interrupted"] if child.returncode == 130 else [""])
+        assert child.returncode in (130, -signal.SIGINT), errors
+        assert errors.strip() in (["knotless: interrupted"] if child.returncode == 130 else [""])
         seen.add(child.returncode)
     assert 130 in seen

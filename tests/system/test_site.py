@@ -65,8 +65,8 @@ def test_every_page_of_the_repository_is_on_the_site(site: dict[Path, Addresses]
 
 
 def test_pages_load_nothing_from_other_hosts(site: dict[Path, Addresses]) -> None:
-    for path, of in site.items():
-        assert {address for address in of.loaded if urlsplit(address).netloc} == set(), path
+    for path, addresses in site.items():
+        assert {address for address in addresses.loaded if urlsplit(address).netloc} == set(), path
     sheets = {sheet for path in site for sheet in path.parent.glob("**/*.css")}
     assert sheets
     for sheet in sheets:
@@ -75,10 +75,10 @@ def test_pages_load_nothing_from_other_hosts(site: dict[Path, Addresses]) -> Non
 
 def test_links_lead_to_files_and_ids_that_exist(site: dict[Path, Addresses]) -> None:
     folder = next(path.parent for path in site if path.name == "404.html")
-    for path, of in site.items():
+    for path, addresses in site.items():
         if path.name == "404.html":
             continue  # its links are those of the root
-        for address in of.links | of.loaded:
+        for address in addresses.links | addresses.loaded:
             parts = urlsplit(address)
             if parts.scheme or parts.netloc:
                 continue

@@ -67,9 +67,9 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     first = start(file, out, "--workers", "2")
     until_parts(first, out, 2)
     os.killpg(first.pid, signal.SIGINT)
-    _, said = first.communicate(timeout=LIMIT_S)
+    _, errors = first.communicate(timeout=LIMIT_S)
     assert first.returncode == 130
-    assert said.strip().splitlines()[1:] in (
+    assert errors.strip().splitlines()[1:] in (
         ["", "knotless: interrupted"],
         ["knotless: interrupted"],
     )
@@ -81,8 +81,8 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     children = psutil.Process(second.pid).children(recursive=True)
     assert children
     second.kill()
-    _, said = second.communicate(timeout=LIMIT_S)
-    assert f"20 points, {len(kept)} of them done before" in said
+    _, errors = second.communicate(timeout=LIMIT_S)
+    assert f"20 points, {len(kept)} of them done before" in errors
     # The workers end with it.
     _, alive = psutil.wait_procs(children, timeout=LIMIT_S)
     assert alive == []

@@ -130,8 +130,8 @@ class Page:
         self._thread.join()
         self._memory.close()
 
-    def _write(self, at: int, data: bytes) -> None:
-        self._memory[at : at + len(data)] = data
+    def _write(self, address: int, data: bytes) -> None:
+        self._memory[address : address + len(data)] = data
 
     def _publish(self) -> None:
         count = 1

@@ -29,16 +29,16 @@ def test_the_bundle_was_built_from_these_sources() -> None:
 
 def test_every_package_is_locked_with_a_hash_and_an_allowed_licence() -> None:
     lock = json.loads((PAGE / "package-lock.json").read_text())
-    packages = {name: of for name, of in lock["packages"].items() if name}
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
     assert {"node_modules/sigma", "node_modules/graphology"} <= packages.keys()
-    for name, of in packages.items():
-        assert of["integrity"].startswith("sha512-"), name
+    for name, entry in packages.items():
+        assert entry["integrity"].startswith("sha512-"), name
         # Without an address, npm asks the registry that its user has configured.
-        assert of.get("resolved", "https://registry.npmjs.org/").startswith(
+        assert entry.get("resolved", "https://registry.npmjs.org/").startswith(
             "https://registry.npmjs.org/"
         ), name
-        if not of.get("dev") and not of.get("peer"):
-            assert of["license"] in {"MIT", "ISC", "Apache-2.0", "BSD-3-Clause"}, name
+        if not entry.get("dev") and not entry.get("peer"):
+            assert entry["license"] in {"MIT", "ISC", "Apache-2.0", "BSD-3-Clause"}, name
 
 
 def test_licence_texts_of_all_packages_in_the_bundle_are_there() -> None:

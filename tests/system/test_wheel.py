@@ -13,7 +13,7 @@ import pytest
 from tests.support.wheel import Environment, build, installed
 
 MAX_BYTES = 150e6
-"""What the plain install may take."""
+"""The most that the plain install may take."""
 USERS_FILES = ("common", "traffic", "web", "experiments", "controller", "topologies")
 """Names that a user's own files have: they must not be taken for parts of Knotless."""
 
@@ -25,8 +25,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
-    with installed(tmp_path_factory.mktemp("plain"), wheel) as made:
-        yield made
+    with installed(tmp_path_factory.mktemp("plain"), wheel) as environment:
+        yield environment
 
 
 def test_it_has_one_package_for_all_versions_of_python(wheel: Path) -> None:
@@ -67,7 +67,7 @@ def test_files_of_users_are_not_taken_for_parts_of_it(plain: Environment, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         ("topology ring,4 --draw ring.svg", "matplotlib is not installed: pip install"),
         ("sweep none.yaml --plot x.svg", "none.yaml: cannot be read"),
@@ -76,11 +76,11 @@ def test_files_of_users_are_not_taken_for_parts_of_it(plain: Environment, tmp_pa
     ],
 )
 def test_an_extra_that_is_missing_is_one_line(
-    command: str, said: str, plain: Environment, tmp_path: Path
+    command: str, message: str, plain: Environment, tmp_path: Path
 ) -> None:
     done = plain.knotless(*command.split(), cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 def test_the_version_names_the_commit(plain: Environment, wheel: Path) -> None:
@@ -91,12 +91,12 @@ def test_the_version_names_the_commit(plain: Environment, wheel: Path) -> None:
 
 
 def test_ryu_alone_has_the_hook_loaded(plain: Environment) -> None:
-    found = []
+    outputs = []
     for name in ("other-program", "ryu-manager"):
         program = plain.folder / name
         program.write_text("import sys; print('knotless.controller.ryu_compat' in sys.modules)")
         done = subprocess.run(
             [plain.folder / "bin/python", program], capture_output=True, text=True, check=True
         )
-        found.append(done.stdout.strip())
-    assert found == ["False", "True"]
+        outputs.append(done.stdout.strip())
+    assert outputs == ["False", "True"]

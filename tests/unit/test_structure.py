@@ -36,11 +36,11 @@ Module = tuple[str, ...]
 @cache
 def sources() -> list[Path]:
     """Return every Rust, Python and TypeScript source file, except in generated folders."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for folder, inner, files in os.walk(REPOSITORY):
         inner[:] = [name for name in inner if name[0] != "." and name not in GENERATED]
-        found += [Path(folder, name) for name in files if name.endswith((".rs", ".py", ".ts"))]
-    return sorted(found)
+        paths += [Path(folder, name) for name in files if name.endswith((".rs", ".py", ".ts"))]
+    return sorted(paths)
 
 
 @cache
@@ -59,7 +59,7 @@ def crates() -> list[str]:
 def modules(crate: str) -> dict[Module, str]:
     """Return the text of each module of a crate, by its path below `crate`."""
     folder = crate_folders()[crate] / "src"
-    found: dict[Module, str] = {}
+    texts: dict[Module, str] = {}
     for path in sources():
         if path.suffix != ".rs" or not path.is_relative_to(folder):
             continue
@@ -67,8 +67,8 @@ def modules(crate: str) -> dict[Module, str]:
         if parts[0] == "bin":
             continue
         name = parts[:-1] if parts[-1] in {"mod", "lib", "main"} else parts
-        found[name] = COMMENT.sub("", path.read_text(encoding="utf-8"))
-    return found
+        texts[name] = COMMENT.sub("", path.read_text(encoding="utf-8"))
+    return texts
 
 
 def references(module: Module, text: str) -> Iterable[Module]:
@@ -86,28 +86,28 @@ def sibling_imports(texts: Mapping[Module, str]) -> dict[Module, set[Module]]:
 
     A module may import its own parent, as its functions continue the parent's types.
     """
-    found: dict[Module, set[Module]] = {}
+    siblings: dict[Module, set[Module]] = {}
     for module, text in texts.items():
         for reference in references(module, text):
             shared = 0
             while module[shared : shared + 1] == reference[shared : shared + 1] != ():
                 shared += 1
-            near, far = module[: shared + 1], reference[: shared + 1]
-            differ = len(near) == len(far) == shared + 1
-            if differ and any(name[: shared + 1] == far for name in texts):
-                found.setdefault(near, set()).add(far)
-    return found
+            near, sibling = module[: shared + 1], reference[: shared + 1]
+            differ = len(near) == len(sibling) == shared + 1
+            if differ and any(name[: shared + 1] == sibling for name in texts):
+                siblings.setdefault(near, set()).add(sibling)
+    return siblings
 
 
 def reachable(start: Module, imports: Mapping[Module, set[Module]]) -> set[Module]:
     """Return the modules that `start` imports, directly or not."""
-    found: set[Module] = set()
+    reached: set[Module] = set()
     waiting = [start]
     while waiting:
-        new = imports.get(waiting.pop(), set()) - found
-        found |= new
+        new = imports.get(waiting.pop(), set()) - reached
+        reached |= new
         waiting += new
-    return found
+    return reached
 
 
 def cycles(texts: Mapping[Module, str]) -> set[frozenset[str]]:

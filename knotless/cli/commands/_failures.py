@@ -23,7 +23,7 @@ MOST_GROUPS = 20
 
 @dataclass(frozen=True)
 class FailureOptions:
-    """Which failures to try: sets of at most ``max_failed``; how routing reacts (None: default)."""
+    """The failures to try, sets of at most ``max_failed``; routing's reaction (None: default)."""
 
     max_failed: int
     react: str | None
@@ -94,7 +94,7 @@ def certified(model: FailureModel, options: FailureOptions) -> Certificate:
 
 def engine_certificate(fabric: Fabric, options: FailureOptions) -> Certificate:
     """Return the certificate of a fabric whose routes one of our engines computes again."""
-    return certified(EngineModel(fabric, PlanRequest.of(engine=options.engine)), options)
+    return certified(EngineModel(fabric, PlanRequest.from_options(engine=options.engine)), options)
 
 
 def certificate_json(certificate: Certificate) -> dict[str, object]:

@@ -62,12 +62,12 @@ def start_page(names: Names, port: int) -> str:
     from knotless.emulation import state
     from knotless.emulation.runtime import Runtime, machine_lock
 
-    at = ("--port", str(port))
+    options = ("--port", str(port))
     with machine_lock():
         runtime = Runtime(names, state.require_running(names))
         child = runtime.spawn(
             "web",
-            python_module("knotless", "web", "--name", names.name, "--json", *at),
+            python_module("knotless", "web", "--name", names.name, "--json", *options),
             directory=WORKING_DIRECTORY,
             stdout=subprocess.PIPE,
         )

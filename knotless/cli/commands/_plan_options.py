@@ -112,7 +112,7 @@ def plan_options(**defaults: str) -> Callable[[Command], Command]:
         @wraps(function)
         def command(**given: Any) -> Any:
             choices = {name: given.pop(name) for name in _OPTIONS}
-            return function(request=PlanRequest.of(**choices), **given)
+            return function(request=PlanRequest.from_options(**choices), **given)
 
         return cast(Command, _with_options(command, defaults))
 
@@ -133,7 +133,7 @@ def changed_plan_options(function: Command) -> Command:
             for name, value in ((name, given.pop(name)) for name in _OPTIONS)
             if context.get_parameter_source(name) == ParameterSource.COMMANDLINE
         }
-        PlanRequest.of(**options)
+        PlanRequest.from_options(**options)
         return function(options=options, **given)
 
     return cast(Command, _with_options(command, {}, show_default=False))

@@ -22,10 +22,10 @@ def proven_remedies(
     imported: ImportedFabric, verdict: ImportedVerdict, certificate: Certificate | None
 ) -> list[Remedy]:
     """Return the remedies; with a certificate, those that make all of its failures safe."""
-    found = list(remedies_of(imported, verdict))
+    candidates = list(remedies_of(imported, verdict))
     if certificate is None or certificate.acyclic is True:
-        return found
-    return [remedy for remedy in found if _survives(remedy, certificate)]
+        return candidates
+    return [remedy for remedy in candidates if _survives(remedy, certificate)]
 
 
 def _survives(remedy: Remedy, certificate: Certificate) -> bool:
@@ -68,10 +68,10 @@ def write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
     for number, remedy in enumerate(remedies, 1):
         if not remedy.files:
             continue
-        of = Path(folder, f"{number}-{remedy.kind}")
+        remedy_folder = Path(folder, f"{number}-{remedy.kind}")
         try:
-            of.mkdir(parents=True, exist_ok=True)
+            remedy_folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise KnotlessError(f"{of}: {error.strerror}") from None
-        write_all({of / name: text for name, text in remedy.files.items()})
-        yield f"wrote {len(remedy.files)} files to {of}"
+            raise KnotlessError(f"{remedy_folder}: {error.strerror}") from None
+        write_all({remedy_folder / name: text for name, text in remedy.files.items()})
+        yield f"wrote {len(remedy.files)} files to {remedy_folder}"

@@ -28,8 +28,8 @@ _TIERS = {
 
 
 @dataclass(frozen=True)
-class How:
-    """How a change is requested and shown: the options that these commands share."""
+class RequestOptions:
+    """Options of a request for a change, and of its output, which these commands share."""
 
     dry_run: bool
     out: str | None
@@ -39,11 +39,12 @@ class How:
 
 
 def change_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a change to a command, which receives them as its parameter ``how``."""
+    """Add the options of a change to a command, which receives them as its ``request``."""
 
     @wraps(function)
     def command(**given: Any) -> None:
-        function(how=How(**{of: given.pop(of) for of in How.__dataclass_fields__}), **given)
+        fields = RequestOptions.__dataclass_fields__
+        function(request=RequestOptions(**{name: given.pop(name) for name in fields}), **given)
 
     for option in reversed(_OPTIONS):
         command = option(command)
@@ -71,34 +72,34 @@ _OPTIONS = (
 )
 
 
-def perform(path: str, body: Mapping[str, object], how: How) -> None:
+def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> None:
     """Request a change of a running fabric, show its steps, and wait until it is done.
 
     A change that goes on already is waited for. Raises :class:`EmulationError` if it is refused, or
     is not done in time.
     """
     require_root()
-    controller = Controller(names_of(how.name))
-    settings = {"dry_run": how.dry_run, "rules": how.out is not None}
-    answer = _request(controller, path, {**body, **settings}, how)
-    save(answer.pop("files", None), answer, how.out)
-    if not how.as_json:
+    controller = Controller(names_of(request.name))
+    settings = {"dry_run": request.dry_run, "rules": request.out is not None}
+    answer = _request(controller, path, {**body, **settings}, request)
+    save(answer.pop("files", None), answer, request.out)
+    if not request.as_json:
         show(answer)
     if answer["performed"]:
-        seconds = _await_routes(controller, how.timeout_s, quiet=how.as_json)
+        seconds = _await_routes(controller, request.timeout_s, quiet=request.as_json)
         answer["seconds"] = round(seconds, 3)
-        if not how.as_json:
+        if not request.as_json:
             click.echo(f"done in {seconds:.2f} s: all frames follow the new routes")
-    if how.as_json:
+    if request.as_json:
         print_json(answer)
 
 
 def _request(
-    controller: Controller, path: str, body: Mapping[str, object], how: How
+    controller: Controller, path: str, body: Mapping[str, object], request: RequestOptions
 ) -> dict[str, Any]:
     """Request a change as soon as no other goes on; return the answer."""
-    until_s = time.monotonic() + how.timeout_s
-    with Console(stderr=True, quiet=how.as_json).status("planning the change") as shown:
+    until_s = time.monotonic() + request.timeout_s
+    with Console(stderr=True, quiet=request.as_json).status("planning the change") as shown:
         while True:
             try:
                 return controller.post(path, body)

@@ -42,13 +42,13 @@ def verdict_on(paths: Sequence[str]) -> tuple[Fabric, dict[str, object]]:
     if len(paths) == 1 and is_dir_of_rules(paths[0]):
         fabric, rules = read_dir(paths[0])
         groups, tags = read_multicast(fabric, paths[0]), read_tags(fabric, paths[0])
-        found: Verdict | ImportedVerdict = verdict_of(
+        verdict: Verdict | ImportedVerdict = verdict_of(
             state_of_rules(fabric, rules, groups, tags), AUTO
         )
     else:
         imported = read_paths(paths)
-        fabric, found = imported.fabric, verdict_of_imported(imported)
-    return fabric, found.as_json()
+        fabric, verdict = imported.fabric, verdict_of_imported(imported)
+    return fabric, verdict.as_json()
 
 
 def print_verdict(
@@ -70,7 +70,10 @@ def print_verdict(
     """
     survives = certificate is None or (certificate.acyclic is True and certificate.whole)
     if as_json:
-        steps = [{**of.as_json(), "command": _command(what, of)} for of in verdict.witnesses]
+        steps = [
+            {**witness.as_json(), "command": _command(what, witness)}
+            for witness in verdict.witnesses
+        ]
         more = {} if certificate is None else certificate_json(certificate)
         if remedies is not None:
             more["remedies"] = [remedy.as_json() for remedy in remedies]

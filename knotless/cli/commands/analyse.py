@@ -66,7 +66,7 @@ def command(
     began = time.perf_counter()
     plan = make_plan(fabric, request)
     analysis = analyse(plan, pattern, seed)
-    lines, found = analysis.lines, analysis.contention
+    lines, contention = analysis.lines, analysis.contention
     values: dict[str, object] = {
         "fabric": fabric.name,
         "engine": plan.engine,
@@ -78,19 +78,19 @@ def command(
         from knotless.cli.histogram import draw_histogram  # Matplotlib takes a second to load
 
         title = f"{pattern.name} on {fabric.name}, {plan.engine}"
-        draw_histogram(title, found.peaks[: lines.switch_lines], analysis.rates, plot)
-    loads = dict(zip(lines.names(), found.peaks.tolist(), strict=True))
+        draw_histogram(title, contention.peaks[: lines.switch_lines], analysis.rates, plot)
+    loads = dict(zip(lines.names(), contention.peaks.tolist(), strict=True))
     if out is not None:
         write_whole(out, json.dumps({**values, "loads": loads}) + "\n")
     if as_json:
-        print_json({**values, "channels_by_load": _channels_by_load(lines, found)})
+        print_json({**values, "channels_by_load": _channels_by_load(lines, contention)})
     else:
         busiest = sorted(list(loads)[: lines.switch_lines], key=lambda name: -loads[name])
         shown = [f"{name} ({loads[name]})" for name in busiest[:_BUSIEST] if loads[name] > 1]
         print_table(f"{pattern.name} on {fabric.name}", {**values, "busiest_channels": shown})
 
 
-def _channels_by_load(lines: Lines, found: Contention) -> dict[int, int]:
+def _channels_by_load(lines: Lines, contention: Contention) -> dict[int, int]:
     """Return the number of channels between switches for each load."""
-    counts = np.bincount(found.peaks[: lines.switch_lines]).tolist()
+    counts = np.bincount(contention.peaks[: lines.switch_lines]).tolist()
     return {load: count for load, count in enumerate(counts) if count}

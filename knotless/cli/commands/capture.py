@@ -34,7 +34,7 @@ def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -
     """Capture both directions of LINK (s1:2, s1-s2 or h1), PAUSE included; times are virtual."""
     require_root()
     with Bar("capturing", duration_s, counted=False, transient=True) as bar:
-        found = captures.capture(
+        result = captures.capture(
             names_of(name),
             link,
             Path(file).absolute(),
@@ -42,6 +42,6 @@ def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -
             lambda passed_s: bar.update(completed=passed_s),
         )
     if as_json:
-        print_json({"link": found.link, "file": str(found.file), "frames": found.frames})
+        print_json({"link": result.link, "file": str(result.file), "frames": result.frames})
     else:
-        click.echo(f"{found.frames} frames of {found.link} in {file}")
+        click.echo(f"{result.frames} frames of {result.link} in {file}")

@@ -10,7 +10,7 @@ from knotless.base.errors import PlanError
 from knotless.cli import complete
 from knotless.cli.commands._options import print_json
 from knotless.cli.commands._plan_options import changed_plan_options
-from knotless.cli.commands._running import How, change_options, perform, show
+from knotless.cli.commands._running import RequestOptions, change_options, perform, show
 from knotless.experiments.framework.routed import request_of
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
@@ -36,7 +36,9 @@ Example: knotless change --engine dl --vcs 2 --dry-run
     help="With SPEC: the plan that is installed, such as dor or dl:2; default: auto.",
 )
 @change_options
-def command(spec: str | None, options: dict[str, Any], before: str | None, how: How) -> None:
+def command(
+    spec: str | None, options: dict[str, Any], before: str | None, request: RequestOptions
+) -> None:
     """Change the plan of a running fabric under traffic, in steps that are proven first.
 
     Options that are not given are as the fabric was started; without any, the routes return to
@@ -49,19 +51,19 @@ def command(spec: str | None, options: dict[str, Any], before: str | None, how: 
     if spec is None:
         if before is not None:
             raise PlanError("--from needs a SPEC: a running fabric is changed from what it holds")
-        perform("/change", options, how)
+        perform("/change", options, request)
         return
-    if not how.dry_run and how.out is None:
+    if not request.dry_run and request.out is None:
         raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
     fabric = load(spec)
     own = ("engine", "vcs", "root", "select")
     common = {key: value for key, value in options.items() if key not in own}
     old = make_plan(fabric, request_of(before or "auto", **common))
-    change = between_plans(old, make_plan(fabric, PlanRequest.of(**options)))
+    change = between_plans(old, make_plan(fabric, PlanRequest.from_options(**options)))
     answer = described(change)
-    if how.out is not None:
-        write_steps(change, how.out)
-    if how.as_json:
+    if request.out is not None:
+        write_steps(change, request.out)
+    if request.as_json:
         print_json(answer)
     else:
         show(answer)

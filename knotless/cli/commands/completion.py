@@ -19,8 +19,8 @@ def command(shell: str) -> None:
 
     Names of running fabrics, their hosts and links are known to root only.
     """
-    found = get_completion_class(shell)
-    if found is None:  # pragma: no cover - click has all three
+    completion_class = get_completion_class(shell)
+    if completion_class is None:  # pragma: no cover - click has all three
         raise ValueError(shell)
     root = click.get_current_context().find_root()
-    click.echo(found(root.command, {}, "knotless", "_KNOTLESS_COMPLETE").source())
+    click.echo(completion_class(root.command, {}, "knotless", "_KNOTLESS_COMPLETE").source())

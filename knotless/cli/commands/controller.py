@@ -30,9 +30,11 @@ def restart_command(name: str, as_json: bool) -> None:
     touched. The controller reads /run/knotless/NAME/controller.yaml again.
     """
     require_root()
-    found = restart(names_of(name))
+    status = restart(names_of(name))
     if as_json:
-        print_json(found)
+        print_json(status)
     else:
-        switches = len(found["switches"])
-        click.echo(f"the controller of {name!r} is ready: {switches} switches (pid {found['pid']})")
+        switches = len(status["switches"])
+        click.echo(
+            f"the controller of {name!r} is ready: {switches} switches (pid {status['pid']})"
+        )

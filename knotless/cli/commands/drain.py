@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.cli.commands._options import parts_argument
-from knotless.cli.commands._running import How, change_options, perform
+from knotless.cli.commands._running import RequestOptions, change_options, perform
 
 EXAMPLE = """\b
 Example: knotless drain s1-s2
@@ -17,7 +17,7 @@ Example: knotless drain s1-s2
 @click.command("drain", epilog=EXAMPLE)
 @parts_argument
 @change_options
-def command(parts: tuple[str, ...], how: How) -> None:
+def command(parts: tuple[str, ...], request: RequestOptions) -> None:
     """Have the routes leave each PART, so that it may be touched: s5, s1-s2, s1:2-s2:3.
 
     The routes change in proven steps, without loss. No route uses a drained link. A drained switch
@@ -25,4 +25,4 @@ def command(parts: tuple[str, ...], how: How) -> None:
     no frame is on the part any more. It stays drained until knotless undrain, also if the
     controller starts again.
     """
-    perform("/drain", {"parts": list(parts)}, how)
+    perform("/drain", {"parts": list(parts)}, request)

@@ -35,8 +35,10 @@ def command(timeout_s: float, name: str, as_json: bool) -> None:
     The hosts whose packets can close the cycle send until it is closed.
     """
     require_root()
-    found = freeze(names_of(name), timeout_s)
+    deadlock = freeze(names_of(name), timeout_s)
     if as_json:
-        print_json({"since_us": found.since_us, "cycle": found.cycle, "members": found.members})
+        print_json(
+            {"since_us": deadlock.since_us, "cycle": deadlock.cycle, "members": deadlock.members}
+        )
     else:
-        click.echo(f"deadlocked: {' -> '.join([*found.cycle, found.cycle[0]])}")
+        click.echo(f"deadlocked: {' -> '.join([*deadlock.cycle, deadlock.cycle[0]])}")

@@ -46,7 +46,7 @@ def command(
     checked = checked_plan_of(spec, request, rate, delay, options)
     plan = checked.plan
     click.echo(f"*** flow control {plan.flow_control}: {checked.verdict.text}", err=True)
-    fabric = EmulatedFabric.of(
+    fabric = EmulatedFabric.from_plan(
         plan,
         progress=lambda step: click.echo(f"*** {step}", err=True),
         **options,

@@ -70,7 +70,7 @@ def command(
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
     fabric = load(spec)
-    failures = Failures.of(fabric, without)
+    failures = Failures.from_names(fabric, without)
     plan = make_plan(fabric, request)
     figures: dict[str, object] = {}
     if failures:

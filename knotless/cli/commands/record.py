@@ -42,11 +42,11 @@ def command(out: str, duration_s: float, every_s: float, name: str, as_json: boo
     fabric = state.require_emulated(names)
     daemon = Daemon(names.emulator_socket, fabric.switch_index)
     with Bar("recording", duration_s, counted=False, transient=True) as bar:
-        made = record(
+        result = record(
             daemon, fabric, duration_s, every_s, lambda passed_s: bar.update(completed=passed_s)
         )
-    recording.write(out, made)
+    recording.write(out, result)
     if as_json:
-        print_json({"file": out, "frames": len(made.frames)})
+        print_json({"file": out, "frames": len(result.frames)})
     else:
-        click.echo(f"{len(made.frames)} frames in {out}")
+        click.echo(f"{len(result.frames)} frames in {out}")

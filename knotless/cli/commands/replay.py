@@ -38,9 +38,9 @@ def command(paths: tuple[str, ...], row: int | None, host: str, port: int, as_js
     """
     from knotless.web.replay import replay, verdict
 
-    found = _recording(paths, row)
-    if found is not None:
-        source = replay(recording.read(found))
+    path = _recording(paths, row)
+    if path is not None:
+        source = replay(recording.read(path))
     else:
         from knotless.cli.commands._verdict import verdict_on
 

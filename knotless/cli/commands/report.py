@@ -43,8 +43,8 @@ def command(runs: tuple[str, ...], out: str | None, as_json: bool) -> None:
             paths.append(Path(out))
     if as_json:
         values = {"experiment": experiment.name, "runs": [run["id"] for run in read]}
-        found = [line.as_json() for line in lines]
-        print_json({**values, "reports": [str(path) for path in paths], "lines": found})
+        line_values = [line.as_json() for line in lines]
+        print_json({**values, "reports": [str(path) for path in paths], "lines": line_values})
         return
     if lines:
         _show(read, lines)

@@ -36,22 +36,22 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     """
     where = stored.FOLDER if folder is None else Path(folder)
     kept = [str(stored.keep(Path(run), where)) for run in runs]
-    known = stored.read(where)
+    stored_runs = stored.read(where)
     path = str(DEFAULT_PAGE if out is None else Path(out))
     with whose_rows_may_not_fit(str(where), stored.StoredError):
         pages: dict[Path, str | bytes] = {
-            Path(path).parent / name: text for name, text in page.pages(known).items()
+            Path(path).parent / name: text for name, text in page.pages(stored_runs).items()
         }
         pages[Path(path)] = pages.pop(Path(path).parent / page.OVERVIEW)
-        pages[Path(path).with_name(AGREEMENT)] = agreement.text(known)
+        pages[Path(path).with_name(AGREEMENT)] = agreement.text(stored_runs)
         for name in inserts.PAGES:
             held = Path(path).with_name(name)
             if held.exists():
-                pages[held] = inserts.written(read_text(held, PartError), known)
+                pages[held] = inserts.written(read_text(held, PartError), stored_runs)
     for folder_of in {name.parent for name in pages}:
         make_folder(folder_of, stored.StoredError)
     write_all(pages)
     if as_json:
-        print_json({"page": path, "stored": kept, "runs": len(known.runs)})
+        print_json({"page": path, "stored": kept, "runs": len(stored_runs.runs)})
     else:
-        click.echo(f"{path}: from {len(known.runs)} runs")
+        click.echo(f"{path}: from {len(stored_runs.runs)} runs")

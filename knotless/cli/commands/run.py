@@ -163,15 +163,15 @@ def _run_every(values: Mapping[str, Any]) -> int:
 def _judged(chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]) -> dict[str, Any]:
     """Run a campaign; ``ok``: it was completed; ``valid``: all its measurements are valid."""
     began = time.monotonic()
-    found: dict[str, Any] = {"ok": False, "valid": False, "report": None, "reason": None}
+    outcome: dict[str, Any] = {"ok": False, "valid": False, "report": None, "reason": None}
     try:
         run, path, _ = execute(chosen, campaign, values)
         valid = bool(run["rows"]) and all(row["valid"] for row in run["rows"])
-        found |= {"ok": True, "valid": valid, "report": str(path)}
+        outcome |= {"ok": True, "valid": valid, "report": str(path)}
     except KnotlessError as error:
-        found["reason"] = str(error)
+        outcome["reason"] = str(error)
     seconds = round(time.monotonic() - began, 1)
-    return {"experiment": chosen.name, **found, "seconds": seconds}
+    return {"experiment": chosen.name, **outcome, "seconds": seconds}
 
 
 def _shared(places: Sequence[str]) -> list[click.Parameter]:

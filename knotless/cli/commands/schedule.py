@@ -65,11 +65,11 @@ def command(
     if hosts is not None or without:
         if lattice is not None or as_shift:
             raise ScheduleError("--lattice and --shift exclude --hosts and --without")
-        found = _search(whole, lines, hosts, seed)
-        schedule, gets = found.schedule, found.contention
-        bound = {"ratio_bound": found.ratio_bound}
+        result = _search(whole, lines, hosts, seed)
+        schedule, gets = result.schedule, result.contention
+        bound = {"ratio_bound": result.ratio_bound}
     else:
-        schedule = _known(fabric, lattice, as_shift)
+        schedule = _named_schedule(fabric, lattice, as_shift)
         gets, bound = contention(lines, schedule.flows()), {}
     values |= {"kind": schedule.kind, **_figures(gets), **bound}
     if as_json:
@@ -83,7 +83,7 @@ def _figures(gets: Contention) -> dict[str, object]:
     return {"throughput_ratio": gets.throughput_ratio, "max_channel_load": gets.max_channel_load}
 
 
-def _known(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
+def _named_schedule(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
     if lattice is not None and as_shift:
         raise ScheduleError("--lattice and --shift exclude each other")
     square = latin_square_of(fabric)
@@ -102,13 +102,13 @@ def _known(fabric: Fabric, lattice: str | None, as_shift: bool) -> Schedule:
 def _search(whole: Fabric, lines: Lines, hosts: str | None, seed: int) -> SearchResult:
     """Search for a schedule; with all hosts, the intact fabric's own schedule is a start."""
     chosen = _chosen(whole, hosts)
-    known = []
+    starts = []
     square = latin_square_of(whole)
     everybody = np.arange(len(whole.hosts), dtype=np.int32)
     if square is not None and square.hosts == square.order + 1 and set(chosen) == set(everybody):
-        known = [replace(triple(square), kind="triple")]
+        starts = [replace(triple(square), kind="triple")]
         chosen = everybody
-    return find_schedule(lines, chosen, known, seed)
+    return find_schedule(lines, chosen, starts, seed)
 
 
 def _chosen(fabric: Fabric, hosts: str | None) -> Ints:

@@ -223,7 +223,7 @@ def _sender(text: str) -> tuple[str, int]:
 
 
 def _change(text: str, *, up: bool) -> LinkChange:
-    channel, at, time_us = text.rpartition("@")
+    channel, _, time_us = text.rpartition("@")
     try:
         return LinkChange(float(time_us), channel, up)
     except ValueError:

@@ -34,14 +34,14 @@ def command(name: str | None, as_json: bool) -> None:
     """
     require_root()
     names = [name] if name is not None else running_names()
-    found = [one for one in (report(names_of(each)) for each in names) if one is not None]
+    reports = [one for one in (report(names_of(each)) for each in names) if one is not None]
     if as_json:
-        click.echo(json.dumps({"fabrics": found}))
-    elif not found:
+        click.echo(json.dumps({"fabrics": reports}))
+    elif not reports:
         click.echo(f"no fabric {name!r} is running" if name else "nothing is running")
-    for one in [] if as_json else found:
+    for one in [] if as_json else reports:
         _print_status(one)
-    if any(one["problems"] for one in found) or (name is not None and not found):
+    if any(one["problems"] for one in reports) or (name is not None and not reports):
         sys.exit(1)
 
 
@@ -64,7 +64,7 @@ def _print_status(one: dict[str, Any]) -> None:
             f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
         )
         if role := controller.get("role"):
-            others = [of for of in role["controllers"] if of != role["active"]]
+            others = [other for other in role["controllers"] if other != role["active"]]
             click.echo(
                 f"  active controller: {role['active'] or 'none yet'}; others: {', '.join(others)}"
             )

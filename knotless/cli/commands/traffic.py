@@ -52,11 +52,11 @@ def start(pattern: str, rate_mbps: float | None, seed: int, name: str, as_json: 
 def stop(name: str, as_json: bool) -> None:
     """Stop the traffic. What hosts have handed over already is still sent."""
     require_root()
-    found = running_traffic.stop(names_of(name))
+    traffic = running_traffic.stop(names_of(name))
     if as_json:
-        print_json({"stopped": None if found is None else found.as_json()})
+        print_json({"stopped": None if traffic is None else traffic.as_json()})
     else:
-        click.echo("no traffic runs" if found is None else f"{found.pattern} is stopped")
+        click.echo("no traffic runs" if traffic is None else f"{traffic.pattern} is stopped")
 
 
 @command.command("status", epilog="Example: knotless traffic status --json")
@@ -70,14 +70,14 @@ def status(name: str, as_json: bool) -> None:
     show(running_traffic.running(names), as_json=as_json)
 
 
-def show(found: RunningTraffic | None, *, as_json: bool) -> None:
+def show(traffic: RunningTraffic | None, *, as_json: bool) -> None:
     """Print which traffic runs."""
     if as_json:
-        print_json({"traffic": None if found is None else found.as_json()})
-    elif found is None:
+        print_json({"traffic": None if traffic is None else traffic.as_json()})
+    elif traffic is None:
         click.echo("no traffic runs")
     else:
         rate = "as fast as they can"
-        if found.rate_mbps is not None:
-            rate = f"at {found.rate_mbps:g} Mbit/s each"
-        click.echo(f"{found.pattern}: {found.flows} flows; the hosts send {rate}")
+        if traffic.rate_mbps is not None:
+            rate = f"at {traffic.rate_mbps:g} Mbit/s each"
+        click.echo(f"{traffic.pattern}: {traffic.flows} flows; the hosts send {rate}")

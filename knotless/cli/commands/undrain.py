@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.cli.commands._options import parts_argument
-from knotless.cli.commands._running import How, change_options, perform
+from knotless.cli.commands._running import RequestOptions, change_options, perform
 
 EXAMPLE = """\b
 Example: knotless undrain s5 s1-s2
@@ -15,6 +15,6 @@ Example: knotless undrain s5 s1-s2
 @click.command("undrain", epilog=EXAMPLE)
 @parts_argument
 @change_options
-def command(parts: tuple[str, ...], how: How) -> None:
+def command(parts: tuple[str, ...], request: RequestOptions) -> None:
     """Have the routes use each drained PART again: s5, s1-s2, s1:2-s2:3."""
-    perform("/undrain", {"parts": list(parts)}, how)
+    perform("/undrain", {"parts": list(parts)}, request)

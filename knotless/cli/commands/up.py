@@ -59,13 +59,13 @@ def command(
         start(plan, options, lambda step: _show(console, spinner, step))
     names = names_of(options["name"])
     url = start_page(names, web_port) if web else None
-    found = report(names)
+    status = report(names)
     if as_json:
-        click.echo(json.dumps(found if url is None else {**(found or {}), "web": url}))
+        click.echo(json.dumps(status if url is None else {**(status or {}), "web": url}))
     else:
         click.echo(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
-            f"{len(fabric.hosts)} hosts, {text_of(found or {})}, engine {plan.engine}, "
+            f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}, "
             f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
         if url is not None:

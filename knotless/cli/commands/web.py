@@ -66,9 +66,9 @@ def _address(url: str) -> tuple[str, int]:
     """Return host and port of a controller's URL."""
     try:
         parts = urlsplit(url)
-        at = (parts.hostname or "", parts.port or 80)
+        address = (parts.hostname or "", parts.port or 80)
     except ValueError:
-        at = ("", 0)
-    if not at[0] or urlsplit(url).scheme != "http":
+        address = ("", 0)
+    if not address[0] or urlsplit(url).scheme != "http":
         raise KnotlessError(f"--controller {url[:80]!r}: it is written http://HOST:PORT")
-    return at
+    return address

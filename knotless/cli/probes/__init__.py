@@ -37,5 +37,5 @@ def names() -> list[str]:
 
 def named(name: str) -> Probe:
     """Return a probe; it is imported on use, because Scapy is slow to import."""
-    found: Probe = import_module(f"knotless.cli.probes.{name}").probe
-    return found
+    probe: Probe = import_module(f"knotless.cli.probes.{name}").probe
+    return probe

@@ -111,10 +111,10 @@ class Capture:
 
         return wait_for(there, limit_s)
 
-    def of(self, marker: bytes) -> list[Seen]:
+    def marked_frames(self, marker: bytes) -> list[Seen]:
         """Return the links on which the marked frame was seen, in order of time."""
-        found = [seen for seen in self.seen if marker in bytes(seen.packet)]
-        return sorted(found, key=lambda seen: seen.at_s)
+        matches = [seen for seen in self.seen if marker in bytes(seen.packet)]
+        return sorted(matches, key=lambda seen: seen.at_s)
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
     status = rest.status_of(rest.ports_of(settings))
     routes = status["routes"]
     plan = make_plan(fabric, PlanRequest.from_settings(status["request"]))
-    failures = Failures.of(fabric, routes["failed"])
+    failures = Failures.from_names(fabric, routes["failed"])
     if unused := avoided(fabric, failures, routes["drained"]).failures:
         plan = repair(plan, unused).plan
     hosts = fabric.hosts
@@ -233,10 +233,10 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
     chosen = [(hosts[fabric.host_index[a]], hosts[fabric.host_index[b]]) for a, b in pairs]
     if not chosen:
         step = max(1, len(hosts) // count)
-        far = len(hosts) // 2
-        chosen = [(hosts[i], hosts[(i + far) % len(hosts)]) for i in range(0, len(hosts), step)][
-            :count
-        ]
+        distance = len(hosts) // 2
+        chosen = [
+            (hosts[i], hosts[(i + distance) % len(hosts)]) for i in range(0, len(hosts), step)
+        ][:count]
     return Target(
         names,
         fabric,

@@ -60,7 +60,7 @@ def probe(target: Target) -> Iterator[Finding]:
 
             sent.append((what, marker, wait_for(counted, COUNT_LIMIT_S)))
     for what, marker, counted_drop in sent:
-        links = {seen.link for seen in capture.of(marker)}
+        links = {seen.link for seen in capture.marked_frames(marker)}
         beyond = sorted(links - {source.name})
         if beyond:
             text = f"was forwarded over {' '.join(beyond)}"

@@ -56,7 +56,7 @@ def probe(target: Target) -> Iterator[Finding]:
             sent.append((source, destination, marker))
             capture.await_marker(destination.name, marker)
     for source, destination, marker in sent:
-        seen = capture.of(marker)
+        seen = capture.marked_frames(marker)
         steps, right = _steps(seen), planned(target, source, destination)
         if target.settings["tagging"] == "host" and steps:
             # The host's interface has put the tag on: the plan says which, and no priority.

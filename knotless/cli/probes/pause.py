@@ -114,7 +114,7 @@ def _stop(target: Target, what: str, frame: Packet, obeyed: bool, stops: bool) -
     if not arrived or not asked:
         lost = "the data never arrived" if asked else "the control frame never left the host"
         return Finding("pause", subject, False, lost)
-    at_s = next(seen.at_s for seen in capture.of(marker) if seen.link == host.name)
+    at_s = next(seen.at_s for seen in capture.marked_frames(marker) if seen.link == host.name)
     held_s = at_s - min(asked)
     held = held_s >= hold_s if obeyed and stops else held_s < hold_s
     beyond = _forwarded(capture, host)

@@ -117,19 +117,19 @@ class Guard:
         """
         self._received += data
         passed = bytearray()
-        at = 0
-        while len(self._received) - at >= _HEADER.size:
-            _, kind, length, transaction = _HEADER.unpack_from(self._received, at)
+        offset = 0
+        while len(self._received) - offset >= _HEADER.size:
+            _, kind, length, transaction = _HEADER.unpack_from(self._received, offset)
             if length < _HEADER.size:
                 raise WireError(f"message of type {kind} with length {length}")
-            if len(self._received) - at < length:
+            if len(self._received) - offset < length:
                 break
-            message = self._received[at : at + length]
-            at += length
+            message = self._received[offset : offset + length]
+            offset += length
             messages.check(message)
             if self._may_pass(kind, transaction, message, now_s):
                 passed += message
-        del self._received[:at]
+        del self._received[:offset]
         self.check_handshake(now_s)
         return bytes(passed)
 

@@ -66,7 +66,7 @@ _PACKET_IN_MATCH = ofp.OFP_PACKET_IN_SIZE - ofp.OFP_MATCH_SIZE
 _PACKET_IN_PADDING = 2
 _BODY = ofp.OFP_HEADER_SIZE
 _ENTRIES = ofp.OFP_MULTIPART_REPLY_SIZE
-"""Where the body of a message begins, and that of a multipart reply."""
+"""Offsets of the body of a message, and of that of a multipart reply."""
 _UNRESTRICTED = (ofp.OFP_NO_BUFFER, ofp.OFPP_ANY, ofp.OFPG_ANY, 0)
 """A flow mod for no buffered packet, whatever the outputs of the rule are, and without flags."""
 _ALL_COOKIE = 0xFFFFFFFFFFFFFFFF
@@ -361,7 +361,7 @@ _MESSAGES: dict[int, int | Check] = {
     ofp.OFPT_BARRIER_REPLY: ofp.OFP_HEADER_SIZE,
     ofp.OFPT_ROLE_REPLY: ofp.OFP_ROLE_REQUEST_SIZE,
 }
-"""What a switch sends: the size of the whole message, or what checks it."""
+"""Messages of switches: the size of the whole message, or the function that checks it."""
 
 # --- entries of checked messages -------------------------------------------------------------
 

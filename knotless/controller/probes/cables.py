@@ -156,5 +156,5 @@ class Wiring:
         return lines
 
     def _declared(self, port: Port) -> str:
-        far = self.declared.get(port)
-        return port_text(far) if far else "no switch"
+        peer = self.declared.get(port)
+        return port_text(peer) if peer else "no switch"

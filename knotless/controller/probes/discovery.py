@@ -152,8 +152,8 @@ class Discovery:
     def _learned_hosts(self) -> tuple[list[Host], list[str]]:
         """Return the hosts in the order of switches and ports, and what is wrong with others."""
         lines = list[str]()
-        hosts = [host for host in self.declared if self._at(host) is not None]
-        taken = {self._at(host) for host in hosts}
+        hosts = [host for host in self.declared if self._port_of(host) is not None]
+        taken = {self._port_of(host) for host in hosts}
         declared = (*self.declared, *(self.base.hosts if self.base else ()))
         macs = {host.mac.lower(): host for host in declared}
         seen_ips = {seen_host.ip for seen_host in self._hosts.values() if seen_host.ip is not None}
@@ -161,7 +161,7 @@ class Discovery:
         names = {host.name for host in declared} | {self.name(dpid) for dpid in self._up}
         names |= set(self.base.switch_index) if self.base else set()
         for host in self.declared:
-            if (port := self._at(host)) is None:
+            if (port := self._port_of(host)) is None:
                 lines.append(f"host {host.name} is declared at {host.switch}: not connected yet")
             elif self._cables.is_at(port):
                 lines.append(
@@ -187,8 +187,8 @@ class Discovery:
             hosts.append(host)
         return hosts, lines
 
-    def _at(self, host: Host) -> PortId | None:
-        """Return where a declared host is, if its switch is connected."""
+    def _port_of(self, host: Host) -> PortId | None:
+        """Return the port of a declared host, if its switch is connected."""
         dpid = next((dpid for dpid in self._up if self.name(dpid) == host.switch), None)
         return None if dpid is None else (dpid, host.port)
 
@@ -256,7 +256,7 @@ class Discovery:
                 f"{count} host{'' if count == 1 else 's'} found: a host is found by the first frame"
                 " that it sends; declare those that send none under 'hosts'"
             )
-        if late := [host.name for host in self.declared if self._at(host) is None]:
+        if late := [host.name for host in self.declared if self._port_of(host) is None]:
             raise FabricError(f"the switch of {', '.join(late[:_SHOWN])} is not connected")
         validate(fabric)
         return fabric

@@ -70,7 +70,7 @@ class Frames:
         """Return what has a switch send a probe from each of its ``ports``."""
         if not self._per_port:
             return self._message(dpid, ports, 0, reflected=reflected)
-        return b"".join(self._message(dpid, (at,), at, reflected=reflected) for at in ports)
+        return b"".join(self._message(dpid, (port,), port, reflected=reflected) for port in ports)
 
     def _message(self, dpid: int, ports: Iterable[int], bound: int, *, reflected: bool) -> bytes:
         source = int.from_bytes(_SOURCE, "big") << 24
@@ -87,12 +87,12 @@ class Frames:
 
     def read(self, frame: bytes) -> Probe | None:
         """Return the probe in a frame, or None if it is none of ours."""
-        at = _TYPE_AT + len(self._type)
-        if frame[6:9] != _SOURCE or frame[_TYPE_AT:at] != self._type:
+        offset = _TYPE_AT + len(self._type)
+        if frame[6:9] != _SOURCE or frame[_TYPE_AT:offset] != self._type:
             return None
-        if len(frame) < at + _CONTENT.size:
+        if len(frame) < offset + _CONTENT.size:
             return None
-        magic, reflected, dpid, number, proof = _CONTENT.unpack_from(frame, at)
+        magic, reflected, dpid, number, proof = _CONTENT.unpack_from(frame, offset)
         if magic != _MAGIC or not 0 <= self.round - number < ROUNDS_VALID:
             return None
         port = int.from_bytes(frame[9:12], "big")

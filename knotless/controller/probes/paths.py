@@ -162,18 +162,18 @@ class PathMonitor:
         switches = observed.by_name
         for (name, port), path in self.paths.items():
             far_name, far_port = path.receiver
-            near, far = switches[name], switches[far_name]
-            near_down = near.connected and not near.is_up(port)
-            down = near_down or (far.connected and not far.is_up(far_port))
-            path.sends = near.connected and not near_down
-            if near_down:
+            sender, receiver = switches[name], switches[far_name]
+            sender_down = sender.connected and not sender.is_up(port)
+            down = sender_down or (receiver.connected and not receiver.is_up(far_port))
+            path.sends = sender.connected and not sender_down
+            if sender_down:
                 self.wiring.unplug(path.sender)
             if down:
                 path.state = "unproven"
-            if down or not near.connected or far.ports is None:
+            if down or not sender.connected or receiver.ports is None:
                 path.mode = "closed"
             else:
-                path.open("direct" if far.connected else "reflected", now_s)
+                path.open("direct" if receiver.connected else "reflected", now_s)
             late = now_s - path.heard_s > _LATE * self.interval_s
             if path.mode == "closed":
                 path.trust()

@@ -71,7 +71,7 @@ class FabricState:
 
     def failures(self) -> Failures:
         """Return the links and switches that must not carry frames now."""
-        return Failures.of(self.observed.fabric, self.observed.failures())
+        return Failures.from_names(self.observed.fabric, self.observed.failures())
 
     def replace(self, desired: DesiredState) -> None:
         """Take another desired state of the same fabric."""

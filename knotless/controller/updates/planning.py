@@ -50,7 +50,7 @@ class FabricUnion:
 
         """
         whole, staying = union(self.fabric, fabric), self.staying
-        failures = Failures.of(whole, self.failures.names)
+        failures = Failures.from_names(whole, self.failures.names)
         if removed(self.fabric, fabric) or removed(fabric, self.fabric):
             both = hosts_of_both(self.fabric, fabric)
             staying = both if staying is None else staying & both
@@ -62,7 +62,7 @@ class FabricUnion:
 
     def failed(self, names: set[str]) -> FabricUnion:
         """Return it with these failures, and no others."""
-        return replace(self, failures=Failures.of(self.fabric, names))
+        return replace(self, failures=Failures.from_names(self.fabric, names))
 
     def leaving(self, fabric: Fabric) -> list[str]:
         """Return what exists and is not in a fabric, one text for each part."""

@@ -149,7 +149,7 @@ def _next_goals(goal: Goal) -> Iterator[Goal]:
     fabric, names = goal.desired.fabric, goal.failures.names
     for name in names:
         others = [other for other in names if other != name]
-        yield Goal(goal.desired, Failures.of(fabric, others))
+        yield Goal(goal.desired, Failures.from_names(fabric, others))
     for link in fabric.links:
         if link.name not in names:
-            yield Goal(goal.desired, Failures.of(fabric, [*names, link.name]))
+            yield Goal(goal.desired, Failures.from_names(fabric, [*names, link.name]))

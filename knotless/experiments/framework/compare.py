@@ -59,11 +59,11 @@ def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:
             )
     if not experiment.columns.identity:
         raise ExperimentError(f"runs of {experiment.name} have no measures to compare")
-    found: dict[tuple[Any, ...], list[dict[str, list[float]]]] = {}
+    by_case: dict[tuple[Any, ...], list[dict[str, list[float]]]] = {}
     for place, run in enumerate(runs):
         for row in run["rows"]:
             key = tuple(row.get(name) for name in experiment.columns.identity)
-            figures = found.setdefault(key, [{} for _ in runs])[place]
+            figures = by_case.setdefault(key, [{} for _ in runs])[place]
             for measure in experiment.columns.measures:
                 value = figure(row, measure)
                 if row["valid"] and value is not None:
@@ -74,7 +74,7 @@ def compare(experiment: Experiment, runs: Sequence[Run]) -> list[Line]:
             measure,
             tuple(spread_of(figures.get(measure, [])) for figures in of_runs),
         )
-        for key, of_runs in found.items()
+        for key, of_runs in by_case.items()
         for measure in experiment.columns.measures
         if any(measure in figures for figures in of_runs)
     ]

@@ -149,8 +149,8 @@ def load(name: str) -> Experiment:
     """Return the experiment called ``name``; raises ExperimentError if there is none."""
     if name not in names():
         raise ExperimentError(f"experiment {name!r}: there is {', '.join(names())}")
-    found = importlib.import_module(
+    experiment = importlib.import_module(
         f"knotless.experiments.studies.{name.replace('-', '_')}"
     ).EXPERIMENT
-    assert isinstance(found, Experiment)  # noqa: S101 - not a mistake of the user
-    return found
+    assert isinstance(experiment, Experiment)  # noqa: S101 - not a mistake of the user
+    return experiment

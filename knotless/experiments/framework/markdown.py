@@ -9,7 +9,7 @@ WIDTH = 100
 WORD = re.compile(r"(?:`[^`]+`|\[[^\]]*\]\([^)\s]*\)|\S)+")
 """A word: code between backticks and links are not divided."""
 FIXED = ("|", "#", "    ")
-"""How lines of tables, headings and code begin, which stay as they are."""
+"""The first characters of tables, headings and code, whose lines stay as they are."""
 
 
 def wrapped(line: str) -> list[str]:

@@ -52,35 +52,35 @@ def listed(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str,
 
 def choice(
     text: Sequence[str] | str | None,
-    known: Sequence[str],
+    names: Sequence[str],
     option: str,
     usual: Sequence[str] | None = None,
 ) -> tuple[str, ...]:
-    """Return the chosen ones of ``known``, in its order; by default ``usual`` (None: all).
+    """Return the chosen ones of ``names``, in its order; by default ``usual`` (None: all).
 
     Raises ExperimentError for an unknown name.
     """
-    chosen = listed(text, known if usual is None else usual)
+    chosen = listed(text, names if usual is None else usual)
     for name in chosen:
-        if name not in known:
+        if name not in names:
             raise ExperimentError(
-                f"{option}: {name[:LONGEST_QUOTE]!r} is none of {', '.join(known)}"
+                f"{option}: {name[:LONGEST_QUOTE]!r} is none of {', '.join(names)}"
             )
-    return tuple(name for name in known if name in chosen)
+    return tuple(name for name in names if name in chosen)
 
 
 def numbers(
     text: str | None, usual: Sequence[int], limits: tuple[int, int], option: str
 ) -> list[int]:
     """Parse integers separated by commas, within limits; raises ExperimentError."""
-    found = []
+    values = []
     for word in listed(text, [str(number) for number in usual]):
         if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
             raise ExperimentError(
                 f"{option}: {word[:20]!r} is not a whole number from {limits[0]} to {limits[1]}"
             )
-        found.append(int(word))
-    return found
+        values.append(int(word))
+    return values
 
 
 def list_option(name: str, text: str) -> click.Option:

@@ -40,14 +40,14 @@ def simulated(row: int, title: str) -> Iterator[None]:
         return
     from knotless.simulation.recorder import keep
 
-    made: list[Recording] = []
-    token = keep.set(lambda found: made.__setitem__(slice(None), [found]))
+    recordings: list[Recording] = []
+    token = keep.set(lambda latest: recordings.__setitem__(slice(None), [latest]))
     try:
         yield
     finally:
         keep.reset(token)
-    for found in made:
-        _write(directory, row, title, found)
+    for latest in recordings:
+        _write(directory, row, title, latest)
 
 
 @contextmanager
@@ -70,6 +70,6 @@ def emulated(lab: EmulatedFabric, row: int, title: str) -> Iterator[None]:
             _write(directory, row, title, making.result())
 
 
-def _write(directory: Path, row: int, title: str, found: Recording) -> None:
-    titled = replace(found, title=f"row {row}, {title}: {found.title}")
+def _write(directory: Path, row: int, title: str, simulation: Recording) -> None:
+    titled = replace(simulation, title=f"row {row}, {title}: {simulation.title}")
     recording.write(file_of_row(directory, row), titled)

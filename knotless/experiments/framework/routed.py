@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
 
 slow_down: ContextVar[float] = ContextVar("slow_down", default=1.0)
-"""How many seconds a second of virtual time takes at least, on every fabric that is started."""
+"""Seconds that a second of virtual time takes at least, on every fabric that is started."""
 
 
 @dataclass(frozen=True)
@@ -84,19 +84,21 @@ def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:
     common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "virtual_clock": True}
     # Probes would take a share of the lines.
     common["controller_settings"] = {"discovery": "none"}
-    return EmulatedFabric.of(plan, name=name, slow_down=slow_down.get(), **common, **settings)
+    return EmulatedFabric.from_plan(
+        plan, name=name, slow_down=slow_down.get(), **common, **settings
+    )
 
 
 def request_of(text: str, **choices: Any) -> PlanRequest:
     """Parse ``updown`` or, with virtual channels, ``updown:2``. Raises KnotlessError."""
     name, colon, count = text.partition(":")
     if not colon:
-        return PlanRequest.of(engine=name, **choices)
+        return PlanRequest.from_options(engine=name, **choices)
     if not (count.isascii() and count.isdigit() and 1 <= int(count[:3]) <= 8):
         raise ExperimentError(
             f"--engine {text[:40]!r}: N virtual channels, 1 to 8, are written NAME:N, such as dl:2"
         )
-    return PlanRequest.of(engine=name, vcs=int(count), **choices)
+    return PlanRequest.from_options(engine=name, vcs=int(count), **choices)
 
 
 def with_options(spec: str, **options: float) -> str:
@@ -114,15 +116,15 @@ Measured = tuple[Row, list[dict[str, Any]]]
 
 def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
     """Add to a row whether it is valid, according to the emulator's ``status``."""
-    found = [*problems, *status["problems"]]
+    all_problems = [*problems, *status["problems"]]
     return {
         **row,
         "stretch": status["stretch"],
         "slow_down": status["slow_down"],
         "host_wait_us": status["host_wait_us"],
         "datapath": status["datapath"],
-        "valid": status["valid"] and not found,
-        "problems": found,
+        "valid": status["valid"] and not all_problems,
+        "problems": all_problems,
     }
 
 

@@ -43,7 +43,7 @@ class Claim:
     why: str = ""
     digits: int = 2
     places: tuple[str, ...] = (EMULATION, SIMULATION)
-    """Where ours can be measured; in the other columns the page shows a dash."""
+    """The places where ours can be measured; in the other columns the page shows a dash."""
     mark: str = ""
     """:data:`FITTED`, :data:`INFERRED`, or nothing."""
 
@@ -93,7 +93,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Paper:
-    """What is compared with a paper.
+    """The claims and tables that are compared with a paper.
 
     ``number`` is that of its page, ``author`` the name of its folder. ``printed`` are tables of
     the paper, by name, from which several claims and plots take their figures.

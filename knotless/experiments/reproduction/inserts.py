@@ -75,8 +75,10 @@ def formulas(stored: Stored) -> Iterator[str]:
         test = where(fabric="flat,32", algorithm=name)
         chosen = [row for row in rows(stored, "barrier", SIMULATION) if test(row)]
         hosts = sorted({row["hosts"] for row in chosen if row["hosts"] >= 8})
-        far = max(abs(r["predicted_us"] / r["mean_us"] - 1) for r in chosen if r["hosts"] >= 8)
-        yield f"| `{name}` | {hosts[0]} to {hosts[-1]} | {far:.1%} |"
+        difference = max(
+            abs(r["predicted_us"] / r["mean_us"] - 1) for r in chosen if r["hosts"] >= 8
+        )
+        yield f"| `{name}` | {hosts[0]} to {hosts[-1]} | {difference:.1%} |"
 
 
 def hub(stored: Stored) -> Iterator[str]:

@@ -24,7 +24,7 @@ COMPARED = (
 CONDITIONS: Mapping[str, tuple[str, ...]] = {
     name: load(name).columns.conditions for name in COMPARED
 }
-"""What can differ between rows of an experiment: columns of its rows, and settings of its run."""
+"""Conditions that differ between rows of an experiment: columns, and settings of its run."""
 
 _NEUTRAL: tuple[object, ...] = (None, 0, 0.0)
 """Values of a setting that older runs lack: all mean 'not used'."""

@@ -111,7 +111,7 @@ PICKS: Mapping[str, Callable[[Mapping[tuple[Any, ...], Sequence[float]]], Spread
     "larger": larger,
     "losing": losing,
 }
-"""What becomes one figure of the ratios of all cases."""
+"""The functions that make one figure of the ratios of all cases."""
 
 
 def _conditions(wanted: dict[str, Any]) -> dict[str, Any]:

@@ -85,14 +85,14 @@ def run_point(do: str, index: int, settings: Mapping[str, Any]) -> tuple[dict[st
     """
     began = time.perf_counter()
     point = KINDS[do].model_validate(settings)
-    found = sample(do, index, point)
+    row = sample(do, index, point)
     try:
-        found |= figures(point)
+        row |= figures(point)
     except KnotlessError as error:
-        found[ERROR] = str(error)
+        row[ERROR] = str(error)
     except Exception as error:  # noqa: BLE001 - the other points must still run
-        found[ERROR] = f"{type(error).__name__}: {error}"
-    return found, time.perf_counter() - began
+        row[ERROR] = f"{type(error).__name__}: {error}"
+    return row, time.perf_counter() - began
 
 
 def figures(point: Settings) -> dict[str, Any]:

@@ -63,10 +63,10 @@ class Folder:
         held = os.pread(self._lock, 1 << 20, 0)
         if held:
             try:
-                known = json.loads(held)
+                stored = json.loads(held)
             except ValueError:
-                known = None
-            if known != mine:
+                stored = None
+            if stored != mine:
                 raise SweepError(
                     f"{self.path}: holds the sweep of another grid; name another folder with --out"
                 )

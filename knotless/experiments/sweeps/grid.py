@@ -64,8 +64,8 @@ class Grid:
             if looks_like_file(spec)
         }
         points = [settings_of(self.do, point) for point in self.points]
-        known = [self.do, points, files]
-        return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
+        content = [self.do, points, files]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read(path: Path) -> Grid:
@@ -118,11 +118,11 @@ def _mapping(value: object, what: str) -> dict[str, Any]:
 
 def _axes(grid: Mapping[str, Any], do: str) -> dict[str, list[Any]]:
     """Return the values of each key: a list, or a single value."""
-    known = keys(do)
+    names = keys(do)
     for key in grid:
-        if key not in known:
+        if key not in names:
             raise SweepError(
-                f"grid: unknown key {str(key)[:40]!r}; to {do} there are {', '.join(known)}"
+                f"grid: unknown key {str(key)[:40]!r}; to {do} there are {', '.join(names)}"
             )
     axes = {key: value if isinstance(value, list) else [value] for key, value in grid.items()}
     for key, values in axes.items():
@@ -154,12 +154,12 @@ def _check(points: Sequence[Settings]) -> None:
     runs: it may be what the sweep is about.
     """
     for spec in dict.fromkeys(point.fabric for point in points):
-        _said("fabric", load, spec)
+        _check_value("fabric", load, spec)
     for engine in dict.fromkeys(point.engine for point in points):
         if engine != AUTO_ENGINE:
-            _said("engine", engine_named, engine)
+            _check_value("engine", engine_named, engine)
     for pattern in dict.fromkeys(point.pattern for point in points):
-        _said("pattern", pattern_named, pattern)
+        _check_value("pattern", pattern_named, pattern)
     # The checks of a scenario do not depend on its plan: use the smallest one.
     plan = Analysis(fabric="flat,2", pattern="shift").plan()
     for point in points:
@@ -167,9 +167,9 @@ def _check(points: Sequence[Settings]) -> None:
             point.scenario(plan).validate()
 
 
-def _said(key: str, of: Any, value: str) -> None:
+def _check_value(key: str, lookup: Any, value: str) -> None:
     try:
-        of(value)
+        lookup(value)
     except KnotlessError as error:
         raise error.within(f"grid: {key}") from error
 

@@ -41,18 +41,20 @@ def lines_of(grid: Grid, rows: Sequence[Row], x: str, y: str) -> Lines:
     Points that failed, or that lack this figure, are omitted.
     """
     others = [key for key in grid.varying if key not in (x, _SEED)]
-    found: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         if row[ERROR] is None and row[y] is not None and row[x] is not None:
-            name = ", ".join(_said(key, row[key]) for key in others)
-            found[name][row[x]].append(float(row[y]))
+            name = ", ".join(_setting_text(key, row[key]) for key in others)
+            values[name][row[x]].append(float(row[y]))
     return {
-        name: {at: spread for at in by_x if (spread := spread_of(by_x[at])) is not None}
-        for name, by_x in found.items()
+        name: {
+            x_value: spread for x_value in by_x if (spread := spread_of(by_x[x_value])) is not None
+        }
+        for name, by_x in values.items()
     }
 
 
-def _said(key: str, value: object) -> str:
+def _setting_text(key: str, value: object) -> str:
     # Names are shown alone, numbers with their setting.
     return str(value) if isinstance(value, str) else f"{key} {value}"
 
@@ -83,12 +85,12 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
     with mpl.rc_context(STYLE):
         figure = new_figure(7.5, 4.2)
         plot = figure.subplots()
-        names = not all(isinstance(at, int | float) for by_x in lines.values() for at in by_x)
+        names = not all(isinstance(value, int | float) for by_x in lines.values() for value in by_x)
         for number, (name, by_x) in enumerate(lines.items()):
-            at = list(by_x) if names else sorted(by_x)
-            spreads = [by_x[value] for value in at]
+            places = list(by_x) if names else sorted(by_x)
+            spreads = [by_x[value] for value in places]
             (line,) = plot.plot(
-                at,
+                places,
                 [spread.mean for spread in spreads],
                 marker="os^Dv<>"[number % 7],
                 markersize=4,
@@ -96,7 +98,7 @@ def draw(grid: Grid, rows: Sequence[Row], path: Path) -> None:
                 label=name or None,
             )
             plot.fill_between(
-                at,
+                places,
                 [spread.least for spread in spreads],
                 [spread.most for spread in spreads],
                 color=line.get_color(),

@@ -32,7 +32,7 @@ class Analysis(PlanRequest):
 
     @property
     def routes(self) -> tuple[str, PlanRequest]:
-        """What determines the plan; points that are equal in this may share one."""
+        """The settings that determine the plan; points that are equal in them may share one."""
         return self.fabric, self.plan_request
 
 

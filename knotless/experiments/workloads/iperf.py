@@ -130,8 +130,10 @@ def start_server(host: Host) -> Iperf:
     deadline = time.monotonic() + LISTEN_TIMEOUT_S
     while not listening(host.pid):
         if not server.running or time.monotonic() > deadline:
-            said = server.output().strip().splitlines() or ["no output"]
+            output = server.output().strip().splitlines() or ["no output"]
             server.close()
-            raise IperfError(f"{host.name}: iperf3's server does not listen on {PORT}: {said[-1]}")
+            raise IperfError(
+                f"{host.name}: iperf3's server does not listen on {PORT}: {output[-1]}"
+            )
         time.sleep(POLL_S)
     return server

@@ -85,7 +85,7 @@ class ProgramCampaign:
     processes: int
 
     @classmethod
-    def of(cls, common: Common, options: Mapping[str, Any]) -> Self:
+    def from_options(cls, common: Common, options: Mapping[str, Any]) -> Self:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         if common.duration_s is not None:
             raise ExperimentError("--duration: a program runs until it ends")

@@ -68,10 +68,10 @@ def schedule(work: Work) -> Iterator[str]:
     if missing := len(wanted) ** 2 - len(pairs):
         yield f"{FILE}: {missing} pairs of hosts are served in no phase, and others twice"
     every = [_leaf(column, row) * (ORDER + 1) + place for column, row, place in MEMBERS]
-    made = Schedule(
+    submission = Schedule(
         "student", np.array(every, np.int32), lambda: (np.array(p, np.int32) for p in phases)
     )
-    flows: list[Ints] = list(made.flows())
+    flows: list[Ints] = list(submission.flows())
     lines = Lines(make_plan(load(SPEC)))
     for number, of_phase in enumerate(flows):
         most = contention(lines, [of_phase]).max_channel_load
@@ -82,7 +82,7 @@ def schedule(work: Work) -> Iterator[str]:
 
 def _phase(destination: Callable[..., Any], phase: int) -> list[int]:
     """Return the destination of each member as its index; raises TodoError."""
-    found = []
+    indices = []
     for member in MEMBERS:
         call = f"{FILE}: destination{(phase, *member)}"
         try:
@@ -92,8 +92,8 @@ def _phase(destination: Callable[..., Any], phase: int) -> list[int]:
             raise TodoError(f"{call} raises {type(problem).__name__}: {problem}") from problem
         if target not in MEMBERS:
             raise TodoError(f"{call} gives {target}, which is no (column, row, place) of 0 to 2")
-        found.append(MEMBERS.index(target))
-    return found
+        indices.append(MEMBERS.index(target))
+    return indices
 
 
 LAB = Lab(7, "all-to-all", (square, schedule))

@@ -16,7 +16,7 @@ Round = Sequence[tuple[int, int]]
 def rounds(work: Work) -> Iterator[str]:
     """Nobody can leave before all have arrived, and no smaller number of rounds would do."""
     answers = Answers.read(work, MESSAGES)
-    given = [_round(answers, number, of) for number, of in enumerate(answers.list("rounds"), 1)]
+    given = [_round(answers, number, raw) for number, raw in enumerate(answers.list("rounds"), 1)]
     least = (HOSTS - 1).bit_length()
     heard = [{host} for host in range(HOSTS)]
     for number, messages in enumerate(given, 1):
@@ -24,28 +24,28 @@ def rounds(work: Work) -> Iterator[str]:
             every = [message[ends] + 1 for message in messages]
             if twice := sorted({host for host in every if every.count(host) > 1}):
                 yield answers.wrong(f"round {number}", f"host {twice[0]} {what} twice")
-        before = [set(known) for known in heard]
+        before = [set(sources) for sources in heard]
         for source, target in messages:
             heard[target] |= before[source]
-    for host, known in enumerate(heard):
-        if missing := sorted(set(range(HOSTS)) - known):
-            said = f"host {host + 1} can leave before host {missing[0] + 1} has arrived"
-            yield answers.wrong("rounds", said)
+    for host, sources in enumerate(heard):
+        if missing := sorted(set(range(HOSTS)) - sources):
+            problem = f"host {host + 1} can leave before host {missing[0] + 1} has arrived"
+            yield answers.wrong("rounds", problem)
             break
     if len(given) > least:
         yield answers.wrong("rounds", f"{len(given)} rounds; fewer are enough")
 
 
-def _round(answers: Answers, number: int, of: object) -> Round:
+def _round(answers: Answers, number: int, raw: object) -> Round:
     """Return the messages of a round, hosts from 0; raises TodoError."""
-    if not isinstance(of, list):
+    if not isinstance(raw, list):
         raise TodoError(answers.wrong(f"round {number}", "must be a list such as [[1, 2], ..]"))
-    for message in of:
+    for message in raw:
         hosts = message if isinstance(message, list) else []
         if len(hosts) != 2 or any(host not in range(1, HOSTS + 1) for host in hosts):
-            said = f"must contain messages such as [1, 2] between hosts 1 to {HOSTS}"
-            raise TodoError(answers.wrong(f"round {number}", said))
-    return [(source - 1, target - 1) for source, target in of]
+            problem = f"must contain messages such as [1, 2] between hosts 1 to {HOSTS}"
+            raise TodoError(answers.wrong(f"round {number}", problem))
+    return [(source - 1, target - 1) for source, target in raw]
 
 
 def least(work: Work) -> Iterator[str]:
@@ -54,8 +54,8 @@ def least(work: Work) -> Iterator[str]:
         key = f"rounds_for_{hosts}_hosts"
         given = work.answers.number(key)
         if 2**given < hosts:
-            said = f"after {given} rounds a host has heard of at most {2**given} hosts"
-            yield work.answers.wrong(key, said)
+            problem = f"after {given} rounds a host has heard of at most {2**given} hosts"
+            yield work.answers.wrong(key, problem)
         elif 2 ** (given - 1) >= hosts:
             yield work.answers.wrong(key, "fewer are enough")
 
@@ -65,19 +65,19 @@ def measured(work: Work) -> Iterator[str]:
     folder = work.path(work.answers.text("results"))
     run, _ = results.read(folder)
     if run["experiment"] != "barrier":
-        said = f"{folder.name} has results of {run['experiment']}, not of barrier"
-        raise TodoError(work.answers.wrong("results", said))
+        problem = f"{folder.name} has results of {run['experiment']}, not of barrier"
+        raise TodoError(work.answers.wrong("results", problem))
     means = {(row["fabric"], row["algorithm"]): row["mean_us"] for row in run["rows"]}
     for fabric, key in (("flat,16", "faster_on_a_switch"), ("hub,16", "faster_on_a_hub")):
-        found = {name: means[fabric, name] for name in PROGRAMS if (fabric, name) in means}
-        if len(found) < len(PROGRAMS):
-            said = f"{folder.name} lacks {' or '.join(PROGRAMS)} on {fabric}: see step 3"
-            yield work.answers.wrong("results", said)
+        by_program = {name: means[fabric, name] for name in PROGRAMS if (fabric, name) in means}
+        if len(by_program) < len(PROGRAMS):
+            problem = f"{folder.name} lacks {' or '.join(PROGRAMS)} on {fabric}: see step 3"
+            yield work.answers.wrong("results", problem)
             continue
         told = work.answers.text(key)
-        if told != min(found, key=lambda name: found[name]):
-            said = ", ".join(f"{name} {mean:.1f} us" for name, mean in found.items())
-            yield work.answers.wrong(key, f"not {told}: your run measured {said}")
+        if told != min(by_program, key=lambda name: by_program[name]):
+            times = ", ".join(f"{name} {mean:.1f} us" for name, mean in by_program.items())
+            yield work.answers.wrong(key, f"not {told}: your run measured {times}")
 
 
 LAB = Lab(8, "barriers", (rounds, least, measured))

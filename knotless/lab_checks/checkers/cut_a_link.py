@@ -22,11 +22,11 @@ def paths(work: Work) -> Iterator[str]:
     for key, plan in (("before", intact), ("after", repaired)):
         told = work.answers.texts(key)
         if told != _switches(plan, ends):
-            said = f"frames from {ends[0]} to {ends[1]} do not pass {', '.join(told)}"
-            yield work.answers.wrong(key, said)
+            problem = f"frames from {ends[0]} to {ends[1]} do not pass {', '.join(told)}"
+            yield work.answers.wrong(key, problem)
     if _switches(intact, ends) == _switches(repaired, ends):
-        said = f"frames from {ends[0]} to {ends[1]} do not use this link: choose other hosts"
-        yield work.answers.wrong("link", said)
+        problem = f"frames from {ends[0]} to {ends[1]} do not use this link: choose other hosts"
+        yield work.answers.wrong("link", problem)
 
 
 def _plans(work: Work) -> tuple[Plan, Plan, tuple[str, str]]:
@@ -36,7 +36,7 @@ def _plans(work: Work) -> tuple[Plan, Plan, tuple[str, str]]:
     link = answers.text("link")
     plan = make_plan(load(SPEC), "dor")
     try:
-        repaired = repair(plan, Failures.of(plan.fabric, [link])).plan
+        repaired = repair(plan, Failures.from_names(plan.fabric, [link])).plan
         for one in (plan, repaired):
             one.path(*ends)
     except KnotlessError as problem:
@@ -50,13 +50,13 @@ def _switches(plan: Plan, ends: tuple[str, str]) -> list[str]:
 
 def repaired(work: Work) -> Iterator[str]:
     """The link of the answer is cut in the running fabric, whose switches have new routes."""
-    found = status_of(work, SPEC)
+    status = status_of(work, SPEC)
     ends = set(work.answers.text("link").split("-"))
-    cut = found["cut"] or []
+    cut = status["cut"] or []
     if not any({end.partition(":")[0] for end in one["link"].split("-")} == ends for one in cut):
         yield f"{work.answers.text('link')} is not cut in the running fabric: knotless cut LINK"
         return
-    if not found["controller"]["ready"]:
+    if not status["controller"]["ready"]:
         yield "the controller is still busy with the new routes: run this command again"
         return
     state, verdict = live_verdict(work)
@@ -67,8 +67,8 @@ def repaired(work: Work) -> Iterator[str]:
     passed = [channels.names[channels.tail[link]] for link in links]
     passed += [channels.names[channels.head[link]] for link in links[-1:]]
     if passed != work.answers.texts("after"):
-        said = f"frames from {source} to {target} pass {', '.join(passed)} in the running fabric"
-        yield work.answers.wrong("after", said)
+        problem = f"frames from {source} to {target} pass {', '.join(passed)} in the running fabric"
+        yield work.answers.wrong("after", problem)
 
 
 LAB = Lab(6, "cut-a-link", (paths,), (repaired,))

@@ -41,17 +41,20 @@ def packets(work: Work) -> Iterator[str]:
         text = f"{len(given)} packets for {len(steps)} channels; give one for each, in their order"
         yield work.answers.wrong("packets", text)
         return
-    printed = [(of.source, of.destination) for of in verdict_of(state, FlowControl.PAUSE).witnesses]
+    printed = [
+        (witness.source, witness.destination)
+        for witness in verdict_of(state, FlowControl.PAUSE).witnesses
+    ]
     for number, (packet, step) in enumerate(zip(given, steps, strict=True), 1):
         pair = _hosts(packet)
         if not set(pair) <= set(state.fabric.host_index):
-            said = "must be two hosts, such as {from: h1, to: h3}"
+            problem = "must be two hosts, such as {from: h1, to: h3}"
         elif pair in printed:
-            said = "knotless check prints this one itself; find another"
+            problem = "knotless check prints this one itself; find another"
         else:
-            said = _wrong(state, pair, step)
-        if said:
-            yield work.answers.wrong(f"packets, number {number}", said)
+            problem = _wrong(state, pair, step)
+        if problem:
+            yield work.answers.wrong(f"packets, number {number}", problem)
 
 
 def _hosts(packet: Any) -> tuple[str, str]:

@@ -58,12 +58,12 @@ def _up_after_down(plan: Plan) -> Iterator[str]:
     fabric, channels = plan.fabric, plan.channels
     rises = spanning_tree(channels, ROOT).rises().tolist()
     for row, of_host in enumerate(plan.row_switch.tolist()):
-        for far in range(len(fabric.switches)):
-            up = [rises[channel] for channel, _ in plan.routes.path(row, far)]
+        for target in range(len(fabric.switches)):
+            up = [rises[channel] for channel, _ in plan.routes.path(row, target)]
             if up != sorted(up, reverse=True):
                 names = channels.names
                 yield (
-                    f"{ENGINE} on {fabric.name}: the path from {names[of_host]} to {names[far]}"
+                    f"{ENGINE} on {fabric.name}: the path from {names[of_host]} to {names[target]}"
                     " goes up after it went down"
                 )
                 return

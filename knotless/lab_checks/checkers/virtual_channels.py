@@ -26,8 +26,8 @@ def answers(work: Work) -> Iterator[str]:
     if len(step) != 2:
         yield work.answers.wrong(key, "must be two channels: [before, after]")
     elif step[0][-2:] == step[1][-2:] or tuple(step) not in dependencies(state, FlowControl.PFC):
-        said = f"no packet moves from {step[0]} to {step[1]} and changes its virtual channel there"
-        yield work.answers.wrong(key, said)
+        text = f"no packet moves from {step[0]} to {step[1]} and changes its virtual channel there"
+        yield work.answers.wrong(key, text)
 
 
 def cycle(work: Work) -> Iterator[str]:
@@ -38,11 +38,11 @@ def cycle(work: Work) -> Iterator[str]:
 
 def running(work: Work) -> Iterator[str]:
     """The running ring has been under load on both virtual channels, with PFC, and is alive."""
-    found = status_of(work, SPEC)
-    yield from wrong_setting(found, "engine", "dor", "start it with --engine dor")
+    status = status_of(work, SPEC)
+    yield from wrong_setting(status, "engine", "dor", "start it with --engine dor")
     links = counters_of(work)["channels"]
     inner = [link for link in links if ":" in link["channel"] and link["channel"] in _between()]
-    emulator = found["emulator"] or {}
+    emulator = status["emulator"] or {}
     if emulator.get("deadlock"):
         yield "the running ring is frozen: type 'flowcontrol pfc', and start the senders again"
     used = {p["priority"] for link in inner for p in link["priorities"] if p["tx_frames"]}

@@ -43,8 +43,8 @@ def _one_path(state: ForwardingState, what: str) -> Iterator[str]:
 
 def loaded(work: Work) -> Iterator[str]:
     """The switches of the running fabric hold such rules too."""
-    found = status_of(work, SPEC)
-    yield from wrong_setting(found, "controller", "none", "start it with --controller none")
+    status = status_of(work, SPEC)
+    yield from wrong_setting(status, "controller", "none", "start it with --controller none")
     state, verdict = live_verdict(work)
     yield from wrong_verdict(verdict, "the running switches")
     yield from _one_path(state, "the running switches")

@@ -46,13 +46,13 @@ def sparse_vectors(size: Size) -> list[tuple[NDArray[np.int64], Vector]]:
     draws = zip((power * numbers[:, 1]).astype(np.int64).tolist(), numbers[:, 0], strict=True)
     rows = []
     for row in range(size.order):
-        found: dict[int, float] = {}
-        while len(found) < size.nonzeros:
+        entries: dict[int, float] = {}
+        while len(entries) < size.nonzeros:
             index, value = next(draws)
-            if index < size.order and index not in found:
-                found[index] = value
-        found[row] = 0.5
-        rows.append((np.array(list(found)), np.array(list(found.values()))))
+            if index < size.order and index not in entries:
+                entries[index] = value
+        entries[row] = 0.5
+        rows.append((np.array(list(entries)), np.array(list(entries.values()))))
     return rows
 
 

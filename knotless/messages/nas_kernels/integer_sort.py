@@ -79,12 +79,13 @@ class IntegerSort:
         bucket = self.keys >> shift
         here = np.bincount(bucket, minlength=buckets)
         # The keys with known ranks are sent together with the bucket sizes.
-        known: Ranks = np.zeros(len(size.positions), np.int64)
+        test_keys: Ranks = np.zeros(len(size.positions), np.int64)
         for i, position in enumerate(size.positions):
             if self._first <= position < self._first + self._own:
-                known[i] = self.keys[position - self._first]
-        everywhere = communicator.allreduce(np.concatenate((here, known)).astype(np.int32))
-        sizes, known = everywhere[:buckets].astype(np.int64), everywhere[buckets:].astype(np.int64)
+                test_keys[i] = self.keys[position - self._first]
+        everywhere = communicator.allreduce(np.concatenate((here, test_keys)).astype(np.int32))
+        sizes = everywhere[:buckets].astype(np.int64)
+        test_keys = everywhere[buckets:].astype(np.int64)
         owner = self._owners(sizes)
         counts = np.bincount(owner, weights=here, minlength=communicator.size).astype(np.int32)
         ordered = self.keys[np.argsort(bucket, kind="stable")]
@@ -98,7 +99,7 @@ class IntegerSort:
         span = int((owner == communicator.rank).sum()) << shift
         counted = np.cumsum(np.bincount(self._mine - self._lowest, minlength=span))
         self._ranks = self._below + np.concatenate(([0], counted))
-        for i, key in enumerate(known):
+        for i, key in enumerate(test_keys):
             if owner[key >> shift] == communicator.rank:
                 rising = i < size.rising
                 expected = size.ranks[i] + (iteration + size.shift if rising else -iteration)

@@ -190,10 +190,10 @@ class LowerUpper:
             )
             spread *= self._second
             centre += 2.0 * self._size.step * own(spread)
-            for side, found in sides.items():
+            for side, blocks in sides.items():
                 near = side * own(carried, axis, side) - own(spread, axis, side)
-                found.append(self._size.step * near)
-        return centre, {side: np.concatenate(found, -1) for side, found in sides.items()}
+                blocks.append(self._size.step * near)
+        return centre, {side: np.concatenate(blocks, -1) for side, blocks in sides.items()}
 
     def _advance(self) -> None:
         """Do one step: forward through the lower triangle, backward through the upper one."""

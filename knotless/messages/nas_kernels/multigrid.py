@@ -112,7 +112,7 @@ class Multigrid:
     @staticmethod
     def _part(whole: Block, grid: Grid) -> Block:
         ends = zip(grid.place, grid.shape, strict=True)
-        return whole[tuple(slice(at * points, (at + 1) * points) for at, points in ends)]
+        return whole[tuple(slice(i * points, (i + 1) * points) for i, points in ends)]
 
     def _fill_halo(self, u: Block, grid: Grid) -> Block:
         """Fill the halo from the neighbours, axis by axis."""
@@ -160,7 +160,7 @@ class Multigrid:
         if coarse.split != grid.split:
             ends = zip(grid.place, grid.shape, strict=True)
             # The part for this block and its halo, from the whole coarse grid and its halo.
-            z = z[tuple(slice(at * n // 2, (at + 1) * n // 2 + 2) for at, n in ends)]
+            z = z[tuple(slice(i * n // 2, (i + 1) * n // 2 + 2) for i, n in ends)]
         return refine(z)
 
     def _cycle(self, u: Block, r: Block) -> Block:

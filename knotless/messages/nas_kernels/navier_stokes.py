@@ -47,13 +47,13 @@ def exact(z: State, y: State, x: State) -> State:
 
 def initial(z: State, y: State, x: State) -> State:
     """Return the initial state at the inner points, interpolated between the six faces."""
-    near, far = np.zeros(1), np.ones(1)
+    low, high = np.zeros(1), np.ones(1)
     a, b, c = (
-        (1.0 - coordinate[..., np.newaxis]) * from_near + coordinate[..., np.newaxis] * from_far
-        for coordinate, from_near, from_far in (
-            (z, exact(near, y, x), exact(far, y, x)),
-            (y, exact(z, near, x), exact(z, far, x)),
-            (x, exact(z, y, near), exact(z, y, far)),
+        (1.0 - coordinate[..., np.newaxis]) * from_low + coordinate[..., np.newaxis] * from_high
+        for coordinate, from_low, from_high in (
+            (z, exact(low, y, x), exact(high, y, x)),
+            (y, exact(z, low, x), exact(z, high, x)),
+            (x, exact(z, y, low), exact(z, y, high)),
         )
     )
     return a + b + c - a * b - b * c - c * a + a * b * c
@@ -69,32 +69,32 @@ def pressure(u: State) -> State:
 def flux(u: State, along: int) -> State:
     """Return the inviscid flux along a direction."""
     speed = u[..., along] / u[..., DENSITY]
-    found = u * speed[..., np.newaxis]
+    result = u * speed[..., np.newaxis]
     p = pressure(u)
-    found[..., along] += p
-    found[..., ENERGY] += p * speed
-    return found
+    result[..., along] += p
+    result[..., ENERGY] += p * speed
+    return result
 
 
 def flux_jacobian(u: State, along: int) -> Jacobian:
     """Return the derivatives of :func:`flux`."""
     w = u / u[..., :1]
     speed = w[..., along]
-    found = np.zeros((*u.shape, COMPONENTS))
-    found[..., DENSITY, along] = 1.0
+    jacobian = np.zeros((*u.shape, COMPONENTS))
+    jacobian[..., DENSITY, along] = 1.0
     of_pressure = np.concatenate((_half_square(w), -w[..., MOMENTA], np.ones_like(w[..., :1])), -1)
     of_pressure *= PRESSURE
     enthalpy = w[..., ENERGY] + pressure(u) / u[..., DENSITY]
     for part in (1, 2, 3):
-        found[..., part, DENSITY] = -w[..., part] * speed
-        found[..., part, part] += speed
-        found[..., part, along] += w[..., part]
-    found[..., along, :] += of_pressure
-    found[..., ENERGY, :] = of_pressure * speed[..., np.newaxis]
-    found[..., ENERGY, DENSITY] -= enthalpy * speed
-    found[..., ENERGY, along] += enthalpy
-    found[..., ENERGY, ENERGY] += speed
-    return found
+        jacobian[..., part, DENSITY] = -w[..., part] * speed
+        jacobian[..., part, part] += speed
+        jacobian[..., part, along] += w[..., part]
+    jacobian[..., along, :] += of_pressure
+    jacobian[..., ENERGY, :] = of_pressure * speed[..., np.newaxis]
+    jacobian[..., ENERGY, DENSITY] -= enthalpy * speed
+    jacobian[..., ENERGY, along] += enthalpy
+    jacobian[..., ENERGY, ENERGY] += speed
+    return jacobian
 
 
 def viscous(u: State, along: int) -> State:
@@ -110,16 +110,16 @@ def viscous(u: State, along: int) -> State:
 def viscous_jacobian(u: State, along: int) -> Jacobian:
     """Return the derivatives of :func:`viscous`."""
     w = u / u[..., :1]
-    found = np.zeros((*u.shape, COMPONENTS))
+    jacobian = np.zeros((*u.shape, COMPONENTS))
     square = CONDUCTION * w[..., ENERGY] + 2.0 * (1.0 - CONDUCTION) * _half_square(w)[..., 0]
-    found[..., ENERGY, DENSITY] = -square - w[..., along] ** 2 / 3.0
-    found[..., ENERGY, ENERGY] = CONDUCTION
+    jacobian[..., ENERGY, DENSITY] = -square - w[..., along] ** 2 / 3.0
+    jacobian[..., ENERGY, ENERGY] = CONDUCTION
     for part in (1, 2, 3):
         factor = 4.0 / 3.0 if part == along else 1.0
-        found[..., part, DENSITY] = -factor * w[..., part]
-        found[..., part, part] = factor
-        found[..., ENERGY, part] = (factor - CONDUCTION) * w[..., part]
-    return found * (VISCOSITY / u[..., :1, np.newaxis])
+        jacobian[..., part, DENSITY] = -factor * w[..., part]
+        jacobian[..., part, part] = factor
+        jacobian[..., ENERGY, part] = (factor - CONDUCTION) * w[..., part]
+    return jacobian * (VISCOSITY / u[..., :1, np.newaxis])
 
 
 def _half_square(w: State) -> State:

@@ -13,7 +13,7 @@ from knotless.topologies.fabric import Host
 
 LOOK_EVERY_S = 0.25
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Daemon(Protocol):
@@ -38,19 +38,19 @@ class Lab(openmpi.Lab, Protocol):
 
     @property
     def slow_down(self) -> float:
-        """How many seconds a second of virtual time takes at least."""
+        """Seconds that a second of virtual time takes at least."""
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[Found]):
+class Outcome(Generic[Result]):
     """The outcome of a program, and the emulator's ``status`` at its end.
 
-    ``found`` is None when it did not end: ``problems`` say why, as they say all else but
+    ``result`` is None when it did not end: ``problems`` say why, as they say all else but
     the emulator's problems that makes the measurement count for nothing. ``cycle`` names the
     channels of a deadlock.
     """
 
-    found: Found | None
+    result: Result | None
     status: Mapping[str, Any]
     lost_frames: int
     cycle: list[str]
@@ -80,10 +80,10 @@ def run(
     hosts: Sequence[Host],
     module: str,
     words: Sequence[str],
-    read: Callable[[Path], Found],
+    read: Callable[[Path], Result],
     *,
     limit_s: float,
-) -> Outcome[Found]:
+) -> Outcome[Result]:
     """Run a module as an MPI process in each host; ``read`` gets the folder with its results.
 
     Counters and stretch are those from the moment when all processes are set up to that
@@ -92,7 +92,7 @@ def run(
     """
     daemon = lab.daemon
     problems: list[str] = []
-    found: Found | None = None
+    result: Result | None = None
     cycle: list[str] = []
     with openmpi.job(lab, hosts, module, words) as job:
         job.await_file(openmpi.READY, openmpi.START_LIMIT_S * lab.slow_down)
@@ -110,7 +110,7 @@ def run(
             problems.append(f"the fabric froze: {' '.join(cycle)}")
         if not problems:
             job.finish()
-            found = read(job.folder)
+            result = read(job.folder)
     if lost:
         problems.append(f"{lost} frames were lost")
-    return Outcome(found, status, lost, cycle, problems)
+    return Outcome(result, status, lost, cycle, problems)

@@ -123,14 +123,16 @@ class Job:
         deadline = time.monotonic() + limit_s
         while not (self.folder / name).exists():
             if self.process.poll() is not None and not (self.folder / name).exists():
-                raise OpenMpiError(f"mpirun ended with {self.process.returncode}: {self.said()}")
+                raise OpenMpiError(
+                    f"mpirun ended with {self.process.returncode}: {self.last_line()}"
+                )
             if time.monotonic() > deadline:
-                raise OpenMpiError(f"mpirun: no {name!r} after {limit_s:g} s: {self.said()}")
+                raise OpenMpiError(f"mpirun: no {name!r} after {limit_s:g} s: {self.last_line()}")
             if watch is not None:
                 watch()
             time.sleep(POLL_S)
 
-    def said(self) -> str:
+    def last_line(self) -> str:
         """Return the last meaningful line that mpirun or a process printed."""
         text = (self.folder / "log").read_text(encoding="utf-8", errors="replace")
         lines = [" ".join(line.split()) for line in text.splitlines()]
@@ -145,7 +147,7 @@ class Job:
         except subprocess.TimeoutExpired:
             code = -1
         if code != 0:
-            raise OpenMpiError(f"mpirun ended with {code}: {self.said()}")
+            raise OpenMpiError(f"mpirun ended with {code}: {self.last_line()}")
 
 
 @contextlib.contextmanager
@@ -156,13 +158,13 @@ def job(lab: Lab, hosts: Sequence[Host], module: str, words: Sequence[str]) -> I
     """
     require_openmpi()
     names = lab.names
-    with tempfile.TemporaryDirectory(prefix="knotless-mpi-") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="knotless-mpi-") as directory:
+        folder = Path(directory)
         agent, host_file = folder / "agent", folder / "hosts"
         agent.write_text(agent_script(names, hosts), encoding="utf-8")
         agent.chmod(0o700)
         host_file.write_text("".join(f"{host.ip} slots=1\n" for host in hosts), encoding="utf-8")
-        program = [sys.executable, "-m", module, made, *words]
+        program = [sys.executable, "-m", module, directory, *words]
         inside = mpirun_command(agent, host_file, len(hosts), program)
         first = names.host_namespace(hosts[0].name)
         named = ["unshare", "--uts", "--", "sh", "-c", 'hostname "$0" && exec "$@"', hosts[0].name]

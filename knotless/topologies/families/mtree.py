@@ -15,7 +15,7 @@ def build(request: Request) -> Fabric:
     Otsuka, Koibuchi, Kudoh, Amano: VLAN routing with switch tagging ('M-tree' in Table 1).
 
     """
-    return build_grid(request, wrap=False, keep=lambda at, d: d == 1 or at[1] == 0)
+    return build_grid(request, wrap=False, keep=lambda place, d: d == 1 or place[1] == 0)
 
 
 FAMILY = Family(

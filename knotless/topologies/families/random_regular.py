@@ -82,7 +82,7 @@ class _Swapper:
 
     def __init__(self, edges: list[Edge], source: int | Random) -> None:
         self.edges = edges
-        self.known = set(edges)
+        self.edge_set = set(edges)
         # Not used for cryptography; it only needs to be repeatable.
         self.random = source if isinstance(source, Random) else Random(source)  # noqa: S311
 
@@ -96,19 +96,19 @@ class _Swapper:
         if self.random.random() < 0.5:
             c, d = d, c
         new = {(min(a, c), max(a, c)), (min(b, d), max(b, d))}
-        if a == c or b == d or len(new) < 2 or new & self.known:
+        if a == c or b == d or len(new) < 2 or new & self.edge_set:
             return
-        self.known -= {self.edges[i], self.edges[j]}
-        self.known |= new
+        self.edge_set -= {self.edges[i], self.edges[j]}
+        self.edge_set |= new
         self.edges[i], self.edges[j] = sorted(new)
 
 
 def _parts(count: int, edges: list[Edge]) -> list[int]:
     """Return the number (from 0) of the connected component of each switch."""
-    near: list[list[int]] = [[] for _ in range(count)]
+    neighbours: list[list[int]] = [[] for _ in range(count)]
     for a, b in edges:
-        near[a].append(b)
-        near[b].append(a)
+        neighbours[a].append(b)
+        neighbours[b].append(a)
     part = [-1] * count
     number = -1
     for start in range(count):
@@ -118,10 +118,10 @@ def _parts(count: int, edges: list[Edge]) -> list[int]:
         part[start] = number
         frontier = [start]
         while frontier:
-            for far in near[frontier.pop()]:
-                if part[far] < 0:
-                    part[far] = number
-                    frontier.append(far)
+            for neighbour in neighbours[frontier.pop()]:
+                if part[neighbour] < 0:
+                    part[neighbour] = number
+                    frontier.append(neighbour)
     return part
 
 

@@ -36,7 +36,7 @@ from knotless.topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MEMORY_PER_BYTE = 12
-"""What a byte of JSON becomes in memory."""
+"""Bytes in memory that a byte of JSON becomes."""
 
 
 SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")
@@ -200,11 +200,11 @@ class _Reader:
     def __init__(self, where: str, obj: object, keys: Iterable[str]) -> None:
         if not isinstance(obj, dict):
             raise FabricError(f"{where}: must be an object, not {_short(obj)}")
-        known = list(keys)
+        allowed = list(keys)
         for key in obj:
-            if key not in known:
-                close = get_close_matches(str(key)[:50], known, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            if key not in allowed:
+                close = get_close_matches(str(key)[:50], allowed, n=1)
+                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
                 raise FabricError(f"{where}: unknown key {_short(key)}; {hint}")
         self.where = where
         self.values: dict[str, object] = obj

@@ -40,7 +40,7 @@ End = tuple[str, int]
 
 @dataclass(frozen=True)
 class PortIds:
-    """What identifies a port in the subnet; it owns the LIDs ``lid`` to ``lid + 2**lmc - 1``."""
+    """The identifiers of a port in the subnet; it owns the LIDs ``lid`` to ``lid + 2**lmc - 1``."""
 
     lid: int
     lmc: int = 0
@@ -88,13 +88,13 @@ def from_ibnetdiscover(text: str, name: str) -> Fabric:
         A line cannot be parsed or contradicts another; the message names it.
 
     """
-    found = discovered(text)
-    switches, adapters = found.switches, found.adapters()
+    subnet = discovered(text)
+    switches, adapters = subnet.switches, subnet.adapters()
     index = {node: i for i, node in enumerate(switches)}
     if not adapters:
         raise FabricError("no channel adapter is linked to a switch, so there are no hosts")
-    links = [PartialLink(index[a[0]], index[b[0]], a[1], b[1]) for a, b in found.links()]
-    hosts = [PartialHost(f"h{i}", index[far[0]], far[1]) for i, (_, far) in enumerate(adapters, 1)]
+    links = [PartialLink(index[a[0]], index[b[0]], a[1], b[1]) for a, b in subnet.links()]
+    hosts = [PartialHost(f"h{i}", index[end[0]], end[1]) for i, (_, end) in enumerate(adapters, 1)]
     partial = [PartialSwitch(f"s{i}", int(node[2:], 16)) for i, node in enumerate(switches, 1)]
     return complete(name, partial, hosts, links)
 
@@ -108,7 +108,7 @@ def discovered(text: str) -> Discovered:
         A line cannot be parsed or contradicts another, or there is no switch.
 
     """
-    found = Discovered()
+    subnet = Discovered()
     lines: dict[End, int] = {}
     opened: dict[str, int] = {}
     node = ""
@@ -125,54 +125,54 @@ def discovered(text: str) -> Discovered:
             if node in opened:
                 raise FabricError(f"{where}: {node} occurs twice")
             opened[node] = number
-            _note_node(found, node, line[block.end() :])
+            _note_node(subnet, node, line[block.end() :])
         elif port := _PORT.match(line):
             if not node:
                 raise FabricError(f"{where}: a port before any Switch, Ca or Rt line")
-            near, far = (node, int(port[1])), (port[2], int(port[3]))
-            if near in lines and lines[near] > opened[node]:
-                raise FabricError(f"{where}: port {near[1]} of {node} occurs twice")
-            if near == far:
-                raise FabricError(f"{where}: port {near[1]} of {node} is linked to itself")
-            lines[near] = number
-            _agree(found.ends, near, far, where)
-            _agree(found.ends, far, near, where)
-            _note_port(found, near, far, line)
+            end, peer = (node, int(port[1])), (port[2], int(port[3]))
+            if end in lines and lines[end] > opened[node]:
+                raise FabricError(f"{where}: port {end[1]} of {node} occurs twice")
+            if end == peer:
+                raise FabricError(f"{where}: port {end[1]} of {node} is linked to itself")
+            lines[end] = number
+            _agree(subnet.ends, end, peer, where)
+            _agree(subnet.ends, peer, end, where)
+            _note_port(subnet, end, peer, line)
         else:
             shown = line if len(line) <= 60 else line[:57] + "..."
             raise FabricError(f"{where}: not a line of ibnetdiscover output: {shown!r}")
-    if not found.switches:
+    if not subnet.switches:
         raise FabricError("not ibnetdiscover output: no line starts with Switch")
-    for known, _ in found.ends:  # adapters that occur only in the block of their switch come last
-        found.descriptions.setdefault(known, "")
-    return found
+    for node, _ in subnet.ends:  # adapters that occur only in the block of their switch come last
+        subnet.descriptions.setdefault(node, "")
+    return subnet
 
 
-def _note_node(found: Discovered, node: str, rest: str) -> None:
+def _note_node(subnet: Discovered, node: str, rest: str) -> None:
     """Keep the description of a node, and of a switch its LID."""
     description = _DESCRIPTION.search(rest)
-    found.descriptions[node] = description[1] if description else ""
+    subnet.descriptions[node] = description[1] if description else ""
     if (lid := _LID.search(rest)) and node.startswith("S"):
         guid = int(node[2:], 16)
-        found.ids[node, 0] = PortIds(int(lid[1]), int(lid[2] or 0), guid)
+        subnet.ids[node, 0] = PortIds(int(lid[1]), int(lid[2] or 0), guid)
 
 
-def _note_port(found: Discovered, near: End, far: End, line: str) -> None:
+def _note_port(subnet: Discovered, end: End, peer: End, line: str) -> None:
     """Keep the LIDs and the GUID of an adapter's port; its own block knows more."""
     port, _, comment = line.partition("#")
     guids = _GUID.findall(port)
     guid = int(guids[0], 16) if guids else 0
-    if not near[0].startswith("S"):
+    if not end[0].startswith("S"):
         if own := _OWN_LID.match(f"#{comment} "):
-            found.ids[near] = PortIds(int(own[1]), int(own[2] or 0), guid)
-    elif not far[0].startswith("S") and (lid := _LID.search(comment)):
-        found.ids.setdefault(far, PortIds(int(lid[1]), 0, guid))
+            subnet.ids[end] = PortIds(int(own[1]), int(own[2] or 0), guid)
+    elif not peer[0].startswith("S") and (lid := _LID.search(comment)):
+        subnet.ids.setdefault(peer, PortIds(int(lid[1]), 0, guid))
 
 
-def _agree(ends: dict[End, End], near: End, far: End, where: str) -> None:
-    known = ends.setdefault(near, far)
-    if known != far:
+def _agree(ends: dict[End, End], end: End, peer: End, where: str) -> None:
+    previous = ends.setdefault(end, peer)
+    if previous != peer:
         raise FabricError(
-            f"{where}: port {near[1]} of {near[0]} is linked to port {far[1]} of {far[0]},"
-            f" but elsewhere to port {known[1]} of {known[0]}"
+            f"{where}: port {end[1]} of {end[0]} is linked to port {peer[1]} of {peer[0]},"
+            f" but elsewhere to port {previous[1]} of {previous[0]}"
         )

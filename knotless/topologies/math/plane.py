@@ -30,11 +30,11 @@ def lines(order: int) -> list[list[int]]:
     """Return the points on each line, in ascending order; the order must be a prime power."""
     gf = field(order)
     every = range(order)
-    found = [[0, *(1 + c for c in every)]]
-    found += [[0, *(lattice_point(order, c, i) for i in every)] for c in every]
-    found += [
+    result = [[0, *(1 + c for c in every)]]
+    result += [[0, *(lattice_point(order, c, i) for i in every)] for c in every]
+    result += [
         [1 + c, *(lattice_point(order, i, gf.plus[r][gf.times[c][i]]) for i in every)]
         for c in every
         for r in every
     ]
-    return found
+    return result

@@ -1,4 +1,4 @@
-"""What status and events say about hosts that pause their links."""
+"""Status and events on hosts that pause their links."""
 
 import copy
 from pathlib import Path
@@ -32,9 +32,9 @@ def test_a_slow_receiver_behind_which_nothing_stands_is_no_problem() -> None:
 
 
 def test_a_host_behind_which_channels_stand_is_named_with_flows() -> None:
-    found = status(standing=["s2:3/0", "h5/0"], flows=[dict(FLOW)])
-    name_flows(found["pausing_hosts"], {"02:00:00:00:02:01": "h2"})
-    assert problems(found) == [
+    report = status(standing=["s2:3/0", "h5/0"], flows=[dict(FLOW)])
+    name_flows(report["pausing_hosts"], {"02:00:00:00:02:01": "h2"})
+    assert problems(report) == [
         "host h1 asked s1:1/0 to pause for 55% of the last second: s2:3/0, h5/0 stand still behind"
         " it; flows that wait: h2 to 02:00:00:00:01:01"
     ]

@@ -1,4 +1,4 @@
-"""Whether a port of this machine is free."""
+"""Free ports of this machine."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def test_a_free_port_can_be_used_at_once() -> None:
 
 def test_no_client_gets_a_port_that_was_free() -> None:
     first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    found = [free_port() for _ in range(200)]
-    assert len(set(found)) == 200, "who was given a port may not listen yet"
-    assert not [port for port in found if first <= port <= last]
+    ports = [free_port() for _ in range(200)]
+    assert len(set(ports)) == 200, "who was given a port may not listen yet"
+    assert not [port for port in ports if first <= port <= last]
 
 
 def test_where_clients_may_have_all_ports_one_of_theirs_is_returned(

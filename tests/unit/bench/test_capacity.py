@@ -29,10 +29,10 @@ def test_no_flows_of_different_switches_share_a_channel(each: int) -> None:
 
 @pytest.mark.parametrize("each", [1, 4])
 def test_every_host_sends_and_receives_once(each: int) -> None:
-    found = pairs(torus(each))
+    flows = pairs(torus(each))
     hosts = list(range(16 * each))
-    assert sorted(a for a, _ in found) == sorted(b for _, b in found) == hosts
-    assert found[0] == (0, 5 * each)
+    assert sorted(a for a, _ in flows) == sorted(b for _, b in flows) == hosts
+    assert flows[0] == (0, 5 * each)
 
 
 def test_the_fair_share_is_the_lines_by_the_flows_on_it() -> None:

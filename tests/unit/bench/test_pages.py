@@ -40,9 +40,9 @@ def test_every_stored_run_is_on_one_page() -> None:
 
 
 def test_every_part_of_a_page_is_written_by_a_command() -> None:
-    known = {DOCS / name for name in (*pages.PAGES, *inserts.PAGES)}
+    declared = {DOCS / name for name in (*pages.PAGES, *inserts.PAGES)}
     written = {path for path in DOCS.rglob("*.md") if page_parts.names(path.read_text())}
-    assert written == known
+    assert written == declared
 
 
 def test_an_unknown_table_is_refused() -> None:
@@ -60,8 +60,8 @@ def test_runs_have_all_cases() -> None:
 
 
 def test_the_load_of_the_machine_is_shown_as_it_was_stored() -> None:
-    of = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1-x"}
-    run: dict[str, Any] = {"machine": {**of, "load_1min": 0.25}}
+    host = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1-x"}
+    run: dict[str, Any] = {"machine": {**host, "load_1min": 0.25}}
     assert machine_line(run) == "Machine: 2 cores (A), 2.0 GiB, Linux 6.1; load 0.2 after the run."
     run["load_1min_after"] = 1.5
     assert machine_line(run).endswith("load 0.2 before the run and 1.5 after it.")
@@ -91,7 +91,7 @@ def routed(ours_ms: float | None, opensm_ms: float | None, failure: str = "") ->
 
 
 def test_rows_in_which_opensm_is_earlier_are_named() -> None:
-    of = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1"}
+    host = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1"}
     rows = [
         routed(2.0, 1.0),
         routed(1.0, 12.34),
@@ -100,7 +100,7 @@ def test_rows_in_which_opensm_is_earlier_are_named() -> None:
         routed(2.0, None, "crashed by signal 11"),
         routed(None, 1.0),
     ]
-    table = routing.table_of({"machine": {**of, "load_1min": 0.1}, "rows": rows})
+    table = routing.table_of({"machine": {**host, "load_1min": 0.1}, "rows": rows})
     assert table[2:8] == [
         "| ring,4 | 3 | dor | 2.00 | 1 | 1,000 | updn | 1.00 |  | 7 |",
         "| ring,4 | 3 | dor | 1.00 | 1 | 1,000 | updn | 12.3 |  | 7 |",
@@ -124,11 +124,11 @@ def test_new_rows_replace_those_of_the_same_case() -> None:
 
 
 def test_kinds_of_repairs_are_counted_in_three_groups() -> None:
-    known = {"moved": 0.065, "moved_by_new_plan": 0.5, "stretch": 1.25}
+    means = {"moved": 0.065, "moved_by_new_plan": 0.5, "stretch": 1.25}
     group = {"kinds": {"none": 1, "repaired": 2, "extended": 4, "replanned": 8, "updown": 16}}
     row = {
         **{"engine": "dor", "default": group, "tree": {"kinds": {}}},
-        "known": {"kinds": {"repaired": 1000}, **known, "rules_changed_per_switch": 5.71},
+        "known": {"kinds": {"repaired": 1000}, **means, "rules_changed_per_switch": 5.71},
     }
     lines = repair_tables.table_of_proofs({"rows": [row]})
     assert lines[0] == "Repaired plans of 1 engines: 1,031."

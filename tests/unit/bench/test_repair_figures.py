@@ -1,4 +1,4 @@
-"""What benchmarks of repairs count."""
+"""Figures that benchmarks of repairs count."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def all_to_all(frames: int, lost: set[tuple[int, int]], latency_s: float = 0.001
     return np.array(rows, dtype=RECORD)
 
 
-def cut(port: float, found: float, served: float) -> Cut:
-    return Cut("s1-s2", True, port, found, served, served, 1, True)
+def cut(port: float, detected: float, served: float) -> Cut:
+    return Cut("s1-s2", True, port, detected, served, served, 1, True)
 
 
 def test_lost_frames_are_those_before_others_of_their_hosts() -> None:
@@ -57,5 +57,5 @@ def test_a_frame_that_was_sent_long_before_can_be_under_way() -> None:
 
 def test_a_cut_that_is_never_repaired_has_no_end() -> None:
     open_end = Cut("s1-s2", True, 1.05, None, None, None, None, False)
-    found = losses_by_phase([open_end], all_to_all(60, {(0, 40)}), HOSTS)
-    assert found["until_found"] == 1
+    phases = losses_by_phase([open_end], all_to_all(60, {(0, 40)}), HOSTS)
+    assert phases["until_found"] == 1

@@ -54,7 +54,7 @@ def test_the_help_loads_no_command() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["simulat"], "No such command 'simulat'. Did you mean simulate?"),
         (["run", "deadlok"], "No such command 'deadlok'. Did you mean deadlock?"),
@@ -62,10 +62,10 @@ def test_the_help_loads_no_command() -> None:
         (["xyzzy"], "No such command 'xyzzy'. (see"),
     ],
 )
-def test_a_command_that_was_meant_is_named(words: list[str], said: str) -> None:
+def test_a_command_that_was_meant_is_named(words: list[str], message: str) -> None:
     done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
     assert done.exit_code == 2
-    assert said in done.stderr
+    assert message in done.stderr
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

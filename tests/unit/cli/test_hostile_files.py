@@ -76,10 +76,10 @@ ODD = [fifo, zeros, folder, sparse]
 )
 def test_input(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> None:
     path = tmp_path / "f.json"
-    said = odd(path)
+    message = odd(path)
     if words[0] == "simulate" and odd is sparse:
-        said = "line 1 must be"  # traces may have 4 GiB
-    assert said in complaint(*words, str(path))
+        message = "line 1 must be"  # traces may have 4 GiB
+    assert message in complaint(*words, str(path))
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -110,8 +110,8 @@ def test_runs(name: str, odd: Callable[[Path], str], run_folder: Path) -> None:
 )
 def test_output(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> None:
     path = tmp_path / "f.svg"
-    said = odd(path).replace("it is a directory, not a file", "a directory")
-    assert said in complaint(*words, str(path))
+    message = odd(path).replace("it is a directory, not a file", "a directory")
+    assert message in complaint(*words, str(path))
     assert [entry.name for entry in tmp_path.iterdir()] == ["f.svg"]
 
 
@@ -140,7 +140,7 @@ VALID: dict[str, list[Any]] = {
     "rows": [[]],
     "id": ["x"],
 }
-"""Which of these a key may be all the same."""
+"""Values of these that are valid for a key."""
 
 
 @pytest.mark.parametrize("key", ["machine", "parameters", "status", "finished", "rows", "id"])

@@ -21,8 +21,8 @@ RISKY = {"engine": "dor", "vcs": 1, "select": "low-port"}
 
 def printed(*arguments: str) -> dict[str, object]:
     done = CliRunner(mix_stderr=False).invoke(main, [*arguments, "--json"], prog_name="knotless")
-    found: dict[str, object] = json.loads(done.stdout)
-    return found
+    output: dict[str, object] = json.loads(done.stdout)
+    return output
 
 
 def test_figures_are_those_that_the_commands_print(tmp_path: Path) -> None:
@@ -50,8 +50,8 @@ def test_results_display_themselves() -> None:
     table = kn.advise("ring,4", "dor,updown")
     assert table._repr_html_().count("<tr>") == 3
     assert repr(table).splitlines()[2].startswith("dor ")
-    found = kn.simulate(plan, "shift:2")
-    assert found.text == "DEADLOCK: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0"
+    result = kn.simulate(plan, "shift:2")
+    assert result.text == "DEADLOCK: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0"
 
 
 def test_html_is_escaped() -> None:
@@ -70,8 +70,8 @@ def test_drawings_show_the_cycle_in_red(tmp_path: Path) -> None:
 
 
 def test_a_simulation_without_an_end_gets_one() -> None:
-    found = kn.simulate("ring,3", "shift:1", rate_mbps=1000, delay_us=1)
-    assert found["simulated_us"] > 0
+    result = kn.simulate("ring,3", "shift:1", rate_mbps=1000, delay_us=1)
+    assert result["simulated_us"] > 0
     loaded = kn.simulate("ring,3", "shift:1", traffic=Load("poisson", 0.1), duration_us=1e5)
     assert loaded["simulated_us"] == 1e5
 

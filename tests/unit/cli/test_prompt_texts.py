@@ -1,4 +1,4 @@
-"""What the prompt of ``knotless lab`` says of paused channels and of a knot."""
+"""Sentences of the prompt of ``knotless lab`` on paused channels and on a knot."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ def test_every_key_has_a_meaning() -> None:
 def test_every_path_of_the_http_interface_is_listed() -> None:
     files = (REPOSITORY / "knotless" / "controller").rglob("*.py")
     paths = {
-        found
+        url_path
         for file in files
-        for found in re.findall(r"^ +\"(/[a-z]+)\": ", file.read_text(), re.MULTILINE)
+        for url_path in re.findall(r"^ +\"(/[a-z]+)\": ", file.read_text(), re.MULTILINE)
     }
     assert {"/status", "/events", "/reload", "/undrain"} <= paths
     for path in paths:
@@ -53,15 +53,15 @@ def test_the_limits_are_those_of_the_code() -> None:
 
 def rows_with_tests() -> list[str]:
     """Return the last cells of all rows of tables whose last column is ``test``."""
-    found, inside = [], False
+    cells, inside = [], False
     for line in MANUAL.splitlines():
         if not line.startswith("|"):
             inside = False
         elif line.endswith("| test |"):
             inside = True
         elif inside and not line.startswith("|--"):
-            found.append(line.split("|")[-2].strip())
-    return found
+            cells.append(line.split("|")[-2].strip())
+    return cells
 
 
 def test_every_row_of_the_failure_tables_names_a_test() -> None:

@@ -1,4 +1,4 @@
-"""What operators request of a controller, without switches: the model confirms every step."""
+"""Requests of operators to a controller, without switches: the model confirms every step."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Model:
         self.history.add(transition.plan, transition.number, 0.5)
 
     def post(self, what: str, **body: object) -> dict[str, Any]:
-        found: dict[str, Any] = getattr(self.operations, what)(json.dumps(body).encode())
-        again: dict[str, Any] = json.loads(json.dumps(found))
+        answer: dict[str, Any] = getattr(self.operations, what)(json.dumps(body).encode())
+        again: dict[str, Any] = json.loads(json.dumps(answer))
         return again
 
 
@@ -193,13 +193,13 @@ def test_the_history_keeps_the_last_changes_with_certificates() -> None:
     for root in ("s2", "s3", "s4", "s1"):
         model.post("change", root=root)
         model.settle()
-    found = model.history.as_json()
-    entries: Any = found["changes"]
-    assert (found["count"], [entry["number"] for entry in entries]) == (4, [2, 3, 4])
+    history = model.history.as_json()
+    entries: Any = history["changes"]
+    assert (history["count"], [entry["number"] for entry in entries]) == (4, [2, 3, 4])
     assert [entry["certificate"] for entry in entries] == [None] * 3
     while model.history.certify(in_place):
         pass
     for entry in entries:
         assert entry["tier"] == entry["certificate"]["tier"]
         assert len(entry["confirmed"]) == len(entry["certificate"]["steps"])
-        assert all(of and set(of.values()) == {7.0} for of in entry["confirmed"])
+        assert all(times and set(times.values()) == {7.0} for times in entry["confirmed"])

@@ -29,16 +29,16 @@ SOURCES = {
     "updates/quiescence.py": ("_not_left",),
     "updates/caches.py": ("problem",),
 }
-"""Where the lines of ``problems`` are written: functions by file of ``controller/``."""
+"""The functions that write the lines of ``problems``, by file of ``controller/``."""
 VARIABLE = r"[A-Z]{3,}"
 
 
 def rows(heading: str) -> list[str]:
     """Return the first cells of the table below a heading, without their backticks."""
     section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    found = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
-    assert len(found) > 5
-    return found
+    first_cells = re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE)
+    assert len(first_cells) > 5
+    return first_cells
 
 
 def pattern(row: str) -> str:
@@ -49,7 +49,7 @@ def pattern(row: str) -> str:
 def texts(file: Path, functions: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts of three words or more in functions, with X for what is filled in."""
     tree = ast.parse(file.read_text())
-    defined = {of.name: of for of in ast.walk(tree) if isinstance(of, ast.FunctionDef)}
+    defined = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     for name in functions:
         body = defined[name].body
         for statement in body[1:] if ast.get_docstring(defined[name]) else body:

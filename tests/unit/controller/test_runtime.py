@@ -1,4 +1,4 @@
-"""What the controller waits with: limits of time, queues, threads and signals."""
+"""Waiting of the controller: limits of time, queues, threads and signals."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def test_other_green_threads_go_on_while_a_thread_of_the_system_works() -> None:
 def test_a_signal_wakes_the_thread_that_waits_for_it() -> None:
     before = signal.getsignal(signal.SIGUSR1)
     try:
-        found = runtime.signals(signal.SIGUSR1)
-        thread = runtime.spawn(next, found)
+        received = runtime.signals(signal.SIGUSR1)
+        thread = runtime.spawn(next, received)
         runtime.sleep(0)
         os.kill(os.getpid(), signal.SIGUSR1)
         with runtime.time_limit(60):

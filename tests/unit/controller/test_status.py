@@ -1,4 +1,4 @@
-"""What the controller desires, sees and reports, without any switch."""
+"""Desired state, observations and reports of the controller, without any switch."""
 
 from __future__ import annotations
 
@@ -162,15 +162,15 @@ def test_hosts_that_failures_separate_are_reported_until_a_link_returns(status: 
     set_port(status.state.observed, 1, 2, up=False)
     assert status.state.observed.separated() == [], "one link of a ring"
     set_port(status.state.observed, 3, 2, up=False)
-    found = status.as_json(LATER_S)
-    assert found["separated"] == [["h1", "h4"], ["h2", "h3"]]
-    assert found["unreachable"] == 8
+    report = status.as_json(LATER_S)
+    assert report["separated"] == [["h1", "h4"], ["h2", "h3"]]
+    assert report["unreachable"] == 8
     line = "failures separate h1, h4 from h2, h3: 8 pairs of hosts cannot reach each other"
-    assert line in found["problems"]
+    assert line in report["problems"]
     set_port(status.state.observed, 1, 2, up=True)
-    found = status.as_json(LATER_S)
-    assert (found["separated"], found["unreachable"]) == ([], 0)
-    assert line not in found["problems"]
+    report = status.as_json(LATER_S)
+    assert (report["separated"], report["unreachable"]) == ([], 0)
+    assert line not in report["problems"]
 
 
 def test_the_hosts_of_a_dead_switch_are_separated_from_all_others(status: Status) -> None:
@@ -192,15 +192,15 @@ def test_many_hosts_in_many_parts_make_one_short_line() -> None:
 
 
 def test_the_order_of_reports_does_not_matter(desired: DesiredState) -> None:
-    found = []
+    failures = []
     for order in ((1, 2, 3, 4), (4, 3, 2, 1)):
         observed = Observed(desired.fabric)
         for dpid in order:
             connect(observed, dpid)
             if dpid == 3:
                 set_port(observed, 3, 2, up=False)
-        found.append(observed.failures())
-    assert found[0] == found[1] == {"s3:2-s4:3"}
+        failures.append(observed.failures())
+    assert failures[0] == failures[1] == {"s3:2-s4:3"}
 
 
 # --- status ----------------------------------------------------------------------------------
@@ -264,17 +264,17 @@ def test_unknown_and_duplicate_dpids_are_reported(status: Status) -> None:
 
 
 def test_status_is_json_with_all_that_others_read(status: Status) -> None:
-    found = json.loads(json.dumps(status.as_json(SOON_S)))
-    assert found["fabric"] == "ring,4"
-    assert found["engine"] == "updown"
-    assert found["ready"] is False
-    assert found["switches"]["s1"] == {
+    report = json.loads(json.dumps(status.as_json(SOON_S)))
+    assert report["fabric"] == "ring,4"
+    assert report["engine"] == "updown"
+    assert report["ready"] is False
+    assert report["switches"]["s1"] == {
         "dpid": 1,
         "connected": False,
         "installed": False,
         "rules": len(status.state.desired.rules["s1"].rules),
         "missing_ports": [],
     }
-    assert (found["links_down"], found["hosts_down"], found["switches_down"]) == ([], [], [])
-    assert found["plan"]["acyclic"] is True
-    assert found["check"]["undelivered"] == 0
+    assert (report["links_down"], report["hosts_down"], report["switches_down"]) == ([], [], [])
+    assert report["plan"]["acyclic"] is True
+    assert report["check"]["undelivered"] == 0

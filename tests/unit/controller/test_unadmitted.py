@@ -18,11 +18,11 @@ def counted() -> UnadmittedFrames:
     return UnadmittedFrames(FABRIC)
 
 
-def see(counted: UnadmittedFrames, at: int, dropped: int, **ports: tuple[int, int]) -> None:
+def see(counted: UnadmittedFrames, interval: int, dropped: int, **ports: tuple[int, int]) -> None:
     """Take counters at a multiple of the interval: of each port, received and admitted frames."""
     received = {int(port[1:]): counts[0] for port, counts in ports.items()}
     admitted = {int(port[1:]): counts[1] for port, counts in ports.items()}
-    counted.see("s1", AdmissionCounters(dropped, received, admitted), at * INTERVAL_S)
+    counted.see("s1", AdmissionCounters(dropped, received, admitted), interval * INTERVAL_S)
 
 
 def test_what_was_dropped_before_is_not_counted(counted: UnadmittedFrames) -> None:
@@ -54,10 +54,12 @@ def test_the_host_is_named_once_it_is_certain(counted: UnadmittedFrames) -> None
 
 
 def test_frames_for_the_link_only_are_no_fault(counted: UnadmittedFrames) -> None:
-    for at, local in ((0, 0), (1, 3), (2, 3)):
-        received = {1: 10 * at + local, 2: 0, 3: 100 * at}
+    for interval, local in ((0, 0), (1, 3), (2, 3)):
+        received = {1: 10 * interval + local, 2: 0, 3: 100 * interval}
         counted.see(
-            "s1", AdmissionCounters(100 * at, received, {1: 10 * at}, local), at * INTERVAL_S
+            "s1",
+            AdmissionCounters(100 * interval, received, {1: 10 * interval}, local),
+            interval * INTERVAL_S,
         )
     (line,) = counted.problems(2 * INTERVAL_S)
     assert line.endswith("of h3 (port 3)")
@@ -66,11 +68,11 @@ def test_frames_for_the_link_only_are_no_fault(counted: UnadmittedFrames) -> Non
 def test_a_problem_ends(counted: UnadmittedFrames) -> None:
     see(counted, 0, 0)
     see(counted, 1, 100)
-    for at in range(2, 2 + round(WINDOW_S / INTERVAL_S)):
-        assert len(counted.problems((at - 1) * INTERVAL_S)) == 1
-        see(counted, at, 100)
-    see(counted, at + 1, 100)
-    assert counted.problems((at + 1) * INTERVAL_S) == []
+    for interval in range(2, 2 + round(WINDOW_S / INTERVAL_S)):
+        assert len(counted.problems((interval - 1) * INTERVAL_S)) == 1
+        see(counted, interval, 100)
+    see(counted, interval + 1, 100)
+    assert counted.problems((interval + 1) * INTERVAL_S) == []
 
 
 def test_a_switch_that_is_not_read_any_more_has_no_problem(counted: UnadmittedFrames) -> None:
@@ -95,8 +97,8 @@ def test_no_host_is_named_that_sent_only_its_own_frames(seed: int) -> None:
     forged = dict.fromkeys(rates, 0) | {dice.choice([1, 2, 3]): dice.choice([5, 300])}
     counted = UnadmittedFrames(FABRIC)
     late_before = dict.fromkeys(rates, 0.0)
-    for at in range(8):
-        now_s = at * INTERVAL_S
+    for interval in range(8):
+        now_s = interval * INTERVAL_S
         late = {
             port: min(dice.uniform(0, INTERVAL_S), late_before[port] + INTERVAL_S) for port in rates
         }

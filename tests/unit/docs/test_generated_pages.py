@@ -21,18 +21,18 @@ def test_every_family_is_drawn() -> None:
 
 
 def test_what_is_drawn_of_a_new_family_is_small_but_not_too_small() -> None:
-    known = known_families()
-    assert [families.smallest(known[name]) for name in ("ring", "flat", "irregular-a")] == [
+    by_name = known_families()
+    assert [families.smallest(by_name[name]) for name in ("ring", "flat", "irregular-a")] == [
         *("ring,4", "flat,6", "irregular-a")
     ]
-    assert set(families.CHOSEN) <= set(known)
+    assert set(families.CHOSEN) <= set(by_name)
 
 
 def test_every_command_and_option_is_listed() -> None:
     page = commands.page()
-    found = dict(commands.all_commands())
-    assert {name.split()[1] for name in found} == set(main.commands or main.list_commands(None))  # type: ignore[arg-type]
-    for name, command in found.items():
+    listed = dict(commands.all_commands())
+    assert {name.split()[1] for name in listed} == set(main.commands or main.list_commands(None))  # type: ignore[arg-type]
+    for name, command in listed.items():
         assert f"# {name}\n" in page
         for option in command.params:
             if option.param_type_name == "option":

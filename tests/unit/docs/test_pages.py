@@ -74,9 +74,9 @@ def check(words: list[str], code: str) -> None:
     command: click.Command = main
     context = click.Context(main)
     while isinstance(command, click.Group) and words and re.fullmatch(r"[a-z][a-z-]*", words[0]):
-        found = command.get_command(context, words.pop(0))
-        assert found is not None, code
-        command = found
+        subcommand = command.get_command(context, words.pop(0))
+        assert subcommand is not None, code
+        command = subcommand
     options = {
         name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)
     }

@@ -40,14 +40,14 @@ def name_of(path: Path) -> str:
     return str(path.relative_to(DOCS if path.is_relative_to(DOCS) else REPOSITORY))
 
 
-def allowed(known: Mapping[str, Any]) -> set[str]:
-    return {found for kind, figures in known.items() if kind != "tables" for found in figures}
+def allowed(listed: Mapping[str, Any]) -> set[str]:
+    return {text for kind, figures in listed.items() if kind != "tables" for text in figures}
 
 
 CONSTANTS = [
     pytest.param(written, *where.split(), id=f"{name}: {written}")
-    for name, known in LIST.items()
-    for written, where in known.get("constants", {}).items()
+    for name, listed in LIST.items()
+    for written, where in listed.get("constants", {}).items()
 ]
 
 
@@ -58,11 +58,13 @@ def test_constants_of_the_code_are_as_pages_say(written: str, path: str, name: s
 
 @pytest.mark.parametrize("path", PAGES, ids=name_of)
 def test_typed_figures_are_listed_with_the_reason(path: Path) -> None:
-    known = LIST.get(name_of(path), {})
-    found = typed(path)
+    listed = LIST.get(name_of(path), {})
+    figures = typed(path)
     if DECISIONS not in path.parents:  # their prose says what was known when they were taken
-        assert found.figures == allowed(known), "a command must write a figure, or the list name it"
-    assert found.tables == allowed(known.get("tables", {}))
+        assert figures.figures == allowed(listed), (
+            "a command must write a figure, or the list name it"
+        )
+    assert figures.tables == allowed(listed.get("tables", {}))
 
 
 def test_a_constant_that_differs_is_found(tmp_path: Path) -> None:
@@ -78,8 +80,8 @@ def test_a_constant_that_differs_is_found(tmp_path: Path) -> None:
 
 def test_reasons_are_known_and_named_tests_exist() -> None:
     assert set(LIST) <= {name_of(path) for path in PAGES}
-    for known in LIST.values():
-        for kind in [*known, *known.get("tables", {})]:
+    for listed in LIST.values():
+        for kind in [*listed, *listed.get("tables", {})]:
             if kind.startswith("tested by "):
                 assert (REPOSITORY / kind.removeprefix("tested by ")).is_file(), kind
             else:
@@ -94,10 +96,10 @@ def test_a_figure_that_somebody_types_is_found(tmp_path: Path) -> None:
     )
     text += "half a page, a second virtual channel, packets a second\n"
     (tmp_path / "p.md").write_text(text)
-    found = typed(tmp_path / "p.md")
+    figures = typed(tmp_path / "p.md")
     words = {"a quarter of an hour", "ten seconds"}
-    assert found.figures == {"3.2 s", "14 MB", "8 ms", "1.02 times"} | words
-    assert found.tables == {"| a | b | c |"}
+    assert figures.figures == {"3.2 s", "14 MB", "8 ms", "1.02 times"} | words
+    assert figures.tables == {"| a | b | c |"}
 
 
 @pytest.mark.parametrize("name", inserts.PAGES)

@@ -21,9 +21,9 @@ def test_keys_are_ours_alone_and_the_cas_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_the_ca_has_signed_both(tmp_path: Path) -> None:
-    found = certificate_authority.create(tmp_path / "tls")
-    authority = x509.load_pem_x509_certificate(found.authority.read_bytes())
-    for pair in (found.controller, found.switches):
+    certificates = certificate_authority.create(tmp_path / "tls")
+    authority = x509.load_pem_x509_certificate(certificates.authority.read_bytes())
+    for pair in (certificates.controller, certificates.switches):
         own = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
         own.verify_directly_issued_by(authority)
         assert not own.extensions.get_extension_for_class(x509.BasicConstraints).value.ca

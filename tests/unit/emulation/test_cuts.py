@@ -1,4 +1,4 @@
-"""Which links a text names, and what is asked of emulator and kernel to cut one."""
+"""Links that a text names, and the requests to emulator and kernel that cut one."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_cuts_are_what_emulator_and_kernel_say(recorder: Recorder) -> None:
         {"channel": "s2:2", "link": "s2:2-s3:3", "up": True},
         {"channel": "s3:3", "link": "s2:2-s3:3", "up": False},
     ]
-    found = cables.cuts()
-    assert found == [Cut("s1:2-s2:3", False), Cut("s2:2-s3:3", True, ("s3:3",))]
-    assert [str(cut) for cut in found] == ["s1:2-s2:3 (no carrier)", "s2:2-s3:3 (silently, s3:3)"]
-    assert [Cut.from_json(cut.as_json()) for cut in found] == found
+    cuts = cables.cuts()
+    assert cuts == [Cut("s1:2-s2:3", False), Cut("s2:2-s3:3", True, ("s3:3",))]
+    assert [str(cut) for cut in cuts] == ["s1:2-s2:3 (no carrier)", "s2:2-s3:3 (silently, s3:3)"]
+    assert [Cut.from_json(cut.as_json()) for cut in cuts] == cuts

@@ -50,8 +50,8 @@ def client(tmp_path: Path) -> Daemon:
 def test_a_cycle_begins_with_its_smallest_channel_of_the_fabric(
     serve: Serve, tmp_path: Path
 ) -> None:
-    found = {"since_us": 7, "cycle": ["s10:2/1", "s2:3/1", "s2:2/0"], "members": ["s10:2/1"]}
-    asked = serve(json.dumps({"ok": True, "deadlock": found}).encode() + b"\n")
+    reported = {"since_us": 7, "cycle": ["s10:2/1", "s2:3/1", "s2:2/0"], "members": ["s10:2/1"]}
+    asked = serve(json.dumps({"ok": True, "deadlock": reported}).encode() + b"\n")
     deadlock = client(tmp_path).deadlock()
     assert deadlock is not None
     assert deadlock.cycle == ("s2:2/0", "s10:2/1", "s2:3/1")

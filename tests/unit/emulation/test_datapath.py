@@ -1,4 +1,4 @@
-"""Which datapath forwards frames, with and without the kernel's."""
+"""The datapath that forwards frames, with and without the kernel's."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def test_a_trial_that_cannot_run_is_a_reason(
 def test_the_trial_is_in_a_namespace_of_its_own(trial: Path, tmp_path: Path) -> None:
     write(trial, f'echo "$@" > {tmp_path}/said')
     assert datapath.why_no_kernel() is None
-    said = (tmp_path / "said").read_text()
-    assert said.startswith("--net sh -ec")
-    assert "ovs-dpctl add-if" in said
+    commands = (tmp_path / "said").read_text()
+    assert commands.startswith("--net sh -ec")
+    assert "ovs-dpctl add-if" in commands
 
 
 def test_messages_name_the_datapath_in_use() -> None:

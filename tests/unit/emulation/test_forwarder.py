@@ -22,16 +22,16 @@ def controller() -> Iterator[socket.socket]:
 
 @pytest.fixture
 def path(controller: socket.socket, tmp_path: Path) -> Iterator[Path]:
-    found = tmp_path / "controller.sock"
+    socket_path = tmp_path / "controller.sock"
     port = str(controller.getsockname()[1])
     with subprocess.Popen(
-        [sys.executable, "-m", "knotless.emulation.forwarder", str(found), port],
+        [sys.executable, "-m", "knotless.emulation.forwarder", str(socket_path), port],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
     ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"ready\n"
-        yield found
+        yield socket_path
         child.terminate()
         assert child.wait(10) == 0
 
@@ -60,12 +60,12 @@ def test_bytes_go_both_ways_on_each_connection_alone(controller: socket.socket, 
 
 
 def test_each_side_learns_of_the_others_end(controller: socket.socket, path: Path) -> None:
-    with switch(path) as near, controller.accept()[0] as far:
-        far.close()
+    with switch(path) as near, controller.accept()[0] as remote:
+        remote.close()
         assert near.recv(1) == b""
-    with switch(path) as near, controller.accept()[0] as far:
+    with switch(path) as near, controller.accept()[0] as remote:
         near.close()
-        assert far.recv(1) == b""
+        assert remote.recv(1) == b""
 
 
 def test_without_a_listener_the_connection_is_closed_and_the_switch_may_retry(
@@ -77,9 +77,9 @@ def test_without_a_listener_the_connection_is_closed_and_the_switch_may_retry(
         assert near.recv(1) == b""
     with socket.create_server(address) as again:
         again.settimeout(10)
-        with switch(path) as near, again.accept()[0] as far:
+        with switch(path) as near, again.accept()[0] as remote:
             near.sendall(b"!")
-            assert far.recv(1) == b"!"
+            assert remote.recv(1) == b"!"
 
 
 def test_the_socket_is_its_owners_alone(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How many Open vSwitch processes a fabric has."""
+"""The number of Open vSwitch processes of a fabric."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from knotless.base.errors import EmulationError
-from knotless.cli.commands._running import How, _request
+from knotless.cli.commands._running import RequestOptions, _request
 from knotless.emulation import rest
 from knotless.emulation.rest import BusyError, Controller
 
@@ -59,7 +59,7 @@ class BusyController:
 
 
 def requested(busy: BusyController, timeout_s: float) -> dict[str, Any]:
-    how = How(dry_run=False, out=None, timeout_s=timeout_s, name="", as_json=True)
+    how = RequestOptions(dry_run=False, out=None, timeout_s=timeout_s, name="", as_json=True)
     return _request(cast("Controller", busy), "/change", {"root": "s3"}, how)
 
 

@@ -58,14 +58,16 @@ for _ in range({PROMPTS}):
 def test_a_signal_a_moment_before_a_call_that_blocks_is_seen(
     call: str, number: signal.Signals
 ) -> None:
-    terminal, far = pty.openpty()
+    terminal, program_side = pty.openpty()
     try:
         code = MOMENT_BEFORE.format(name=number.name, call=call)
         words = [sys.executable, "-c", code]
-        done = subprocess.run(words, stdin=far, stdout=far, timeout=LIMIT_S, check=False)
+        done = subprocess.run(
+            words, stdin=program_side, stdout=program_side, timeout=LIMIT_S, check=False
+        )
     finally:
         os.close(terminal)
-        os.close(far)
+        os.close(program_side)
     assert done.returncode == 128 + number
 
 
@@ -91,10 +93,12 @@ def test_a_process_that_takes_long_to_end_is_not_killed_by_the_timer() -> None:
 
 
 def test_the_timer_takes_no_character_from_a_prompt() -> None:
-    terminal, far = pty.openpty()
+    terminal, program_side = pty.openpty()
     words = [sys.executable, "-c", PROMPTING]
-    with subprocess.Popen(words, stdin=far, stdout=far, env={**os.environ, "TERM": "dumb"}) as one:
-        os.close(far)
+    with subprocess.Popen(
+        words, stdin=program_side, stdout=program_side, env={**os.environ, "TERM": "dumb"}
+    ) as one:
+        os.close(program_side)
         try:
             seen = ""
             while seen.count(PROMPT) < PROMPTS:

@@ -18,9 +18,9 @@ from knotless.emulation.state import State
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
     monkeypatch.setattr(naming, "RUN_DIRECTORY", tmp_path)
-    found = names_of("mine")
-    found.directory.mkdir()
-    return found
+    mine = names_of("mine")
+    mine.directory.mkdir()
+    return mine
 
 
 @pytest.fixture
@@ -55,9 +55,9 @@ def test_no_directory_is_no_fabric(names: Names) -> None:
 )
 def test_a_damaged_state_is_a_dead_fabric(names: Names, text: str) -> None:
     names.state_file.write_text(text)
-    found = state.read(names)
-    assert found is not None
-    assert not found.running
+    stored = state.read(names)
+    assert stored is not None
+    assert not stored.running
     assert naming.running_names() == ["mine"]
 
 
@@ -105,9 +105,9 @@ def test_a_part_is_found_by_its_mark_alone() -> None:
         subprocess.Popen(["cat"], stdin=subprocess.PIPE, env=environment) as marked,
         subprocess.Popen(["cat"], stdin=subprocess.PIPE) as other,
     ):
-        found = {process.pid for process in processes.marked(name)}
-        assert marked.pid in found
-        assert other.pid not in found
+        pids = {process.pid for process in processes.marked(name)}
+        assert marked.pid in pids
+        assert other.pid not in pids
         assert processes.marked(name[:-1]) == set()
 
 

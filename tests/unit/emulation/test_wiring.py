@@ -144,8 +144,8 @@ def test_a_switch_whose_name_is_no_interface_is_refused(name: str) -> None:
 def test_all_hosts_are_neighbours() -> None:
     fabric = pair()
     assert wiring.prefix_length(fabric) == 8
-    far = replace(fabric.hosts[1], ip="192.168.0.1")
-    assert wiring.prefix_length(replace(fabric, hosts=(fabric.hosts[0], far))) == 0
+    outside = replace(fabric.hosts[1], ip="192.168.0.1")
+    assert wiring.prefix_length(replace(fabric, hosts=(fabric.hosts[0], outside))) == 0
 
 
 def test_watchdog_and_pause_limit_apply_to_all_links() -> None:
@@ -163,11 +163,11 @@ def test_watchdog_and_pause_limit_apply_to_all_links() -> None:
 )
 def test_switches_are_divided_by_ports(spec: str, processes: int) -> None:
     cables = wiring.divided(wiring.wire(load(spec)), processes)
-    of = wiring.process_of_switches(cables)
-    assert set(of.values()) == set(range(processes))
+    process_of = wiring.process_of_switches(cables)
+    assert set(process_of.values()) == set(range(processes))
     taken = [0] * processes
     for switch, by_port in wiring.ports(cables).items():
-        taken[of[switch]] += len(by_port)
+        taken[process_of[switch]] += len(by_port)
     largest = max(len(by_port) for by_port in wiring.ports(cables).values())
     assert max(taken) - min(taken) <= 2 * largest
     spaces = wiring.switches_namespaces(cables, NAMES)
@@ -177,7 +177,7 @@ def test_switches_are_divided_by_ports(spec: str, processes: int) -> None:
             end.interface
             for one in cables
             for end in one.ends
-            if end.host is None and of[end.owner] == process
+            if end.host is None and process_of[end.owner] == process
         }
         assert {command.split()[2] for command in commands} == ours
         placed = "\n".join(wiring.emulated_pairs(cables, NAMES))
@@ -186,8 +186,8 @@ def test_switches_are_divided_by_ports(spec: str, processes: int) -> None:
 
 
 def test_every_process_has_a_switch() -> None:
-    of = wiring.process_of_switches(wiring.divided(wiring.wire(load("fattree2,6")), 32))
-    assert set(of.values()) == set(range(max(of.values()) + 1))
+    process_of = wiring.process_of_switches(wiring.divided(wiring.wire(load("fattree2,6")), 32))
+    assert set(process_of.values()) == set(range(max(process_of.values()) + 1))
 
 
 def test_without_ports_there_is_one_process() -> None:

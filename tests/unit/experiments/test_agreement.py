@@ -1,4 +1,4 @@
-"""Which results of emulator and simulator the agreement experiment treats as equal."""
+"""Results of emulator and simulator that the agreement experiment treats as equal."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ def result(case: Case) -> Result:
 
 def row(case: Case, **changed: Any) -> dict[str, Any]:
     """Return the row of an emulator whose results equal the simulator's, except for the changes."""
-    found = result(case)
-    seen = replace(simulated(found), **changed)
+    virtual = result(case)
+    seen = replace(simulated(virtual), **changed)
     live = Emulated(seen, WINDOW_US, 100.0, IN_TIME, [])
-    return with_validity(compared(case, live, found), IN_TIME, [])
+    return with_validity(compared(case, live, virtual), IN_TIME, [])
 
 
 @pytest.mark.parametrize("case", [RING, SHARED])
 def test_equal_results_agree(case: Case) -> None:
-    found = row(case)
-    assert (found["agrees"], found["ratio"], found["apart_frames"]) == (True, 1.0, 0)
-    assert found["peaks_apart"] == []
-    assert found["simulated_deadlock"] == (case is RING)
-    assert found["emulated_knot"] == (
+    line = row(case)
+    assert (line["agrees"], line["ratio"], line["apart_frames"]) == (True, 1.0, 0)
+    assert line["peaks_apart"] == []
+    assert line["simulated_deadlock"] == (case is RING)
+    assert line["emulated_knot"] == (
         ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"] if case is RING else []
     )
-    assert 0 < found["emulated_pauses"] == found["simulated_pauses"]
+    assert 0 < line["emulated_pauses"] == line["simulated_pauses"]
 
 
 def test_a_frame_at_the_edge_of_the_window_is_no_difference() -> None:
@@ -91,9 +91,9 @@ def test_a_peak_that_differs_is_named() -> None:
     channels = {name: dict(one) for name, one in seen.channels.items()}
     channels["h1"]["account_peak_bytes"] += 1522
     channels["h2"]["pauses"] += 3
-    found = row(SHARED, channels=channels)
-    assert (found["peaks_apart"], found["pauses_apart"]) == (["h1 +1522"], 3)
-    assert found["emulated_pauses"] - found["simulated_pauses"] == 3
+    line = row(SHARED, channels=channels)
+    assert (line["peaks_apart"], line["pauses_apart"]) == (["h1 +1522"], 3)
+    assert line["emulated_pauses"] - line["simulated_pauses"] == 3
 
 
 def test_pauses_of_a_link_count_once() -> None:
@@ -116,10 +116,10 @@ def test_samples_are_of_the_columns_that_are_promised() -> None:
 
 
 def test_every_case_has_a_description_of_its_own() -> None:
-    found = cases(Common(), None)
-    assert len({case.key for case in found}) == len(found)
-    assert {case.flow_control for case in found} == {"pause", "pfc"}
-    assert all(case.flows for case in found)
+    runs = cases(Common(), None)
+    assert len({case.key for case in runs}) == len(runs)
+    assert {case.flow_control for case in runs} == {"pause", "pfc"}
+    assert all(case.flows for case in runs)
     with pytest.raises(KnotlessError, match="--case: 'ring' is none of"):
         cases(Common(), "ring")
     with pytest.raises(KnotlessError, match="no case is left"):

@@ -26,29 +26,31 @@ def test_the_stored_cases_are_those_that_are_promised() -> None:
 
 
 def test_a_case_that_disagrees_is_counted_and_shown() -> None:
-    known = stored.read()
-    rows = known.rows("agreement", "emulation")
+    results = stored.read()
+    rows = results.rows("agreement", "emulation")
     agree = sum(row["agrees"] for row in rows)
-    assert f"{agree} of {len(rows)} cases agree" in page.text(known)
+    assert f"{agree} of {len(rows)} cases agree" in page.text(results)
     changed = [
         {**run, "rows": [{**row, "agrees": False} for row in run["rows"][:1]] + run["rows"][1:]}
-        for run in known.runs
+        for run in results.runs
         if run["experiment"] == "agreement"
     ]
     text = page.text(Stored(changed))
-    first = sum(run["rows"][0]["agrees"] for run in known.runs if run["experiment"] == "agreement")
+    first = sum(
+        run["rows"][0]["agrees"] for run in results.runs if run["experiment"] == "agreement"
+    )
     assert f"{agree - first} of {len(rows)} cases agree" in text
     assert text.count("| NO |") == first
 
 
 def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
-    known = stored.read()
+    results = stored.read()
     runs = [
         {**run, "rows": [{**row, "valid": False} for row in run["rows"]]}
-        for run in known.runs
+        for run in results.runs
         if run["experiment"] == "agreement"
     ]
     text = page.text(Stored(runs))
-    left_out = len(known.rows("agreement", "emulation"))
+    left_out = len(results.rows("agreement", "emulation"))
     assert f"Skipped: {left_out} rows that are not valid" in text
     assert "| ring,4 |" not in text

@@ -12,7 +12,7 @@ from knotless.experiments.studies.all_to_all.show import gains
 from tests.support.experiment_rows import Rows, rows_of
 
 
-def of(rows: Rows, configuration: str, schedule: str, share: int = 100) -> dict[str, Any]:
+def row_of(rows: Rows, configuration: str, schedule: str, share: int = 100) -> dict[str, Any]:
     wanted = (configuration, schedule, share)
     (row,) = [r for r in rows if (r["configuration"], r["schedule"], r["share"]) == wanted]
     return row
@@ -23,19 +23,23 @@ def test_paths_give_the_papers_ratios() -> None:
     assert all(r["throughput_ratio"] == 1.0 for r in rows if r["schedule"] == "contention-free")
     assert all(r["throughput_ratio"] == 1.0 for r in rows if r["configuration"].endswith("'"))
     # The digest of the paper has these, computed apart.
-    assert of(rows, "S1", "shift")["throughput_ratio"] == pytest.approx(0.5646, abs=5e-5)
-    assert of(rows, "L1", "shift")["throughput_ratio"] == pytest.approx(0.4342, abs=5e-5)
-    assert of(rows, "L3", "shift")["throughput_ratio"] == pytest.approx(0.2323, abs=5e-5)
+    assert row_of(rows, "S1", "shift")["throughput_ratio"] == pytest.approx(0.5646, abs=5e-5)
+    assert row_of(rows, "L1", "shift")["throughput_ratio"] == pytest.approx(0.4342, abs=5e-5)
+    assert row_of(rows, "L3", "shift")["throughput_ratio"] == pytest.approx(0.2323, abs=5e-5)
     # Tables 4 and 5: how many hosts take part.
-    assert [of(rows, f"S{i}", "shift")["hosts"] for i in (1, 2, 3)] == [21, 8, 27]
-    assert [of(rows, f"S{i}'", "shift")["hosts"] for i in (1, 2, 3)] == [25, 10, 28]
-    assert [of(rows, "L3", "shift", share)["hosts"] for share in (75, 50, 25)] == [343, 252, 112]
+    assert [row_of(rows, f"S{i}", "shift")["hosts"] for i in (1, 2, 3)] == [21, 8, 27]
+    assert [row_of(rows, f"S{i}'", "shift")["hosts"] for i in (1, 2, 3)] == [25, 10, 28]
+    assert [row_of(rows, "L3", "shift", share)["hosts"] for share in (75, 50, 25)] == [
+        343,
+        252,
+        112,
+    ]
 
 
 def test_shares_choose_among_the_large_ones() -> None:
     rows = rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="L1,L3", share="25,75")
-    found = dict.fromkeys((row["configuration"], row["share"]) for row in rows)
-    assert list(found) == [("L1", 25), ("L3", 75), ("L3", 25)]
+    chosen = dict.fromkeys((row["configuration"], row["share"]) for row in rows)
+    assert list(chosen) == [("L1", 25), ("L3", 75), ("L3", 25)]
     with pytest.raises(ExperimentError, match="only L1 .. L6 have parts"):
         rows_of(EXPERIMENT, Common(on=ANALYSIS), configuration="S1", share="25")
 

@@ -36,8 +36,8 @@ def rows(tmp_path: Path, *arguments: str) -> list[Mapping[str, Any]]:
     out = ["--json", "--out", str(tmp_path)]
     done = CliRunner().invoke(main, ["run", "barrier", *arguments, *out])
     assert done.exit_code == 0, done.output
-    found: list[Mapping[str, Any]] = json.loads(done.stdout.splitlines()[-1])["rows"]
-    return found
+    lines: list[Mapping[str, Any]] = json.loads(done.stdout.splitlines()[-1])["rows"]
+    return lines
 
 
 def test_the_formulas_are_the_papers() -> None:
@@ -68,12 +68,12 @@ def test_four_ways_beat_shuffle_when_receiving_is_cheap() -> None:
 
 
 def test_algorithms_on_the_papers_switch(tmp_path: Path) -> None:
-    found = rows(tmp_path, *SWITCH_OF_001, "--barriers", "20")
-    assert [row["algorithm"] for row in found] == list(ALGORITHMS)
-    mean = {row["algorithm"]: row["mean_us"] for row in found}
+    lines = rows(tmp_path, *SWITCH_OF_001, "--barriers", "20")
+    assert [row["algorithm"] for row in lines] == list(ALGORITHMS)
+    mean = {row["algorithm"]: row["mean_us"] for row in lines}
     # Measured there: 174 us, 200 us (31 hosts), 204 us, 309 us.
     assert mean["shuffle"] < mean["tree3"] < mean["tree2"] < mean["concurrent"]
-    for row in found:
+    for row in lines:
         assert row["one_way_us"] == pytest.approx(PAPER_001.one_way_us, abs=0.01)
         assert row["predicted_us"] == pytest.approx(
             barrier_us(row["algorithm"], 32, PAPER_001), 1e-3
@@ -84,9 +84,9 @@ def test_algorithms_on_the_papers_switch(tmp_path: Path) -> None:
 
 def test_logp_predicts_barriers_of_every_size_and_on_two_networks(tmp_path: Path) -> None:
     sizes = ["--hosts", "5,8,13,21,31,32", "--networks", "1,2"]
-    found = rows(tmp_path, *SWITCH_OF_001, *sizes, "--barriers", "5")
-    assert len(found) == 6 * 2 * len(ALGORITHMS)
-    for row in found:
+    lines = rows(tmp_path, *SWITCH_OF_001, *sizes, "--barriers", "5")
+    assert len(lines) == 6 * 2 * len(ALGORITHMS)
+    for row in lines:
         assert row["mean_us"] == pytest.approx(row["predicted_us"], rel=0.1), row
 
 
@@ -95,8 +95,8 @@ def test_a_second_network_costs_trees_interrupts_and_saves_the_master_of_many(
 ) -> None:
     """Section 5.2: two networks delay the 3-way tree of 15 and speed up the concurrent of 16."""
     what = ["--algorithms", "tree3,concurrent", "--hosts", "15,16", "--networks", "1,2"]
-    found = rows(tmp_path, *SWITCH_OF_001, *what, "--barriers", "5")
-    mean = {(row["algorithm"], row["hosts"], row["networks"]): row["mean_us"] for row in found}
+    lines = rows(tmp_path, *SWITCH_OF_001, *what, "--barriers", "5")
+    mean = {(row["algorithm"], row["hosts"], row["networks"]): row["mean_us"] for row in lines}
     # Three phases, each with one more interrupt: 10 us, as in the paper.
     assert mean["tree3", 15, 2] == pytest.approx(mean["tree3", 15, 1] + 10, abs=0.1)
     assert mean["concurrent", 16, 2] < mean["concurrent", 16, 1]
@@ -104,9 +104,9 @@ def test_a_second_network_costs_trees_interrupts_and_saves_the_master_of_many(
 
 def test_algorithms_on_the_papers_repeater_hub(tmp_path: Path) -> None:
     """Measured there: 3,743 us, 728 us, 675 us (31 hosts), 1,059 us, by collisions."""
-    found = rows(tmp_path, "--fabric", "hub,32", "--rate", "100", "--barriers", "300")
-    assert all(row["valid"] for row in found)
-    mean = {row["algorithm"]: row["mean_us"] for row in found}
+    lines = rows(tmp_path, "--fabric", "hub,32", "--rate", "100", "--barriers", "300")
+    assert all(row["valid"] for row in lines)
+    mean = {row["algorithm"]: row["mean_us"] for row in lines}
     assert mean["tree3"] < mean["tree2"] < mean["concurrent"] < mean["shuffle"]
     theirs = {"shuffle": 3743, "tree2": 728, "tree3": 675, "concurrent": 1059}
     for algorithm, mean_us in theirs.items():
@@ -122,9 +122,9 @@ def test_routings_rank_as_in_the_paper(fabric: str, tmp_path: Path) -> None:
     costs += ["--computing", "1"]
     what = ["--engines", "prefix,updown,sbp,dl:2", "--algorithms", "unicast"]
     lists = ["--lists", "5", "--barriers", "5"]
-    found = rows(tmp_path, "--fabric", fabric, *links, *costs, *what, *lists)
-    mean = {row["engine"]: row["mean_us"] for row in found}
-    assert all(row["valid"] and row["hosts"] == 64 for row in found)
+    by_engine = rows(tmp_path, "--fabric", fabric, *links, *costs, *what, *lists)
+    mean = {row["engine"]: row["mean_us"] for row in by_engine}
+    assert all(row["valid"] and row["hosts"] == 64 for row in by_engine)
     assert mean["prefix"] > mean["updown"] > mean["dl"]
     assert mean["dl"] == pytest.approx(mean["sbp"], rel=0.005)
 
@@ -139,7 +139,7 @@ def test_equal_seeds_give_equal_results(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["--hosts", "33"], "2 to 32 hosts"),
         (["--hosts", "1"], "2 to 32 hosts"),
@@ -156,13 +156,15 @@ def test_equal_seeds_give_equal_results(tmp_path: Path) -> None:
         (["--fabric", "hub,3", "--on", "emulation"], "hub, which cannot be emulated"),
     ],
 )
-def test_mistakes_are_reported_in_one_line(arguments: list[str], said: str, tmp_path: Path) -> None:
+def test_mistakes_are_reported_in_one_line(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
     from knotless.cli.main import main
 
     command = ["run", "barrier", "--fabric", "flat,32", *arguments, "--out", str(tmp_path / "out")]
     done = CliRunner().invoke(main, command)
     assert done.exit_code == 2
-    assert said in done.output
+    assert message in done.output
     assert len(done.output.strip().splitlines()) == 1
     assert not (tmp_path / "out").exists()
 
@@ -194,9 +196,9 @@ def test_a_barrier_left_early_is_seen() -> None:
 def test_passages_are_sorted_by_barrier_and_process() -> None:
     ranks = np.array([1, 0, 0, 1], dtype=np.uint32)
     times = np.array([1.0, 2.0, 3.0, 4.0])
-    found = passages.by_process(ranks, times, times + 10, 2)
-    assert found is not None
-    assert found.entered_us.tolist() == [[2.0, 1.0], [3.0, 4.0]]
+    by_barrier = passages.by_process(ranks, times, times + 10, 2)
+    assert by_barrier is not None
+    assert by_barrier.entered_us.tolist() == [[2.0, 1.0], [3.0, 4.0]]
     assert passages.by_process(ranks[:3], times[:3], times[:3], 2) is None
 
 
@@ -215,15 +217,15 @@ def test_orders_are_random_but_known() -> None:
 def test_two_networks_share_what_the_master_receives(tmp_path: Path) -> None:
     what = ["--algorithms", "concurrent,shuffle", "--networks", "1,2", "--hosts", "16"]
     lines = ["--fabric", "flat,32", "--rate", "10", "--delay", "2"]
-    found = rows(tmp_path, *lines, *what, "--barriers", "5")
-    one, shuffle_one, two, shuffle_two = (row["mean_us"] for row in found)
-    one_way_us, line_us = found[0]["one_way_us"], 67.2
+    by_network = rows(tmp_path, *lines, *what, "--barriers", "5")
+    one, shuffle_one, two, shuffle_two = (row["mean_us"] for row in by_network)
+    one_way_us, line_us = by_network[0]["one_way_us"], 67.2
     # The line brings a message each 67.2 us, two lines bring two.
     assert one == pytest.approx(2 * one_way_us + 14 * line_us, rel=0.01)
     assert two == pytest.approx(2 * one_way_us + 7 * line_us, rel=0.05)
     assert shuffle_two == pytest.approx(shuffle_one)
-    assert [row["networks"] for row in found] == [1, 1, 2, 2]
-    for row in found:
+    assert [row["networks"] for row in by_network] == [1, 1, 2, 2]
+    for row in by_network:
         assert row["valid"]
 
 
@@ -280,12 +282,12 @@ def _traffic(algorithm: str, order: list[int] | None, places: list[int]) -> None
 def test_sentences_rank_the_valid_rows() -> None:
     row = {"fabric": "flat,4", "hosts": 4, "engine": "updown", "vcs": 1, "predicted_us": 10.0}
     row["networks"] = 1
-    made = [
+    examples = [
         {**row, "algorithm": "shuffle", "mean_us": 9.0, "valid": True},
         {**row, "algorithm": "tree2", "mean_us": 12.5, "valid": True},
         {**row, "algorithm": "tree3", "mean_us": math.inf, "valid": False},
     ]
-    assert show.sentences(made) == [
+    assert show.sentences(examples) == [
         "flat,4, 4 hosts, by algorithm (us): shuffle 9.0 < tree2 12.5.",
         "Farthest from its formula: tree2 on flat,4, +25.0 %.",
         "1 of 3 runs are not valid: see remarks.",
@@ -298,9 +300,9 @@ def test_logp_in_simulation_finds_the_papers_l(tmp_path: Path) -> None:
     arguments = ["run", "logp", *SWITCH_OF_001, "--pairs", "3", "--json", "--out", str(tmp_path)]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout.splitlines()[-1])["rows"]
-    assert len(found) == 3
-    for row in found:
+    pairs = json.loads(done.stdout.splitlines()[-1])["rows"]
+    assert len(pairs) == 3
+    for row in pairs:
         assert row["latency_us"] == pytest.approx(PAPER_001.latency_us, abs=0.01)
         assert row["predicted_us"]["shuffle"] == pytest.approx(150.0, abs=0.1)
         assert (row["switches"], row["valid"]) == (1, True)

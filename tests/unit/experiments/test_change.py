@@ -44,11 +44,11 @@ def test_both_plans_are_safe_and_their_mixture_is_not(swap: str) -> None:
 
 
 def test_naive_changes_deadlock_where_the_check_says_and_proven_ones_never() -> None:
-    found = {
+    runs = {
         way: [run(Case("ring-4", FlowControl.PAUSE, way), seed) for seed in range(RUNS)]
         for way in (NAIVE, PROVEN)
     }
-    naive, proven = found[NAIVE], found[PROVEN]
+    naive, proven = runs[NAIVE], runs[PROVEN]
     frozen = [row for row in naive if row["deadlock"]]
     assert 0 < len(frozen) < RUNS
     both = [
@@ -88,8 +88,8 @@ def test_a_simulation_of_one_generation_is_the_simulation_of_its_rules() -> None
     from knotless.forwarding.openflow.compiler import compile_rules
 
     rules = [compile_rules(plan) for plan in plans]
-    both = state_to_replay(fabric, [Generation(of) for of in rules])
-    for generation, of in enumerate(rules):
+    both = state_to_replay(fabric, [Generation(generation_rules) for generation_rules in rules])
+    for generation, generation_rules in enumerate(rules):
         about = Scenario(
             plans[0],
             "tornado",
@@ -97,7 +97,7 @@ def test_a_simulation_of_one_generation_is_the_simulation_of_its_rules() -> None
             flow_control="pause",
             duration_us=50_000,
             seed=5,
-            state=state_of_rules(fabric, of),
+            state=state_of_rules(fabric, generation_rules),
         )
         from dataclasses import replace
 
@@ -106,9 +106,11 @@ def test_a_simulation_of_one_generation_is_the_simulation_of_its_rules() -> None
             changing.hold(switch, generation)
         for at_us in (10_000, 10_001, 50_000):
             changing.run_to(at_us)
-        found, expected = changing.result(), simulate(about)
-        assert found.report.flow_packets.tolist() == expected.report.flow_packets.tolist()
-        assert found.report.channel_rx_frames.tolist() == expected.report.channel_rx_frames.tolist()
+        result, expected = changing.result(), simulate(about)
+        assert result.report.flow_packets.tolist() == expected.report.flow_packets.tolist()
+        assert (
+            result.report.channel_rx_frames.tolist() == expected.report.channel_rx_frames.tolist()
+        )
         queued, arrived = changing.passed()
         assert sum(arrived.values()) > 0
         assert all(arrived[key] <= count for key, count in queued.items())
@@ -117,16 +119,16 @@ def test_a_simulation_of_one_generation_is_the_simulation_of_its_rules() -> None
 
 
 def test_cases_and_mistakes() -> None:
-    found = cases_of(Common(on=SIMULATION, repeats=3), {})
-    assert [(c.flow_control, c.way, c.repeat) for c in found[:4]] == [
+    runs = cases_of(Common(on=SIMULATION, repeats=3), {})
+    assert [(c.flow_control, c.way, c.repeat) for c in runs[:4]] == [
         ("pause", NAIVE, 1),
         ("pause", NAIVE, 2),
         ("pause", NAIVE, 3),
         ("pause", PROVEN, 1),
     ]
-    assert {c.flow_control for c in found} == {"pause", "pfc"}
+    assert {c.flow_control for c in runs} == {"pause", "pfc"}
     assert {c.flow_control for c in cases_of(Common(on=EMULATION), {})} == {"pause"}
-    assert found[0].routed != found[3].routed, "a fabric of its own for each way"
+    assert runs[0].routed != runs[3].routed, "a fabric of its own for each way"
     with pytest.raises(ExperimentError, match="--way: 'fast' is none of naive, proven"):
         cases_of(Common(), {"way": "fast"})
     with pytest.raises(ExperimentError, match="--spread: 99 is not within"):

@@ -44,16 +44,16 @@ def read(folder: Path, claim: dict[str, Any], **others: Any) -> Paper:
 
 
 def test_an_entry_stands_for_every_combination_of_its_variables(tmp_path: Path) -> None:
-    found = read(tmp_path, CLAIM)
-    assert (found.author, found.number) == ("koibuchi", "000")
-    assert [(c.place, c.what, c.theirs) for c in found.claims] == [
+    author_claims = read(tmp_path, CLAIM)
+    assert (author_claims.author, author_claims.number) == ("koibuchi", "000")
+    assert [(c.place, c.what, c.theirs) for c in author_claims.claims] == [
         ("Table A", "max_switches of A", 4),
         ("Table A", "vlans of A", "of A"),
         ("Table B", "max_switches of B", 4),
         ("Table B", "vlans of B", "of B"),
     ]
     rows = [{"fabric": "ring,4", "vlans": 2}, {"fabric": "ring,6", "vlans": 3}]
-    assert found.claims[3].compute(rows) == Spread(3.0, 3.0, 3.0, 1)
+    assert author_claims.claims[3].compute(rows) == Spread(3.0, 3.0, 3.0, 1)
 
 
 def test_exceptions_are_for_some_values_of_variables(tmp_path: Path) -> None:
@@ -61,19 +61,19 @@ def test_exceptions_are_for_some_values_of_variables(tmp_path: Path) -> None:
         {"when": {"name": ["A"], "column": "vlans"}, "theirs": "none", "digits": 0},
         {"when": {"name": "B"}, "omit": True},
     ]
-    found = read(tmp_path, {**CLAIM, "but": but})
-    assert [(c.theirs, c.digits) for c in found.claims] == [(4, 2), ("none", 0)]
+    author_claims = read(tmp_path, {**CLAIM, "but": but})
+    assert [(c.theirs, c.digits) for c in author_claims.claims] == [(4, 2), ("none", 0)]
 
 
 def test_printed_figures_are_looked_up_and_divided(tmp_path: Path) -> None:
     lookup = {"table": "t", "keys": ["{name}", "x"]}
     claim = {**CLAIM, "theirs": {"ratio": [lookup, 8]}}
-    found = read(tmp_path, claim, printed={"t": {"A": {"x": 2}, "B": {"x": "nearly zero"}}})
-    assert [c.theirs for c in found.claims][::2] == [0.25, "nearly zero"]
+    author_claims = read(tmp_path, claim, printed={"t": {"A": {"x": 2}, "B": {"x": "nearly zero"}}})
+    assert [c.theirs for c in author_claims.claims][::2] == [0.25, "nearly zero"]
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         ({"theirs": None}, "theirs: "),
         ({"theirs": True}, "theirs: "),
@@ -106,7 +106,7 @@ def test_printed_figures_are_looked_up_and_divided(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_is_a_line_with_file_and_claim(
-    changes: dict[str, Any], said: str, tmp_path: Path
+    changes: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, {**CLAIM, **changes})
     with pytest.raises(ClaimsError) as caught:
@@ -114,12 +114,12 @@ def test_a_mistake_is_a_line_with_file_and_claim(
     text = str(caught.value)
     assert text.startswith(f"{path}: claim '")
     assert "of section 'One': " in text
-    assert said in text
+    assert message in text
     assert "\n" not in text
 
 
 @pytest.mark.parametrize(
-    ("others", "said"),
+    ("others", "message"),
     [
         ({"paper": 4}, "paper: "),
         ({"title": None}, "title: "),
@@ -136,13 +136,13 @@ def test_a_mistake_is_a_line_with_file_and_claim(
     ],
 )
 def test_a_mistake_outside_of_claims_is_a_line_with_the_file(
-    others: dict[str, Any], said: str, tmp_path: Path
+    others: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
     path = written(tmp_path, CLAIM, **others)
     with pytest.raises(ClaimsError) as caught:
         claims_file.read(path)
     assert str(caught.value).startswith(f"{path}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_command_says_what_is_wrong_in_one_line(

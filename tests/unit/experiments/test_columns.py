@@ -35,11 +35,15 @@ def test_stored_rows_have_declared_columns_of_their_types(run: Mapping[str, Any]
 
 @pytest.mark.parametrize("name", catalogue.names())
 def test_columns_are_declared_once(name: str) -> None:
-    made = catalogue.load(name).columns
-    for names in ([c.name for c in made.every], made.headings, [c.name for c in made.samples]):
+    declared = catalogue.load(name).columns
+    for names in (
+        [c.name for c in declared.every],
+        declared.headings,
+        [c.name for c in declared.samples],
+    ):
         assert len(names) == len(set(names))
-    assert set(made.measures) == {c.name for c in made.every if c.role is Role.MEASURE}
-    assert set(made.brief.headings) <= set(made.headings)
+    assert set(declared.measures) == {c.name for c in declared.every if c.role is Role.MEASURE}
+    assert set(declared.brief.headings) <= set(declared.headings)
 
 
 def test_a_row_has_what_is_declared_and_nothing_else() -> None:

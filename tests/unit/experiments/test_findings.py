@@ -8,12 +8,12 @@ from knotless.experiments.studies.deadlock.show import present, sentences
 from tests.support.deadlock_rows import KNOT, row
 
 
-def said(*rows: dict[str, object]) -> str:
+def findings(*rows: dict[str, object]) -> str:
     return " ".join(sentences(list(rows)))
 
 
 def test_a_deadlock_is_reported_with_its_knot_and_prediction() -> None:
-    text = said(*[row("cyclic", "pause", repeat=i) for i in range(1, 11)])
+    text = findings(*[row("cyclic", "pause", repeat=i) for i in range(1, 11)])
     assert "froze in 10 of 10 runs" in text
     assert " ".join(KNOT) in text
     assert "exactly the knot that the static check had predicted" in text
@@ -21,7 +21,7 @@ def test_a_deadlock_is_reported_with_its_knot_and_prediction() -> None:
 
 
 def test_an_unpredicted_knot_is_reported() -> None:
-    text = said(row("cyclic", "pause", predicted_cycle=["s1:3/0", "s4:3/0"]))
+    text = findings(row("cyclic", "pause", predicted_cycle=["s1:3/0", "s4:3/0"]))
     assert "not always the knot" in text
     assert "exactly" not in text
     assert "NOT predicted" in " ".join(
@@ -31,24 +31,24 @@ def test_an_unpredicted_knot_is_reported() -> None:
 
 def test_runs_that_did_not_freeze_are_counted() -> None:
     moving = row("cyclic", "pause", deadlock=False, cycle=[], flows_mbps=[4.7] * 4)
-    assert "froze in 1 of 2 runs" in said(row("cyclic", "pause"), moving)
-    assert "did not freeze" in said(moving)
+    assert "froze in 1 of 2 runs" in findings(row("cyclic", "pause"), moving)
+    assert "did not freeze" in findings(moving)
 
 
 def test_findings_on_acyclic_routes_follow_the_rows() -> None:
-    good = said(row("acyclic", "pause"))
+    good = findings(row("acyclic", "pause"))
     assert "did not freeze" in good
     assert "lost no frame" in good
     assert "within 0.1 % of its fair share" in good
-    bad = said(row("acyclic", "pause", lost_frames=3, flows_mbps=[4.0] * 4))
+    bad = findings(row("acyclic", "pause", lost_frames=3, flows_mbps=[4.0] * 4))
     assert "LOST 3 frames" in bad
     assert "16.2 % off" in bad
-    assert "FROZE" in said(row("acyclic", "pause", deadlock=True, frozen_after_s=1.0))
+    assert "FROZE" in findings(row("acyclic", "pause", deadlock=True, frozen_after_s=1.0))
 
 
 def test_invalid_runs_are_excluded_and_reported() -> None:
     late = row("acyclic", "pause", valid=False, problems=["late"], flows_mbps=[1.0] * 4)
-    text = said(row("acyclic", "pause"), late)
+    text = findings(row("acyclic", "pause"), late)
     assert "excluded from these findings: 1 of 2 runs" in text
     assert "within 0.1 %" in text
     assert COLUMNS.table([late])[0][-2:] == ["NO", "late"]

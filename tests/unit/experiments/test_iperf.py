@@ -98,7 +98,7 @@ class FakeDaemon:
     def counters(self) -> dict[str, Any]:
         moving_us = self.now_us if self.freeze_us is None else min(self.now_us, self.freeze_us)
         frames = int(self.mbps * moving_us / 8 / 1472)
-        planned = scenario.of(Case("cyclic", FlowControl.PAUSE, "udp"))
+        planned = scenario.for_case(Case("cyclic", FlowControl.PAUSE, "udp"))
         names = [flow.last_channel for flow in planned.flows]
         names += [host.name for host in planned.fabric.hosts]
         channels = [
@@ -148,7 +148,7 @@ def run(
     may_deadlock: bool = True,
 ) -> SimpleNamespace:
     case = Case("cyclic", flow_control, "udp", rate_mbps=rate_mbps)
-    lab, planned = FakeLab(daemon), scenario.of(case)
+    lab, planned = FakeLab(daemon), scenario.for_case(case)
     clients: list[iperf.Iperf] = [FakeClient(daemon, until_us)] * 4
     readings, missing = open_loop.launch(lab, planned, "udp", flow_control, clients)
     seen = open_loop.watch(

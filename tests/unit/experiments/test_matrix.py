@@ -1,4 +1,4 @@
-"""Which cases are run, and which options are refused before anything is built."""
+"""Cases that are run, and options that are refused before anything is built."""
 
 from __future__ import annotations
 
@@ -19,30 +19,32 @@ from tests.support.experiment_rows import rows_of
 ONCE = Common()
 
 
-def made(common: Common = ONCE, **options: str) -> list[Case]:
+def cases_of(common: Common = ONCE, **options: str) -> list[Case]:
     return cases(common, options)
 
 
 def test_the_whole_matrix_has_every_sensible_case_once() -> None:
-    found = made()
-    assert len(found) == len(set(found)) == 2 * 5 * 2 + 1 * 1 * 2
-    assert Case("dateline", FlowControl.PFC, "tcp") in found
-    assert not [case for case in found if case.routes == "dateline" and case.flow_control != "pfc"]
+    every = cases_of()
+    assert len(every) == len(set(every)) == 2 * 5 * 2 + 1 * 1 * 2
+    assert Case("dateline", FlowControl.PFC, "tcp") in every
+    assert not [case for case in every if case.routes == "dateline" and case.flow_control != "pfc"]
 
 
 def test_cases_come_by_routes_so_that_a_fabric_serves_many() -> None:
-    routes = [case.routes for case in made(Common(repeats=2))]
+    routes = [case.routes for case in cases_of(Common(repeats=2))]
     assert routes == sorted(routes, key=["cyclic", "acyclic", "dateline"].index)
 
 
 def test_letters_are_a_patterns_cyclic_and_acyclic_routes() -> None:
-    letters = made(pattern="a,d,e", protocol="udp", flow_control="pause")
+    letters = cases_of(pattern="a,d,e", protocol="udp", flow_control="pause")
     assert [(case.pattern, case.routes) for case in letters] == [
         ("ring-4", "cyclic"),
         ("ring-6", "acyclic"),
         ("mesh-3x3", "cyclic"),
     ]
-    named = made(pattern="mesh-3x3", tagging="host,switch", protocol="udp", flow_control="pause")
+    named = cases_of(
+        pattern="mesh-3x3", tagging="host,switch", protocol="udp", flow_control="pause"
+    )
     assert [(case.routes, case.tagging) for case in named] == [
         (routes, tagging) for tagging in ("switch", "host") for routes in ("cyclic", "acyclic")
     ]
@@ -50,8 +52,8 @@ def test_letters_are_a_patterns_cyclic_and_acyclic_routes() -> None:
 
 def test_the_simulator_has_no_tcp() -> None:
     with pytest.raises(ExperimentError, match="--protocol: 'tcp' is none of udp"):
-        made(Common(on=SIMULATION), protocol="tcp")
-    assert {case.protocol for case in made(Common(on=SIMULATION))} == {"udp"}
+        cases_of(Common(on=SIMULATION), protocol="tcp")
+    assert {case.protocol for case in cases_of(Common(on=SIMULATION))} == {"udp"}
 
 
 def test_the_simulator_deadlocks_where_predicted() -> None:
@@ -67,16 +69,16 @@ def test_the_simulator_deadlocks_where_predicted() -> None:
 
 
 def test_auto_is_the_flow_control_that_the_routes_need() -> None:
-    found = made(flow_control="auto", protocol="udp")
-    assert {(case.routes, case.flow_control) for case in found} == {
+    resolved = cases_of(flow_control="auto", protocol="udp")
+    assert {(case.routes, case.flow_control) for case in resolved} == {
         *(("cyclic", "pause"), ("acyclic", "pause"), ("dateline", "pfc"))
     }
 
 
 def test_quick_is_its_list_and_repeats_multiply() -> None:
-    assert set(made(Common(quick=True))) == set(QUICK)
+    assert set(cases_of(Common(quick=True))) == set(QUICK)
     one = {"routes": "cyclic", "flow_control": "pause", "protocol": "udp"}
-    ten = made(Common(repeats=10), **one)
+    ten = cases_of(Common(repeats=10), **one)
     assert [case.repeat for case in ten] == list(range(1, 11))
 
 

@@ -25,19 +25,19 @@ DEFAULTS: dict[str, Any] = {
 
 def cases_of(common: Common, **options: Any) -> list[Case]:
     settings = {**DEFAULTS, **options}
-    return cases(ProgramCampaign.of(common, settings), settings)
+    return cases(ProgramCampaign.from_options(common, settings), settings)
 
 
 def test_cases_and_figures() -> None:
-    found = cases_of(Common(repeats=2), sizes="100,200")
-    assert len(found) == 2 * (3 * 2 + 1)
-    pingpong = next(c for c in found if c.measurement == "pingpong" and c.message_bytes == 200)
+    runs = cases_of(Common(repeats=2), sizes="100,200")
+    assert len(runs) == 2 * (3 * 2 + 1)
+    pingpong = next(c for c in runs if c.measurement == "pingpong" and c.message_bytes == 200)
     row = row_of(EMULATION, pingpong, [0.004, 0.002, 0.006])
     assert row["time_us"] == pytest.approx(2000)  # half the round trip
     assert row["mbps"] == pytest.approx(200 * 8 / 2000)
-    alltoall = next(c for c in found if c.measurement == "alltoall" and c.message_bytes == 100)
+    alltoall = next(c for c in runs if c.measurement == "alltoall" and c.message_bytes == 100)
     assert row_of(EMULATION, alltoall, [0.001])["mbps"] == pytest.approx(15 * 100 * 8 / 1000)
-    barrier = next(c for c in found if c.measurement == "barrier")
+    barrier = next(c for c in runs if c.measurement == "barrier")
     assert row_of(EMULATION, barrier, [0.001])["mbps"] is None
     assert row_of(EMULATION, barrier, [])["time_us"] is None
 

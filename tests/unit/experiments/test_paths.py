@@ -18,8 +18,13 @@ def test_the_small_set_is_the_papers_seven_topologies() -> None:
     assert [row["hosts"] for row in rows] == [16] * 7
     # Table 1 of Otsuka et al. has these of the square grids; test_table_1.py has all of it.
     mesh = rows[4]
-    found = (mesh["vlans"], mesh["mean_switches"], mesh["max_switches"], mesh["max_channel_load"])
-    assert found == (4, 3.5, 7, 16)
+    measured = (
+        mesh["vlans"],
+        mesh["mean_switches"],
+        mesh["max_switches"],
+        mesh["max_channel_load"],
+    )
+    assert measured == (4, 3.5, 7, 16)
     assert [row["fabric"] for row in rows if not row["acyclic"]] == [
         "torus,2,4,hosts=2",
         "torus,4,4",
@@ -58,7 +63,7 @@ def test_a_run_is_shown_with_its_findings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--engine", "none"], "none"),
         (["--fabric", "torus,0"], "torus"),
@@ -67,8 +72,8 @@ def test_a_run_is_shown_with_its_findings() -> None:
         (["--on", "simulation"], "paths runs on analysis"),
     ],
 )
-def test_problems_are_reported_in_one_line(args: list[str], said: str) -> None:
+def test_problems_are_reported_in_one_line(args: list[str], message: str) -> None:
     result = CliRunner(mix_stderr=False).invoke(main, ["run", "paths", *args])
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
     assert result.stderr.count("\n") == 1

@@ -29,8 +29,8 @@ def rows_of(tmp_path: Path, *more: str) -> tuple[list[dict[str, Any]], Path]:
     """Run a few simulated rows and return them, with the folder of the run."""
     done = CliRunner(mix_stderr=False).invoke(main, [*SMALL, "--out", str(tmp_path), *more])
     assert done.exit_code == 0, done.stderr
-    found = json.loads(done.stdout)
-    return found["rows"], Path(found["report"]).parent
+    output = json.loads(done.stdout)
+    return output["rows"], Path(output["report"]).parent
 
 
 def test_a_run_with_recordings_has_the_same_results_and_can_be_replayed(tmp_path: Path) -> None:
@@ -41,10 +41,10 @@ def test_a_run_with_recordings_has_the_same_results_and_can_be_replayed(tmp_path
     for number, row in enumerate(rows):
         file = replay._recording((str(folder),), number)
         assert file is not None
-        made = recording.read(file)
-        assert made.title.startswith(f"row {number}, ")
-        assert row["routes"] in made.title
-        assert any(frame["knot"] for frame in made.frames) == row["deadlock"]
+        recorded_run = recording.read(file)
+        assert recorded_run.title.startswith(f"row {number}, ")
+        assert row["routes"] in recorded_run.title
+        assert any(frame["knot"] for frame in recorded_run.frames) == row["deadlock"]
     assert {row["deadlock"] for row in rows} == {False, True}
     assert replay._recording((str(folder),), None) == recorded.file_of_row(folder, 0)
     again = CliRunner(mix_stderr=False).invoke(main, ["replay", str(folder), "--row", "99"])
@@ -86,9 +86,9 @@ def test_a_running_fabric_is_recorded_until_the_row_is_measured(
         with fake.emulator(tmp_path / "s"), recorded.emulated(lab, 3, "a case"):
             while len(answers) < 20:
                 pass
-        made = recording.read(recorded.file_of_row(tmp_path, 3))
-        assert made.title == "row 3, a case: emulation of ring,4"
-        assert made.frames
+        stored = recording.read(recorded.file_of_row(tmp_path, 3))
+        assert stored.title == "row 3, a case: emulation of ring,4"
+        assert stored.frames
         with (
             pytest.raises(EmulationError, match="the row's own"),
             recorded.emulated(lab, 4, "its emulator has ended"),

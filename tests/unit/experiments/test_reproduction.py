@@ -123,13 +123,13 @@ def test_every_claim_is_of_an_experiment_that_there_is() -> None:
 
 
 def test_every_emulated_figure_is_of_a_valid_run() -> None:
-    found = {
+    spreads = {
         (c.paper, c.place, c.what): c.compute(rows(KNOWN, c.experiment, EMULATION))
         for c in CLAIMS
         if EMULATION in c.places
     }
-    assert len(found) > 100
-    assert {name for name, spread in found.items() if spread is None} == set()
+    assert len(spreads) > 100
+    assert {name for name, spread in spreads.items() if spread is None} == set()
 
 
 @pytest.mark.parametrize("experiment", CONDITIONS)
@@ -154,12 +154,12 @@ def test_ratios_pair_rows_that_differ_only_in_the_compared_condition() -> None:
         case = {"experiment": "hops", "tagging": tagging, "switches": switches}
         return {**case, "rate_mbps": rate_mbps, "v": value}
 
-    known = [row("a", 1, 5.0, 6.0), row("b", 1, 5.0, 3.0), row("a", 2, 5.0, 5.0)]
-    known += [row("b", 2, 5.0, 5.0), row("a", 3, 5.0, 1.0), row("b", 3, 9.0, 1.0)]
-    found = ratios(known, "v", where(tagging="a"), where(tagging="b"), ("tagging",))
-    assert list(found.values()) == [[2.0], [1.0]]
-    assert best(found) == Spread(2.0, 2.0, 2.0, 1)
-    assert typical(found) == Spread(1.5, 1.0, 2.0, 2)
+    examples = [row("a", 1, 5.0, 6.0), row("b", 1, 5.0, 3.0), row("a", 2, 5.0, 5.0)]
+    examples += [row("b", 2, 5.0, 5.0), row("a", 3, 5.0, 1.0), row("b", 3, 9.0, 1.0)]
+    by_case = ratios(examples, "v", where(tagging="a"), where(tagging="b"), ("tagging",))
+    assert list(by_case.values()) == [[2.0], [1.0]]
+    assert best(by_case) == Spread(2.0, 2.0, 2.0, 1)
+    assert typical(by_case) == Spread(1.5, 1.0, 2.0, 2)
     assert losing({("x",): [0.9, 1.0], ("y",): [1.5]}) == Spread(1.0, 1.0, 1.0, 1)
     assert larger({("x",): [0.5], ("y",): [1.5]}) == Spread(2.0, 2.0, 2.0, 1)
     assert best({}) is None
@@ -205,13 +205,13 @@ def test_a_scan_that_its_text_contradicts_is_no_number() -> None:
 
 
 def test_what_the_papers_print_is_compared() -> None:
-    found = [(c.paper, c.place, c.what) for c in CLAIMS]
-    assert len(set(found)) == len(found)
+    claimed = [(c.paper, c.place, c.what) for c in CLAIMS]
+    assert len(set(claimed)) == len(claimed)
 
     def count(paper: str, place: str, what: str = "") -> int:
         return sum(
             p == paper and re.match(place, where) is not None and what in words
-            for p, where, words in found
+            for p, where, words in claimed
         )
 
     assert count("004", "Table [34]", "Lost frames") == 48
@@ -232,7 +232,7 @@ def test_the_overview_is_one_screen_of_judged_claims() -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "ours", "said"),
+    ("theirs", "ours", "expected"),
     [
         (1.51, 1.45, REPRODUCED),
         (1.51, 1.13, DIRECTION),
@@ -244,8 +244,8 @@ def test_the_overview_is_one_screen_of_judged_claims() -> None:
         (1.5, None, NOT_ATTEMPTED),
     ],
 )
-def test_claims_are_judged_by_one_rule(theirs: float, ours: float | None, said: str) -> None:
-    assert verdict(theirs, ours, None) == said
+def test_claims_are_judged_by_one_rule(theirs: float, ours: float | None, expected: str) -> None:
+    assert verdict(theirs, ours, None) == expected
 
 
 def test_left_out_rows_are_counted_with_what_they_would_change() -> None:

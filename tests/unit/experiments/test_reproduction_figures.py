@@ -17,8 +17,8 @@ CLAIMS = claims()
 
 
 def claim(place: str, *words: str) -> Claim:
-    (found,) = [c for c in CLAIMS if c.place == place and all(word in c.what for word in words)]
-    return found
+    (headline,) = [c for c in CLAIMS if c.place == place and all(word in c.what for word in words)]
+    return headline
 
 
 def mean(place: str, *words: str, rows: Rows) -> float:
@@ -41,8 +41,8 @@ def test_the_list_of_most_gain_is_the_one_where_the_ratio_is_least() -> None:
         barrier("dl", 2, [40.0, 51.0, 40.0]),
         barrier("dl", 2, [7.0]),  # with one list there is no choice
     ]
-    found = claim("Table 3, A, in brackets", "DL").compute(rows)
-    assert found == Spread(0.775, 0.75, 0.8, 2)
+    spread = claim("Table 3, A, in brackets", "DL").compute(rows)
+    assert spread == Spread(0.775, 0.75, 0.8, 2)
 
 
 def test_table_1_is_taken_from_plans_with_trees() -> None:

@@ -24,14 +24,14 @@ Rows = list[dict[str, Any]]
 
 def stored_rows(experiment: str, on: str, **wanted: Any) -> Rows:
     """Return valid rows as the files hold them, with the settings of their run."""
-    found = []
+    chosen = []
     for path in sorted((REPOSITORY / "experiments").glob(f"*/runs/{experiment}-{on}-*.json")):
         held = json.loads(path.read_text())
         for row in held["rows"]:
             every = {**held["parameters"], **row}
             if row["valid"] and all(every.get(key) == value for key, value in wanted.items()):
-                found.append(every)
-    return found
+                chosen.append(every)
+    return chosen
 
 
 def by_repeat(above: Rows, below: Rows, value: str) -> list[float]:
@@ -102,13 +102,13 @@ def test_all_cases_of_table_9_are_shown() -> None:
     tree = cases(stored_rows("traffic", "simulation", **common, engine="updown", vcs=1))
     layers = cases(stored_rows("traffic", "simulation", **common, engine="dl", vcs=2))
     assert set(layers) == set(tree) == {(f, p) for f in FOUR for p in {c[1] for c in tree}}
-    found = [layers[case] / tree[case] for case in tree]
-    assert len(found) == 16
+    ratios = [layers[case] / tree[case] for case in tree]
+    assert len(ratios) == 16
     shown = {
-        "largest": (max(found), 1.61),
-        "mean": (fmean(found), 1.06),
-        "smallest": (min(found), 0.78),
-        "number": (sum(ratio < 1 for ratio in found), 6),
+        "largest": (max(ratios), 1.61),
+        "mean": (fmean(ratios), 1.06),
+        "smallest": (min(ratios), 0.78),
+        "number": (sum(ratio < 1 for ratio in ratios), 6),
     }
     for what, (value, written) in shown.items():
         assert value == pytest.approx(written, abs=0.005)
@@ -118,13 +118,13 @@ def test_all_cases_of_table_9_are_shown() -> None:
     slow = {**common, "rate_mbps": 5.0}
     tree = cases(stored_rows("traffic", "simulation", **slow, engine="updown", vcs=1))
     layers = cases(stored_rows("traffic", "simulation", **slow, engine="dl", vcs=2))
-    found = [layers[case] / tree[case] for case in tree if case in layers and case[0] in FOUR]
-    assert (round(max(found), 2), round(fmean(found), 2), round(min(found), 2)) == (
+    ratios = [layers[case] / tree[case] for case in tree if case in layers and case[0] in FOUR]
+    assert (round(max(ratios), 2), round(fmean(ratios), 2), round(min(ratios), 2)) == (
         1.62,
         1.05,
         0.78,
     )
-    assert sum(ratio < 1 for ratio in found) == 7
+    assert sum(ratio < 1 for ratio in ratios) == 7
 
 
 def test_the_largest_bandwidth_gain_is_that_of_one_fabric_pattern_and_size() -> None:
@@ -139,8 +139,8 @@ def test_the_largest_bandwidth_gain_is_that_of_one_fabric_pattern_and_size() -> 
     layers = cases(stored_rows("traffic", "simulation", **common, engine="dl", vcs=2))
     largest = max(layers[case] / tree[case] for case in tree)
     assert largest == pytest.approx(1.28, abs=0.005)
-    found = claimed("000", "Figures 4 to 7, text", "Largest", "simulation")
-    assert found == pytest.approx(largest)
+    figure = claimed("000", "Figures 4 to 7, text", "Largest", "simulation")
+    assert figure == pytest.approx(largest)
 
 
 def test_lost_frames_are_those_that_never_arrive() -> None:
@@ -152,8 +152,8 @@ def test_lost_frames_are_those_that_never_arrive() -> None:
     assert (len(lost), round(fmean(lost), 1)) == (5, 8.4)
     assert sum(row["lost_frames"] for row in frozen) == 0
     words = "Lost frames, PAUSE on all links"
-    found = claimed("004", "Table 4, (a), UDP", words, "emulation")
-    assert found == pytest.approx(fmean(lost))
+    figure = claimed("004", "Table 4, (a), UDP", words, "emulation")
+    assert figure == pytest.approx(fmean(lost))
 
 
 def test_barriers_are_compared_at_the_same_links() -> None:
@@ -162,5 +162,5 @@ def test_barriers_are_compared_at_the_same_links() -> None:
     (layers,) = stored_rows("barrier", "simulation", **common, engine="dl", vcs=2)
     ratio = layers["mean_us"] / tree["mean_us"]
     assert ratio == pytest.approx(0.948, abs=5e-4)
-    found = claimed("000", "Table 3, A", "of DL, 2 VCs", "simulation")
-    assert found == pytest.approx(ratio)
+    figure = claimed("000", "Table 3, A", "of DL, 2 VCs", "simulation")
+    assert figure == pytest.approx(ratio)

@@ -21,9 +21,9 @@ MANY = list(range(1, 401))
 
 
 def test_a_grid_has_every_combination_the_last_key_fastest() -> None:
-    found = grid.parse(SMALL)
-    assert found.varying == ["engine", "load", "seed"]
-    assert [(p.engine, p.load, p.seed) for p in found.points] == [  # type: ignore[union-attr]
+    parsed = grid.parse(SMALL)
+    assert parsed.varying == ["engine", "load", "seed"]
+    assert [(p.engine, p.load, p.seed) for p in parsed.points] == [  # type: ignore[union-attr]
         (engine, load, seed)
         for engine in ("updown", "dor")
         for load in (0.2, 0.4)
@@ -32,12 +32,12 @@ def test_a_grid_has_every_combination_the_last_key_fastest() -> None:
 
 
 def test_several_grids_follow_one_another() -> None:
-    found = grid.parse(
+    parsed = grid.parse(
         "do: analyse\n"
         "grid: [{fabric: 'mesh,4,4', engine: dor, pattern: [tornado, transpose]},"
         " {fabric: 'lsft,3', engine: lsft, pattern: shift}]"
     )
-    assert [(p.fabric, p.pattern) for p in found.points] == [
+    assert [(p.fabric, p.pattern) for p in parsed.points] == [
         ("mesh,4,4", "tornado"),
         ("mesh,4,4", "transpose"),
         ("lsft,3", "shift"),

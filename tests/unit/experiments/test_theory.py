@@ -29,7 +29,7 @@ def test_an_acknowledgement_is_charged_half_a_segment_each() -> None:
 
 
 def planned_as(routes: str, **case: Any) -> scenario.Scenario:
-    return scenario.of(matrix.Case(routes, FlowControl.PAUSE, "udp", **case))
+    return scenario.for_case(matrix.Case(routes, FlowControl.PAUSE, "udp", **case))
 
 
 @pytest.mark.parametrize("routes", matrix.ROUTES)

@@ -1,4 +1,4 @@
-"""How one 802.1Q switch forwards a frame, port by port."""
+"""Forwarding of a frame by one 802.1Q switch, port by port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which frames the compiled rules admit, and which they drop."""
+"""Frames that the compiled rules admit, and frames that they drop."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_a_bounce_in_a_lossy_priority_is_harmless(tmp_path: Path) -> None:
 
 
 def test_pfc_on_some_links_only(tmp_path: Path) -> None:
-    """Where one link of the cycle does not pause, what is on it is lost instead."""
+    """If one link of the cycle does not pause, what is on it is lost instead."""
     net = bounce()
     net.qos["leaf2"].ports["Ethernet4"]["pfc_enable"] = ""
     verdict = judged(net.write(tmp_path))
@@ -109,7 +109,7 @@ def _without(net: RouterNet, folder: Path, *names: str) -> ImportedVerdict:
 
 
 def test_without_settings_all_packets_are_taken_to_be_lossless(tmp_path: Path) -> None:
-    """What is safe then is safe under any settings; a cycle is only possible."""
+    """A fabric that is safe then is safe under any settings; a cycle is only possible."""
     safe = _without(leaf_spine(3, 2), tmp_path / "safe", "config_db.json")
     assert safe.acyclic is True
     assert any("no PORT_QOS_MAP" in note for note in safe.notes)

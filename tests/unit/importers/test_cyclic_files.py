@@ -1,4 +1,4 @@
-"""What refers to itself, in files and in folders: a verdict or one line, never an endless loop."""
+"""Files and folders that refer to themselves: a verdict or one line, never an endless loop."""
 
 from __future__ import annotations
 

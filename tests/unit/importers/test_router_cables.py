@@ -49,7 +49,7 @@ def test_every_source_gives_the_same_cables(tmp_path: Path) -> None:
     def add(switch: str, values: dict[str, Any]) -> None:
         values["DEVICE_NEIGHBOR"] = {
             port: {"name": peer, "port": json_alias(net, peer, peer_port)}
-            for (name, port), (peer, peer_port) in net.far.items()
+            for (name, port), (peer, peer_port) in net.peers.items()
             if name == switch
         }
 

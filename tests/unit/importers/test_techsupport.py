@@ -73,7 +73,7 @@ def test_unpacked_archives_and_an_archive_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_the_running_configuration_counts(tmp_path: Path) -> None:
-    """Where it is missing, the saved one, which has no priorities here, is taken."""
+    """If it is missing, the saved one, which has no priorities here, is taken."""
     net = leaf_spine(2, 1)
     files = {name: data for router in net.routers for name, data in files_of(net, router).items()}
     assert judged(archive(tmp_path, tar_of(files))).missing == []

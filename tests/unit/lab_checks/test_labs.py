@@ -98,7 +98,7 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("number", "changed", "said"),
+    ("number", "changed", "message"),
     [
         (1, {"cycle": ["s1:2/0", "s2:3/0"]}, "cycle: no packet holds s1:2/0 while it waits for"),
         (1, {"cycle": ["s1:2/0", "s1:2/0"]}, "cycle: names a channel twice"),
@@ -130,10 +130,10 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
     ],
 )
 def test_a_wrong_answer_is_explained(
-    number: int, changed: dict[str, object], said: str, tmp_path: Path
+    number: int, changed: dict[str, object], message: str, tmp_path: Path
 ) -> None:
-    found = problems(number, with_answers(number, tmp_path, **changed))
-    assert [line for line in found if said in line], found
+    lines = problems(number, with_answers(number, tmp_path, **changed))
+    assert [line for line in lines if message in line], lines
 
 
 @pytest.mark.parametrize("value", [7, "", "x", [[]], [{"a": []}], {"a": [1]}, [None]])
@@ -142,8 +142,8 @@ def test_answers_of_any_form_give_lines(value: object, tmp_path: Path) -> None:
         folder = copied(labs()[number], "solution", tmp_path / str(number))
         keys = yaml.safe_load((folder / "answers.yaml").read_text())
         for key in keys:
-            found = problems(number, with_answers(number, folder, **{key: value}))
-            assert found, (number, key)
+            lines = problems(number, with_answers(number, folder, **{key: value}))
+            assert lines, (number, key)
 
 
 def test_other_right_answers_are_accepted(tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_other_right_answers_are_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rounds", "said"),
+    ("rounds", "message"),
     [
         ([[[1, 2], [1, 3]]], "round 1: host 1 sends twice"),
         ([[[2, 1], [3, 1]]], "round 1: host 1 receives twice"),
@@ -163,14 +163,14 @@ def test_other_right_answers_are_accepted(tmp_path: Path) -> None:
         ([3], "round 1: must be a list"),
     ],
 )
-def test_a_wrong_barrier_is_explained(rounds: object, said: str, tmp_path: Path) -> None:
+def test_a_wrong_barrier_is_explained(rounds: object, message: str, tmp_path: Path) -> None:
     copied(labs()[8], "solution", tmp_path)
     (tmp_path / "rounds.yaml").write_text(yaml.safe_dump({"rounds": rounds}))
-    assert any(said in line for line in problems(8, tmp_path))
+    assert any(message in line for line in problems(8, tmp_path))
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ("return column, row, 0", "phase 0: two hosts send to the same host"),
         ("return column, row, place", "are served in no phase, and others twice"),
@@ -178,11 +178,11 @@ def test_a_wrong_barrier_is_explained(rounds: object, said: str, tmp_path: Path)
         ("return None", "raises TypeError"),
     ],
 )
-def test_a_wrong_schedule_is_explained(body: str, said: str, tmp_path: Path) -> None:
+def test_a_wrong_schedule_is_explained(body: str, message: str, tmp_path: Path) -> None:
     copied(labs()[7], "solution", tmp_path)
     text = f"def destination(phase, column, row, place):\n    {body}\n"
     (tmp_path / "schedule.py").write_text(text)
-    assert any(said in line for line in problems(7, tmp_path))
+    assert any(message in line for line in problems(7, tmp_path))
 
 
 def test_the_fault_of_lab_10_is_one_number_in_a_plan_of_ours() -> None:
@@ -205,14 +205,14 @@ def test_a_second_changed_switch_is_refused(tmp_path: Path) -> None:
 
 def test_unreadable_work_is_one_line_with_status_2(tmp_path: Path) -> None:
     (tmp_path / "answers.yaml").write_text("cycle: [")
-    for words, said in (
+    for words, message in (
         (("1", "--work", tmp_path), "answers.yaml: line 1: not YAML"),
         (("1", "--work", tmp_path / "none"), "there is no such folder"),
         (("11",), "11 is not in the range"),
     ):
         done = lab_check(*words, *["--files-only"] * (words != ("11",)))
         assert done.exit_code == 2
-        assert said in done.output
+        assert message in done.output
         assert done.output.count("\n") == 1
 
 
@@ -220,5 +220,5 @@ def test_json_lists_what_is_wrong(tmp_path: Path) -> None:
     copied(labs()[1], "skeleton", tmp_path)
     done = lab_check(1, "--work", tmp_path, "--files-only", "--json")
     assert done.exit_code == 1
-    found = json.loads(done.output)
-    assert (found["lab"], found["ok"], found["problems"]) == (1, False, LACKING[1])
+    output = json.loads(done.output)
+    assert (output["lab"], output["ok"], output["problems"]) == (1, False, LACKING[1])

@@ -98,13 +98,13 @@ def test_a_replay_takes_what_the_lines_take() -> None:
         step(1, "compute", -1, 0, 0.25),
         step(1, "send", 0, 1000),
     ]
-    found = replay(plan, [*ask, *answer])
-    assert found.seconds == pytest.approx(2 * once_s, rel=0.01)
-    assert found.ended == 3  # one host has nothing to do
+    outcome = replay(plan, [*ask, *answer])
+    assert outcome.seconds == pytest.approx(2 * once_s, rel=0.01)
+    assert outcome.ended == 3  # one host has nothing to do
     slower = replay(plan, [*ask, *answer], computing=2.0)
-    assert slower.seconds - found.seconds == pytest.approx(0.5, rel=1e-6)
-    assert replay(plan, [*ask, *answer]) == found
-    assert replay(plan, [*ask, *answer], places=[2, 0]) == found
+    assert slower.seconds - outcome.seconds == pytest.approx(0.5, rel=1e-6)
+    assert replay(plan, [*ask, *answer]) == outcome
+    assert replay(plan, [*ask, *answer], places=[2, 0]) == outcome
 
 
 def test_a_replay_names_who_waits_in_vain() -> None:

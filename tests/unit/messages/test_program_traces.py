@@ -22,8 +22,8 @@ MESSAGES = "time_us,source,destination,bytes\n"
 def simulated(*arguments: str) -> dict[str, Any]:
     done = CliRunner().invoke(command, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.output)
-    return found
+    output: dict[str, Any] = json.loads(done.output)
+    return output
 
 
 def test_a_recorded_kernel_takes_as_long_as_its_experiment_says(tmp_path: Path) -> None:
@@ -33,10 +33,10 @@ def test_a_recorded_kernel_takes_as_long_as_its_experiment_says(tmp_path: Path) 
     assert row["processes"] == 16
     trace = str(tmp_path / "is-S-16.program.csv")
     words = ["torus,4,4,rate=20,delay=2000", "--engine", "dor", "--flow-control", "pfc"]
-    found = simulated(*words, "--trace", trace, "--computing", "0")
-    assert found["program_us"] == pytest.approx(1e6 * row["seconds"], rel=1e-9)
-    assert found["messages"] == row["messages"]
-    assert simulated(*words, "--trace", trace)["program_us"] > found["program_us"]
+    figures = simulated(*words, "--trace", trace, "--computing", "0")
+    assert figures["program_us"] == pytest.approx(1e6 * row["seconds"], rel=1e-9)
+    assert figures["messages"] == row["messages"]
+    assert simulated(*words, "--trace", trace)["program_us"] > figures["program_us"]
 
 
 def test_other_traffic_has_no_program(tmp_path: Path) -> None:

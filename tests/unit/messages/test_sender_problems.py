@@ -1,4 +1,4 @@
-"""Whether a measurement is one of the process that sends for all hosts."""
+"""Measurements that are those of the process that sends for all hosts."""
 
 from knotless.messages.exchange import sender_problems
 

@@ -19,7 +19,7 @@ from knotless.topologies import load
 from knotless.web.replay import replay
 
 RING = Scenario(
-    make_plan(load("ring,4"), PlanRequest.of(engine="dor", vcs=1, select="low-port")),
+    make_plan(load("ring,4"), PlanRequest.from_options(engine="dor", vcs=1, select="low-port")),
     "shift:2",
     Load("saturate"),
     duration_us=200_000.0,
@@ -63,9 +63,9 @@ def test_loads_add_up_to_what_was_sent() -> None:
 def test_a_long_recording_is_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder_module, "MAX_SAMPLES", 20)
     recorder = Recorder(every_us=100)
-    found = recorder.recording(simulate(RING, None, recorder.run))
-    assert 8 <= len(found.frames) <= 20
-    times = [frame["at_us"] for frame in found.frames]
+    thinned = recorder.recording(simulate(RING, None, recorder.run))
+    assert 8 <= len(thinned.frames) <= 20
+    times = [frame["at_us"] for frame in thinned.frames]
     assert times == sorted(set(times))
 
 
@@ -74,16 +74,16 @@ def test_what_is_written_is_read(recorded: Recording, tmp_path: Path) -> None:
     dropped = {**recorded.frames[0], "drops": [(3, 7, 2)], "down": [1, 2]}
     whole = Recording("a <script>", recorded.fabric, recorded.channels, [dropped, *recorded.frames])
     recording.write(path, whole)
-    found = recording.read(path)
-    assert found.title == "a <script>"
-    assert found.frames[0] == dropped
-    assert list(found.frames[1:]) == list(recorded.frames)
-    still = replay(found)
+    read = recording.read(path)
+    assert read.title == "a <script>"
+    assert read.frames[0] == dropped
+    assert list(read.frames[1:]) == list(recorded.frames)
+    still = replay(read)
     assert still.feed.picture()["kind"] == "replay"
     assert len(still.feed.history.timeline()["times"]) == len(whole.frames)
     first = json.loads(still.feed.history.frames(0, 1))[0]
     names = [channel["name"] for channel in still.feed.picture()["channels"]]
-    assert [names[channel] for channel in first["down"]] == [found.channels[i] for i in (1, 2)]
+    assert [names[channel] for channel in first["down"]] == [read.channels[i] for i in (1, 2)]
 
 
 def test_an_empty_recording_is_one(tmp_path: Path, recorded: Recording) -> None:

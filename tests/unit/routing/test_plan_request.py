@@ -58,14 +58,16 @@ def test_files_have_every_choice_with_the_same_default(settings: type[PlanReques
 )
 def test_a_mistake_gives_one_line(choices: dict[str, Any], message: str) -> None:
     with pytest.raises(PlanError) as caught:
-        PlanRequest.of(**choices)
+        PlanRequest.from_options(**choices)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 def test_settings_of_a_running_fabric_give_its_request_back() -> None:
-    request = PlanRequest.of(engine="dor", vcs=2, max_vlans=7, multicast={3: ["h1", "h2"]})
-    lab = EmulatedFabric.of(make_plan(load("ring,5"), request), rest_port=0)
+    request = PlanRequest.from_options(
+        engine="dor", vcs=2, max_vlans=7, multicast={3: ["h1", "h2"]}
+    )
+    lab = EmulatedFabric.from_plan(make_plan(load("ring,5"), request), rest_port=0)
     stored = json.loads(json.dumps(lab.settings()))
     assert PlanRequest.from_settings(stored) == request.but(flow_control="pfc")
 

@@ -25,7 +25,7 @@ from tests.support.repairs import check_repair
 
 def repaired(spec: str, engine: str, *failed: str, **choices: Any) -> Repair:
     plan = make_plan(load(spec), engine, **choices)
-    return check_repair(CheckedPlan(plan), Failures.of(plan.fabric, failed)).repair
+    return check_repair(CheckedPlan(plan), Failures.from_names(plan.fabric, failed)).repair
 
 
 def same_routes(a: Plan, b: Plan) -> bool:
@@ -50,8 +50,8 @@ def test_dimension_order_goes_round_a_missing_link(spec: str) -> None:
 
 def test_a_repair_is_a_function_of_the_intact_plan_and_the_failures() -> None:
     plan = make_plan(load("torus,4,4,hosts=2"), "updown")
-    one = repair(plan, Failures.of(plan.fabric, ["s1-s2", "s7"]))
-    other = repair(plan, Failures.of(plan.fabric, ["s7", "s2:4-s1:3"]))
+    one = repair(plan, Failures.from_names(plan.fabric, ["s1-s2", "s7"]))
+    other = repair(plan, Failures.from_names(plan.fabric, ["s7", "s2:4-s1:3"]))
     assert same_routes(one.plan, other.plan)
     assert one.summary() == other.summary()
     with pytest.raises(ValueError, match="starts from the intact plan"):
@@ -74,7 +74,9 @@ def test_a_link_that_no_path_uses_moves_nothing() -> None:
     ring = load("ring,4")
     fabric = replace(ring, links=(*ring.links, Link("s1", 9, "s2", 9)))
     plan = make_plan(fabric, "updown", select="low-port")
-    repaired_plan = check_repair(CheckedPlan(plan), Failures.of(fabric, ["s1:9-s2:9"])).repair
+    repaired_plan = check_repair(
+        CheckedPlan(plan), Failures.from_names(fabric, ["s1:9-s2:9"])
+    ).repair
     assert (repaired_plan.kind, repaired_plan.moved, repaired_plan.trees) == ("none", 0, 0)
 
 
@@ -98,7 +100,7 @@ def test_how_much_must_change(engine: str, failed: str, kind: str) -> None:
 
 def test_fewer_paths_move_to_make_room_than_in_a_new_plan() -> None:
     plan = make_plan(load("mesh,4,4"), "lturn")
-    failures = Failures.of(plan.fabric, ["s2-s6"])
+    failures = Failures.from_names(plan.fabric, ["s2-s6"])
     extended = repair(plan, failures)
     kind, new = new_plan(plan, failures, FlowControl.PAUSE)
     pairs, _, after = path_changes(plan, new)
@@ -110,7 +112,9 @@ def test_fewer_paths_move_to_make_room_than_in_a_new_plan() -> None:
 def test_a_plan_with_a_cycle_is_repaired_with_one(engine: str) -> None:
     plan = make_plan(load("torus,4,4,hosts=2"), engine, vcs=1, select="low-port")
     assert CheckedPlan(plan).cycle
-    repaired_plan = check_repair(CheckedPlan(plan), Failures.of(plan.fabric, ["s1-s2"])).repair
+    repaired_plan = check_repair(
+        CheckedPlan(plan), Failures.from_names(plan.fabric, ["s1-s2"])
+    ).repair
     assert repaired_plan.kind == "repaired"
     assert CheckedPlan(repaired_plan.plan).cycle
 
@@ -121,7 +125,7 @@ def test_both_parts_of_a_divided_fabric_work(engine: str, tagging: str) -> None:
     spec = "mtree,4,2,hosts=2" if engine == "smodk" else "mesh,4,2,hosts=2"
     plan = make_plan(load(spec), engine, tagging=tagging, multicast={1: ["h1", "h2", "h15"]})
     cut = ["s1-s2"] if engine == "smodk" else ["s2-s3", "s6-s7"]
-    failures = Failures.of(plan.fabric, cut)
+    failures = Failures.from_names(plan.fabric, cut)
     repaired_plan = check_repair(CheckedPlan(plan), failures).repair
     summary: dict[str, Any] = repaired_plan.summary()
     sizes = [len(names) for names in summary["separated"]]
@@ -146,10 +150,10 @@ def test_the_hosts_of_a_failed_switch_are_unreachable_for_all() -> None:
 
 def test_undelivered_frames_are_not_taken_for_unreachable_ones() -> None:
     plan = make_plan(load("mesh,4,1"), "dor")
-    failures = Failures.of(plan.fabric, ["s2-s3"])
+    failures = Failures.from_names(plan.fabric, ["s2-s3"])
     state = CheckedPlan(repair(plan, failures).plan).state
     assert state.failures == failures
-    repaired_plan = repair(plan, Failures.of(plan.fabric, ["s1-s2", "s2-s3"])).plan
+    repaired_plan = repair(plan, Failures.from_names(plan.fabric, ["s1-s2", "s2-s3"])).plan
     # These routes separate h1 from h2 too, which the failures do not.
     verdict = CheckedPlan(replace(repaired_plan, failures=failures)).verdict
     assert (verdict.unreachable, verdict.undelivered) == (8, 2)

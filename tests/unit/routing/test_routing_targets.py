@@ -39,7 +39,7 @@ def test_dimension_order_spread_over_ties_reaches_the_bound(spec: str, bound: in
     ],
 )
 def test_minimal_within_few_virtual_channels(spec: str, engine: str, vcs: int, load_: int) -> None:
-    """Where OpenSM's lash and dfsssp fail with 8, or load more; see docs/performance.md."""
+    """OpenSM's lash and dfsssp fail here with 8, or load more; see docs/performance.md."""
     plan = make_plan(load(spec), engine)
     assert plan.vcs <= vcs
     assert CheckedPlan(plan).loads.max() <= load_

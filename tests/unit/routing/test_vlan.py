@@ -1,4 +1,4 @@
-"""Which paths may share a VLAN, and the error if there are too few VLANs."""
+"""Paths that may share a VLAN, and the error if there are too few VLANs."""
 
 from __future__ import annotations
 

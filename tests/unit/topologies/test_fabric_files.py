@@ -54,10 +54,10 @@ def _set(*path: Any) -> Callable[[Obj], None]:
     *keys, last, value = path
 
     def change(obj: Obj) -> None:
-        at: Any = obj
+        part: Any = obj
         for key in keys:
-            at = at[key]
-        at[last] = value
+            part = part[key]
+        part[last] = value
 
     return change
 
@@ -66,16 +66,16 @@ def _drop(*path: Any) -> Callable[[Obj], None]:
     *keys, last = path
 
     def change(obj: Obj) -> None:
-        at: Any = obj
+        part: Any = obj
         for key in keys:
-            at = at[key]
-        del at[last]
+            part = part[key]
+        del part[last]
 
     return change
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (_set("links", 0, "b", "s9"), "there is no switch 's9'"),
         (_set("hosts", 0, "switch", "s9"), "host h1: there is no switch 's9'"),
@@ -118,17 +118,17 @@ def _drop(*path: Any) -> Callable[[Obj], None]:
         (_set("name", ""), "1 to 200 printable"),
     ],
 )
-def test_an_inconsistent_fabric_is_refused(change: Callable[[Obj], None], said: str) -> None:
+def test_an_inconsistent_fabric_is_refused(change: Callable[[Obj], None], message: str) -> None:
     obj = copy.deepcopy(to_json(load("mesh,2,2")))
     change(obj)
     with pytest.raises(FabricError) as caught:
         from_json(obj)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
@@ -138,10 +138,10 @@ def test_an_inconsistent_fabric_is_refused(change: Callable[[Obj], None], said: 
         ("9" * 10_000, "not JSON"),
     ],
 )
-def test_invalid_fabric_text_is_refused(text: str, said: str) -> None:
+def test_invalid_fabric_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(FabricError) as caught:
         from_text(text)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_file_is_named(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from knotless.topologies import SpecError, load
 from knotless.topologies.numbering import codes
+from knotless.topologies.registry import families
 from knotless.topologies.spec import parse
 
 # spec, switches, hosts, links
@@ -95,11 +96,11 @@ def test_defaults_do_not_show_in_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("", "not a fabric spec"),
         ("meshh,4", "did you mean 'mesh'?"),
-        ("xyzzy,4", "known are clos, fattree"),
+        ("xyzzy,4", f"known are {', '.join(families())}"),
         ("mesh", "takes 1 to 16 sizes"),
         ("ring,4,4", "takes 1 sizes (ring,N)"),
         ("mesh,a", "must be a whole number"),
@@ -125,8 +126,8 @@ def test_defaults_do_not_show_in_the_name() -> None:
         ("m" * 300, "at most 200 characters"),
     ],
 )
-def test_bad_specs_are_refused_in_one_line(spec: str, said: str) -> None:
+def test_bad_specs_are_refused_in_one_line(spec: str, message: str) -> None:
     with pytest.raises(SpecError) as caught:
         load(spec)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -40,8 +40,8 @@ def mean(hops: list[list[int]]) -> float:
 def mean_switches(fabric: Fabric) -> float:
     """Return mean switches on a shortest path over ordered host pairs, a host with itself too."""
     hops = hops_between(graph_of(len(fabric.switches), edges(fabric)))
-    at = [fabric.switch_index[host.switch] for host in fabric.hosts]
-    return sum(hops[a][b] + 1 for a in at for b in at) / len(at) ** 2
+    homes = [fabric.switch_index[host.switch] for host in fabric.hosts]
+    return sum(hops[a][b] + 1 for a in homes for b in homes) / len(homes) ** 2
 
 
 @pytest.mark.parametrize(
@@ -105,30 +105,30 @@ def test_three_level_fat_tree_keeps_pods_apart() -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_projective_plane_has_its_axioms(order: int) -> None:
-    found = lines(order)
+    plane = lines(order)
     size = order * order + order + 1
-    assert len(found) == size
-    assert all(len(set(on_it)) == order + 1 and on_it == sorted(on_it) for on_it in found)
-    joined = Counter(pair for on_it in found for pair in combinations(on_it, 2))
+    assert len(plane) == size
+    assert all(len(set(on_it)) == order + 1 and on_it == sorted(on_it) for on_it in plane)
+    joined = Counter(pair for on_it in plane for pair in combinations(on_it, 2))
     assert len(joined) == size * (size - 1) // 2, "two points lie on some line together"
     assert set(joined.values()) == {1}, "and on one only"
 
 
 def test_points_and_lines_are_numbered_as_in_the_paper() -> None:
     # Order 3: P 0; P(0) P(1) P(2) 1..3; P(c,r) 4 + 3 c + r; lines alike.
-    found = lines(3)
-    assert found[0] == [0, 1, 2, 3]
-    assert found[1 + 2] == [0, 10, 11, 12]
+    plane = lines(3)
+    assert plane[0] == [0, 1, 2, 3]
+    assert plane[1 + 2] == [0, 10, 11, 12]
     slope, intercept = 2, 1
     on_it = [lattice_point(3, i, (intercept + slope * i) % 3) for i in range(3)]
-    assert found[lattice_point(3, slope, intercept)] == [1 + slope, *on_it]
+    assert plane[lattice_point(3, slope, intercept)] == [1 + slope, *on_it]
 
 
 def test_ports_of_an_lsft_follow_the_far_switch() -> None:
     fabric = load("lsft,3")
     for switch, ports in fabric.neighbours.items():
-        far = [fabric.switch_index[name] for name, _ in ports.values()]
-        assert far == sorted(far)
+        peers = [fabric.switch_index[name] for name, _ in ports.values()]
+        assert peers == sorted(peers)
         hosts = list(fabric.hosts_at[switch])
         assert hosts == list(range(1, len(hosts) + 1))
         assert list(ports) == list(range(len(hosts) + 1, len(hosts) + 5))
@@ -145,7 +145,7 @@ def test_two_sides_of_an_lsft_are_the_same_plane_twice() -> None:
 def test_irregular_fabrics_have_the_published_properties(spec: str) -> None:
     fabric = load(spec)
     assert len(fabric.switches) == 16
-    assert all(len(at) == 4 for at in fabric.hosts_at.values())
+    assert all(len(hosts) == 4 for hosts in fabric.hosts_at.values())
     assert max(len(ports) for ports in fabric.neighbours.values()) <= 4
     assert len(set(edges(fabric))) == len(fabric.links)
     hops = hops_between(graph(spec))

@@ -25,7 +25,7 @@ def run(*arguments: str) -> Result:
 
 def advice(spec: str, names: str = ALL, **options: object) -> Advice:
     fabric = load(spec)
-    return advise(fabric, list(compare(fabric, names, PlanRequest.of(**options))))
+    return advise(fabric, list(compare(fabric, names, PlanRequest.from_options(**options))))
 
 
 @pytest.mark.parametrize("spec", ["torus,4,4", "irregular-b", "fattree,2,4,2", "random,12,hosts=1"])
@@ -92,7 +92,7 @@ def test_every_engine_says_what_it_does_and_why(name: str) -> None:
 
 
 def test_the_explanation_agrees_with_the_plan() -> None:
-    request = PlanRequest.of()
+    request = PlanRequest.from_options()
     checked = CheckedPlan(make_plan(load("torus,5,5"), request))
     topics = explain(checked, request)
     assert topics["engine"].startswith("dor, the default of the family torus")
@@ -111,7 +111,7 @@ def test_the_explanation_names_the_packets_of_a_cycle() -> None:
 
 
 def test_paths_that_are_not_shortest_are_said_to_be_longer() -> None:
-    request = PlanRequest.of(engine="prefix", flow_control="none")
+    request = PlanRequest.from_options(engine="prefix", flow_control="none")
     checked = CheckedPlan(make_plan(load("torus,4,4"), request))
     topics = explain(checked, request)
     assert topics["paths"].startswith("Not all are shortest")

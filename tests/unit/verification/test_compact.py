@@ -15,7 +15,7 @@ from knotless.verification.changes.planner import plan_change
 
 def _change() -> Change:
     plan = make_plan(load("torus,4,4,hosts=4"))
-    failures = Failures.of(plan.fabric, [plan.fabric.links[0].name])
+    failures = Failures.from_names(plan.fabric, [plan.fabric.links[0].name])
     rules, fabric = dict(compile_rules(plan)), usable(plan.fabric, failures)
     before = Installed(fabric, rules, plan.flow_control, plan=plan)
     return plan_change(before, repair(plan, failures).plan)

@@ -118,7 +118,7 @@ def test_the_repair_takes_over_in_proven_steps(spec: str, options: dict[str, Any
     assert desired.summary["failover_acyclic"] is True
     flow_control = desired.plan.flow_control
     for name in ("s1-s2", "s2"):
-        goal = Goal(desired, Failures.of(desired.fabric, [name]))
+        goal = Goal(desired, Failures.from_names(desired.fabric, [name]))
         held = Generation(desired.rules)
         change = plan_update(UpdateTask(goal, held, (), flow_control, desired.routed)).change
         assert change.steps

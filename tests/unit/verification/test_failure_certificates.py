@@ -1,4 +1,4 @@
-"""What if something fails: every verdict is that of the same fabric read after the failure."""
+"""Verdicts on failures: each is that of the same fabric read after the failure."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_clos_network_survives_single_failures(tmp_path: Path) -> None:
 
 
 def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
-    """When spine0 has lost leaf0, its default route sends packets for leaf0 to leaf2, and up."""
+    """If spine0 has lost leaf0, its default route sends packets for leaf0 to leaf2, and up."""
     net = bounce()
     net.cables = leaf_spine(4, 2).cables
     shortest_paths(net)
@@ -154,7 +154,7 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
         "spine0": ("leaf0", "leaf2"),
         "spine1": ("leaf1", "leaf3"),
     }.items():
-        port = next(p for (r, p), (other, _) in net.far.items() if (r, other) == (spine, other))
+        port = next(p for (r, p), (other, _) in net.peers.items() if (r, other) == (spine, other))
         net.routes[spine]["0.0.0.0/0"] = [("169.254.0.9", port)]
         assert home != other
     certificate = certified(read(net, tmp_path), "local", 2)
@@ -190,7 +190,7 @@ def test_a_tunnel_s_way_is_recomputed_too(tmp_path: Path) -> None:
 
 def test_our_engines_recompute() -> None:
     fabric = load("mesh,3,3")
-    certificate = evaluated(EngineModel(fabric, PlanRequest.of(engine="updown")), 1)
+    certificate = evaluated(EngineModel(fabric, PlanRequest.from_options(engine="updown")), 1)
     assert certificate.acyclic is True
     assert len(certificate.verdicts) == 12 + 9
     assert all(verdict.undelivered == 0 for verdict in certificate.verdicts)

@@ -27,11 +27,11 @@ from tests.support.random_fabrics import seeded, small_fabric
 
 
 def _repaired(plan: Plan, link: str) -> Plan:
-    return repair(plan, Failures.of(plan.fabric, [link])).plan
+    return repair(plan, Failures.from_names(plan.fabric, [link])).plan
 
 
 def _change(plan: Plan, link: str, *, plan_known: bool = True) -> Change:
-    fabric = usable(plan.fabric, Failures.of(plan.fabric, [link]))
+    fabric = usable(plan.fabric, Failures.from_names(plan.fabric, [link]))
     rules, flow_control = compile_rules(plan), plan.flow_control
     before = Installed(fabric, rules, flow_control, plan=plan if plan_known else None)
     return plan_change(before, _repaired(plan, link))
@@ -152,7 +152,7 @@ def test_every_mixture_of_a_repair_in_place_is_walked(block: int, tmp_path: Path
     for seed, pick in seeded(range(block * 40, block * 40 + 40)):
         plan = _plan(pick)
         link = pick.choice(plan.fabric.links)
-        failures = Failures.of(plan.fabric, [link.name])
+        failures = Failures.from_names(plan.fabric, [link.name])
         if set(parts(usable(plan.fabric, failures), NO_FAILURES)) != {0}:
             continue
         change = _change(plan, link.name)

@@ -1,4 +1,4 @@
-"""What goes wrong where old and new rules meet, on fabrics small enough to see it."""
+"""Errors where old and new rules meet, on fabrics small enough to see them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def _union_has_cycle(fabric: Fabric, old: FabricRules, new: FabricRules) -> bool
 
 
 def test_vlan_generations_do_not_mix() -> None:
-    """What is admitted into a VLAN generation stays there, even without the rules of the other."""
+    """Frames admitted into a VLAN generation stay there, even without the rules of the other."""
     fabric = load("torus,4,4,hosts=2")
     plan = make_plan(fabric, "dl", vcs=2)
     compiled = compile_rules(plan)

@@ -45,25 +45,25 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fake: FakeFabric) -> 
     monkeypatch.setattr(names_module, "RUN_DIRECTORY", tmp_path)
     monkeypatch.setattr(running_traffic, "machine_lock", contextlib.nullcontext)
     monkeypatch.setattr(Cables, "cuts", lambda _: [])
-    found = Names("t")
-    found.directory.mkdir()
-    found.fabric_file.write_text(json.dumps(files.to_json(fake.fabric)))
+    test_names = Names("t")
+    test_names.directory.mkdir()
+    test_names.fabric_file.write_text(json.dumps(files.to_json(fake.fabric)))
     settings = {"links": "emulated", "controller": "none", "flow_control": "pause"}
     owner = processes.ourselves()
-    state.write(found, State("t", "ring,4", owner, "ready", 1.0, settings=settings))
-    with fake.emulator(found.emulator_socket):
-        yield found
+    state.write(test_names, State("t", "ring,4", owner, "ready", 1.0, settings=settings))
+    with fake.emulator(test_names.emulator_socket):
+        yield test_names
 
 
 def sends(names: Names, process: Process) -> None:
     """Make traffic seem to run."""
-    found = RunningTraffic("tornado", 2.5, 1, 4, 1.0, process)
-    fields = {**vars(found), "process": vars(process)}
+    running = RunningTraffic("tornado", 2.5, 1, 4, 1.0, process)
+    fields = {**vars(running), "process": vars(process)}
     names.traffic_file.write_text(json.dumps(fields))
 
 
 @pytest.mark.parametrize(
-    ("action", "fields", "said"),
+    ("action", "fields", "message"),
     [
         ("traffic-start", {}, "'pattern' is missing"),
         ("traffic-start", {"pattern": 3}, "'pattern' must be str"),
@@ -89,9 +89,9 @@ def sends(names: Names, process: Process) -> None:
     ],
 )
 def test_wrong_requests_are_one_line_and_change_nothing(
-    names: Names, action: str, fields: dict[str, Any], said: str
+    names: Names, action: str, fields: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(KnotlessError, match=said) as raised:
+    with pytest.raises(KnotlessError, match=message) as raised:
         actions_of(names)[action](fields)
     assert len(str(raised.value)) < 300
     assert not names.traffic_file.exists()

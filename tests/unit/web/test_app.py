@@ -48,9 +48,9 @@ class FakeSource:
 
 @pytest.fixture
 def feed() -> Feed:
-    made = Feed("live", "fabric test", ("cut",))
-    made.set_picture(Picture(load("ring,4")))
-    return made
+    live = Feed("live", "fabric test", ("cut",))
+    live.set_picture(Picture(load("ring,4")))
+    return live
 
 
 @pytest.fixture
@@ -60,8 +60,8 @@ def source() -> FakeSource:
 
 @pytest.fixture
 def client(feed: Feed, source: FakeSource) -> Iterator[TestClient]:
-    with TestClient(make_app(feed, source), base_url="http://127.0.0.1:8088") as made:
-        yield made
+    with TestClient(make_app(feed, source), base_url="http://127.0.0.1:8088") as test_client:
+        yield test_client
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -86,20 +86,20 @@ class Inline(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.inline: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
         if tag == "style" or (tag == "script" and "src" not in given):
-            self.found.append(tag)
-        self.found += [name for name in given if name.startswith("on") or name == "style"]
-        self.found += [url for url in given.values() if url and "//" in url]
+            self.inline.append(tag)
+        self.inline += [name for name in given if name.startswith("on") or name == "style"]
+        self.inline += [url for url in given.values() if url and "//" in url]
 
 
 def test_the_page_has_no_inline_code_and_no_other_host() -> None:
     parser = Inline()
     parser.feed((STATIC / "index.html").read_text(encoding="utf-8"))
-    assert parser.found == []
+    assert parser.inline == []
     assert "url(" not in (STATIC / "app.css").read_text(encoding="utf-8")
 
 

@@ -21,8 +21,8 @@ def test_frames_of_the_last_minutes_are_kept() -> None:
     timeline = history.timeline()
     assert timeline["times"] == [float(second) for second in range(19, 30)]
     assert (timeline["first"], timeline["knots"]) == (19, [25])
-    found = json.loads(history.frames(0, 100))
-    assert [of["n"] for of in found] == list(range(19, 30))
+    kept = json.loads(history.frames(0, 100))
+    assert [one["n"] for one in kept] == list(range(19, 30))
 
 
 def test_memory_is_bounded_whatever_the_size_of_frames() -> None:
@@ -55,17 +55,17 @@ def test_a_page_that_does_not_read_misses_the_oldest_frames_only() -> None:
             feed.add_frame(frame())
             feed.set_state({"frames": feed.history.end})
         messages = client.messages()
-        found = []
+        events = []
         for _ in range(MAX_WAITING):
             kind, _, data = (await anext(messages)).decode().partition("\n")
-            found.append((kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
-        return found
+            events.append((kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+        return events
 
-    found = asyncio.run(run())
-    kinds = [kind for kind, _ in found]
+    received = asyncio.run(run())
+    kinds = [kind for kind, _ in received]
     assert kinds.count("event") == kinds.count("picture") == kinds.count("state") == 1
-    assert [data["n"] for kind, data in found if kind == "frame"][-1] == 10 * MAX_WAITING - 1
-    assert next(data for kind, data in found if kind == "state") == {"frames": 10 * MAX_WAITING}
+    assert [data["n"] for kind, data in received if kind == "frame"][-1] == 10 * MAX_WAITING - 1
+    assert next(data for kind, data in received if kind == "state") == {"frames": 10 * MAX_WAITING}
 
 
 def test_an_unchanged_state_is_not_sent_again() -> None:

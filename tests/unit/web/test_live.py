@@ -49,10 +49,10 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
         (controller_module, "POLL_S", 0.05),
     ):
         monkeypatch.setattr(module, name, value)
-    found = Names("t")
-    found.directory.mkdir()
-    found.token_file.write_text("a-token-of-this-test\n")
-    return found
+    test_names = Names("t")
+    test_names.directory.mkdir()
+    test_names.token_file.write_text("a-token-of-this-test\n")
+    return test_names
 
 
 def up(names: Names, fake: FakeFabric, port: int = 1, started_at: float = 1.0) -> None:
@@ -60,16 +60,16 @@ def up(names: Names, fake: FakeFabric, port: int = 1, started_at: float = 1.0) -
     names.fabric_file.write_text(json.dumps(files.to_json(fake.fabric)))
     settings = {"links": "emulated", "controller": "ryu", "rest_port": port}
     owner = processes.ourselves()
-    found = State(names.name, fake.fabric.name, owner, "ready", started_at, settings=settings)
-    state.write(names, found)
+    stored = State(names.name, fake.fabric.name, owner, "ready", started_at, settings=settings)
+    state.write(names, stored)
 
 
 async def until(condition: Callable[[], Any]) -> Any:
     """Wait until a condition holds, and return its value."""
     async with asyncio.timeout(LIMIT_S):
-        while not (found := condition()):
+        while not (value := condition()):
             await asyncio.sleep(0.01)
-    return found
+    return value
 
 
 def running(source: LiveFabric | LiveController, steps: Callable[[], Awaitable[None]]) -> None:
@@ -97,8 +97,8 @@ def test_a_page_shows_a_deadlock_and_survives_the_loss_of_everything(
         return feed.state.get(name) or {}
 
     def last() -> dict[str, Any]:
-        found = json.loads(feed.history.frames(feed.history.end - 1, 1))
-        return found[0] if found else {}
+        last_frames = json.loads(feed.history.frames(feed.history.end - 1, 1))
+        return last_frames[0] if last_frames else {}
 
     async def steps() -> None:
         await until(lambda: part("fabric").get("running") is False)
@@ -136,7 +136,7 @@ def test_a_page_shows_a_deadlock_and_survives_the_loss_of_everything(
 
 
 def _number(picture: dict[str, Any], channel: str) -> int:
-    return [of["name"] for of in picture["channels"]].index(channel)
+    return [row["name"] for row in picture["channels"]].index(channel)
 
 
 def test_events_and_changes_of_the_controller_are_passed_on(fake: FakeFabric) -> None:
@@ -171,11 +171,11 @@ def test_actions_call_the_controller_of_the_fabric(names: Names, fake: FakeFabri
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [({}, "'link' is missing"), ({"link": 3}, "must be str"), ({"link": "x", "y": 1}, "'y' is")],
 )
-def test_wrong_fields_are_refused(fields: dict[str, Any], said: str) -> None:
-    with pytest.raises(EmulationError, match=said):
+def test_wrong_fields_are_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(EmulationError, match=message):
         checked(fields, link=str, silent=bool)
 
 
@@ -193,9 +193,9 @@ def test_no_frame_where_virtual_time_stands_still_or_counters_are_reset(
     assert frames.next(fake.answer(counters), None) is None
     assert frames.next(fake.answer(counters), None) is None
     fake.pass_time(1000)
-    found = frames.next(fake.answer(counters), None)
-    assert found is not None
-    assert found["rows"] == []
+    frame = frames.next(fake.answer(counters), None)
+    assert frame is not None
+    assert frame["rows"] == []
     fresh = FakeFabric(fake.fabric)
     fresh.pass_time(5000)
     assert frames.next(fresh.answer(counters), None) is None
@@ -217,9 +217,9 @@ def test_a_recording_of_an_emulated_fabric_is_replayed(names: Names, fake: FakeF
         fake.freeze(10_000)
 
     with fake.emulator(names.emulator_socket):
-        made = record(daemon, fake.fabric, 0.1, 0.02, progress)
+        recorded = record(daemon, fake.fabric, 0.1, 0.02, progress)
     path = names.directory / f"ring{recording.SUFFIX}"
-    recording.write(path, made)
+    recording.write(path, recorded)
     still = replay(recording.read(path))
     frames = json.loads(still.feed.history.frames(0, 100))
     assert frames
@@ -235,11 +235,11 @@ def test_a_deadlock_between_samples_is_in_the_last_frame_again(fake: FakeFabric)
     fake.pass_time(250_000, s1_2=0.5)
     before = frames.next(fake.answer({"do": "counters"}), None)
     fake.freeze(100_000)
-    found = frames.again(fake.deadlock)
+    frame = frames.again(fake.deadlock)
     assert before is not None
-    assert found is not None
-    assert (found["rows"], found["at_us"]) == (before["rows"], 350_000)
-    assert found["knot"]["cycle"] == CYCLE
+    assert frame is not None
+    assert (frame["rows"], frame["at_us"]) == (before["rows"], 350_000)
+    assert frame["knot"]["cycle"] == CYCLE
     assert before["knot"] is None
 
 

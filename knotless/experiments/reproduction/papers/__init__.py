@@ -1,1 +1,1 @@
-"""What claims of a paper compute that no selector does: one file for each paper."""
+"""Computations of claims that no selector does: one file for each paper."""

@@ -28,7 +28,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     duration_s = duration_of(common, usual_s, LIMITS_S)
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
-    found = cases.cases(common, options.get("case"))
+    runs = cases.cases(common, options.get("case"))
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         del seed  # the case has its own seed, which determines its traffic
@@ -37,10 +37,10 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     parameters = {
         "on": common.on,
         "duration_s": duration_s,
-        "cases": [[*case.key, case.routed.spec] for case in found if case.repeat == 1],
+        "cases": [[*case.key, case.routed.spec] for case in runs if case.repeat == 1],
         "repeats": common.repeats,
     }
-    return Campaign(common.on, found, parameters, common.seed, live)
+    return Campaign(common.on, runs, parameters, common.seed, live)
 
 
 EXPERIMENT = Experiment(

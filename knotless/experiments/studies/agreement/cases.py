@@ -104,16 +104,16 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
 def cases(common: Common, groups: str | None) -> list[Case]:
     """List the cases. Raises KnotlessError for an unknown or impossible choice."""
     wanted = choice(groups, GROUPS, "--case")
-    found = [
+    runs = [
         replace(case, repeat=repeat)
         for case in _all(common.quick, common.rate_mbps)
         if case.group in wanted
         for repeat in range(1, common.repeats + 1)
     ]
-    if not found:
+    if not runs:
         raise ExperimentError(
             f"--quick --case {groups}: no case is left; --quick has knot, share-3"
         )
-    for case in found:
+    for case in runs:
         case.scenario.validate()
-    return found
+    return runs

@@ -85,14 +85,14 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
         counters, status = daemon.counters(), daemon.status()
         if not sending():
             problems.append("the senders ended before the window did")
-    found = status["deadlock"]
+    deadlock = status["deadlock"]
     channels = {one["channel"]: _counted(one, control) for one in counters["channels"]}
     seen = Seen(
         [channels[flow.last_channel]["rx_frames"] for flow in case.flows],
         channels,
         int(counters["lost_frames"]),
-        [] if found is None else list(found["cycle"]),
-        None if found is None else (found["since_us"] - begin_us) / 1e3,
+        [] if deadlock is None else list(deadlock["cycle"]),
+        None if deadlock is None else (deadlock["since_us"] - begin_us) / 1e3,
     )
     window_us = counters["now_us"] - begin_us
     return Emulated(seen, window_us, CLOCK_UNIT_US, status, problems)
@@ -100,13 +100,13 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
 
 def simulated(result: Result) -> Seen:
     """Return the result of a simulation in the same form."""
-    found = result.report.deadlock
+    deadlock = result.report.deadlock
     return Seen(
         result.report.flow_packets.tolist(),
         {one["channel"]: one for one in by_channel(result)},
         result.lost_frames,
         result.knot,
-        None if found is None else found.since_ps / 1e9,
+        None if deadlock is None else deadlock.since_ps / 1e9,
     )
 
 
@@ -240,7 +240,7 @@ def samples(case: Case, real: Seen, virtual: Seen) -> list[dict[str, Any]]:
     head = dict(zip(("fabric", "routes", "pattern", "flow_control", "seed"), case.key, strict=True))
     hosts = {host.name for host in case.routed.fabric.hosts}
     last = {flow.last_channel for flow in case.flows}
-    found = []
+    lines = []
     for name, one in virtual.channels.items():
         if not one["tx_frames"]:
             continue
@@ -251,5 +251,5 @@ def samples(case: Case, real: Seen, virtual: Seen) -> list[dict[str, Any]]:
             line |= {f"{clock}_frames": counted["tx_frames"]}
             for key in ("pauses", "paused_us", "account_peak_bytes", "queue_peak_bytes"):
                 line |= {f"{clock}_{key}": counted[key]}
-        found.append(line)
-    return found
+        lines.append(line)
+    return lines

@@ -57,7 +57,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     usual = QUICK_DATAGRAMS if common.quick else DATAGRAMS
     datagrams = usual if options.get("datagrams") is None else options["datagrams"]
     within(datagrams, LIMITS_DATAGRAMS, "--datagrams", "for each host")
-    found = cases.cases(
+    runs = cases.cases(
         common.on,
         options.get("configuration"),
         choice(options.get("schedule"), SCHEDULES, "--schedule"),
@@ -79,13 +79,13 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
     parameters = {
         "on": common.on,
-        "cases": [[c.configuration.name, c.configuration.share, c.schedule] for c in found],
+        "cases": [[c.configuration.name, c.configuration.share, c.schedule] for c in runs],
         "datagrams": None if common.on == ANALYSIS else datagrams,
         "rate_mbps": rate_mbps,
         "delay_us": delay_us,
         "repeats": common.repeats,
     }
-    return Campaign(common.on, found, parameters, common.seed, live, virtual)
+    return Campaign(common.on, runs, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(

@@ -41,7 +41,7 @@ class Configuration:
 
     @property
     def is_latin(self) -> bool:
-        """Whether it has contention-free schedules."""
+        """True if it has contention-free schedules."""
         return self.spec.startswith("lsft")
 
 
@@ -139,15 +139,15 @@ def cases(
     if quick:
         usual = (SMALL[1],) if on == EMULATION else SMALL
         usual = (*SMALL, *LARGE[:3]) if on == ANALYSIS else usual
-    known = tuple(dict.fromkeys(configuration.name for configuration in EVERY))
-    names = choice(asked, known, "--configuration", ())
+    configurations = tuple(dict.fromkeys(configuration.name for configuration in EVERY))
+    names = choice(asked, configurations, "--configuration", ())
     for name in names:
         if on == EMULATION and name.startswith("L"):
             raise ExperimentError(
                 f"--configuration: {name} is too large to emulate; use --on {ANALYSIS}"
             )
     pool = EVERY if names else usual
-    found = []
+    runs = []
     routes: dict[str, Routed] = {}
     for configuration in pool:
         if (names and configuration.name not in names) or configuration.share not in shares:
@@ -155,15 +155,15 @@ def cases(
         spec = with_options(configuration.spec, rate=rate_mbps, delay=delay_us)
         # d-mod-k on the fat-trees and the unique paths of the LSFTs: their default engines.
         routed = routes.setdefault(spec, Routed(spec))
-        found += [
+        runs += [
             Case(configuration, schedule, routed, repeat)
             for schedule in schedules
             if schedule == SHIFT or configuration.is_latin
             for repeat in range(1, repeats + 1)
         ]
-    if not found:
+    if not runs:
         raise ExperimentError(
             "no case is left: only LSFTs have a contention-free schedule, and only L1 .. L6 have "
             "parts"
         )
-    return found
+    return runs

@@ -22,7 +22,7 @@ COLOURS = {SHIFT: style.RED, CONTENTION_FREE: style.BLUE}
 def gains(rows: Sequence[Row]) -> dict[str, float]:
     """Return the speed-up of the contention-free schedule, by configuration."""
     key = "of_line" if any(row["of_line"] is not None for row in rows) else "throughput_ratio"
-    found = {}
+    ratios = {}
     for place in dict.fromkeys(map(place_of, rows)):
         means = {
             schedule: [
@@ -31,8 +31,8 @@ def gains(rows: Sequence[Row]) -> dict[str, float]:
             for schedule in (SHIFT, CONTENTION_FREE)
         }
         if all(means.values()):
-            found[place] = fmean(means[CONTENTION_FREE]) / fmean(means[SHIFT])
-    return found
+            ratios[place] = fmean(means[CONTENTION_FREE]) / fmean(means[SHIFT])
+    return ratios
 
 
 def sentences(rows: Sequence[Row]) -> list[str]:
@@ -41,11 +41,11 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 
 def _sentences(rows: Sequence[Row]) -> Iterator[str]:
-    if found := gains(rows):
-        least, most = min(found, key=lambda p: found[p]), max(found, key=lambda p: found[p])
+    if ratios := gains(rows):
+        least, most = min(ratios, key=lambda p: ratios[p]), max(ratios, key=lambda p: ratios[p])
         yield (
-            f"The contention-free schedules were {found[least]:.2f} ({least}) to "
-            f"{found[most]:.2f} times ({most}) as fast as the shift on the same hosts."
+            f"The contention-free schedules were {ratios[least]:.2f} ({least}) to "
+            f"{ratios[most]:.2f} times ({most}) as fast as the shift on the same hosts."
         )
     free = [row for row in rows if row["schedule"] == CONTENTION_FREE]
     if free:
@@ -66,18 +66,18 @@ def _figure(rows: Sequence[Row]) -> Figure:
     named = set()
     for x, place in enumerate(places):
         for i, schedule in enumerate((SHIFT, CONTENTION_FREE)):
-            found = [r for r in rows if (place_of(r), r["schedule"]) == (place, schedule)]
-            if not found:
+            chosen = [r for r in rows if (place_of(r), r["schedule"]) == (place, schedule)]
+            if not chosen:
                 continue
-            at = x + 0.2 * (2 * i - 1)
+            position = x + 0.2 * (2 * i - 1)
             label = schedule if schedule not in named else None
             named.add(schedule)
-            ratio = found[0]["throughput_ratio"]
-            axes.bar(at, ratio, width=0.38, color=COLOURS[schedule], alpha=0.45, label=label)
-            for row in found:
+            ratio = chosen[0]["throughput_ratio"]
+            axes.bar(position, ratio, width=0.38, color=COLOURS[schedule], alpha=0.45, label=label)
+            for row in chosen:
                 if row["of_line"] is not None:
                     marker = "o" if row["valid"] else "x"
-                    axes.plot(at, row["of_line"], marker, color=style.INK, markersize=4)
+                    axes.plot(position, row["of_line"], marker, color=style.INK, markersize=4)
     axes.set_xticks(range(len(places)), places, rotation=90 if len(places) > 8 else 0)
     axes.set(ylim=(0, 1.08), ylabel="share of a line")
     figure.legend(loc="outside upper right", ncols=2)

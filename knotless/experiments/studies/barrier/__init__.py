@@ -76,10 +76,10 @@ class BarrierCampaign:
                     progress.begin(str(case))
                     if case.hosts not in costs:
                         costs[case.hosts] = measure.costs(place, case, self.settings.seed)
-                    found, lines = measure.run(
+                    outcome, lines = measure.run(
                         place, self.on, case, self.settings, costs[case.hosts]
                     )
-                    record(found, [{"row": row, **line} for line in lines])
+                    record(outcome, [{"row": row, **line} for line in lines])
                     progress.advance()
                     row += 1
 

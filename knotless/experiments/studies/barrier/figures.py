@@ -23,9 +23,9 @@ def by_hosts(rows: Sequence[Row]) -> Figure:
     for row in rows:
         name = " ".join([row["algorithm"], *(str(row[key]) for key in keys)])
         series.setdefault(name, []).append(row)
-    for number, (name, of) in enumerate(series.items()):
+    for number, (name, runs) in enumerate(series.items()):
         colour = COLOURS[number % len(COLOURS)]
-        ordered = sorted(of, key=lambda row: row["hosts"])
+        ordered = sorted(runs, key=lambda row: row["hosts"])
         hosts = [row["hosts"] for row in ordered]
         means = [row["mean_us"] for row in ordered]
         style = "-" if number < len(COLOURS) else "--"

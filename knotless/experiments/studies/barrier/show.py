@@ -25,36 +25,36 @@ NOTES = tuple(
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
     valid = [row for row in rows if row["valid"]]
-    said = []
+    findings = []
     for where, same in _testbeds(valid):
         by_algorithm = _means(same, "algorithm")
         if len(by_algorithm) > 1:
             order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_algorithm)
-            said.append(f"{where}, by algorithm (us): {order}.")
+            findings.append(f"{where}, by algorithm (us): {order}.")
         for algorithm in dict.fromkeys(row["algorithm"] for row in same):
             mine = [row for row in same if row["algorithm"] == algorithm]
             by_engine = _means(mine, "engine", "vcs")
             if len(by_engine) > 1:
                 order = " < ".join(f"{name} {mean:.1f}" for name, mean in by_engine)
-                said.append(f"{where}, {algorithm} by routing (us): {order}.")
+                findings.append(f"{where}, {algorithm} by routing (us): {order}.")
     if valid:
         worst = max(valid, key=lambda row: abs(off(row)))
-        said.append(
+        findings.append(
             f"Farthest from its formula: {worst['algorithm']} on {worst['fabric']},"
             f" {100 * off(worst):+.1f} %."
         )
     if len(valid) < len(rows):
-        said.append(f"{len(rows) - len(valid)} of {len(rows)} runs are not valid: see remarks.")
-    return said
+        findings.append(f"{len(rows) - len(valid)} of {len(rows)} runs are not valid: see remarks.")
+    return findings
 
 
 def _testbeds(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Return the rows grouped by what is comparable: the same hosts on the same fabric."""
-    found: dict[str, list[Row]] = {}
+    by_testbed: dict[str, list[Row]] = {}
     for row in rows:
         twice = " on two networks" if row["networks"] == 2 else ""
-        found.setdefault(f"{row['fabric']}, {row['hosts']} hosts{twice}", []).append(row)
-    return list(found.items())
+        by_testbed.setdefault(f"{row['fabric']}, {row['hosts']} hosts{twice}", []).append(row)
+    return list(by_testbed.items())
 
 
 def _means(rows: Sequence[Row], *keys: str) -> list[tuple[str, float]]:
@@ -63,7 +63,7 @@ def _means(rows: Sequence[Row], *keys: str) -> list[tuple[str, float]]:
     for row in rows:
         name = ":".join(str(row[key]) for key in keys)
         means.setdefault(name, []).append(row["mean_us"])
-    averaged = [(name, sum(of) / len(of)) for name, of in means.items()]
+    averaged = [(name, sum(times_us) / len(times_us)) for name, times_us in means.items()]
     return sorted(averaged, key=lambda pair: (pair[1], pair[0]))
 
 

@@ -38,7 +38,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     spread_s = given(options.get("spread"), DEFAULT_SPREAD_S, SPREAD_LIMITS_S, "--spread", "s")
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS, "--rate", "Mbit/s")
-    found = cases(common, options)
+    runs = cases(common, options)
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         from knotless.experiments.studies.change.emulated import emulated
@@ -55,9 +55,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "on": common.on,
         "duration_s": duration_s,
         "spread_s": spread_s,
-        "cases": [[c.swap, c.flow_control, c.way, c.repeat, c.rate_mbps] for c in found],
+        "cases": [[c.swap, c.flow_control, c.way, c.repeat, c.rate_mbps] for c in runs],
     }
-    return Campaign(common.on, found, parameters, common.seed, live, virtual)
+    return Campaign(common.on, runs, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(

@@ -82,7 +82,7 @@ class Case:
 
     @property
     def key(self) -> tuple[str, str, float]:
-        """What determines the rules before and after."""
+        """The fields that determine the rules before and after."""
         return self.swap, self.flow_control, self.rate_mbps
 
     @property
@@ -91,7 +91,9 @@ class Case:
         return _plan(self.routed.spec, self._request(named(self.swap).new))
 
     def _request(self, options: Mapping[str, Any]) -> PlanRequest:
-        return PlanRequest.of(**{"engine": "updown", **options}, flow_control=self.flow_control)
+        return PlanRequest.from_options(
+            **{"engine": "updown", **options}, flow_control=self.flow_control
+        )
 
     def __str__(self) -> str:
         """Describe the case for progress bars."""

@@ -167,9 +167,9 @@ def _watch(lab: EmulatedFabric, duration_s: float) -> Mapping[str, Any] | None:
     """Wait for a deadlock; return it, or None if there is none within ``duration_s``."""
     end_us = waiting.now_us(lab.daemon) + 1e6 * duration_s
     while True:
-        found: Mapping[str, Any] | None = lab.daemon.status()["deadlock"]
-        if found is not None or waiting.now_us(lab.daemon) >= end_us:
-            return found
+        deadlock: Mapping[str, Any] | None = lab.daemon.status()["deadlock"]
+        if deadlock is not None or waiting.now_us(lab.daemon) >= end_us:
+            return deadlock
         time.sleep(waiting.LOOK_EVERY_S)
 
 

@@ -33,8 +33,8 @@ def groups_of(rows: Sequence[Row]) -> dict[Group, list[Row]]:
 
 def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
-    found = [_finding(key, of) for key, of in groups_of(rows).items()]
-    return [*found, *excluded(rows)]
+    findings = [_finding(key, runs) for key, runs in groups_of(rows).items()]
+    return [*findings, *excluded(rows)]
 
 
 def _finding(key: Group, rows: Sequence[Row]) -> str:

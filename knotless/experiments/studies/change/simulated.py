@@ -35,7 +35,7 @@ from knotless.verification.dependencies import longest_chain
 WARM_UP_S = 0.2
 """Traffic fills the fabric before the change begins; up to as much again is added at random."""
 READ_EVERY_S = 0.005
-"""How often counters are read while older packets leave."""
+"""The interval at which counters are read while older packets leave."""
 DRAIN_LIMIT_S = 5.0
 
 
@@ -129,9 +129,15 @@ def _drain(running: RuleChanges, phase: Phase) -> bool:
         ends = [((f"{name} out", p), (f"{name} in", p)) for name, p in queued]
         if draining is None:
             draining = CountedRounds(ends, phase.rounds, {}, keeps_order=True)
-        sent = dict(zip((out for out, _ in ends), ((0, of) for of in queued.values()), strict=True))
+        sent = dict(
+            zip((out for out, _ in ends), ((0, frames) for frames in queued.values()), strict=True)
+        )
         got = dict(
-            zip((into for _, into in ends), ((of, 0) for of in arrived.values()), strict=True)
+            zip(
+                (into for _, into in ends),
+                ((frames, 0) for frames in arrived.values()),
+                strict=True,
+            )
         )
         if draining.see({**sent, **got}):
             return True
@@ -145,8 +151,8 @@ def _row(
     drops = result.report.channel_drops[DROP_CAUSES.index("unforwarded")]
     place = result.channels.place
     stopped = sum(int(drops[place[host.name]]) for host in case.routed.fabric.hosts)
-    found = result.report.deadlock
-    after_us = None if found is None else found.since_ps / PICOSECONDS_PER_US - began_us
+    deadlock = result.report.deadlock
+    after_us = None if deadlock is None else deadlock.since_ps / PICOSECONDS_PER_US - began_us
     return COLUMNS.row(
         on=SIMULATION,
         fabric=case.swap,
@@ -156,7 +162,7 @@ def _row(
         seed=seed,
         order=order,
         change_s=round((changed_us - began_us) / 1e6, 6),
-        deadlock=found is not None,
+        deadlock=deadlock is not None,
         deadlock_after_s=None if after_us is None else round(after_us / 1e6, 6),
         cycle=result.knot,
         stopped_frames=stopped,

@@ -53,9 +53,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         raise ExperimentError("--watchdog: only simulated switches have one here")
     if options.get("delay") is not None:
         _ = delay_of(common, options, 0.0)
-    found = cases(common, options)
-    for case in found:
-        _ = scenario.of(case).flows  # report planning errors before anything is started
+    runs = cases(common, options)
+    for case in runs:
+        _ = scenario.for_case(case).flows  # report planning errors before anything is started
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
@@ -70,10 +70,10 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "delay_us": options.get("delay"),
         "watchdog_us": watchdog_us,
         "cases": [
-            [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in found
+            [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in runs
         ],
     }
-    return Campaign(common.on, found, parameters, common.seed, live, virtual)
+    return Campaign(common.on, runs, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(

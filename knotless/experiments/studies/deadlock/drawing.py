@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 APART = 1.2
-"""How much further apart than in other pictures switches stand: their channels have labels."""
+"""Distances of switches over those of other pictures: the channels have labels here."""
 HOST_AWAY = 0.88
 ABOVE_RIGHT = (0.4, 0.4)
 CHANNEL_APART = 0.13
@@ -33,13 +33,13 @@ def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
 
     That is outside the fabric, or in a grid above right of the switch, where no channel is.
     """
-    found = place_switches(fabric)
-    xs, ys = zip(*found.values(), strict=True)
+    positions = place_switches(fabric)
+    xs, ys = zip(*positions.values(), strict=True)
     middle_x, middle_y = (min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2
     in_grid = fabric.grid is not None and len(fabric.grid.dims) == 2
     both = {}
-    for name, at in found.items():
-        x, y = APART * (at[0] - middle_x), APART * (at[1] - middle_y)
+    for name, position in positions.items():
+        x, y = APART * (position[0] - middle_x), APART * (position[1] - middle_y)
         if in_grid:
             dx, dy = ABOVE_RIGHT
         else:
@@ -54,7 +54,7 @@ def knot(rows: Sequence[Row]) -> Figure:
     axes = figure.subplots(1, len(rows), squeeze=False)[0]
     for each, row in zip(axes, rows, strict=True):
         case = Case(row["routes"], row["flow_control"], row["protocol"], 1, row["pattern"])
-        _fabric(each, row, scenario.of(case))
+        _fabric(each, row, scenario.for_case(case))
     return figure
 
 
@@ -64,13 +64,13 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
     used = paths_on_channels(planned.flows)
     caught = {member.partition("/")[0] for member in row["cycle"]}
     for switch, ports in fabric.neighbours.items():
-        for port, (far, _) in ports.items():
+        for port, (peer, _) in ports.items():
             name = f"{switch}:{port}"
             colour = plots.RED if name in caught else plots.BLUE if name in used else plots.GRID
             label = (
                 f"{name}\n{used[name]} flow{'s' if used[name] > 1 else ''}" if name in used else ""
             )
-            _channel(axes, place[switch][0], place[far][0], colour, label)
+            _channel(axes, place[switch][0], place[peer][0], colour, label)
     for host in fabric.hosts:
         switch_at, host_at = place[host.switch]
         xs, ys = zip(switch_at, host_at, strict=True)
@@ -120,9 +120,9 @@ def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> N
         )
 
 
-def _node(axes: Axes, at: Point, name: str, shape: str, colour: str) -> None:
+def _node(axes: Axes, position: Point, name: str, shape: str, colour: str) -> None:
     axes.text(
-        *at,
+        *position,
         name,
         color="white",
         ha="center",

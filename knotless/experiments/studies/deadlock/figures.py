@@ -28,11 +28,11 @@ SHORT = {
 
 def letter(row: Row) -> str:
     """Return the paper's letter for a row's transfers and routes, or their names."""
-    of = transfers.named(row["pattern"])
-    for name, routes in of.by_letter.items():
+    pattern = transfers.named(row["pattern"])
+    for name, routes in pattern.by_letter.items():
         if routes == row["routes"]:
             return f"({name}) {row['routes']}"
-    return f"{of.name} {row['routes']}"
+    return f"{pattern.name} {row['routes']}"
 
 
 def table(rows: Sequence[Row]) -> Figure:
@@ -44,8 +44,8 @@ def table(rows: Sequence[Row]) -> Figure:
     for y, (name, protocol) in enumerate(lines):
         for x, control in enumerate(columns):
             wanted = (name, protocol, control)
-            found = [r for r in rows if (letter(r), r["protocol"], r["flow_control"]) == wanted]
-            _cell(axes, x, y, found)
+            chosen = [r for r in rows if (letter(r), r["protocol"], r["flow_control"]) == wanted]
+            _cell(axes, x, y, chosen)
     axes.set_xticks(range(len(columns)), [SHORT.get(name, name.description) for name in columns])
     axes.set_yticks(range(len(lines)), [f"{name}, {p.upper()}" for name, p in lines])
     axes.xaxis.tick_top()

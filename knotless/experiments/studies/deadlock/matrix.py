@@ -37,18 +37,18 @@ class Case:
     @property
     def routed(self) -> Routed:
         """The fabric and its routes."""
-        of = transfers.named(self.pattern)
-        links = {"rate": self.rate_mbps or of.rate_mbps}
-        delay_us = of.delay_us if self.delay_us is None else self.delay_us
+        pattern = transfers.named(self.pattern)
+        links = {"rate": self.rate_mbps or pattern.rate_mbps}
+        delay_us = pattern.delay_us if self.delay_us is None else self.delay_us
         if delay_us is not None:
             links["delay"] = delay_us
-        spec = with_options(of.spec, **links)
-        request = PlanRequest.of(**of.routes[self.routes], tagging=self.tagging)
+        spec = with_options(pattern.spec, **links)
+        request = PlanRequest.from_options(**pattern.routes[self.routes], tagging=self.tagging)
         return Routed(spec, request, settings=(("allow_deadlock", True),))
 
     @property
     def loses(self) -> bool:
-        """Whether some link has no flow control, so that frames can be lost."""
+        """True if some link has no flow control, so that frames can be lost."""
         return not self.flow_control.is_lossless
 
     def __str__(self) -> str:
@@ -89,23 +89,23 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
     asked = listed(options.get("flow_control"), FLOW_CONTROLS)
     by_flow_control = choice(asked, CHOICES, "--flow-control")
-    known = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
-    by_protocol = choice(options.get("protocol"), known, "--protocol")
+    protocols = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
+    by_protocol = choice(options.get("protocol"), protocols, "--protocol")
     quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
-    found = [
-        Case(r, f, p, repeat, of.name, tagging, common.rate_mbps, options.get("delay"))
-        for of, its_routes in transfers.chosen(patterns)
+    runs = [
+        Case(r, f, p, repeat, pattern.name, tagging, common.rate_mbps, options.get("delay"))
+        for pattern, its_routes in transfers.chosen(patterns)
         for tagging in by_tagging
         for r in its_routes
         if r in by_routes
-        for f in _resolved(by_flow_control, of.routes[r].get("vcs") or 1)
+        for f in _resolved(by_flow_control, pattern.routes[r].get("vcs") or 1)
         for p in PROTOCOLS
         if p in by_protocol and sensible(r, f) and (not common.quick or (r, f, p) in quick)
         for repeat in range(1, common.repeats + 1)
     ]
-    if not found:
+    if not runs:
         _nothing_left(common, options)
-    return found
+    return runs
 
 
 def _nothing_left(common: Common, options: Mapping[str, Any]) -> None:

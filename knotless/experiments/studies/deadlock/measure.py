@@ -11,7 +11,7 @@ from knotless.experiments.framework.experiment import EMULATION, SIMULATION
 from knotless.experiments.framework.routed import Measured, in_simulation, with_validity
 from knotless.experiments.studies.deadlock.columns import COLUMNS
 from knotless.experiments.studies.deadlock.matrix import Case
-from knotless.experiments.studies.deadlock.scenario import Scenario, of
+from knotless.experiments.studies.deadlock.scenario import Scenario, for_case
 from knotless.experiments.workloads import iperf, open_loop
 from knotless.traffic import theory
 from knotless.traffic.patterns.pattern import pattern_of
@@ -19,7 +19,7 @@ from knotless.traffic.patterns.pattern import pattern_of
 
 def emulated(lab: open_loop.Lab, case: Case, *, duration_s: float, seed: int) -> Measured:
     """Run one case on a running fabric; returns its row, and its samples without ``row``."""
-    scenario = of(case)
+    scenario = for_case(case)
     problems = open_loop.settle(lab.daemon, FlowControl.PAUSE if case.loses else case.flow_control)
     send_s = math.ceil(duration_s + open_loop.WARM_UP_S + open_loop.SPARE_S)
     with open_loop.senders(lab, scenario, case.protocol, send_s, seed) as clients:
@@ -37,8 +37,8 @@ def emulated(lab: open_loop.Lab, case: Case, *, duration_s: float, seed: int) ->
             may_deadlock=bool(cycle),
         )
         texts = ["" if client.running else client.output() for client in clients]
-    said = [iperf.parse_summary(text) for text in texts]
-    row = judge(scenario, case, seen, said, problems + missing)
+    summaries = [iperf.parse_summary(text) for text in texts]
+    row = judge(scenario, case, seen, summaries, problems + missing)
     return row, samples(scenario, case, seen)
 
 
@@ -46,7 +46,7 @@ def judge(
     scenario: Scenario,
     case: Case,
     seen: open_loop.Watch,
-    said: list[iperf.Summary | None],
+    summaries: list[iperf.Summary | None],
     problems: list[str],
 ) -> dict[str, Any]:
     """Return the row of a run from its counters."""
@@ -54,7 +54,9 @@ def judge(
     problems = problems + seen.problems
     if end.drops.get("unforwarded"):
         problems.append(f"the switches lost {end.drops['unforwarded']} frames themselves")
-    lost = [summary.lost for summary in said if summary is not None and summary.lost is not None]
+    lost = [
+        summary.lost for summary in summaries if summary is not None and summary.lost is not None
+    ]
     frozen_after_s = None
     if seen.deadlock is not None:
         frozen_after_s = round((seen.deadlock["since_us"] - seen.readings[0].at_us) / 1e6, 3)
@@ -71,8 +73,8 @@ def judge(
         drops=dict(end.drops),
         sent_frames=end.sent_frames,
         delivered_frames=end.all_delivered_frames,
-        iperf3_flows_mbps=[round(s.goodput_mbps, 4) if s is not None else None for s in said],
-        iperf3_lost=sum(lost) if len(lost) == len(said) else None,
+        iperf3_flows_mbps=[round(s.goodput_mbps, 4) if s is not None else None for s in summaries],
+        iperf3_lost=sum(lost) if len(lost) == len(summaries) else None,
     )
     return with_validity(row, seen.status, problems)
 
@@ -88,7 +90,7 @@ def simulated(
     from knotless.simulation import Load, Result, simulate
     from knotless.simulation import Scenario as Simulated
 
-    scenario = of(case)
+    scenario = for_case(case)
     index = scenario.fabric.host_index
     pairs = [(index[a], index[b]) for a, b in scenario.pairs]
     (packet_bytes,) = theory.message_packets(theory.UDP_PAYLOAD_BYTES)

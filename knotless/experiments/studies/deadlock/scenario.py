@@ -100,6 +100,6 @@ def make(pattern: str, routed: Routed) -> Scenario:
     return Scenario(routed, transfers.named(pattern).pairs)
 
 
-def of(case: Case) -> Scenario:
+def for_case(case: Case) -> Scenario:
     """Return the scenario of a case."""
     return make(case.pattern, case.routed)

@@ -29,31 +29,31 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     """Return the findings of the valid rows."""
     good = [row for row in rows if row["valid"]]
     groups = list(dict.fromkeys((row["pattern"], row["tagging"]) for row in good))
-    found = []
+    findings = []
     for pattern, tagging in groups:
         of_group = [r for r in good if (r["pattern"], r["tagging"]) == (pattern, tagging)]
         tags = ", tagged by hosts" if tagging == "host" else ""
         head = f"{pattern}{tags}: " if len(groups) > 1 or tags else ""
-        found += [head + sentence for sentence in _of_group(of_group)]
-    return [*found, *_verdicts(good), *excluded(rows)]
+        findings += [head + sentence for sentence in _of_group(of_group)]
+    return [*findings, *_verdicts(good), *excluded(rows)]
 
 
 def _of_group(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the findings of the UDP rows of one pattern."""
 
-    def of(routes: str, flow_control: str) -> list[Row]:
+    def of_kind(routes: str, flow_control: str) -> list[Row]:
         wanted = (routes, flow_control, "udp")
         return [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
 
-    if cyclic := of("cyclic", "pause"):
+    if cyclic := of_kind("cyclic", "pause"):
         yield _frozen(cyclic)
-    if acyclic := of("acyclic", "pause"):
+    if acyclic := of_kind("acyclic", "pause"):
         yield _ran("The acyclic routes", "PAUSE on every link", acyclic)
-    if dateline := of("dateline", "pfc"):
+    if dateline := of_kind("dateline", "pfc"):
         yield _ran(
             "The cyclic routes on two virtual channels (dateline)", "PFC on every link", dateline
         )
-    if lossy := of("cyclic", "none"):
+    if lossy := of_kind("cyclic", "none"):
         frozen = sum(row["deadlock"] for row in lossy)
         lost = range_of([row["lost_frames"] for row in lossy], 0)
         sent = range_of([row["sent_frames"] for row in lossy], 0)
@@ -122,8 +122,8 @@ def _ran(who: str, how: str, rows: Sequence[Row]) -> str:
 def pick(rows: Sequence[Row], routes: str, flow_control: str) -> Row | None:
     """Return the first UDP row of that kind, preferably a valid one."""
     wanted = (routes, flow_control, "udp")
-    found = [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
-    return next((row for row in found if row["valid"]), found[0] if found else None)
+    chosen = [r for r in rows if (r["routes"], r["flow_control"], r["protocol"]) == wanted]
+    return next((row for row in chosen if row["valid"]), chosen[0] if chosen else None)
 
 
 def draw_plots(run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
@@ -162,8 +162,8 @@ def _of_pattern(
     if rows[0]["tagging"] == "host":
         where += ", tagged by hosts"
     kinds = (("cyclic", "pause"), ("acyclic", "pause"), ("dateline", "pfc"), ("cyclic", "none"))
-    found = {kind: row for kind in kinds if (row := pick(rows, *kind)) is not None}
-    pair = [found[kind] for kind in kinds[:2] if kind in found]
+    by_kind = {kind: row for kind in kinds if (row := pick(rows, *kind)) is not None}
+    pair = [by_kind[kind] for kind in kinds[:2] if kind in by_kind]
     if pair:
         yield Plot(
             f"knot{suffix}",
@@ -173,7 +173,7 @@ def _of_pattern(
             drawing.knot(pair),
         )
     sampled = {sample["row"] for sample in samples}
-    lines = [row for row in found.values() if row["index"] in sampled]
+    lines = [row for row in by_kind.values() if row["index"] in sampled]
     if lines:
         yield Plot(
             f"timeline{suffix}",

@@ -114,10 +114,10 @@ def named(name: str) -> Transfers:
 
 def chosen(names: Sequence[str]) -> list[tuple[Transfers, tuple[str, ...]]]:
     """Return the transfers and routes for letters and names, in their order."""
-    found = []
+    pairs = []
     for transfers in EVERY:
         letters = [name for letter, name in transfers.by_letter.items() if letter in names]
         routes = tuple(transfers.routes) if transfers.name in names else tuple(letters)
         if routes:
-            found.append((transfers, routes))
-    return found
+            pairs.append((transfers, routes))
+    return pairs

@@ -71,9 +71,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     )
     usual_sizes = (str(SMALL_BYTES), str(LARGE_BYTES))
     sizes = [message_size(part) for part in listed(options.get("size"), usual_sizes)]
-    known = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
-    usual_taggings = [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else known
-    taggings = choice(options.get("tagging"), known, "--tagging", usual_taggings)
+    possible = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
+    usual_taggings = (
+        [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else possible
+    )
+    taggings = choice(options.get("tagging"), possible, "--tagging", usual_taggings)
     kinds = choice(options.get("measure"), MEASURES, "--measure")
     loads = [(kind, size) for kind in kinds for size in _sizes_of(kind, sizes)]
     cases = []
@@ -82,7 +84,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         planned = "switch" if tagging == UNTAGGED else tagging
         spec = f"mesh,{MOST_SWITCHES},hosts=2,rate={rate_mbps:g},delay={delay_us:g}"
         settings = () if tagging != UNTAGGED else (("controller", "none"),)
-        routed = Routed(spec, PlanRequest.of(engine="dor", tagging=planned), settings)
+        routed = Routed(spec, PlanRequest.from_options(engine="dor", tagging=planned), settings)
         cases += [
             measure.Case(routed, kind, tagging, switches, size, repeat)
             for kind, size in loads

@@ -76,5 +76,5 @@ def simulated(plan: Plan, pair: tuple[str, str], seed: int) -> float:
     )
     testbed = Testbed(plan.fabric.name, plan.request, networks=1)
     paused = replace(plan, request=plan.request.but(flow_control=FlowControl.PAUSE))
-    place = SimulatedTestbed.of(testbed, settings, paused, {})
+    place = SimulatedTestbed.from_plan(testbed, settings, paused, {})
     return place.pair(*pair).one_way_us

@@ -56,8 +56,8 @@ class Case:
     @property
     def pair(self) -> tuple[str, str]:
         """The first host of the first switch, and the last host of the last switch."""
-        at = [list(ports.values()) for ports in self.routed.fabric.hosts_at.values()]
-        return at[0][0].name, at[self.switches - 1][-1].name
+        by_switch = [list(ports.values()) for ports in self.routed.fabric.hosts_at.values()]
+        return by_switch[0][0].name, by_switch[self.switches - 1][-1].name
 
     @property
     def flows(self) -> list[tuple[str, str]]:
@@ -72,14 +72,14 @@ class Case:
         Other traffic is not included: with messages in both directions, a message may wait for an
         acknowledgement, and an acknowledgement for a message.
         """
-        plan, known = self.routed.plan, lines(self.routed.fabric)
+        plan, line_of = self.routed.plan, lines(self.routed.fabric)
         source, target = self.pair
         total = 0.0
         there, back = (source, target, self.message_bytes), (target, source, 0)
         for a, b, size in (there, back) if self.measure != BARRIER else (there,):
-            way = [known[channel] for channel in (a, *channels_of(plan, a, b))]
+            path = [line_of[channel] for channel in (a, *channels_of(plan, a, b))]
             packets = theory.message_packets(size)
-            total += path_us(way, packets, tagged=self.tagging != UNTAGGED)
+            total += path_us(path, packets, tagged=self.tagging != UNTAGGED)
         return total
 
 
@@ -91,7 +91,7 @@ def plain_rules(fabric: Fabric) -> dict[str, list[str]]:
     order = {switch.name: place for place, switch in enumerate(fabric.switches)}
     rules: dict[str, list[str]] = {}
     for switch, place in order.items():
-        ways = {order[far]: port for port, (far, _) in fabric.neighbours[switch].items()}
+        ways = {order[peer]: port for port, (peer, _) in fabric.neighbours[switch].items()}
         rules[switch] = []
         for host in fabric.hosts:
             there = order[host.switch]
@@ -108,9 +108,9 @@ def install_plain(lab: EmulatedFabric) -> None:
         return
     for switch, rules in plain_rules(lab.fabric).items():
         for rule in rules:
-            said = lab.net[switch].dpctl("add-flow", rule)
-            if said.strip():
-                raise ExperimentError(f"{switch}: rule {rule!r} is refused: {said.strip()}")
+            output = lab.net[switch].dpctl("add-flow", rule)
+            if output.strip():
+                raise ExperimentError(f"{switch}: rule {rule!r} is refused: {output.strip()}")
 
 
 def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
@@ -128,8 +128,8 @@ def emulated(lab: EmulatedFabric, case: Case, *, duration_s: float) -> Measured:
             # Open vSwitch is slow with the first frame of a flow, which is not to be measured.
             messenger.acknowledged(case.flows, case.message_bytes, 0.0, begin_s)
             problems += open_loop.settle(lab.daemon, FlowControl.PAUSE)
-            found = messenger.acknowledged(case.flows, case.message_bytes, duration_s, begin_s)
-        times_us = [time_us for of_flow in found for time_us in of_flow]
+            by_flow = messenger.acknowledged(case.flows, case.message_bytes, duration_s, begin_s)
+        times_us = [time_us for of_flow in by_flow for time_us in of_flow]
     status, counters = lab.daemon.status(), lab.daemon.counters()
     if not times_us:
         raise ExperimentError(f"{case}: no message came back in {duration_s:g} s")
@@ -156,14 +156,14 @@ def simulated(case: Case, *, seed: int) -> Measured:
             seed=seed,
         )
     )
-    found = result.report.completion
-    times_us = [found.min_ps / 1e6, found.mean_ps / 1e6, found.max_ps / 1e6]
+    completion = result.report.completion
+    times_us = [completion.min_ps / 1e6, completion.mean_ps / 1e6, completion.max_ps / 1e6]
     row = _row(
         case,
         SIMULATION,
         times_us,
         lost_frames=result.lost_frames,
-        messages=found.total,
+        messages=completion.total,
         sha256=result.result_sha256,
     )
     return in_simulation(row), _samples(row, times_us)

@@ -39,10 +39,10 @@ def sentences(rows: Sequence[Row]) -> list[str]:
 
 def kinds_of(rows: Sequence[Row]) -> dict[tuple[str, int], list[Row]]:
     """Return the rows grouped by measure and message size."""
-    found: dict[tuple[str, int], list[Row]] = {}
+    by_kind: dict[tuple[str, int], list[Row]] = {}
     for row in rows:
-        found.setdefault((row["measure"], row["message_bytes"]), []).append(row)
-    return found
+        by_kind.setdefault((row["measure"], row["message_bytes"]), []).append(row)
+    return by_kind
 
 
 def name_of(measure: str, size: int) -> str:
@@ -56,8 +56,8 @@ def _sentences(rows: Sequence[Row]) -> Iterator[str]:
     for kind, of_kind in kinds_of(rows).items():
         name = name_of(*kind)
         for tagging in dict.fromkeys(row["tagging"] for row in of_kind):
-            found = [row for row in of_kind if row["tagging"] == tagging]
-            each, due = slope(found, "p50_us"), slope(found, "theory_us")
+            chosen = [row for row in of_kind if row["tagging"] == tagging]
+            each, due = slope(chosen, "p50_us"), slope(chosen, "theory_us")
             if each is not None and due is not None:
                 yield (
                     f"{name}, {WORDS[tagging]}: each additional switch adds {each:,.1f} us to the "
@@ -93,9 +93,9 @@ def _figure(rows: Sequence[Row], key: str, label: str) -> Figure:
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for axes, (kind, of_kind) in zip(panels, kinds.items(), strict=True):
         for i, tagging in enumerate(dict.fromkeys(row["tagging"] for row in of_kind)):
-            found = [row for row in of_kind if row["tagging"] == tagging]
+            chosen = [row for row in of_kind if row["tagging"] == tagging]
             for valid, marker in ((True, "o"), (False, "x")):
-                dots = [row for row in found if row["valid"] is valid]
+                dots = [row for row in chosen if row["valid"] is valid]
                 axes.plot(
                     # Offset, because they would hide each other.
                     [row["switches"] + 0.12 * (i - 1) for row in dots],

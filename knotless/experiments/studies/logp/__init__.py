@@ -70,7 +70,7 @@ class LogPCampaign:
             for number, (source, target) in enumerate(self.pairs):
                 progress.begin(f"{source} and {target}")
                 place.pace()
-                found = place.pair(source, target)
+                costs = place.pair(source, target)
                 stretch, problems = place.pace()
                 row = {
                     "on": self.on,
@@ -78,11 +78,11 @@ class LogPCampaign:
                     "engine": testbed.request.engine,
                     "pair": f"{source}-{target}",
                     "switches": len(place.plan.path(source, target)),
-                    **{name: round(value, 3) for name, value in asdict(found).items()},
-                    "one_way_us": round(found.one_way_us, 3),
+                    **{name: round(value, 3) for name, value in asdict(costs).items()},
+                    "one_way_us": round(costs.one_way_us, 3),
                     "hosts": hosts,
                     "predicted_us": {
-                        name: round(barrier_us(name, hosts, found), 3) for name in ALGORITHMS
+                        name: round(barrier_us(name, hosts, costs), 3) for name in ALGORITHMS
                     },
                     "stretch": stretch,
                     "valid": not problems,
@@ -90,7 +90,7 @@ class LogPCampaign:
                 }
                 samples = [
                     {"row": number, "parameter": name, "us": value}
-                    for name, value in asdict(found).items()
+                    for name, value in asdict(costs).items()
                 ]
                 record(row, samples)
                 progress.advance()

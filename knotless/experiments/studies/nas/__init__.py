@@ -35,7 +35,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises ExperimentError or another KnotlessError."""
     from knotless.experiments.studies.nas import cases, measure
 
-    campaign = ProgramCampaign.of(common, options)
+    campaign = ProgramCampaign.from_options(common, options)
     chosen = cases.cases(campaign, options)
     traces = Path(options["traces"]) if options["traces"] else None
     if traces is not None and not traces.is_dir():
@@ -43,12 +43,12 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     computing = options.get("computing") or 0.0
     if computing and common.on == EMULATION:
         raise ExperimentError("--computing: emulated processes always compute")
-    found = campaign.campaign(
+    planned = campaign.campaign(
         chosen,
         live=lambda lab, case: measure.live(lab, case, traces),
         virtual=lambda case: measure.virtual(case, traces, computing),
     )
-    return replace(found, parameters={**found.parameters, "computing": computing})
+    return replace(planned, parameters={**planned.parameters, "computing": computing})
 
 
 EXPERIMENT = Experiment(

@@ -55,13 +55,13 @@ def cases(campaign: ProgramCampaign, options: Mapping[str, Any]) -> list[Case]:
 
 def _able(problem_class: str, processes: int) -> list[str]:
     """Return the kernels that can use all processes; raises the last one's error if none can."""
-    found = []
+    names = []
     refused: KernelError | None = None
     for kernel in kernels():
         try:
-            found.append(find(kernel, problem_class, processes).name)
+            names.append(find(kernel, problem_class, processes).name)
         except KernelError as error:
             refused = error
-    if refused is not None and not found:
+    if refused is not None and not names:
         raise refused
-    return found
+    return names

@@ -37,7 +37,7 @@ def live(lab: EmulatedFabric, case: Case, traces: Path | None) -> Measured:
     outcome = mpi_run.run(
         lab, case.hosts, "knotless.experiments.studies.nas.program", words, read, limit_s=LIMIT_S
     )
-    parts = outcome.found or []
+    parts = outcome.result or []
     problems = list(outcome.problems)
     if parts and not parts[0].verification.passed:
         problems.append("the result is not the official one")

@@ -1,4 +1,4 @@
-"""What the NAS kernels took and said, in sentences, a table, and plots."""
+"""Times and results of the NAS kernels, in sentences, a table, and plots."""
 
 from __future__ import annotations
 
@@ -80,25 +80,25 @@ def _times(rows: Sequence[Row]) -> Figure:
 
     testbeds = list(dict.fromkeys(testbed_of(row) for row in rows))
     kernels = list(dict.fromkeys(name_of(row) for row in rows))
-    found = {
+    seconds_of = {
         (testbed, kernel): [
             row["seconds"] for row in rows if (testbed_of(row), name_of(row)) == (testbed, kernel)
         ]
         for testbed in testbeds
         for kernel in kernels
     }
-    compared = len(testbeds) > 1 and all(found[testbeds[0], kernel] for kernel in kernels)
+    compared = len(testbeds) > 1 and all(seconds_of[testbeds[0], kernel] for kernel in kernels)
     figure = plots.new_figure(8.0, 3.6)
     axes = figure.subplots()
     colours = (plots.BLUE, plots.GREEN, plots.AMBER, plots.RED, plots.MUTED, plots.INK)
     width = 0.8 / len(testbeds)
     for place, testbed in enumerate(testbeds):
         label = testbed
-        for at, kernel in enumerate(kernels):
-            unit = median(found[testbeds[0], kernel]) if compared else 1.0
-            times = [seconds / unit for seconds in found[testbed, kernel]]
+        for position, kernel in enumerate(kernels):
+            unit = median(seconds_of[testbeds[0], kernel]) if compared else 1.0
+            times = [seconds / unit for seconds in seconds_of[testbed, kernel]]
             if times:
-                x, colour = at - 0.4 + width * (place + 0.5), colours[place % len(colours)]
+                x, colour = position - 0.4 + width * (place + 0.5), colours[place % len(colours)]
                 axes.bar(x, median(times), 0.9 * width, color=colour, label=label)
                 axes.plot([x] * len(times), times, ".", color=plots.INK, markersize=4)
                 label = "_"

@@ -59,7 +59,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     """Check the settings; raises ExperimentError or another KnotlessError."""
     from knotless.experiments.studies.parallel import measure, simulated
 
-    campaign = ProgramCampaign.of(common, options)
+    campaign = ProgramCampaign.from_options(common, options)
     chosen = cases(campaign, options)
     return campaign.campaign(chosen, live=measure.live, virtual=simulated.virtual)
 

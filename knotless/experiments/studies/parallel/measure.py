@@ -37,8 +37,8 @@ class Case(ProgramCase):
 
     def __str__(self) -> str:
         """Describe the case for progress bars and errors."""
-        of = f" of {self.message_bytes} bytes" if self.message_bytes else ""
-        return f"{self.measurement}{of} on {self.routed.spec}, {self.routed.routes}"
+        size = f" of {self.message_bytes} bytes" if self.message_bytes else ""
+        return f"{self.measurement}{size} on {self.routed.spec}, {self.routed.routes}"
 
 
 def moved_bytes(case: Case) -> int:
@@ -52,8 +52,10 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
     word = f"{case.measurement}:{case.message_bytes}"
 
     def read(folder: Path) -> list[float]:
-        found: dict[str, list[float]] = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-        return found[word]
+        seconds_of: dict[str, list[float]] = json.loads(
+            (folder / RESULT).read_text(encoding="utf-8")
+        )
+        return seconds_of[word]
 
     outcome = mpi_run.run(
         lab,
@@ -63,11 +65,11 @@ def live(lab: EmulatedFabric, case: Case) -> Measured:
         read,
         limit_s=LIMIT_S,
     )
-    row = row_of(EMULATION, case, outcome.found or [])
+    row = row_of(EMULATION, case, outcome.result or [])
     row |= {"deadlock": bool(outcome.cycle), "cycle": outcome.cycle}
     samples = [
         {"repetition": number, "time_us": 1e6 * seconds}
-        for number, seconds in enumerate(outcome.found or [])
+        for number, seconds in enumerate(outcome.result or [])
     ]
     return with_validity(row, outcome.status, list(outcome.problems)), samples
 

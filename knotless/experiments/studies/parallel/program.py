@@ -89,18 +89,18 @@ def main() -> None:
 
     folder, warm, repeats = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     communicator = MpiCommunicator()
-    found: dict[str, Any] = {}
+    seconds_of: dict[str, Any] = {}
 
     def body() -> None:
         for word in sys.argv[4:]:
             name, _, size = word.partition(":")
             once = MEASUREMENTS[name](communicator, int(size))
             times(communicator, once, warm)
-            found[word] = times(communicator, once, repeats)
+            seconds_of[word] = times(communicator, once, repeats)
 
     synchronised(folder, communicator, body)
     if communicator.rank == 0:
-        (folder / RESULT).write_text(json.dumps(found), encoding="utf-8")
+        (folder / RESULT).write_text(json.dumps(seconds_of), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ WAITING = (
 
 def notes(on: str) -> list[tuple[str, str]]:
     """Explain the figures of a place."""
-    found = [
+    texts = [
         (
             "Time",
             "The median over the repetitions of a run, each the time of the slowest process. "
@@ -63,7 +63,7 @@ def notes(on: str) -> list[tuple[str, str]]:
         ),
         ("Mbit/s", "Payload that a process sends in that time, without any headers."),
     ]
-    return [*found, WAITING] if on == EMULATION else found
+    return [*texts, WAITING] if on == EMULATION else texts
 
 
 def _plot(rows: Sequence[Row]) -> Figure:

@@ -36,7 +36,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
 
     if common.duration_s is not None or common.rate_mbps is not None:
         raise ExperimentError("--duration and --rate: nothing is sent along these paths")
-    found = cases.cases(common, options)
+    runs = cases.cases(common, options)
 
     def virtual(case: Case, seed: int) -> Measured:
         del seed
@@ -45,11 +45,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     parameters = {
         "on": common.on,
         "cases": [
-            [c.routed.spec, c.routed.routes, c.routed.request.vlans] for c in found if c.repeat == 1
+            [c.routed.spec, c.routed.routes, c.routed.request.vlans] for c in runs if c.repeat == 1
         ],
         "repeats": common.repeats,
     }
-    return Campaign(common.on, found, parameters, common.seed, virtual=virtual)
+    return Campaign(common.on, runs, parameters, common.seed, virtual=virtual)
 
 
 EXPERIMENT = Experiment(

@@ -1,4 +1,4 @@
-"""What the paths experiment found, in sentences, a table, a plot and notes."""
+"""Findings of the paths experiment, in sentences, a table, a plot and notes."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def _figure(rows: Sequence[Row]) -> Figure:
     figure = style.new_figure(7.5, 0.9 + 0.24 * len(once))
     lengths, loads = figure.subplots(1, 2, sharey=True)
     names = [f"{row['fabric']}, {row['routes']}" for row in once]
-    at = range(len(once))
-    lengths.barh(at, [row["mean_switches"] for row in once], color=style.BLUE)
-    lengths.plot([row["max_switches"] for row in once], at, "|", color=style.INK)
+    positions = range(len(once))
+    lengths.barh(positions, [row["mean_switches"] for row in once], color=style.BLUE)
+    lengths.plot([row["max_switches"] for row in once], positions, "|", color=style.INK)
     loads.barh(
-        at,
+        positions,
         [100 * row["max_channel_load"] / row["hosts"] ** 2 for row in once],
         color=[style.BLUE if row["acyclic"] else style.RED for row in once],
     )
-    lengths.set_yticks(at, names)
+    lengths.set_yticks(positions, names)
     lengths.set_ylim(len(once) - 0.5, -0.5)
     lengths.set(xlabel="switches on a path")
     loads.set(xlabel="paths on the most loaded channel, %")

@@ -54,7 +54,7 @@ class PingPongCampaign(MessageCampaign):
 
 def prepare(common: Common, options: Mapping[str, Any]) -> PingPongCampaign:
     """Check the settings; raises ExperimentError or another KnotlessError."""
-    return PingPongCampaign.of(common, options, max(LONGEST.values()))
+    return PingPongCampaign.from_options(common, options, max(LONGEST.values()))
 
 
 EXPERIMENT = Experiment(

@@ -61,7 +61,7 @@ class PrimitivesCampaign(MessageCampaign):
 
 def prepare(common: Common, options: Mapping[str, Any]) -> PrimitivesCampaign:
     """Check the settings; raises ExperimentError or another KnotlessError."""
-    return PrimitivesCampaign.of(common, options, LONGEST)
+    return PrimitivesCampaign.from_options(common, options, LONGEST)
 
 
 EXPERIMENT = Experiment(

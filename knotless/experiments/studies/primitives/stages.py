@@ -29,7 +29,7 @@ def stage_times_us(client: Sequence[Sequence[int]], server: Sequence[Sequence[in
     Times are nanoseconds of one clock. A push is matched with the answer between its frame's
     departure and its answer's arrival. Raises ValueError if there is no match.
     """
-    found = []
+    pushes = []
     answers = iter(server)
     answer = next(answers, None)
     for own in client:
@@ -37,7 +37,7 @@ def stage_times_us(client: Sequence[Sequence[int]], server: Sequence[Sequence[in
             answer = next(answers, None)
         if answer is not None and answer[_SERVED - 2] <= own[_BEFORE]:
             stamps = [*own[:_BEFORE], *answer, *own[_BEFORE:]]
-            found.append([(stamp - own[0]) / 1000 for stamp in stamps])
-    if not found:
+            pushes.append([(stamp - own[0]) / 1000 for stamp in stamps])
+    if not pushes:
         raise ValueError("no push was recorded by both sides together with its answer")
-    return [statistics.median(column) for column in zip(*found, strict=True)]
+    return [statistics.median(column) for column in zip(*pushes, strict=True)]

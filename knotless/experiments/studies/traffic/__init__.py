@@ -56,7 +56,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     duration_s = duration_of(common, usual[common.on], LIMITS_S[common.on])
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
-    found = cases.cases(common, options, delay_of(common, options, DELAY_US))
+    runs = cases.cases(common, options, delay_of(common, options, DELAY_US))
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
@@ -69,13 +69,13 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "duration_s": duration_s,
         "cases": [
             [c.part, c.routed.spec, c.routed.routes, c.pattern, c.protocol, c.message_bytes]
-            for c in found
+            for c in runs
             if c.repeat == 1
         ],
         "repeats": common.repeats,
         "cut_through": cut_through,
     }
-    return Campaign(common.on, found, parameters, common.seed, live, virtual)
+    return Campaign(common.on, runs, parameters, common.seed, live, virtual)
 
 
 EXPERIMENT = Experiment(

@@ -74,15 +74,15 @@ def switch_pairs(fabric: Fabric, pattern: str) -> list[tuple[str, str]]:
         The pattern does not fit the number of switches.
 
     """
-    at = [list(by_port.values()) for by_port in fabric.hosts_at.values() if by_port]
-    if min(map(len, at)) < 2:
+    by_switch = [list(by_port.values()) for by_port in fabric.hosts_at.values() if by_port]
+    if min(map(len, by_switch)) < 2:
         raise ExperimentError(
             f"{fabric.name}: one host of each switch sends and another receives: "
             "it needs hosts=2 or more"
         )
-    flows = pattern_named(pattern).flows(_as_grid(fabric, len(at)))
-    senders = [hosts[i % len(hosts)] for i, hosts in enumerate(at)]
-    receivers = [hosts[(i + len(hosts) // 2) % len(hosts)] for i, hosts in enumerate(at)]
+    flows = pattern_named(pattern).flows(_as_grid(fabric, len(by_switch)))
+    senders = [hosts[i % len(hosts)] for i, hosts in enumerate(by_switch)]
+    receivers = [hosts[(i + len(hosts) // 2) % len(hosts)] for i, hosts in enumerate(by_switch)]
     return [(senders[a].name, receivers[b].name) for a, b in flows]
 
 
@@ -100,15 +100,15 @@ def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[C
     Raises KnotlessError for a choice that is unknown or does not fit.
     """
     parts = choice(options.get("part"), PARTS, "--part")
-    found: list[Case] = []
+    runs: list[Case] = []
     if ACKNOWLEDGED in parts:
-        found += _acknowledged(common, options, delay_us)
+        runs += _acknowledged(common, options, delay_us)
     if OPEN_LOOP in parts:
-        found += _open_loop(common, options, delay_us)
-    for case in found:
+        runs += _open_loop(common, options, delay_us)
+    for case in runs:
         if not case.flows:
             raise ExperimentError(f"{case}: it has no flows")
-    return found
+    return runs
 
 
 def _routed(
@@ -119,7 +119,7 @@ def _routed(
 ) -> list[Routed]:
     """Return the fabrics with their routes; all plans are made, so that none fails later."""
     selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
-    found = []
+    fabrics = []
     for spec in specs:
         usual = [*ENGINES, *(["dor"] if spec in GRIDS else [])]
         for engine in engines or usual:
@@ -131,8 +131,8 @@ def _routed(
             for select in SELECTIONS if both else selects:
                 routed = Routed(with_options(spec, **links), request.but(select=select))
                 _ = routed.plan
-                found.append(routed)
-    return found
+                fabrics.append(routed)
+    return fabrics
 
 
 def _patterns(options: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:

@@ -55,8 +55,8 @@ def _messages(rows: Sequence[Row]) -> Figure:
     panels = figure.subplots(height, columns, squeeze=False, sharex=True, sharey=True)
     for axes, pattern in zip(panels.flat, patterns, strict=False):
         for i, name in enumerate(routes):
-            found = [r for r in rows if (r["pattern"], r["routes"]) == (pattern, name)]
-            _line(axes, found, name, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
+            chosen = [r for r in rows if (r["pattern"], r["routes"]) == (pattern, name)]
+            _line(axes, chosen, name, COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)])
         axes.set_title(pattern)
     for axes in panels.flat[len(patterns) :]:
         axes.axis("off")
@@ -90,13 +90,13 @@ def _open_loop(rows: Sequence[Row]) -> Figure:
     panels = figure.subplots(height, columns, squeeze=False, sharex=True, sharey=True)
     for axes, kind in zip(panels.flat, kinds, strict=False):
         for x, place in enumerate(places):
-            found = [
+            chosen = [
                 row
                 for row in rows
                 if (row["pattern"], row["protocol"]) == kind
                 and (row["fabric"], row["routes"]) == place
             ]
-            _bar(axes, x, found)
+            _bar(axes, x, chosen)
         axes.set_title(f"{kind[0]}, {kind[1].upper()}")
         words = [f"{fabric}\n{routes}" for fabric, routes in places]
         axes.set_xticks(range(len(places)), words, rotation=90, fontsize=8)

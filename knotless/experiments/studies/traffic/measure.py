@@ -50,12 +50,12 @@ def _exchanged(lab: EmulatedFabric, case: Case, duration_s: float) -> Measured:
         # Open vSwitch is slow with the first frame of each flow, which is not to be measured.
         messenger.acknowledged(case.pairs, size, 0.0, begin_s)
         problems += open_loop.settle(lab.daemon, case.routed.plan.flow_control)
-        found = messenger.acknowledged(case.pairs, size, duration_s, begin_s)
+        by_flow = messenger.acknowledged(case.pairs, size, duration_s, begin_s)
         status = lab.daemon.status()
         problems += messenger.problems(status["stretch"])
     counters = lab.daemon.counters()
     times = []
-    for flow, times_us in zip(case.flows, found, strict=True):
+    for flow, times_us in zip(case.flows, by_flow, strict=True):
         if times_us:
             mean_us, middle_us = sum(times_us) / len(times_us), sorted(times_us)[len(times_us) // 2]
             times.append(Times(len(times_us), mean_us, middle_us, max(times_us)))
@@ -108,8 +108,8 @@ def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> M
         deadlock=seen.deadlock is not None,
         window_s=round((closed.at_us - opened.at_us) / 1e6, 3),
     )
-    found = with_validity(row, seen.status, [*problems, *missing, *seen.problems])
-    return found, samples(row, None)
+    judged = with_validity(row, seen.status, [*problems, *missing, *seen.problems])
+    return judged, samples(row, None)
 
 
 def simulated(case: Case, *, duration_s: float, seed: int, cut_through: int = 0) -> Measured:
@@ -209,10 +209,10 @@ def _row(
 def samples(row: Mapping[str, Any], times: Sequence[Times] | None) -> list[dict[str, Any]]:
     """Return a sample for each flow of a row."""
     head = COLUMNS.head(row)
-    found = []
+    lines = []
     for i, flow in enumerate(row["flows"]):
         line = {"flow": flow, "goodput_mbps": row["flows_mbps"][i]}
         line |= {"theory_mbps": row["theory_flows_mbps"][i]}
         line |= vars(times[i]) if times is not None else {}
-        found.append({**head, **line})
-    return found
+        lines.append({**head, **line})
+    return lines

@@ -19,22 +19,22 @@ REFERENCE = "updown"
 
 def means(rows: Sequence[Row], *keys: str) -> dict[tuple[Any, ...], float]:
     """Return the mean over repeats (and whatever else the keys leave out) of ``mean_mbps``."""
-    found: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+    rates_mbps: dict[tuple[Any, ...], list[float]] = defaultdict(list)
     for row in rows:
-        found[tuple(row[key] for key in keys)].append(row["mean_mbps"])
-    return {key: fmean(values) for key, values in found.items()}
+        rates_mbps[tuple(row[key] for key in keys)].append(row["mean_mbps"])
+    return {key: fmean(values) for key, values in rates_mbps.items()}
 
 
 def gains(rows: Sequence[Row]) -> dict[tuple[str, str, str, int], float]:
     """Return bandwidth over that of updown with one VC, by (fabric, routes, pattern, bytes)."""
-    found = means(
+    rates_mbps = means(
         [row for row in rows if row["part"] == ACKNOWLEDGED],
         *("fabric", "routes", "pattern", "message_bytes"),
     )
     return {
-        key: mbps / found[key[0], REFERENCE, *key[2:]]
-        for key, mbps in found.items()
-        if (key[0], REFERENCE, *key[2:]) in found and key[1] != REFERENCE
+        key: mbps / rates_mbps[key[0], REFERENCE, *key[2:]]
+        for key, mbps in rates_mbps.items()
+        if (key[0], REFERENCE, *key[2:]) in rates_mbps and key[1] != REFERENCE
     }
 
 

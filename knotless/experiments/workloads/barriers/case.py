@@ -91,7 +91,7 @@ def members(fabric: Fabric, count: int | None) -> list[str]:
         raise ExperimentError(
             f"--hosts {wanted}: a barrier on {fabric.name} has 2 to {len(fabric.hosts)} hosts"
         )
-    return [fabric.hosts[at].name for at in sorted(hosts_across_switches(fabric)[:wanted])]
+    return [fabric.hosts[index].name for index in sorted(hosts_across_switches(fabric)[:wanted])]
 
 
 def mean_switches(plan: Plan, names: list[str]) -> float:
@@ -112,14 +112,14 @@ def numbers(text: str, option: str) -> list[int]:
         ) from None
 
 
-def choose(text: str | None, known: Sequence[str], option: str) -> list[str]:
-    """Read a choice such as ``a,b``; None is all of ``known``. Raises ExperimentError."""
+def choose(text: str | None, names: Sequence[str], option: str) -> list[str]:
+    """Read a choice such as ``a,b``; None is all of ``names``. Raises ExperimentError."""
     if text is None:
-        return list(known)
+        return list(names)
     chosen = [part.strip() for part in text.split(",")]
     for part in chosen:
-        if part not in known:
-            raise ExperimentError(f"{option}: {part!r} is none of {', '.join(known)}")
+        if part not in names:
+            raise ExperimentError(f"{option}: {part!r} is none of {', '.join(names)}")
     return chosen
 
 

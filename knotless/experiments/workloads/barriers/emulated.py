@@ -58,10 +58,10 @@ class EmulatedTestbed:
         groups = {count: number for number, count in enumerate(counts, 1)}
         wanted = {number: members(fabric, count) for count, number in groups.items()}
         plan = testbed.plan(settings, wanted)
-        made = cls(testbed, settings, plan, groups)
+        built = cls(testbed, settings, plan, groups)
         for _ in range(testbed.networks):
-            made.labs.append(emulated(plan, progress=say))
-        return made
+            built.labs.append(emulated(plan, progress=say))
+        return built
 
     def __enter__(self) -> EmulatedTestbed:
         """Start the fabrics."""
@@ -169,9 +169,9 @@ def logp_of(reports: dict[str, list[int]]) -> LogP:
 
 def _passages(rounds: list[list[dict[str, list[int]]]], barriers: int) -> Passages | None:
     """Return the passages of the processes, without warm-up rounds."""
-    if any(not of or len(of[0]["left_ns"]) != barriers for of in rounds):
+    if any(not passages or len(passages[0]["left_ns"]) != barriers for passages in rounds):
         return None
     ranks = np.repeat(np.arange(len(rounds), dtype=np.uint32), barriers)
-    entered = np.concatenate([of[0]["entered_ns"] for of in rounds]) / 1000
-    left = np.concatenate([of[0]["left_ns"] for of in rounds]) / 1000
+    entered = np.concatenate([passages[0]["entered_ns"] for passages in rounds]) / 1000
+    left = np.concatenate([passages[0]["left_ns"] for passages in rounds]) / 1000
     return by_process(ranks, entered, left, len(rounds))

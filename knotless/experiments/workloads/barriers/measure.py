@@ -40,7 +40,7 @@ class Place(Protocol):
 
     @property
     def pairs(self) -> int:
-        """How many pairs of hosts :func:`costs` measures."""
+        """The number of pairs of hosts that :func:`costs` measures."""
 
     def pair(self, source: str, target: str) -> LogP:
         """Return the costs of a message between two hosts."""

@@ -56,10 +56,10 @@ class SimulatedTestbed:
         counts = dict.fromkeys(case.hosts for case in cases)
         groups = {count: number for number, count in enumerate(counts, 1)}
         wanted = {number: members(fabric, count) for count, number in groups.items()}
-        return cls.of(testbed, settings, testbed.plan(settings, wanted), groups)
+        return cls.from_plan(testbed, settings, testbed.plan(settings, wanted), groups)
 
     @classmethod
-    def of(
+    def from_plan(
         cls, testbed: Testbed, settings: Settings, plan: Plan, groups: dict[int | None, int]
     ) -> SimulatedTestbed:
         """Fill the tables of ``plan``, and those of the second network; raises KnotlessError."""

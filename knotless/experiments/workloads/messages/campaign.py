@@ -50,7 +50,7 @@ class MessageCampaign:
     """The costs of simulated processors; L and g are the network's."""
 
     @classmethod
-    def of(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
+    def from_options(cls, common: Common, options: Mapping[str, Any], longest: int) -> Self:
         """Check the settings; raises ExperimentError or another KnotlessError."""
         from knotless.emulation.wiring import wire
         from knotless.experiments.workloads.messages import pair

@@ -33,4 +33,4 @@ JUDGED = (
     *validity(stretch=False)[:-1],
     *hidden(validity()[-1]),
 )
-"""What :meth:`knotless.experiments.workloads.messages.pair.Exchanging.judge` adds to a row."""
+"""Columns that :meth:`knotless.experiments.workloads.messages.pair.Exchanging.judge` adds."""

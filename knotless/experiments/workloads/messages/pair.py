@@ -81,9 +81,9 @@ class Pair:
     def _start(
         self, role: str, own: Host, peer: Host, kind: str, size: int, count: int, mode: str
     ) -> subprocess.Popen[str]:
-        of = (own.ip, peer.ip) if kind == "udp" else (own.mac, peer.mac)
+        addresses = (own.ip, peer.ip) if kind == "udp" else (own.mac, peer.mac)
         interface = f"{own.name}-eth0"
-        words = [role, kind, interface, *of, str(size), str(count), mode]
+        words = [role, kind, interface, *addresses, str(size), str(count), mode]
         process = subprocess.Popen(
             namespaces.enter(self.lab.host(own.name).namespace, [str(PROGRAM), *words]),
             stdout=subprocess.PIPE,

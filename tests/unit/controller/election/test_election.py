@@ -17,8 +17,14 @@ def test_no_switch_obeys_two_controllers(first: int) -> None:
         world = World(seed, 1 + seed % 5, 2 + seed % 2, FAULTS_S)
         world.run(FAULTS_S + QUIET_S)
         assert world.overlaps() == [], seed
-        found = [of.election for of in world.controllers if of.election.state != "standby"]
-        assert [(of.state, of.is_complete) for of in found] == [("active", True)], seed
+        leading = [
+            election.election
+            for election in world.controllers
+            if election.election.state != "standby"
+        ]
+        assert [(election.state, election.is_complete) for election in leading] == [
+            ("active", True)
+        ], seed
         masters = [
             connection.role
             for switch in world.switches.values()

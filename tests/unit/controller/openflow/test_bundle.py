@@ -15,12 +15,12 @@ BARRIER = struct.pack("!BBHI", 4, 20, 8, 7)
 
 
 def split(data: bytes) -> list[bytes]:
-    found = []
+    messages = []
     while data:
         (length,) = struct.unpack_from("!H", data, 2)
-        found.append(data[:length])
+        messages.append(data[:length])
         data = data[length:]
-    return found
+    return messages
 
 
 def test_a_bundle_is_opened_filled_and_committed() -> None:

@@ -1,4 +1,4 @@
-"""Which messages the guard in front of Ryu's parsers passes, and which it refuses."""
+"""Messages that the guard in front of Ryu's parsers passes, and those that it refuses."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def parsed(text: bytes) -> Any:
 
 def flow_entries(text: bytes) -> Iterator[FlowEntry]:
     """Yield the entries of a flow statistics reply as the controller reads them."""
-    at = ofp.OFP_MULTIPART_REPLY_SIZE
+    offset = ofp.OFP_MULTIPART_REPLY_SIZE
     is_list = text[1] == ofp.OFPT_MULTIPART_REPLY and text[8:10] == b"\0\1"
-    while is_list and at < len(text):
-        entry = FlowEntry.parser(text, at)
-        at += entry.length
+    while is_list and offset < len(text):
+        entry = FlowEntry.parser(text, offset)
+        offset += entry.length
         yield entry
 
 
@@ -129,14 +129,14 @@ def test_actions_of_other_makers_stay_opaque() -> None:
 def test_every_message_that_passes_can_be_parsed(caplog: pytest.LogCaptureFixture) -> None:
     passed = rules = 0
     for text in forged(seed=1, count=FORGED):
-        made = bytearray(text)
+        changed = bytearray(text)
         try:
-            check(made)
+            check(changed)
         except WireError:
             continue
         passed += 1
-        assert parsed(bytes(made)) is not None, (made.hex(), caplog.text)
-        for entry in flow_entries(bytes(made)):
+        assert parsed(bytes(changed)) is not None, (changed.hex(), caplog.text)
+        for entry in flow_entries(bytes(changed)):
             assert read_rule(entry).table == entry.table_id
             rules += 1
     assert passed > FORGED // 100
@@ -148,7 +148,7 @@ def test_messages_pass_whole_however_they_arrive() -> None:
     for size in (1, 3, 7, len(stream)):
         new = guard()
         new.sent(message(5))
-        parts = [stream[at : at + size] for at in range(0, len(stream), size)]
+        parts = [stream[begin : begin + size] for begin in range(0, len(stream), size)]
         assert b"".join(new.received(part, 0.0) for part in parts) == stream
 
 

@@ -137,7 +137,7 @@ def test_connections_beyond_the_limit_are_closed(
     assert log.messages == ["the connection from there is closed: there are 1 connections already"]
     log.clear()
     served = []
-    monkeypatch.setattr(listener, "_SERVE", lambda *of: served.append(of[1]))
+    monkeypatch.setattr(listener, "_SERVE", lambda *arguments: served.append(arguments[1]))
     serve(Connection(VALID["hello"]), "next")
     assert served == ["next"]
 

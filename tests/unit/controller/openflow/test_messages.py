@@ -141,9 +141,9 @@ def test_any_values_come_back(
         table + 1,
         COOKIE,
     )
-    found = read_rule(as_stats(sent_rule(RuleChange("add", rule))))
-    assert found.rule == normal(rule)
-    assert found.key == normal(rule).key
+    entry = read_rule(as_stats(sent_rule(RuleChange("add", rule))))
+    assert entry.rule == normal(rule)
+    assert entry.key == normal(rule).key
 
 
 def test_a_deletion_names_one_entry_with_our_cookie() -> None:
@@ -156,8 +156,8 @@ def test_a_deletion_names_one_entry_with_our_cookie() -> None:
 
 def test_masks_that_mean_all_or_nothing_are_written_one_way() -> None:
     match = parser.OFPMatch(vlan_vid=(0x1005, 0x1FFF), metadata=(9, 0), eth_dst="02:00:00:00:00:01")
-    found = read_rule(as_stats(stats_of(match)))
-    assert found.match == (Field("eth_dst", 0x020000000001), Field("vlan_vid", 0x1005))
+    entry = read_rule(as_stats(stats_of(match)))
+    assert entry.match == (Field("eth_dst", 0x020000000001), Field("vlan_vid", 0x1005))
 
 
 def stats_of(match: Any, instructions: list[Any] | None = None, **other: int) -> Any:
@@ -224,8 +224,8 @@ def test_a_group_of_another_type_is_not_ours() -> None:
     ):
         other.set_xid(1)
         other.serialize()
-        found = read_group(GroupEntry.parser(group_entry(bytes(other.buf)), 0))
-        assert found == FoundGroup(5, None)
+        entry = read_group(GroupEntry.parser(group_entry(bytes(other.buf)), 0))
+        assert entry == FoundGroup(5, None)
 
 
 def test_entries_are_for_other_applications_as_ryu_parses_them() -> None:
@@ -241,7 +241,7 @@ def test_long_entries_of_a_switch_are_not_kept() -> None:
         parser.OFPMatch(), [parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, actions)]
     )
     before = messages._cached.cache_info().currsize
-    found = read_rule(as_stats(stats)).rule
-    assert found is not None
-    assert found.actions == tuple(Output(port) for port in range(1, 40))
+    rule = read_rule(as_stats(stats)).rule
+    assert rule is not None
+    assert rule.actions == tuple(Output(port) for port in range(1, 40))
     assert messages._cached.cache_info().currsize <= before + 1  # the match

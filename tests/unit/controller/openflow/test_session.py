@@ -45,12 +45,12 @@ class FakeDatapath(ProtocolDesc):  # type: ignore[misc]  # Ryu is not typed
     def sent(self) -> list[tuple[int, int]]:
         """(message type, xid) of everything sent, in order."""
         stream = b"".join(self.writes)
-        found = []
+        requests = []
         while stream:
             _, kind, length, xid = ofproto_parser.header(stream)
-            found.append((kind, xid))
+            requests.append((kind, xid))
             stream = stream[length:]
-        return found
+        return requests
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_the_parts_of_a_long_answer_are_put_together(datapath: FakeDatapath) -> 
     session.deliver(SimpleNamespace(xid=xid, flags=more, body=[stats(0), stats(1)]))
     session.deliver(SimpleNamespace(xid=xid + 1, flags=0, body=[stats(9)]))  # somebody else's
     session.deliver(SimpleNamespace(xid=xid, flags=0, body=[stats(2)]))
-    assert [found.table for found in asking.wait()] == [0, 1, 2]
+    assert [rule.table for rule in asking.wait()] == [0, 1, 2]
 
 
 def test_many_changes_go_in_few_writes_and_end_with_a_barrier(datapath: FakeDatapath) -> None:

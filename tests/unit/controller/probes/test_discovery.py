@@ -1,4 +1,4 @@
-"""What is learned of a fabric from probes and frames, whatever switches and hosts send."""
+"""Discovery of a fabric from probes and frames, whatever switches and hosts send."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def dpids(fabric: Fabric) -> dict[str, int]:
 
 
 def cables(fabric: Fabric) -> list[tuple[PortId, PortId]]:
-    at = dpids(fabric)
-    ends = [((at[of.a], of.a_port), (at[of.b], of.b_port)) for of in fabric.links]
+    dpid = dpids(fabric)
+    ends = [((dpid[link.a], link.a_port), (dpid[link.b], link.b_port)) for link in fabric.links]
     return ends + [(b, a) for a, b in ends]
 
 
@@ -43,9 +43,9 @@ def show_links(learning: Discovery, fabric: Fabric) -> None:
 
 
 def show_hosts(learning: Discovery, fabric: Fabric) -> None:
-    at = dpids(fabric)
+    dpid = dpids(fabric)
     for host in fabric.hosts:
-        learning.see_frame((at[host.switch], host.port), Sender(mac_value(host.mac), host.ip))
+        learning.see_frame((dpid[host.switch], host.port), Sender(mac_value(host.mac), host.ip))
 
 
 def learned(fabric: Fabric, declared: tuple[Host, ...] = ()) -> Discovery:
@@ -60,13 +60,13 @@ def test_a_fabric_is_learned_as_it_is() -> None:
     for seed, pick in seeded(range(200)):
         fabric = small_fabric(pick)
         learning = learned(fabric)
-        found = learning.fabric("found")
-        assert found.switches == fabric.switches, seed
-        assert found.hosts == fabric.hosts, seed
-        assert not removed(found, fabric), seed
-        assert not removed(fabric, found), seed
+        result = learning.fabric("found")
+        assert result.switches == fabric.switches, seed
+        assert result.hosts == fabric.hosts, seed
+        assert not removed(result, fabric), seed
+        assert not removed(fabric, result), seed
         assert learning.problems() == [], seed
-        assert from_text(to_text(found)) == found, seed
+        assert from_text(to_text(result)) == result, seed
 
 
 def test_it_is_complete_when_nothing_new_was_found_for_some_time() -> None:
@@ -114,8 +114,8 @@ def test_a_hub_between_switches_is_no_link() -> None:
         f"probes of s{a[0]}:{a[1]} arrive at s{b[0]}:{b[1]} and s3:3" in line
         for line in learning.problems()
     )
-    found = learning.fabric("found")
-    assert [link.name for link in removed(RING, found) if not isinstance(link, Host)]
+    result = learning.fabric("found")
+    assert [link.name for link in removed(RING, result) if not isinstance(link, Host)]
 
 
 @pytest.mark.parametrize(
@@ -190,17 +190,17 @@ def test_declared_hosts_need_not_send_anything() -> None:
     show_links(learning, RING)
     show_hosts(learning, replace(RING, hosts=RING.hosts[:2]))
     learning.see_frame((3, 1), Sender(0x020000000099, "10.9.9.9"))  # not the declared address
-    found = learning.fabric("found")
-    assert {host.name for host in found.hosts} == {"printer", "h1", "h2"}
-    assert found.hosts[0] == silent
+    result = learning.fabric("found")
+    assert {host.name for host in result.hosts} == {"printer", "h1", "h2"}
+    assert result.hosts[0] == silent
 
 
 def test_what_a_port_has_shown_is_forgotten_with_its_carrier() -> None:
     learning = learned(RING)
     learning.see_ports(1, {1: True, 3: True})
     learning.see_ports(1, {1: True, 2: True, 3: True})
-    found = learning.fabric("found")
-    (gone,) = removed(RING, found)
+    result = learning.fabric("found")
+    (gone,) = removed(RING, result)
     assert gone == RING.links[0]
     learning.disconnected(2)
     assert learning.ports(2) == set()
@@ -243,11 +243,11 @@ def test_hostile_events_leave_a_valid_fabric_or_none() -> None:
                     learning.see_frame(a, Sender(pick.randrange(1, 8) << 1, ip))
         lines = learning.problems()
         try:
-            found = learning.fabric("found")
+            result = learning.fabric("found")
         except FabricError as error:
             lines.append(str(error))
         else:
             complete += 1
-            assert from_text(to_text(found)) == found, seed
+            assert from_text(to_text(result)) == result, seed
         assert all("\n" not in line for line in lines)
     assert complete > 50

@@ -42,11 +42,11 @@ def sent(message: bytes, port: int) -> bytes:
     assert int.from_bytes(message[2:4], "big") == len(message)
     buffer_id, in_port, size = struct.unpack_from("!IIH", message, 8)
     assert (buffer_id, in_port) == (ofp.OFP_NO_BUFFER, ofp.OFPP_CONTROLLER)
-    at, end = 24, 24 + size
+    offset, end = 24, 24 + size
     frame, out = bytearray(message[end:]), {}
-    while at < end:
-        action = parser.OFPAction.parser(message, at)
-        at += action.len
+    while offset < end:
+        action = parser.OFPAction.parser(message, offset)
+        offset += action.len
         if isinstance(action, parser.OFPActionSetField):
             assert action.key == "eth_src"
             frame[6:12] = bytes.fromhex(action.value.replace(":", ""))
@@ -74,10 +74,10 @@ def test_a_forged_an_old_and_another_controllers_probe_count_for_nothing() -> No
     frames = Frames(None)
     frame = sent(frames.packet_out(DPID, [2], reflected=False), 2)
     assert Frames(None).read(frame) is None
-    for at in range(12, len(frame)):
+    for offset in range(12, len(frame)):
         forged = bytearray(frame)
-        forged[at] ^= 1
-        assert frames.read(bytes(forged)) is None, at
+        forged[offset] ^= 1
+        assert frames.read(bytes(forged)) is None, offset
     for length in range(len(frame)):
         assert frames.read(frame[:length]) is None
     frames.round = ROUNDS_VALID
@@ -86,8 +86,8 @@ def test_a_forged_an_old_and_another_controllers_probe_count_for_nothing() -> No
 
 @pytest.mark.parametrize("fields", [(), (oxm(2, bytes(8)),), (oxm(3, bytes(6)), oxm(2, bytes(8)))])
 def test_a_packet_in_is_a_port_and_a_frame(fields: tuple[bytes, ...]) -> None:
-    found = read_packet_in(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
-    assert found == (70_000, b"frame")
+    packet = read_packet_in(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
+    assert packet == (70_000, b"frame")
 
 
 def test_a_packet_in_without_a_port_has_none() -> None:
@@ -123,11 +123,11 @@ def test_probes_are_accepted_from_ports_to_switches_only() -> None:
 
 def test_rules_of_probes_are_neither_the_plans_nor_foreign() -> None:
     rules = probe_rules([2], [])
-    found = [FoundRule(*rule.key, rule.cookie, rule) for rule in rules]
+    entries = [FoundRule(*rule.key, rule.cookie, rule) for rule in rules]
     other = Rule(0, 1, (), (), cookie=COOKIE)
-    assert reconcile(SwitchRules(()), found, []).foreign == ()
-    assert reconcile(SwitchRules(()), found, []).steps == ()
-    assert held_probe_rules([*found, FoundRule(*other.key, COOKIE, other)]) == set(rules)
+    assert reconcile(SwitchRules(()), entries, []).foreign == ()
+    assert reconcile(SwitchRules(()), entries, []).steps == ()
+    assert held_probe_rules([*entries, FoundRule(*other.key, COOKIE, other)]) == set(rules)
     assert probe_rule_changes(rules, rules) == ()
     blocked = probe_rules([2], [2])
     (change,) = probe_rule_changes(rules, blocked)

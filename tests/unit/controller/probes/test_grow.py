@@ -32,41 +32,41 @@ def service(tmp_path: Path) -> Service:
 
 
 def changes(service: Service, monkeypatch: pytest.MonkeyPatch) -> list[DesiredState]:
-    found: list[DesiredState] = []
-    monkeypatch.setattr(service, "_change_to", found.append, raising=False)
-    return found
+    states: list[DesiredState] = []
+    monkeypatch.setattr(service, "_change_to", states.append, raising=False)
+    return states
 
 
 def test_a_larger_fabric_is_written_and_reloaded(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = changes(service, monkeypatch)
+    states = changes(service, monkeypatch)
     service.grow(GROWN)
-    assert [of.fabric for of in found] == [GROWN]
+    assert [state.fabric for state in states] == [GROWN]
     assert read(tmp_path / "learned.json") == GROWN
 
 
 def test_a_fabric_that_is_refused_is_not_left_in_the_file(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = changes(service, monkeypatch)
+    states = changes(service, monkeypatch)
     moved = replace(RING, hosts=(replace(RING.hosts[0], port=9), *RING.hosts[1:]), grid=None)
     before = (tmp_path / "learned.json").read_text()
     with pytest.raises(KnotlessError, match="belongs to host h1 at s1:1 now"):
         service.grow(moved)
-    assert found == []
+    assert states == []
     assert (tmp_path / "learned.json").read_text() == before
 
 
 def test_a_file_that_was_edited_is_not_overwritten(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = changes(service, monkeypatch)
+    states = changes(service, monkeypatch)
     edited = to_text(replace(RING, links=RING.links[:3], grid=None))
     (tmp_path / "learned.json").write_text(edited)
     with pytest.raises(KnotlessError, match=r"learned\.json was edited: reload it first"):
         service.grow(GROWN)
-    assert found == []
+    assert states == []
     assert (tmp_path / "learned.json").read_text() == edited
 
 

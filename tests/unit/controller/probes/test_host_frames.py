@@ -1,4 +1,4 @@
-"""What a frame says about the host that has sent it."""
+"""The host that has sent a frame, as read from the frame."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ def test_no_frame_is_too_strange() -> None:
         data = dice.randbytes(dice.randrange(70))
         if dice.random() < 0.7:
             data = frame(dice.choice((0x0806, 0x0800, 0x8100)), data)
-        found = sender_of(data[: dice.randrange(80)])
-        assert found is None or 0 < found.mac < 1 << 48
+        sender = sender_of(data[: dice.randrange(80)])
+        assert sender is None or 0 < sender.mac < 1 << 48

@@ -1,4 +1,4 @@
-"""What is learned besides a fabric that is in use already."""
+"""Parts that are learned besides a fabric that is in use already."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def grows(base: Fabric, whole: Fabric) -> Discovery:
     for switch in whole.switches:
         ports = {**whole.hosts_at[switch.name], **whole.neighbours[switch.name]}
         if switch.name in base.switch_index:
-            known = base.hosts_at[switch.name].keys() | base.neighbours[switch.name].keys()
-            ports = {port: of for port, of in ports.items() if port not in known}
+            declared = base.hosts_at[switch.name].keys() | base.neighbours[switch.name].keys()
+            ports = {port: peer for port, peer in ports.items() if port not in declared}
         learning.see_ports(switch.dpid, dict.fromkeys(ports, True))
     show_links(learning, whole)
     show_hosts(learning, whole)
@@ -60,14 +60,14 @@ def test_random_fabrics_grow_to_the_whole() -> None:
         if base is None or not removed(whole, base):
             continue
         grown += 1
-        found = grows(base, whole).grown(base)
-        assert not removed(base, found), seed
+        result = grows(base, whole).grown(base)
+        assert not removed(base, result), seed
         # Hosts have names by their order.
-        assert {replace(host, name="") for host in found.hosts} == {
+        assert {replace(host, name="") for host in result.hosts} == {
             replace(host, name="") for host in whole.hosts
         }, seed
-        assert found.switch_index.keys() == whole.switch_index.keys(), seed
-        assert len(found.links) == len(whole.links), seed
+        assert result.switch_index.keys() == whole.switch_index.keys(), seed
+        assert len(result.links) == len(whole.links), seed
     assert grown > 50
 
 

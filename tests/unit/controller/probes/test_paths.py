@@ -1,4 +1,4 @@
-"""What probes and counters show: lost links, dead switches, wrong cables; and no false alarms."""
+"""Faults shown by probes and counters: lost links, dead switches, wrong cables. No false alarms."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def ring() -> Fabric:
 
 @pytest.fixture
 def probed(ring: Fabric) -> ProbedFabric:
-    found = ProbedFabric(ring)
-    found.run(1.0)
-    assert found.faults == [{}]
-    assert all(path.state == "working" for path in found.probing.paths.values())
-    return found
+    fabric = ProbedFabric(ring)
+    fabric.run(1.0)
+    assert fabric.faults == [{}]
+    assert all(path.state == "working" for path in fabric.probing.paths.values())
+    return fabric
 
 
 def cut(probed: ProbedFabric, *ports: Port, lost: bool = True) -> None:

@@ -46,8 +46,10 @@ def permitted(headers: dict[str, str], host: str = "127.0.0.1") -> None:
 def test_a_request_arrives_in_pieces_of_any_size() -> None:
     text = b"POST /reload?x=1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 5\r\n\r\nhello"
     for piece in range(1, len(text) + 1):
-        found = received(text, piece)
-        assert found == Request("POST", "/reload", {"host": "a:1", "content-length": "5"}, b"hello")
+        request = received(text, piece)
+        assert request == Request(
+            "POST", "/reload", {"host": "a:1", "content-length": "5"}, b"hello"
+        )
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def exported() -> dict[str, set[str]]:
     metrics.reloads.labels("refused").inc()
     metrics.route_change_s.labels("1").observe(0.1)
     body = metrics.response().body
-    found: dict[str, set[str]] = {"up": set()}
+    labels: dict[str, set[str]] = {"up": set()}
     for family in text_string_to_metric_families(body.decode()):
         for sample in family.samples:
-            found.setdefault(sample.name, set()).update(sample.labels)
-    return found
+            labels.setdefault(sample.name, set()).update(sample.labels)
+    return labels
 
 
 def expressions() -> Iterator[str]:
@@ -44,20 +44,24 @@ def expressions() -> Iterator[str]:
     board = json.loads((FOLDER / "grafana-controller.json").read_text())
     for panel in board["panels"]:
         yield from (target["expr"] for target in panel["targets"])
-    yield from (of["query"] for of in board["templating"]["list"] if of["type"] == "query")
+    yield from (
+        variable["query"] for variable in board["templating"]["list"] if variable["type"] == "query"
+    )
     for group in yaml.safe_load((FOLDER / "alerts.yaml").read_text())["groups"]:
         yield from (rule["expr"] for rule in group["rules"])
 
 
 @pytest.mark.parametrize("expression", sorted(set(expressions())))
 def test_what_is_asked_for_is_exported(expression: str) -> None:
-    known = exported()
+    metrics = exported()
     names = re.findall(r"\b(knotless_\w+|up)\b", expression)
     assert names
-    assert set(names) <= known.keys()
-    labels = {label for name in names for label in known[name]} | OF_PROMETHEUS
+    assert set(names) <= metrics.keys()
+    labels = {label for name in names for label in metrics[name]} | OF_PROMETHEUS
     selected = re.findall(r"[{,]\s*(\w+)\s*(?:=~|=|!=)", expression)
-    grouped = [name for of in re.findall(r"\bby \(([^)]*)\)", expression) for name in of.split(",")]
+    grouped = [
+        name for clause in re.findall(r"\bby \(([^)]*)\)", expression) for name in clause.split(",")
+    ]
     assert {name.strip() for name in [*selected, *grouped]} <= labels
     assert expression.count("(") == expression.count(")")
     assert expression.count("{") == expression.count("}")
@@ -73,9 +77,9 @@ def test_panels_do_not_overlap_and_every_alert_is_explained() -> None:
     board = json.loads((FOLDER / "grafana-controller.json").read_text())
     cells = [
         (x, y)
-        for of in (panel["gridPos"] for panel in board["panels"])
-        for x in range(of["x"], of["x"] + of["w"])
-        for y in range(of["y"], of["y"] + of["h"])
+        for area in (panel["gridPos"] for panel in board["panels"])
+        for x in range(area["x"], area["x"] + area["w"])
+        for y in range(area["y"], area["y"] + area["h"])
     ]
     assert len(cells) == len(set(cells))
     assert max(x for x, _ in cells) < 24

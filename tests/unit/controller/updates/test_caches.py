@@ -1,4 +1,4 @@
-"""How the controller waits until Open vSwitch has checked its cached entries."""
+"""The controller waits until Open vSwitch has checked its cached entries."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def test_each_process_removes_its_entries_and_ends_two_checks(tmp_path: Path) ->
     ):
         assert purge_megaflows(tmp_path) == []
     for requests in (first, second):
-        assert [of["method"] for of in requests] == ["revalidator/purge", *["revalidator/wait"] * 2]
+        assert [request["method"] for request in requests] == [
+            "revalidator/purge",
+            *["revalidator/wait"] * 2,
+        ]
 
 
 @pytest.mark.parametrize("reply", [refused, hung_up])

@@ -25,17 +25,17 @@ def garbage(later: Calls) -> DeferredCollection:
 
 
 def test_nothing_is_collected_until_the_change_is_complete(later: Calls) -> None:
-    of = garbage(later)
-    of.put_off()
+    collection = garbage(later)
+    collection.put_off()
     assert not gc.isenabled()
-    of.resume()
+    collection.resume()
     assert gc.isenabled()
 
 
 def test_a_change_that_takes_long_does_not_put_it_off_for_ever(later: Calls) -> None:
-    of = garbage(later)
-    of.put_off()
-    of.put_off()
+    collection = garbage(later)
+    collection.put_off()
+    collection.put_off()
     (first_s, first), (second_s, second) = later
     assert first_s == second_s == COLLECTION_DEFERRED_S
     first()  # another change has begun since then

@@ -41,13 +41,13 @@ def test_a_file_keeps_what_exists_and_is_removed_at_the_end(tmp_path: Path) -> N
     first.begin(begun())
     assert (tmp_path / "state-change.json").exists()
     second = UpdateJournal.beside(state)
-    found = second.read()
-    assert found is not None
-    known = begun().union
-    assert (found.union.staying, found.flow_control) == (known.staying, "pause")
-    assert set(found.union.fabric.hosts) == set(known.fabric.hosts)
-    assert set(found.union.fabric.links) == set(union(RING, NEW).links)
-    assert found.union.staying == frozenset({"h2", "h3", "h4"})
+    entry = second.read()
+    assert entry is not None
+    expected = begun().union
+    assert (entry.union.staying, entry.flow_control) == (expected.staying, "pause")
+    assert set(entry.union.fabric.hosts) == set(expected.fabric.hosts)
+    assert set(entry.union.fabric.links) == set(union(RING, NEW).links)
+    assert entry.union.staying == frozenset({"h2", "h3", "h4"})
     second.end(begun())
     assert list(tmp_path.iterdir()) == []
     second.end(begun())

@@ -1,4 +1,4 @@
-"""What links have lost: count_losses, kept in a file, and forgotten when counters begin again."""
+"""Losses of links: counted, kept in a file, and forgotten when counters begin again."""
 
 from __future__ import annotations
 

@@ -29,12 +29,12 @@ def _ready() -> UpdateState:
 
 
 def _cut(transition: UpdateState, *links: str) -> UpdatePlan:
-    transition.aim(DESIRED, Failures.of(FABRIC, links))
+    transition.aim(DESIRED, Failures.from_names(FABRIC, links))
     task = transition.task()
     assert task is not None
-    way = plan_update(task)
-    transition.accept(way)
-    return way
+    update = plan_update(task)
+    transition.accept(update)
+    return update
 
 
 def _in_place() -> str:
@@ -42,8 +42,10 @@ def _in_place() -> str:
     task = _ready().idle_task
     assert task is not None
     for link in FABRIC.links:
-        way = plan_update(replace(task, goal=Goal(DESIRED, Failures.of(FABRIC, [link.name]))))
-        if way.change.in_place:
+        update = plan_update(
+            replace(task, goal=Goal(DESIRED, Failures.from_names(FABRIC, [link.name])))
+        )
+        if update.change.in_place:
             return link.name
     raise AssertionError("no link is repaired in place")
 
@@ -81,11 +83,11 @@ def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
         transition.aim(DESIRED, goal.failures)
         task = transition.task()
         assert task is not None
-        found, expected = ahead.find(task), plan_update(task)
-        assert found is not None
-        assert found.goal == expected.goal
-        assert found.change.tier == expected.change.tier
-        steps = [[step.rules for step in way.change.steps] for way in (found, expected)]
+        precomputed, expected = ahead.find(task), plan_update(task)
+        assert precomputed is not None
+        assert precomputed.goal == expected.goal
+        assert precomputed.change.tier == expected.change.tier
+        steps = [[step.rules for step in update.change.steps] for update in (precomputed, expected)]
         assert steps[0] == steps[1]
 
 
@@ -98,12 +100,12 @@ def test_a_way_refers_to_the_rules_that_switches_hold() -> None:
     transition.aim(DESIRED, goal.failures)
     task = transition.task()
     assert task is not None
-    way = ahead.find(task)
-    assert way is not None
-    assert way.goal.desired is DESIRED
-    assert way.change.before.rules is held.held.rules
-    first = way.change.steps[0].rules
-    assert {first[name] is of for name, of in held.held.rules.items()} == {True, False}
+    update = ahead.find(task)
+    assert update is not None
+    assert update.goal.desired is DESIRED
+    assert update.change.before.rules is held.held.rules
+    first = update.change.steps[0].rules
+    assert {first[name] is rules for name, rules in held.held.rules.items()} == {True, False}
 
 
 def test_ways_from_other_rules_are_not_used() -> None:
@@ -156,7 +158,7 @@ def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
         if not is_known:
             seen.append(task.held)
             ahead.keep(task, b"a way")
-        for failures in (Failures.of(fabric, [dice.choice(fabric.links).name]), Failures()):
+        for failures in (Failures.from_names(fabric, [dice.choice(fabric.links).name]), Failures()):
             transition.aim(desired, failures)
             task = transition.task()
             assert task is not None
@@ -169,23 +171,23 @@ def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
 
 def test_what_a_step_changes_in_a_switch_depends_on_what_it_holds() -> None:
     transition = _ready()
-    way = _cut(transition, LINK)
+    update = _cut(transition, LINK)
     nothing = SwitchRules(())
-    for known in way.differences:
-        before = {name: transition.wanted(name) for name in known}
+    for changes in update.differences:
+        before = {name: transition.wanted(name) for name in changes}
         transition.begin()
-        assert set(known) == set(transition.waiting)
+        assert set(changes) == set(transition.waiting)
         for name, held in before.items():
             wanted = transition.wanted(name)
-            assert transition.changes(name, held) is known[name]
-            assert known[name] == difference(held, wanted)
+            assert transition.changes(name, held) is changes[name]
+            assert changes[name] == difference(held, wanted)
             assert transition.changes(name, nothing) == difference(nothing, wanted)
         confirm_all(transition)
 
 
 def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link() -> None:
     transition = _ready()
-    way = _cut(transition, LINK)
+    update = _cut(transition, LINK)
     first = set(transition.begin())
     assert first
     assert not transition.is_due
@@ -195,7 +197,7 @@ def test_new_rules_are_installed_when_all_switches_drop_what_leads_to_the_link()
     transition.begin()
     confirm_all(transition)
     assert transition.is_serving
-    assert transition.is_there == (len(way.change.steps) == 2)
+    assert transition.is_there == (len(update.change.steps) == 2)
 
 
 def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
@@ -211,8 +213,8 @@ def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
     assert task is not None
     assert len(task.in_flight) == 1
     assert task.plan is None
-    way = plan_update(task)
-    transition.accept(way)
+    update = plan_update(task)
+    transition.accept(update)
     while not transition.is_there:
         transition.begin()
         confirm_all(transition)

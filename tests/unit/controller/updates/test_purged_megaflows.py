@@ -28,9 +28,9 @@ def prepared(*, has_caches: bool) -> UpdateState:
     transition.aim(NEXT, NO_FAILURES)
     task = transition.task()
     assert task is not None
-    way = plan_update(task)
-    assert way.change.tier == 2
-    transition.accept(way)
+    update = plan_update(task)
+    assert update.change.tier == 2
+    transition.accept(update)
     assert transition.begin()
     assert not transition.awaits_purge  # switches are still at work
     confirm_all(transition)

@@ -1,4 +1,4 @@
-"""How the controller asks the emulator whether packets of older rules have left."""
+"""The controller asks the emulator whether packets of older rules have left."""
 
 from __future__ import annotations
 

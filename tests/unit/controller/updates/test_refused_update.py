@@ -15,7 +15,7 @@ from tests.support.transitions import confirm_all
 
 FABRIC = load("ring,4")
 DESIRED = DesiredState.compute(Config(fabric="ring,4"), FABRIC)
-CUT = Failures.of(FABRIC, [FABRIC.links[0].name])
+CUT = Failures.from_names(FABRIC, [FABRIC.links[0].name])
 
 
 def task_of(transition: UpdateState) -> UpdateTask:

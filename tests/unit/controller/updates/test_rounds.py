@@ -1,4 +1,4 @@
-"""When packets of older rules have left: rounds of counters."""
+"""Rounds of counters, after which packets of older rules have left."""
 
 from __future__ import annotations
 
@@ -125,20 +125,20 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     probes = [Prober(dice.random() < 0.5) for _ in channels]
 
     def move() -> None:
-        at = dice.randrange(-1, length)
-        if at >= 0 and probes[at].any and dice.random() < 0.5:
-            counted, arrived = probes[at].move(dice)
-            sent[at] += counted
-            received[at] += arrived
+        position = dice.randrange(-1, length)
+        if position >= 0 and probes[position].any and dice.random() < 0.5:
+            counted, arrived = probes[position].move(dice)
+            sent[position] += counted
+            received[position] += arrived
             return
-        if at >= 0 and not queues[at]:
+        if position >= 0 and not queues[position]:
             return
-        frame = "new" if at < 0 else queues[at].popleft()
-        if at >= 0:
-            received[at] += 1
-        if at + 1 < length:
-            queues[at + 1].append(frame)
-            sent[at + 1] += 1
+        frame = "new" if position < 0 else queues[position].popleft()
+        if position >= 0:
+            received[position] += 1
+        if position + 1 < length:
+            queues[position + 1].append(frame)
+            sent[position + 1] += 1
 
     def read() -> dict[Port, tuple[int, int]]:
         counters = {}
@@ -155,7 +155,7 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
 
     def probed() -> dict[Port, tuple[int, int]]:
         counts = zip(channels, probes, strict=True)
-        return {a: (of.given, of.given - of.heard) for (a, _), of in counts}
+        return {a: (prober.given, prober.given - prober.heard) for (a, _), prober in counts}
 
     draining = CountedRounds(channels, length, {}, keeps_order=True)
     for _ in range(5000):
@@ -179,24 +179,27 @@ def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = Fa
     arrived = [[dice.randrange(9) for _ in range(3)] for _ in range(length)]
 
     def move(paused: tuple[int, int]) -> None:
-        at, priority = dice.randrange(-1, length), dice.randrange(3)
-        if at >= 0 and ((at, priority) == paused or not queues[at][priority]):
+        position, priority = dice.randrange(-1, length), dice.randrange(3)
+        if position >= 0 and ((position, priority) == paused or not queues[position][priority]):
             return
-        frame = "new" if at < 0 else queues[at][priority].popleft()
-        if at >= 0:
-            arrived[at][priority] += 1
-        if at + 1 < length:
-            queues[at + 1][dice.randrange(3)].append(frame)
+        frame = "new" if position < 0 else queues[position][priority].popleft()
+        if position >= 0:
+            arrived[position][priority] += 1
+        if position + 1 < length:
+            queues[position + 1][dice.randrange(3)].append(frame)
 
     draining = PriorityRounds(rounds or length, ["s0:2"] if has_host else [])
     for _ in range(5000):
         counted = {
-            (f"s{at}:2", str(priority)): (arrived[at][priority], len(queues[at][priority]))
-            for at in range(length)
+            (f"s{position}:2", str(priority)): (
+                arrived[position][priority],
+                len(queues[position][priority]),
+            )
+            for position in range(length)
             for priority in range(3)
         }
         if draining.see(counted):
-            return sum(queue.count("old") for of in queues for queue in of)
+            return sum(queue.count("old") for by_priority in queues for queue in by_priority)
         paused = dice.randrange(length), dice.randrange(3)
         for _ in range(dice.randrange(12)):
             move(paused)

@@ -31,7 +31,7 @@ class Point:
 
     @cached_property
     def lock(self) -> object:
-        """What no other process can have."""
+        """A value that no other process can have."""
         return (value for value in [self.x])
 
 
