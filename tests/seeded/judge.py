@@ -213,6 +213,9 @@ class Judge:
         self.judged = 0
         self._has_cycle = False
         self._dropping: set[Pair] = set()
+        self._step: object = None
+        self._base: State | None = None
+        """The state in which the first switch has taken the rules of the present step."""
 
     def _now(self, author: str) -> State:
         world = self._world
@@ -246,7 +249,10 @@ class Judge:
             self._world.violated("cycle", author, f"frames can wait in a circle: {names}")
         self._has_cycle = bool(cycle)
         if author.startswith("write") and before is not None:
-            self._judge_write(before, now, author)
+            step = self._world.step()
+            if step != self._step:
+                self._step, self._base = step, before
+            self._judge_write(replace(self._base or before, down=now.down), now, author)
 
     def _judge_write(self, before: State, now: State, author: str) -> None:
         allowed = self._world.stopped_pairs()

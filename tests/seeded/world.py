@@ -197,6 +197,13 @@ class World:
                         stopped |= {(source, name) for name in names}
         return stopped
 
+    def step(self) -> object:
+        """Return what identifies the step whose rules switches take now."""
+        leader = self.leader()
+        if leader is None or leader.app is None:
+            return None
+        return leader.process.name, leader.app.service.state.update.number
+
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
         """Return the ports of links that a controller takes for failed."""
         names: set[str] = set()
