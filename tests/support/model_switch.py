@@ -13,11 +13,11 @@ from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
 from knotless.controller.observed import AdmissionCounters
-from knotless.controller.openflow.session import SwitchGoneError
+from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
 from knotless.controller.reconcile import Change, Changes, FoundGroup, FoundRule, RuleChange
 from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
-from knotless.forwarding.openflow.rules import Group, Rule
+from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules
 
 TIMING = Timing(lambda of, *task: of(*task), counters_interval_s=0, retry_s=0)
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
@@ -32,6 +32,11 @@ class ModelSwitch:
         self.groups: dict[int, Group] = {}
         self.ports = dict.fromkeys(ports, UP)
         self.counters = dict.fromkeys(self.ports, (0, 0))
+
+    def restart(self) -> None:
+        """Lose all rules and groups."""
+        self.rules.clear()
+        self.groups.clear()
 
     def apply(self, change: Change) -> None:
         if isinstance(change, RuleChange):
@@ -51,6 +56,10 @@ class ModelSession:
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
         self.lock = hub.Semaphore()
+        self.held: SwitchRules | None = None
+        self.contents: SwitchContents | None = None
+        self.probe_rules: frozenset[Rule] | None = None
+        self.awaits_counters = False
         self.gone = False
 
     def wait(self) -> None:
