@@ -227,6 +227,7 @@ class Case:
                 and routes.is_there
                 and not routes.generations_in_flight
             ):
+                assert routes.problem is None
                 return
         raise AssertionError(f"not ready: {Status(self.state).problems(1e9)} {routes.as_json()}")
 
