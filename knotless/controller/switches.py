@@ -343,12 +343,14 @@ class Switches:
         if held is None:
             switch.foreign = changes.foreign
         switch.installed = not refused
-        if not refused:
-            if switch.is_new:
-                switch.is_new = False
-                self._compare_failures()
-            self._update.confirm(switch.name)
-            self._scheduler.wake()
+        if refused:
+            _LOG.error("%s refused %d of the changes to its rules", switch, len(refused))
+            return
+        if switch.is_new:
+            switch.is_new = False
+            self._compare_failures()
+        self._update.confirm(switch.name)
+        self._scheduler.wake()
         self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
 
     def _report_installed(

@@ -19,7 +19,7 @@ from ryu.lib import hub
 
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
-from knotless.controller.reconcile import normal
+from knotless.controller.reconcile import RuleChange, normal
 from knotless.controller.status import Status
 from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
@@ -29,7 +29,15 @@ from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
 from knotless.verification.check import check
-from tests.support.model_switch import DOWN, TIMING, UP, ModelSession, ModelSwitch, Reports
+from tests.support.model_switch import (
+    DOWN,
+    REFUSAL,
+    TIMING,
+    UP,
+    ModelSession,
+    ModelSwitch,
+    Reports,
+)
 
 CASES = 200
 FABRIC = load("ring,4")
@@ -299,6 +307,28 @@ def test_a_switch_that_restarts_while_its_rules_are_read_gets_them(seed: int) ->
     case.restart(case.dice.choice(case.switches))
     case.settle()
     case.held_as_wanted()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_switch_that_refuses_rules_is_not_reported_as_installed(seed: int) -> None:
+    case = Case(seed)
+    full = case.switches[0]
+    full.refuses = lambda change: isinstance(change, RuleChange) and change.rule.table == 1
+    for switch in case.switches:
+        case.connect(switch)
+    turns(case.dice, 100)
+    for _ in range(300):
+        hub.sleep(0)
+    observed = case.state.observed.switches
+    assert [dpid for dpid, switch in observed.items() if not switch.installed] == [full.dpid]
+    assert case.reports.kinds.count("installed") == case.reports.installations == 3
+    assert "ready" not in case.reports.kinds
+    assert REFUSAL in observed[full.dpid].refused[0]
+    full.refuses = lambda _change: False
+    case.restart(full)
+    case.settle()
+    assert case.reports.kinds.count("installed") == case.reports.installations == 4
+    assert observed[full.dpid].refused == ()
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -5,7 +5,7 @@ A session takes a random number of turns of the green threads for whatever it do
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,6 +20,7 @@ from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules
 
 TIMING = Timing(lambda of, *task: of(*task), counters_interval_s=0, retry_s=0)
+REFUSAL = "OFPFMFC_TABLE_FULL"
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
 
@@ -32,6 +33,8 @@ class ModelSwitch:
         self.groups: dict[int, Group] = {}
         self.ports = dict.fromkeys(ports, UP)
         self.counters = dict.fromkeys(self.ports, (0, 0))
+        self.refuses: Callable[[Change], bool] = lambda _change: False
+        """Whether it refuses a change."""
 
     def restart(self) -> None:
         """Lose all rules and groups."""
@@ -81,20 +84,26 @@ class ModelSession:
         return [FoundGroup(number, group) for number, group in held.items()]
 
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
+        refused = self.refused(changes)
         for change in changes:
             if self.datapath.dice.random() < 0.1:
                 self.wait()
-            self.datapath.switch.apply(change)
+            if (change, REFUSAL) not in refused:
+                self.datapath.switch.apply(change)
         self.wait()
-        return []
+        return refused
+
+    def refused(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        return [(change, REFUSAL) for change in changes if self.datapath.switch.refuses(change)]
 
     def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
         together = list(changes)
         self.wait()
-        for change in together:
+        refused = self.refused(together)
+        for change in together if not refused else ():
             self.datapath.switch.apply(change)
         self.wait()
-        return []
+        return refused
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         self.wait()
@@ -121,6 +130,7 @@ class Reports:
     def __init__(self) -> None:
         self.kinds: list[str] = []
         self.failed: list[str] = []
+        self.installations = 0
 
     def tell(self, kind: str, **fields: Any) -> None:
         self.kinds.append(kind)
@@ -129,6 +139,7 @@ class Reports:
 
     def installed(self, _changes: Changes, seconds: float) -> None:
         assert seconds >= 0
+        self.installations += 1
 
     def changed(self, way: UpdatePlan, seconds: float) -> None:
         assert seconds >= 0
