@@ -24,7 +24,7 @@ from knotless.controller.status import Status
 from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.quiescence import ChannelLosses
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
@@ -329,6 +329,19 @@ def test_a_switch_that_refuses_rules_is_not_reported_as_installed(seed: int) -> 
     case.settle()
     assert case.reports.kinds.count("installed") == case.reports.installations == 4
     assert observed[full.dpid].refused == ()
+
+
+def test_a_rule_that_cannot_be_written_is_reported() -> None:
+    case = Case(1)
+    switch = case.switches[0]
+    other = Rule(0, 7, (Field("field_8388352", 0),), cookie=COOKIE)
+    switch.rules[other.key] = other
+    switch.refuses = lambda change: isinstance(change, RuleChange) and change.rule == other
+    case.settle()
+    observed = case.state.observed.switches[switch.dpid]
+    assert [rule.key for rule in observed.foreign] == [other.key]
+    del switch.rules[other.key]
+    case.held_as_wanted()
 
 
 @pytest.mark.parametrize("part", range(2))

@@ -6,6 +6,7 @@ A session takes a random number of turns of the green threads for whatever it do
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -75,6 +76,7 @@ class ModelSession:
         self.wait()
         held = self.datapath.switch.rules
         found = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        found = [rule if rule.is_ours else replace(rule, rule=None) for rule in found]
         self.wait()
         return found
 
