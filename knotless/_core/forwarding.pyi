@@ -10,7 +10,7 @@ End = tuple[int, int]
 """A switch (its index) and a port."""
 Hop = tuple[int, int, int]
 """A channel (those between switches, then of hosts); the packet's label and priority on it."""
-Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool]
+Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool, bool]
 """See :class:`knotless.forwarding.state.Trace`."""
 
 class State:

@@ -137,6 +137,8 @@ class Observed:
                 self.switches[dpid] = self.by_name[switch.name] = before
             else:
                 switch.is_new = True
+        duplicates = self.duplicate_dpids.items()
+        self.duplicate_dpids = {dpid: at_s for dpid, at_s in duplicates if dpid in self.switches}
         links = {link.name for link in fabric.links}
         faults = self.link_faults.items()
         self.link_faults = {name: fault for name, fault in faults if name in links}

@@ -3,7 +3,8 @@
 Ownership of entries:
 
 - A rule with our cookie is ours. It is kept if it is desired and correct, modified in place if it
-  is desired but different, and deleted if it is not desired.
+  is desired but different, and deleted if it is not desired. Only a rule whose match has a field of
+  another class than OpenFlow's own counts as foreign, since no message of ours can name it.
 - A rule with another cookie is foreign and is never deleted. If it has the table, priority and
   match of a desired rule, the desired rule replaces it, because a switch holds only one of them.
   Other foreign rules are reported: frames that match them are outside what was verified.
@@ -27,6 +28,10 @@ from knotless.forwarding.openflow.rules import COOKIE, Field, Group, Rule, Switc
 PROBE_COOKIE = 0x6B6E7072
 """The cookie of rules of probes (:mod:`knotless.controller.probes.frames`)."""
 
+OTHER_FIELD = "field_"
+"""What the name of a match field begins with that is not of OpenFlow's own class; see
+:func:`knotless.controller.openflow.elements.parse_match`."""
+
 Command = Literal["add", "modify", "delete"]
 Key = tuple[int, int, tuple[Field, ...]]
 
@@ -46,6 +51,15 @@ class FoundRule:
     def key(self) -> Key:
         """The identity of the entry, as :attr:`knotless.forwarding.openflow.rules.Rule.key`."""
         return (self.table, self.priority, self.match)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a rule that Knotless may have written, and can delete; or one of probes."""
+        if self.cookie == PROBE_COOKIE:
+            return self.rule is not None
+        return self.cookie == COOKIE and not any(
+            field.name.startswith(OTHER_FIELD) for field in self.match
+        )
 
 
 @dataclass(frozen=True)
@@ -116,10 +130,9 @@ def reconcile(
     deletions = [
         RuleChange("delete", Rule(*key, cookie=COOKIE))
         for key, rule in held.items()
-        if rule.cookie == COOKIE and key not in target
+        if rule.cookie == COOKIE and key not in target and rule.is_ours
     ]
-    ours = (COOKIE, PROBE_COOKIE)
-    foreign = tuple(r for key, r in held.items() if r.cookie not in ours and key not in target)
+    foreign = tuple(rule for rule in rules if rule.key not in target and not rule.is_ours)
     after = _group_deletions(wanted.groups, groups, foreign)
     tables = sorted({change.rule.table for change in additions + deletions})
     steps: list[tuple[Change, ...]] = [before]

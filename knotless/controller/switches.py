@@ -12,7 +12,7 @@ from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election
 from knotless.controller.election.roles import LeadershipCallbacks, Roles
-from knotless.controller.election.takeover import SoleMaster, SwitchContents, Takeover
+from knotless.controller.election.takeover import SoleMaster, Takeover
 from knotless.controller.observed import Counters, ObservedSwitch
 from knotless.controller.openflow.session import (
     Connections,
@@ -74,10 +74,8 @@ class Switches:
         self._sessions = self.connections.sessions
         self._failures: frozenset[str] = frozenset()
         self._is_comparing = False
-        self._held: dict[int, SwitchRules] = {}
-        """The rules that a switch has confirmed on its present connection."""
-        self._contents: dict[int, SwitchContents] = {}
-        """The rules and groups that a takeover has read, until they are compared."""
+        self._term = 0
+        """Counts how often this controller was put on standby."""
         journal = journal or UpdateJournal()
         self._scheduler = UpdateScheduler(
             state=state,
@@ -127,7 +125,6 @@ class Switches:
         del self._sessions[datapath.id]
         if self.roles is not None:
             self.roles.disconnected(datapath.id)
-        self._forget(datapath.id)
         observed = self._state.observed
         observed.unknown.discard(datapath.id)
         switch = observed.switches.get(datapath.id)
@@ -239,7 +236,9 @@ class Switches:
         """Change nothing any more; what switches hold is not known from now on."""
         self._takeover.give_up()
         self._state.stand_by()
-        self._held.clear()
+        self._term += 1
+        for session in self._sessions.values():
+            session.held = session.contents = None
         self._reporter.tell("standby")
 
     def _serve_again(self, dpid: int) -> None:
@@ -248,12 +247,11 @@ class Switches:
             runtime.spawn(self._try_to_install, session, switch)
 
     def _take_over(self) -> None:
-        contents = self._takeover.run(self._sessions)
-        if contents is None:
+        count = self._takeover.run(self._sessions)
+        if count is None:
             return
         self._state.lead()
-        self._contents = contents
-        self._reporter.tell("takeover", switches=len(contents))
+        self._reporter.tell("takeover", switches=count)
         for dpid in self._sessions:
             self._serve_again(dpid)
         self._scheduler.take_over()
@@ -265,23 +263,22 @@ class Switches:
 
     def _serve(self, session: Session) -> None:
         datapath, observed = session.datapath, self._state.observed
-        switch = observed.switches.get(datapath.id)
-        if switch is None:
-            observed.unknown.add(datapath.id)
-            self._sessions[datapath.id] = session
-            return
-        older = self._sessions.get(datapath.id)
-        if older is not None:
+        while (older := self._sessions.get(datapath.id)) is not None:
             # Either the switch lost its connection unnoticed, or two switches have this dpid.
             if older.answers(_ALIVE_S):
-                observed.duplicate_dpids[datapath.id] = runtime.now_s()
+                if datapath.id in observed.switches:
+                    observed.duplicate_dpids[datapath.id] = runtime.now_s()
                 datapath.close()
                 return
-            older.end()
+            self.disconnected(older.datapath)
             older.datapath.close()
         if datapath.state == DEAD_DISPATCHER:
             return
         self._sessions[datapath.id] = session
+        switch = observed.switches.get(datapath.id)
+        if switch is None:
+            observed.unknown.add(datapath.id)
+            return
         if self.roles is not None:
             self.roles.connected(datapath.id)
         switch.connect(ports_of(datapath))
@@ -300,21 +297,35 @@ class Switches:
             session.datapath.close()
 
     def _install(self, session: Session, switch: ObservedSwitch) -> None:
-        if not self._may_change(switch.dpid):
-            return  # when it may, the switch is served again
+        term = self._term
+
+        def is_current() -> bool:
+            """Return whether the switch is still to be served on this connection."""
+            observed = self._state.observed
+            return (
+                self._sessions.get(switch.dpid) is session
+                and observed.switches.get(switch.dpid) is switch
+                and self._term == term
+                and self._may_change(switch.dpid)
+            )
+
+        if not is_current():
+            return  # when it may be changed, the switch is served again
         began_s = runtime.now_s()
-        held = self._held.pop(switch.dpid, None)
+        held, session.held = session.held, None
         refused: list[tuple[Change | None, str]] = []
         if held is None:
-            contents = self._contents.pop(switch.dpid, None)
+            contents, session.contents = session.contents, None
             rules, groups = contents or (session.rules(), session.groups())
             if self._prober is not None:
                 self._prober.prepare(session, switch, rules)
+            if not is_current():
+                return
             self._update.adopt(switch.name, own_rules(rules))
             wanted = self._update.wanted(switch.name)
             changes = reconcile(wanted, rules, groups)
             for step in changes.steps:
-                if not self._may_change(switch.dpid):
+                if not is_current():
                     return  # as above; the switch is read again then
                 refused += session.change(step)
         else:
@@ -322,22 +333,24 @@ class Switches:
             # The switch may forward only by the old rules or only by the new ones.
             changes = self._update.changes(switch.name, held)
             refused = session.change_at_once(change for step in changes.steps for change in step)
-        if self._sessions.get(switch.dpid) is not session or not self._state.leads:
+        if not is_current():
             return
         if not refused:
-            self._held[switch.dpid] = wanted
+            session.held = wanted
         if self._update.wanted(switch.name) != wanted:
             return  # another step has begun, which waits for the session
         switch.refused = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
         if held is None:
             switch.foreign = changes.foreign
         switch.installed = not refused
-        if not refused:
-            if switch.is_new:
-                switch.is_new = False
-                self._compare_failures()
-            self._update.confirm(switch.name)
-            self._scheduler.wake()
+        if refused:
+            _LOG.error("%s refused %d of the changes to its rules", switch, len(refused))
+            return
+        if switch.is_new:
+            switch.is_new = False
+            self._compare_failures()
+        self._update.confirm(switch.name)
+        self._scheduler.wake()
         self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
 
     def _report_installed(
@@ -376,11 +389,7 @@ class Switches:
                 runtime.spawn(self._serve, session)
             elif dpid not in observed.switches and dpid not in observed.unknown:
                 observed.unknown.add(dpid)
-                self._forget(dpid)
-
-    def _forget(self, dpid: int) -> None:
-        self._held.pop(dpid, None)
-        self._contents.pop(dpid, None)
+                session.held = session.contents = None
 
     def _last_step(self) -> tuple[int, bool]:
         """Return the number of the last step, and whether no update goes on."""

@@ -42,8 +42,10 @@ class Trace(NamedTuple):
 
     ``hops`` are the channels that it takes, including those of hosts. ``delivered`` are the numbers
     of the hosts that receive it, with the label at delivery. ``dropped`` are the switches that
-    drop it, ``unsupported`` the switches whose actions cannot be followed. ``repeated`` is true if
-    a copy passes a channel twice, unchanged, or two copies pass the same channel.
+    drop it, ``unsupported`` the switches whose actions cannot be followed. ``loops`` is true if a
+    copy comes back, unchanged, to a channel that it has passed: it goes round for ever.
+    ``repeated`` is true if one does, or two copies pass the same channel; what they do from there
+    on is listed once.
     """
 
     hops: list[Hop]
@@ -51,6 +53,7 @@ class Trace(NamedTuple):
     dropped: list[int]
     unsupported: list[int]
     repeated: bool
+    loops: bool
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,9 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
         The flow control does not exist.
 
     """
-    return Verdict(**vars(outcome_of(state, flow_control)), problems=problems_of(state))
+    outcome = outcome_of(state, flow_control)
+    may_loop = not (outcome.acyclic and outcome.flow_control.switch_links.pauses)
+    return Verdict(**vars(outcome), problems=problems_of(state, may_loop=may_loop))
 
 
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:

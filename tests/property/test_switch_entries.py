@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,9 +15,13 @@ from knotless.controller.openflow.messages import (
     FlowEntry,
     GroupEntry,
     check,
+    encode,
     read_group,
     read_rule,
 )
+from knotless.controller.probes.frames import held_probe_rules, probe_rule_changes
+from knotless.controller.reconcile import PROBE_COOKIE, RuleChange, reconcile
+from knotless.forwarding.openflow.rules import COOKIE, SwitchRules
 from tests.support.openflow_messages import (
     GOTO_2,
     NICIRA,
@@ -179,6 +184,26 @@ def checked(kind: int, body: bytes) -> bytes:
 def test_any_rules_are_read_as_by_ryu(encoded: list[bytes]) -> None:
     for entry in entries(checked(ofp.OFPMP_FLOW, b"".join(encoded))):
         assert_read_as_by_ryu(entry)
+
+
+@given(st.lists(rules(), min_size=1, max_size=3), st.sampled_from([COOKIE, PROBE_COOKIE]))
+def test_any_rule_with_a_cookie_of_ours_is_deleted_or_reported(
+    made: list[bytes], cookie: int
+) -> None:
+    held = {
+        rule.key: replace(rule, cookie=cookie, rule=rule.rule and rule.rule._replace(cookie=cookie))
+        for entry in entries(checked(ofp.OFPMP_FLOW, b"".join(made)))
+        if isinstance(entry, FlowEntry)
+        for rule in [read_rule(entry)]
+    }
+    changes = reconcile(SwitchRules(()), list(held.values()), ())
+    deleted = [change for step in changes.steps for change in step]
+    deleted += probe_rule_changes(held_probe_rules(list(held.values())), ())
+    for change in deleted:
+        assert encode(change, 1)
+    gone = {change.rule.key for change in deleted if isinstance(change, RuleChange)}
+    assert gone | {rule.key for rule in changes.foreign} == held.keys()
+    assert len(deleted) + len(changes.foreign) == len(held)
 
 
 @given(st.lists(groups(), min_size=1, max_size=3))

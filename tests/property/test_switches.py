@@ -19,17 +19,25 @@ from ryu.lib import hub
 
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
-from knotless.controller.reconcile import normal
+from knotless.controller.reconcile import RuleChange, normal
 from knotless.controller.status import Status
 from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.quiescence import ChannelLosses
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
 from knotless.verification.check import check
-from tests.support.model_switch import DOWN, TIMING, UP, ModelSession, ModelSwitch, Reports
+from tests.support.model_switch import (
+    DOWN,
+    REFUSAL,
+    TIMING,
+    UP,
+    ModelSession,
+    ModelSwitch,
+    Reports,
+)
 
 CASES = 200
 FABRIC = load("ring,4")
@@ -125,14 +133,25 @@ class Case:
             if self.dice.random() < 0.5:
                 self.disconnect(switch)
             else:
-                self.unnoticed.append(self.connections.pop(switch.dpid))
-                self.unnoticed[-1].state = DEAD_DISPATCHER
+                self.end_unnoticed(switch)
         datapath = SimpleNamespace(
             id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, dice=self.dice, ports=switch.ports
         )
         datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
         self.connections[switch.dpid] = datapath
         self.controller.connected(datapath)
+
+    def end_unnoticed(self, switch: ModelSwitch) -> None:
+        """End a connection; the controller hears of it later."""
+        if (datapath := self.connections.pop(switch.dpid, None)) is not None:
+            datapath.state = DEAD_DISPATCHER
+            self.unnoticed.append(datapath)
+
+    def restart(self, switch: ModelSwitch) -> None:
+        """Start a switch again: it connects without rules, before its end was noticed."""
+        self.end_unnoticed(switch)
+        switch.restart()
+        self.connect(switch)
 
     def disconnect(self, switch: ModelSwitch) -> None:
         datapath = self.connections.pop(switch.dpid, None)
@@ -149,7 +168,7 @@ class Case:
     def step(self) -> None:
         """Let one thing happen, and then others run for some turns."""
         switch = self.dice.choice(self.switches)
-        match self.dice.randrange(6):
+        match self.dice.randrange(7):
             case 0 | 1:
                 self.connect(switch)
             case 2:
@@ -161,6 +180,8 @@ class Case:
             case 5 if self.unnoticed:
                 late = self.unnoticed.pop(self.dice.randrange(len(self.unnoticed)))
                 self.controller.disconnected(late)
+            case 6:
+                self.restart(switch)
         for _ in range(self.dice.randrange(8)):
             hub.sleep(0)
             self.check()
@@ -218,8 +239,19 @@ class Case:
                 and routes.is_there
                 and not routes.generations_in_flight
             ):
+                assert routes.problem is None
                 return
         raise AssertionError(f"not ready: {Status(self.state).problems(1e9)} {routes.as_json()}")
+
+    def held_as_wanted(self) -> dict[str, SwitchRules]:
+        """Return what is wanted of each switch, by name; it holds exactly that."""
+        held = {}
+        for switch in self.switches:
+            name = self.state.desired.names[switch.dpid]
+            wanted = held[name] = self.state.update.wanted(name)
+            assert switch.rules == {rule.key: rule for rule in map(normal, wanted.rules)}, name
+            assert switch.groups == {group.group_id: group for group in wanted.groups}, name
+        return held
 
     def settle_routes(self) -> None:
         """Let things happen until all switches hold the rules of the goal."""
@@ -241,14 +273,7 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.settle()
         routes, failures = case.state.update, case.state.failures()
         assert (routes.goal.failures, routes.problem) == (failures, None), f"seed {seed}"
-        held = {}
-        for switch in case.switches:
-            name = case.state.desired.names[switch.dpid]
-            wanted = held[name] = routes.wanted(name)
-            rules = {rule.key: rule for rule in map(normal, wanted.rules)}
-            assert switch.rules == rules, f"seed {seed}: {name}"
-            groups = {group.group_id: group for group in wanted.groups}
-            assert switch.groups == groups, f"seed {seed}: {name}"
+        held = case.held_as_wanted()
         verdict = check(usable(FABRIC, failures), held)
         separated = separated_pairs(failures)
         assert (verdict.acyclic, verdict.undelivered) == (True, separated), f"seed {seed}"
@@ -256,6 +281,71 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.state.observed.failures() == frozenset(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_switch_that_restarts_unnoticed_gets_its_rules(seed: int) -> None:
+    case = Case(seed)
+    case.settle()
+    switch = case.dice.choice(case.switches)
+    for _ in range(2):
+        case.restart(switch)
+        for _ in range(TURNS):
+            hub.sleep(0)  # the end of the connection before is seen later
+        case.settle()
+        case.held_as_wanted()
+    case.restart(switch)
+    turns(case.dice)
+    case.restart(switch)  # the connection before is still waiting for the switch
+    case.settle()
+    case.held_as_wanted()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_switch_that_restarts_while_its_rules_are_read_gets_them(seed: int) -> None:
+    case = Case(seed)
+    case.settle()
+    case.controller.stand_by()
+    case.controller.lead()
+    turns(case.dice)
+    case.restart(case.dice.choice(case.switches))
+    case.settle()
+    case.held_as_wanted()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_switch_that_refuses_rules_is_not_reported_as_installed(seed: int) -> None:
+    case = Case(seed)
+    full = case.switches[0]
+    full.refuses = lambda change: isinstance(change, RuleChange) and change.rule.table == 1
+    for switch in case.switches:
+        case.connect(switch)
+    turns(case.dice, 100)
+    for _ in range(300):
+        hub.sleep(0)
+    observed = case.state.observed.switches
+    assert [dpid for dpid, switch in observed.items() if not switch.installed] == [full.dpid]
+    assert case.reports.kinds.count("installed") == case.reports.installations == 3
+    assert "ready" not in case.reports.kinds
+    assert REFUSAL in observed[full.dpid].refused[0]
+    full.refuses = lambda _change: False
+    case.restart(full)
+    case.settle()
+    assert case.reports.kinds.count("installed") == case.reports.installations == 4
+    assert observed[full.dpid].refused == ()
+
+
+def test_a_rule_that_cannot_be_written_is_reported() -> None:
+    case = Case(1)
+    switch = case.switches[0]
+    other = Rule(0, 7, (Field("field_8388352", 0),), cookie=COOKIE)
+    switch.rules[other.key] = other
+    switch.refuses = lambda change: isinstance(change, RuleChange) and change.rule == other
+    case.settle()
+    observed = case.state.observed.switches[switch.dpid]
+    assert [rule.key for rule in observed.foreign] == [other.key]
+    del switch.rules[other.key]
+    case.held_as_wanted()
 
 
 @pytest.mark.parametrize("part", range(2))

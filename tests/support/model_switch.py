@@ -5,7 +5,8 @@ A session takes a random number of turns of the green threads for whatever it do
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,13 +14,14 @@ from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
 from knotless.controller.observed import AdmissionCounters
-from knotless.controller.openflow.session import SwitchGoneError
+from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
 from knotless.controller.reconcile import Change, Changes, FoundGroup, FoundRule, RuleChange
 from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
-from knotless.forwarding.openflow.rules import Group, Rule
+from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules
 
 TIMING = Timing(lambda call, *task: call(*task), counters_interval_s=0, retry_s=0)
+REFUSAL = "OFPFMFC_TABLE_FULL"
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
 
@@ -32,6 +34,13 @@ class ModelSwitch:
         self.groups: dict[int, Group] = {}
         self.ports = dict.fromkeys(ports, UP)
         self.counters = dict.fromkeys(self.ports, (0, 0))
+        self.refuses: Callable[[Change], bool] = lambda _change: False
+        """Whether it refuses a change."""
+
+    def restart(self) -> None:
+        """Lose all rules and groups."""
+        self.rules.clear()
+        self.groups.clear()
 
     def apply(self, change: Change) -> None:
         if isinstance(change, RuleChange):
@@ -51,6 +60,10 @@ class ModelSession:
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
         self.lock = hub.Semaphore()
+        self.held: SwitchRules | None = None
+        self.contents: SwitchContents | None = None
+        self.probe_rules: frozenset[Rule] | None = None
+        self.awaits_counters = False
         self.gone = False
 
     def wait(self) -> None:
@@ -63,6 +76,7 @@ class ModelSession:
         self.wait()
         held = self.datapath.switch.rules
         rules = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        rules = [rule if rule.is_ours else replace(rule, rule=None) for rule in rules]
         self.wait()
         return rules
 
@@ -72,20 +86,26 @@ class ModelSession:
         return [FoundGroup(number, group) for number, group in held.items()]
 
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
+        refused = self.refused(changes)
         for change in changes:
             if self.datapath.dice.random() < 0.1:
                 self.wait()
-            self.datapath.switch.apply(change)
+            if (change, REFUSAL) not in refused:
+                self.datapath.switch.apply(change)
         self.wait()
-        return []
+        return refused
+
+    def refused(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
+        return [(change, REFUSAL) for change in changes if self.datapath.switch.refuses(change)]
 
     def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
         together = list(changes)
         self.wait()
-        for change in together:
+        refused = self.refused(together)
+        for change in together if not refused else ():
             self.datapath.switch.apply(change)
         self.wait()
-        return []
+        return refused
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         self.wait()
@@ -112,6 +132,7 @@ class Reports:
     def __init__(self) -> None:
         self.kinds: list[str] = []
         self.failed: list[str] = []
+        self.installations = 0
 
     def tell(self, kind: str, **fields: Any) -> None:
         self.kinds.append(kind)
@@ -120,6 +141,7 @@ class Reports:
 
     def installed(self, _changes: Changes, seconds: float) -> None:
         assert seconds >= 0
+        self.installations += 1
 
     def changed(self, update: UpdatePlan, seconds: float) -> None:
         assert seconds >= 0

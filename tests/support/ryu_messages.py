@@ -142,6 +142,8 @@ def rule_read_by_ryu(data: bytes) -> FoundRule:
         written = _written(entry.instructions)
     except NotRepresentableError:
         written = None
+    if any(field.name not in _TYPES for field in match):
+        written = None
     if written is not None and not (entry.idle_timeout or entry.hard_timeout or entry.flags):
         rule = Rule(entry.table_id, entry.priority, match, *written, entry.cookie)
     uses = frozenset(

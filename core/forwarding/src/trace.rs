@@ -10,7 +10,9 @@ use crate::state::{Choice, Hop, HopId, State, Step};
 pub struct Trace {
     /// The hops that it or its copies take, those to hosts included, in the order of discovery.
     pub hops: Vec<Hop>,
-    /// The packet or a copy comes back to a hop, or two copies meet.
+    /// The packet or a copy comes back to a hop that it has taken: it goes round for ever.
+    pub loops: bool,
+    /// It does, or two copies take the same hop.
     pub repeats: bool,
     /// The hosts that get it, each with the label that it has then.
     pub delivered: Vec<(u32, u16)>,
@@ -52,7 +54,8 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
             if let Some(id) = next.take() {
                 let known = taken.insert(id, true);
                 if known.is_some() {
-                    trace.repeats |= known == Some(true) || !chosen;
+                    trace.loops |= known == Some(true);
+                    trace.repeats |= trace.loops || !chosen;
                     taken.insert(id, known == Some(true));
                 } else {
                     chosen |= trace.arrive(state, id, destination);

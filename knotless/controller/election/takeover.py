@@ -6,14 +6,14 @@ Another controller was active, or this one was started again in the middle of an
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
 from knotless.controller.observed import Observed
-from knotless.controller.openflow.session import Session, SwitchGoneError
-from knotless.controller.reconcile import FoundGroup, FoundRule, own_rules
+from knotless.controller.openflow.session import Session, SwitchContents, SwitchGoneError
+from knotless.controller.reconcile import own_rules
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import InheritedRules, inherited_rules
 from knotless.controller.updates.journal import UpdateJournal
@@ -21,9 +21,6 @@ from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import SwitchRules
 
 _LOG = logging.getLogger("knotless.roles")
-
-SwitchContents = tuple[list[FoundRule], list[FoundGroup]]
-"""All rules and groups that a switch holds."""
 
 
 class MastershipView(Protocol):
@@ -92,11 +89,11 @@ class Takeover:
         """Stop: this controller is not active any more."""
         self._number += 1
 
-    def run(self, sessions: dict[int, Session]) -> dict[int, SwitchContents] | None:
+    def run(self, sessions: Mapping[int, Session]) -> int | None:
         """Read what the switches hold, and make it what routes go on from.
 
-        ``sessions`` are those of all connected switches, at any time. Returns the contents of the
-        switches; None if the takeover has been given up.
+        ``sessions`` are those of all connected switches, at any time; what was read is kept there.
+        Returns the number of switches; None if the takeover has been given up.
         """
         self._number += 1
         number, began_s = self._number, runtime.now_s()
@@ -121,10 +118,13 @@ class Takeover:
                 )
             if number != self._number:
                 return None
-            if contents is not None and self._suffices(inherited, set(contents)):
+            is_current = all(sessions.get(dpid) is session for dpid, session in mine.items())
+            if contents is not None and is_current and self._suffices(inherited, set(contents)):
                 break
             runtime.sleep(self._timing.retry_s)
         self._state.update.inherit(inherited)
+        for dpid, session in mine.items():
+            session.held, session.contents = None, contents[dpid]
         result = "all is correct" if inherited.plan else "a change was not finished"
         _LOG.warning(
             "%d switches taken over in %.3f s: %s",
@@ -132,7 +132,7 @@ class Takeover:
             runtime.now_s() - began_s,
             result,
         )
-        return contents
+        return len(contents)
 
     def _see_interrupted_update(self) -> None:
         """Take note of what exists since an update has begun, whoever has begun it."""
@@ -161,13 +161,17 @@ class Takeover:
         return set(self._state.observed.switches) - self._mastership.dead
 
 
-def _read(sessions: dict[int, Session]) -> dict[int, SwitchContents] | None:
-    """Read all rules and groups, at the same time; None if a switch is gone meanwhile."""
+def _read(sessions: Mapping[int, Session]) -> dict[int, SwitchContents] | None:
+    """Read all rules and groups, at the same time; None if a switch is gone meanwhile.
+
+    A change that was begun before this controller was last put on standby ends first.
+    """
     contents: dict[int, SwitchContents] = {}
 
     def read(dpid: int, session: Session) -> None:
         try:
-            contents[dpid] = (session.rules(), session.groups())
+            with session.lock:
+                contents[dpid] = (session.rules(), session.groups())
         except SwitchGoneError:
             session.datapath.close()
 
@@ -175,10 +179,12 @@ def _read(sessions: dict[int, Session]) -> dict[int, SwitchContents] | None:
     return contents if len(contents) == len(sessions) and contents else None
 
 
-def _own(contents: dict[int, SwitchContents], observed: Observed) -> dict[str, SwitchRules]:
+def _own(contents: Mapping[int, SwitchContents], observed: Observed) -> dict[str, SwitchRules]:
     """Return our own rules in each switch, by name."""
     held = {}
     for dpid, (rules, groups) in contents.items():
+        if dpid not in observed.switches:
+            continue  # it has been removed meanwhile
         own = own_rules(rules)
         used = frozenset[int]().union(
             *(rule.uses_groups for rule in rules if rule.rule in own.rules)

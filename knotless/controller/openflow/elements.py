@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 
+from knotless.controller.reconcile import OTHER_FIELD
 from knotless.forwarding.openflow.rules import (
     Action,
     Field,
@@ -215,7 +216,7 @@ def parse_match(data: bytearray) -> Match:
     """Return the fields of a match, whose header and padding are not in ``data``.
 
     They have the order and form of those of compiled rules. A field of another class is called
-    ``field_N``, as by Ryu, and its value is 0: no rule of ours has one, so it does not matter.
+    ``field_N``, as by Ryu, and its value is 0: no rule of ours has one, and none can be written.
     """
     fields, offset = list[Field](), 0
     while offset < len(data):
@@ -291,7 +292,7 @@ def _parse_field(data: bytearray, offset: int, end: int) -> tuple[Field | None, 
         if length < 1 or (is_masked and length % 2):
             raise WireError(f"match field {number} of class {oxm_class:#x} with {length} bytes")
         data[offset : offset + 2] = _UNKNOWN_CLASS.to_bytes(2, "big")
-        return Field(f"field_{_UNKNOWN_CLASS << 7 | number}", 0), start + length
+        return Field(f"{OTHER_FIELD}{_UNKNOWN_CLASS << 7 | number}", 0), start + length
     kind = _NUMBERED.get(number)
     if kind is None or length != kind.size << is_masked:
         raise WireError(f"match field {number} with {length} bytes")

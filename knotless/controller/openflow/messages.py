@@ -32,6 +32,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from knotless.controller.openflow.elements import (
+    FIELDS,
     Actions,
     Buffer,
     Instructions,
@@ -425,13 +426,14 @@ def read_rule(entry: FlowEntry) -> FoundRule:
     """Read an entry of the list of rules.
 
     ``rule`` is None if the entry has something that Knotless never writes: a time-out, a flag,
-    an unknown action. Matches compare equal with those of compiled rules.
+    an unknown action or match field. Matches compare equal with those of compiled rules.
     """
     data = entry.data
     _, table, _, _, priority, *times_and_flags, cookie, _, _ = _FLOW_ENTRY.unpack_from(data)
     match, (written, groups) = _flow_entry(data, 0, len(data))
     rule: Rule | None = None
-    if written is not None and not any(times_and_flags):
+    is_openflow = all(field.name in FIELDS for field in match)
+    if written is not None and is_openflow and not any(times_and_flags):
         rule = Rule(table, priority, match, *written, cookie)
     return FoundRule(table, priority, match, cookie, rule, groups)
 

@@ -24,6 +24,7 @@ from knotless.controller.observed import (
 )
 from knotless.controller.openflow import messages
 from knotless.controller.reconcile import Change, FoundGroup, FoundRule
+from knotless.forwarding.openflow.rules import Rule, SwitchRules
 
 REPLY_TIMEOUT_S = 30.0
 """Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
@@ -39,13 +40,34 @@ class SwitchGoneError(Exception):
     """The connection ended, or the switch stopped answering."""
 
 
+SwitchContents = tuple[list[FoundRule], list[FoundGroup]]
+"""All rules and groups that a switch holds."""
+
+
 class Session:
-    """A connection to a switch; ``datapath`` is Ryu's."""
+    """A connection to a switch, and what is known of the switch while it lasts.
+
+    A switch may start again without rules before the end of its connection is seen, so whatever it
+    was last seen to hold is kept here, and nowhere by dpid or name.
+
+    Attributes
+    ----------
+    datapath : Ryu's.
+    lock : held by the thread that changes the switch's rules.
+    held : the rules that the switch has confirmed; None: they are not known.
+    contents : what a takeover has read, until it is compared.
+    probe_rules : the rules of probes that the switch holds; None: they are not known.
+    awaits_counters : whether the prober has asked for counters, and has no answer yet.
+
+    """
 
     def __init__(self, datapath: Any) -> None:
         self.datapath = datapath
         self.lock = runtime.Lock()
-        """Held by the thread that changes the switch's rules."""
+        self.held: SwitchRules | None = None
+        self.contents: SwitchContents | None = None
+        self.probe_rules: frozenset[Rule] | None = None
+        self.awaits_counters = False
         self._replies: dict[int, runtime.Queue] = {}
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []
@@ -297,7 +319,8 @@ def watch_admission(
             else:
                 with suppress(SwitchGoneError):
                     counters = session.admission()
-                    unadmitted.see(name, counters, runtime.now_s())
+                    if connections.session_of(name) is session:
+                        unadmitted.see(name, counters, runtime.now_s())
             runtime.sleep(ADMISSION_INTERVAL_S / len(switches))
         if not switches:
             runtime.sleep(ADMISSION_INTERVAL_S)

@@ -78,8 +78,6 @@ class Learner:
         self._session, self._interval_s = session, interval_s
         self._frames = Frames(None, per_port=True)
         self._sessions: dict[int, Session] = {}
-        self._held: dict[int, frozenset[Rule]] = {}
-        """The rules that a switch holds for discovery."""
         self._writing: set[int] = set()
         self._missing: str | None = None
         """The last report of what is missing for a fabric, one line; empty if nothing is."""
@@ -104,7 +102,6 @@ class Learner:
         if (session := self._session_of(datapath)) is not None:
             session.end()
             del self._sessions[datapath.id]
-            self._held.pop(datapath.id, None)
             self._discovery.disconnected(datapath.id)
 
     def ports_changed(self, datapath: Any) -> None:
@@ -139,8 +136,7 @@ class Learner:
 
     def _serve(self, session: Session) -> None:
         datapath = session.datapath
-        older = self._sessions.get(datapath.id)
-        if older is not None:
+        while (older := self._sessions.get(datapath.id)) is not None:
             if older.answers(_ALIVE_S):
                 _LOG.warning("two switches have dpid %d: only the first is used", datapath.id)
                 datapath.close()
@@ -158,7 +154,7 @@ class Learner:
         if self._session_of(datapath) is session and self._discovery.see_ports(
             datapath.id, ports_of(datapath)
         ):
-            self._held[datapath.id] = held
+            session.probe_rules = held
 
     def _run(self) -> None:
         while True:
@@ -174,18 +170,20 @@ class Learner:
         discovery = self._discovery
         self._frames.round += 1
         is_written = True
-        for dpid in list(self._held):
+        for dpid, session in list(self._sessions.items()):
+            if session.probe_rules is None:
+                continue
             ports = discovery.ports(dpid)
             hosts = discovery.host_ports(dpid)
             wanted = learning_rules(ports, hosts, discovery.open_ports(dpid))
-            if wanted != self._held[dpid]:
+            if wanted != session.probe_rules:
                 is_written = False
                 if dpid not in self._writing:
                     self._writing.add(dpid)
-                    runtime.spawn(self._write, dpid, wanted)
+                    runtime.spawn(self._write, dpid, session, wanted)
             if ports:
                 probes = self._frames.packet_out(dpid, sorted(ports), reflected=False)
-                self._sessions[dpid].send_probe(probes)
+                session.send_probe(probes)
         discovery.look(now_s)
         try:
             fabric = discovery.fabric(self._name)
@@ -203,17 +201,13 @@ class Learner:
             self._missing = missing
             _LOG.info("%s", missing or "every switch and every host can be reached")
 
-    def _write(self, dpid: int, wanted: frozenset[Rule]) -> None:
-        session = self._sessions.get(dpid)
+    def _write(self, dpid: int, session: Session, wanted: frozenset[Rule]) -> None:
         try:
-            if session is None:
-                return
             with suppress(SwitchGoneError), session.lock:
-                changes = probe_rule_changes(self._held.get(dpid, ()), wanted)
+                changes = probe_rule_changes(session.probe_rules or (), wanted)
                 for change, reason in session.change(changes):
                     _LOG.error("dpid %d refused %s: %s", dpid, change, reason)
-                if self._sessions.get(dpid) is session:
-                    self._held[dpid] = wanted
+                session.probe_rules = wanted
         finally:
             self._writing.discard(dpid)
 
@@ -254,8 +248,6 @@ class Explorer:
     ) -> None:
         self._state, self._discovery, self._grow = state, discovery, grow
         self._frames = Frames(None, per_port=True)
-        self._held: dict[int, frozenset[Rule]] = {}
-        """The rules for learning that a switch holds which is not in the fabric."""
         self._given: dict[str, frozenset[Rule]] = {}
         """The same for switches of the fabric, as they were last wanted."""
         self._busy: set[int] = set()
@@ -299,7 +291,7 @@ class Explorer:
             if session is None:
                 continue
             if switch is None:
-                if rules != self._held.get(dpid) and dpid not in self._busy:
+                if rules != session.probe_rules and dpid not in self._busy:
                     is_written = False
                     self._busy.add(dpid)
                     runtime.spawn(self._write, dpid, session, rules)
@@ -325,8 +317,6 @@ class Explorer:
                 ports_by_dpid[switch.dpid] = {port: switch.ports[port] for port in others}
         for dpid in discovery.dpids - ports_by_dpid.keys():
             discovery.disconnected(dpid)
-        for dpid in self._held.keys() - undeclared.keys():
-            del self._held[dpid]
         for dpid, ports in ports_by_dpid.items():
             discovery.see_ports(dpid, ports)
 
@@ -334,13 +324,13 @@ class Explorer:
         """Bring a switch into line that is not in the fabric."""
         try:
             with session.lock:
-                held = self._held.get(dpid)
+                held = session.probe_rules
                 if held is None:
                     held = held_probe_rules(session.rules())
                 if dpid in self._state.observed.switches:
                     return  # it is in the fabric now
                 session.change(probe_rule_changes(held, wanted))
-                self._held[dpid] = wanted
+                session.probe_rules = wanted
         except SwitchGoneError:
             pass
         finally:

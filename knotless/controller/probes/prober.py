@@ -30,7 +30,6 @@ from knotless.controller.probes.paths import Path as ProbedPath
 from knotless.controller.probes.paths import PathMonitor, Reading
 from knotless.controller.reconcile import FoundRule
 from knotless.controller.updates.fabric_state import FabricState
-from knotless.forwarding.openflow.rules import Rule
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.topologies.fabric import Fabric
 
@@ -87,13 +86,9 @@ class Prober:
         if priority is not None:
             state.observed.probes_given = self._paths.probes_given
         self._woken = runtime.Event()
-        self._held: dict[str, frozenset[Rule]] = {}
-        """The rules of probes that a switch holds."""
         self._ports = self._declared_ports()
         self._blocked: frozenset[Port] = frozenset()
         self._dead: frozenset[str] = frozenset()
-        self._asked: set[str] = set()
-        """Switches that have not answered with their counters yet."""
         self._is_reading = False
         self._will_publish = False
 
@@ -162,7 +157,7 @@ class Prober:
         Returns when its cables are known, and wrong ones are blocked; its lock is held. Raises
         SwitchGoneError.
         """
-        self._held[switch.name] = held_probe_rules(rules)
+        session.probe_rules = held_probe_rules(rules)
         self._write_rules(session, switch.name)
         if not self._sends:
             return
@@ -181,14 +176,14 @@ class Prober:
         wanted = frozenset(probe_rules(ports, blocked))
         if self._explorer is not None:
             wanted |= self._explorer.rules(name)
-        changes = probe_rule_changes(self._held[name], wanted)
+        changes = probe_rule_changes(session.probe_rules or (), wanted)
         if changes:
             for change, reason in session.change(changes):
                 _LOG.error("%s refused a rule of probes: %s (%s)", name, change, reason)
-            self._held[name] = wanted
+            session.probe_rules = wanted
 
     def _rewrite_rules(self, name: str, session: Session | None) -> None:
-        if session is None or name not in self._held or not self._state.leads:
+        if session is None or session.probe_rules is None or not self._state.leads:
             return  # it will be prepared when it is served
         with suppress(SwitchGoneError), session.lock:
             self._write_rules(session, name)
@@ -290,12 +285,13 @@ class Prober:
             except SwitchGoneError:
                 pass
             finally:
-                self._asked.discard(name)
+                session.awaits_counters = False
 
         threads = []
-        for name in set(names) - self._asked:
-            if (session := self._connections.session_of(name)) is not None:
-                self._asked.add(name)
+        for name in set(names):
+            session = self._connections.session_of(name)
+            if session is not None and not session.awaits_counters:
+                session.awaits_counters = True
                 threads.append(runtime.spawn(read, name, session))
         with suppress(runtime.TimeLimitError), runtime.time_limit(_COUNTERS_S):
             runtime.join(threads)

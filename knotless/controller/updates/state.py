@@ -142,7 +142,8 @@ class UpdateState:
         self.union = replace(self.union, failures=failures)
         self.goal = Goal(desired, self._failures_in(desired, self.union))
         if (self.goal, failures) != before:
-            self._refused = None  # what has failed and returned may have lost frames: see restored
+            # What has failed and returned may have lost frames: see restored.
+            self.problem = self._refused = None
 
     def _failures_in(self, desired: DesiredState, union: FabricUnion) -> Failures:
         is_all = union.staying is None

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from knotless.base.errors import PlanError, RuleError
 from knotless.cli.main import main
 from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     FORWARD,
@@ -33,6 +34,7 @@ from knotless.forwarding.openflow.rules import (
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.check import check
+from knotless.verification.explain import problems_of
 
 H2 = Field("eth_dst", 0x020000000201)
 TO_H2 = Field("eth_dst", 0x020000000200, 0xFFFFFFFFFF00)
@@ -95,6 +97,12 @@ DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], int, str]] = [
         ),
         3,
         "h1 to h2: the frame arrives at h2, h2",
+    ),
+    (
+        "copies on the same channel",
+        lambda rules: _to(rules, "s1", Output(2), Output(2)),
+        2,
+        "h1 to h2: the frame arrives more than once",
     ),
     (
         "a tag left on",
@@ -203,6 +211,33 @@ def test_a_cycle_of_broadcasts_alone_is_found() -> None:
     assert any("goes round for ever" in problem for problem in verdict.problems)
 
 
+def test_a_broadcast_of_which_copies_meet_goes_round_nowhere() -> None:
+    fabric = load("mesh,3,1")
+    rules = compile_rules(make_plan(fabric, "updown"))
+    all_bits = Field("eth_dst", 0xFFFFFFFFFFFF)
+    twice = _with(
+        rules, "s1", Rule(FORWARD, 900, (all_bits, Field("in_port", 1)), (Output(2), Output(2)))
+    )
+    verdict = check(fabric, twice)
+    assert (verdict.acyclic, verdict.broadcasts_undelivered) == (True, 1)
+    assert verdict.problems == ["two copies of a broadcast of h1 take the same channel"]
+
+
+def test_a_loop_of_which_the_dependencies_have_no_cycle_is_a_contradiction() -> None:
+    fabric = load("ring,4")
+    rules = compile_rules(make_plan(fabric, "updown"))
+    loop = {name: _to(rules, name, Output(3))[name] for name in rules}
+    for flow_control in ("pause", "pfc", "switch"):
+        assert not check(fabric, loop, flow_control=flow_control).acyclic
+    for flow_control in ("none", "host"):  # what goes round waits for nothing
+        verdict = check(fabric, loop, flow_control=flow_control)
+        assert verdict.acyclic
+        assert "h1 to h2: the frame goes round for ever" in verdict.problems
+    state = state_of_rules(fabric, loop)
+    with pytest.raises(AssertionError, match="h1 to h2 goes round on channels whose waits have no"):
+        problems_of(state, may_loop=False)
+
+
 def test_rules_that_do_not_fit_the_fabric_are_refused() -> None:
     with pytest.raises(RuleError, match="'s9', which is not a switch of ring,4"):
         check(load("ring,4"), {"s9": SwitchRules(())})
@@ -267,5 +302,6 @@ def test_incomplete_and_contradictory_dumps_are_judged_with_few_words() -> None:
     verdict = check(fabric, mixed)
     assert verdict.broadcasts_undelivered > 0
     assert not verdict.acyclic
-    assert any("goes round for ever" in text for text in verdict.problems)
+    assert verdict.problems[0] == "two copies of a broadcast of h17 take the same channel"
+    assert not any("for ever" in text for text in verdict.problems)
     assert len(verdict.problems) < 160

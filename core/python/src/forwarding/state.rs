@@ -19,7 +19,7 @@ use super::rules::PySwitch;
 
 type Ends = Vec<(u32, u32)>;
 type HopTuple = (u32, u16, u8);
-type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool);
+type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool, bool);
 
 /// Hops of one trace that Python gets to see.
 const TRACED_HOPS: usize = 1_000_000;
@@ -159,7 +159,7 @@ impl PyState {
         }
         let found = trace(&self.state, source, destination, TRACED_HOPS);
         let hops = found.hops.iter().map(tuple).collect();
-        Ok((hops, found.delivered, found.dropped, found.unsupported, found.repeats))
+        Ok((hops, found.delivered, found.dropped, found.unsupported, found.repeats, found.loops))
     }
 
     fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Option<(u32, u32, HopTuple)>> {

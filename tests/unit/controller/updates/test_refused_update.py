@@ -64,3 +64,27 @@ def test_packets_that_leave_while_it_is_planned_are_not_waited_for_again(
     assert mended.is_due
     assert mended.problem is None
     assert plan_update(task_of(mended)).kind == "intact"
+
+
+def test_a_goal_that_is_reached_again_is_no_problem(mended: UpdateState) -> None:
+    """A link that is back is used again only later; until then its failure comes once more."""
+    task = task_of(mended)
+    assert mended.refuse(task, refusal(task))
+    assert mended.problem
+    mended.aim(DESIRED, CUT)
+    assert mended.is_there
+    assert mended.problem is None
+    mended.aim(DESIRED, NO_FAILURES)
+    assert mended.problem is None
+    assert mended.is_due  # it is tried again
+
+
+def test_the_problem_of_a_goal_stays_until_another_plan_is_known(mended: UpdateState) -> None:
+    task = task_of(mended)
+    assert mended.refuse(task, refusal(task))
+    reason = mended.problem
+    mended.aim(DESIRED, NO_FAILURES)
+    mended.quiescent()
+    assert mended.problem == reason
+    mended.accept(plan_update(task_of(mended)))
+    assert mended.problem is None
