@@ -253,6 +253,8 @@ class Judge:
             if step != self._step:
                 self._step, self._base = step, before
             self._judge_write(replace(self._base or before, down=now.down), now, author)
+        elif before is None or before.held != now.held:
+            self._step = None  # rules are gone that no step has removed
 
     def _judge_write(self, before: State, now: State, author: str) -> None:
         allowed = self._world.stopped_pairs()

@@ -72,6 +72,8 @@ class UpdateState:
         self._first: Step | None = None
         self._waiting = set(rules)
         self._refused: tuple[Goal, Failures] | None = None
+        self._unavoided: set[str] = set()
+        """Links that have failed since the last update that avoids them; they may have returned."""
         self.purges_megaflows = self._needs_purge = False
         self._is_fresh = True
         self._is_abandoned = self._is_inherited = False
@@ -133,11 +135,16 @@ class UpdateState:
         """Set the goal, with the failures of what exists. It takes effect with the next step.
 
         What returns before the last change is complete counts as failed until then, so that no
-        frame is on it when it is used again.
+        frame is on it when it is used again. A link that has failed counts as failed until routes
+        have avoided it: only when nothing but probes crosses it can its losses be counted.
         """
+        existing = {link.name for link in self.union.fabric.links}
+        self._unavoided = (self._unavoided | set(failures.links)) & existing
+        self._unavoided -= set(self._reached.failures.links)
+        names = {*failures.names, *self._unavoided}
         if not self._is_settled:
-            names = {*failures.names, *self._reached.failures.names}
-            failures = self.union.failed(names).failures
+            names |= set(self._reached.failures.names)
+        failures = self.union.failed(names).failures
         before = self.goal, self.union.failures
         self.union = replace(self.union, failures=failures)
         self.goal = Goal(desired, self._failures_in(desired, self.union))
@@ -340,6 +347,7 @@ class UpdateState:
         if len(task.in_flight) != self.generations_in_flight:
             return False
         self.problem, self._refused = reason, (task.goal, task.failures)
+        self._unavoided.clear()
         if self._steps and not self._is_in_place:
             self._steps.clear()
             self._is_abandoned = True

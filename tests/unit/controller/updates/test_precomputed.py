@@ -80,8 +80,9 @@ def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
     assert [goal.failures.names for goal in goals] == [(link.name,) for link in FABRIC.links]
     assert ahead.as_json(transition.idle_task) == {"ways": len(goals), "complete": True}
     for goal in goals:
-        transition.aim(DESIRED, goal.failures)
-        task = transition.task()
+        failing = _ready()
+        failing.aim(DESIRED, goal.failures)
+        task = failing.task()
         assert task is not None
         precomputed, expected = ahead.find(task), plan_update(task)
         assert precomputed is not None
