@@ -56,6 +56,8 @@ class ObservedSwitch:
     installed: bool = False
     ports: Mapping[int, bool] | None = None
     refused: tuple[str, ...] = ()
+    _received: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
+    """The frames received by each port when its counters were read last."""
     foreign: tuple[FoundRule, ...] = ()
     _last_down: tuple[object, object, frozenset[int]] = field(
         default=(None, None, frozenset()), repr=False, compare=False
@@ -92,6 +94,14 @@ class ObservedSwitch:
             down = frozenset(port for port in self.needs if not self.ports.get(port))
             self._last_down = (self.ports, self.needs, down)
         return down
+
+    def see_counters(self, received: Mapping[int, int]) -> bool:
+        """Record the frames received by each port; return whether the counters have begun again.
+
+        Then the switch has started again: what it had received, or not yet sent, is lost.
+        """
+        before, self._received = self._received, received
+        return any(frames < before.get(port, 0) for port, frames in received.items())
 
     def is_up(self, port: int) -> bool | None:
         """Return whether a port is up; None if the switch has never reported its ports."""

@@ -71,6 +71,7 @@ class Switches:
         self._state, self._update = state, state.update
         self._reporter, self._make_session, self._prober = reporter, make_session, prober
         self.connections = Connections(state.observed)
+        self.connections.counters_restarted = self._counters_restarted
         self._sessions = self.connections.sessions
         self._failures: frozenset[str] = frozenset()
         self._is_comparing = False
@@ -184,6 +185,14 @@ class Switches:
         if returned:
             self._update.link_returned()
         self._compare_failures()
+
+    def _counters_restarted(self, name: str) -> None:
+        """Have the links of a switch emptied, and their losses counted: it has started again."""
+        fabric = self._state.observed.fabric
+        links = [link.name for link in fabric.links if name in (link.a, link.b)]
+        _LOG.warning("%s has started again: its counters have", name)
+        self._update.may_have_lost(links)
+        self._scheduler.wake()
 
     def _compare_failures(self) -> None:
         """Report links and switches that have failed or returned, once for many events."""

@@ -253,6 +253,8 @@ class Connections:
         self._observed = observed
         self.sessions: dict[int, Session] = {}
         """By dpid; switches that are not in the fabric are connected as well."""
+        self.counters_restarted: Callable[[str], None] = lambda _name: None
+        """Called with the name of a switch whose counters have begun again."""
 
     def session_of(self, name: str) -> Session | None:
         """Return the session of a switch of the fabric, if it is connected."""
@@ -294,7 +296,14 @@ class Connections:
             with suppress(SwitchGoneError):
                 by_port = session.port_counters().items()
                 counters.update({(name, port): counted for port, counted in by_port})
+                self.see_received(name, {port: received for port, (received, _) in by_port})
         return counters
+
+    def see_received(self, name: str, received: Mapping[int, int]) -> None:
+        """Take the frames received by each port of a switch."""
+        switch = self._observed.by_name.get(name)
+        if switch is not None and switch.see_counters(received):
+            self.counters_restarted(name)
 
 
 def watch_admission(
@@ -321,6 +330,7 @@ def watch_admission(
                     counters = session.admission()
                     if connections.session_of(name) is session:
                         unadmitted.see(name, counters, runtime.now_s())
+                    connections.see_received(name, counters.received)
             runtime.sleep(ADMISSION_INTERVAL_S / len(switches))
         if not switches:
             runtime.sleep(ADMISSION_INTERVAL_S)

@@ -10,7 +10,7 @@ changes in the meantime takes effect after the current step.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from knotless.controller.desired import DesiredState
@@ -151,6 +151,10 @@ class UpdateState:
         if (self.goal, failures) != before:
             # What has failed and returned may have lost frames: see restored.
             self.problem = self._refused = None
+
+    def may_have_lost(self, links: Iterable[str]) -> None:
+        """Record that frames on links may have been lost, although nobody has seen them fail."""
+        self._unavoided |= set(links) - set(self._reached.failures.links)
 
     def _failures_in(self, desired: DesiredState, union: FabricUnion) -> Failures:
         is_all = union.staying is None
@@ -347,7 +351,8 @@ class UpdateState:
         if len(task.in_flight) != self.generations_in_flight:
             return False
         self.problem, self._refused = reason, (task.goal, task.failures)
-        self._unavoided.clear()
+        if not task.in_flight:
+            self._unavoided.clear()
         if self._steps and not self._is_in_place:
             self._steps.clear()
             self._is_abandoned = True

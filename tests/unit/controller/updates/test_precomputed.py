@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from copy import copy
 from dataclasses import replace
 
 from knotless.controller.config import Config
@@ -80,7 +81,7 @@ def test_each_link_is_planned_once_and_found_when_it_fails() -> None:
     assert [goal.failures.names for goal in goals] == [(link.name,) for link in FABRIC.links]
     assert ahead.as_json(transition.idle_task) == {"ways": len(goals), "complete": True}
     for goal in goals:
-        failing = _ready()
+        failing = copy(transition)
         failing.aim(DESIRED, goal.failures)
         task = failing.task()
         assert task is not None
