@@ -33,6 +33,8 @@ OVERDUE_S = 30.0
 """Packets of older rules that have not left after this time are reported."""
 COLLECTION_DEFERRED_S = 1.0
 """An update that takes longer has other reasons than garbage collection."""
+RECOUNT_S = 1.0
+"""Links of which a switch has not told its counters are tried again after this time."""
 _LOSS_READINGS = 3
 """So often the counters of links that come back are read."""
 _LOG = logging.getLogger("knotless.changes")
@@ -120,6 +122,8 @@ class UpdateScheduler:
         """The time at which the update was asked for that is not complete."""
         self._served: UpdatePlan | None = None
         """The plan of which it was reported that all frames take the new routes."""
+        self._uncounted: dict[str, float] = {}
+        """Links of which the losses could not be counted, and when to try again."""
         self._is_waiting = self._is_purging = self._is_precomputing = False
         self._was_precomputed = False
         self._precompute = timing.precompute
@@ -182,15 +186,36 @@ class UpdateScheduler:
     def _aim(self) -> None:
         """Make what is configured and what has failed now the goal."""
         before = self._update.goal
-        self._update.aim(self._state.desired, self._state.failures())
+        failures, uncounted = self._state.failures(), self._uncounted_links()
+        if not uncounted <= set(failures.links):
+            names = {*failures.names, *uncounted}
+            failures = Failures.from_names(self._state.observed.fabric, names)
+        self._update.aim(self._state.desired, failures)
         self._update.carrying = self._state.observed.may_carry(self._update.union.failures)
         if self._update.goal != before and self._asked_s is None:
             self._asked_s = runtime.now_s()
             self._collection.put_off()
 
+    def _uncounted_links(self) -> set[str]:
+        """Return the avoided links that are not used again yet: nobody says what they have lost.
+
+        Without that, the packets of older rules would never be seen to leave.
+        """
+        if not self._update.pauses_between_switches:
+            return set()
+        observed, now_s = self._state.observed, runtime.now_s()
+        late = {name for name, until_s in self._uncounted.items() if until_s > now_s}
+        return {
+            link.name
+            for link in map(observed.fabric.links_named.get, self._update.avoided_links)
+            for link in link or ()
+            if link.name in late
+            or not (observed.by_name[link.a].connected and observed.by_name[link.b].connected)
+        }
+
     def _plan(self, task: UpdateTask) -> None:
-        if restored := self._update.restored(task):
-            self._count_losses(restored)
+        if (restored := self._update.restored(task)) and not self._count_losses(restored):
+            return
         number = self._update.number
         try:
             precomputed = self._state.precomputed.find(task)
@@ -207,17 +232,26 @@ class UpdateScheduler:
         how = "steps, planned ahead" if precomputed else "steps"
         _LOG.info("%s: %d %s", _summary(plan), len(plan.change.steps), how)
 
-    def _count_losses(self, restored: Failures) -> None:
-        """Note the frames that were lost on links which come back.
+    def _count_losses(self, restored: Failures) -> bool:
+        """Note the frames that were lost on links which come back, and return whether all could be.
 
-        Nothing but probes is under way on them.
+        Nothing but probes is under way on them. Links of which a switch does not tell its counters
+        are tried again later.
         """
-        channels = channels_between(list(restored.dead_links(self._update.union.fabric)))
+        links = list(restored.dead_links(self._update.union.fabric))
         readings = [self._driver.port_counters() for _ in range(_LOSS_READINGS)]
+        losses = count_losses(channels_between(links), readings)
         try:
-            self._losses.add(count_losses(channels, readings))
+            self._losses.add(losses)
         except KnotlessError as error:
             _LOG.error("a successor will not know what links have lost: %s", error)
+        missing = [link for link in links if not set(channels_between([link])) <= losses.keys()]
+        if not missing or not self._update.pauses_between_switches:
+            return True
+        until_s = runtime.now_s() + RECOUNT_S
+        self._uncounted = {link.name: until_s for link in missing}
+        runtime.spawn_after(RECOUNT_S, self.wake)
+        return False
 
     # --- between steps -----------------------------------------------------------------------
 

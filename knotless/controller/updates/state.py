@@ -261,6 +261,11 @@ class UpdateState:
         priorities = frozenset[int]().union(*map(priorities_of, rules))
         return rounds or len(self._held.rules), len(priorities) <= 1
 
+    @property
+    def avoided_links(self) -> tuple[str, ...]:
+        """The links that the rules of the last plan avoid as failed."""
+        return self._reached.failures.links
+
     def restored(self, task: UpdateTask) -> Failures | None:
         """Return the failures that the installed rules avoid and a task restores."""
         avoided = self.union.failed(set(self._reached.failures.names)).failures
