@@ -109,7 +109,8 @@ class ModelSession:
 
     def port_counters(self) -> dict[int, tuple[int, int]]:
         self.wait()
-        return dict(self.datapath.switch.counters)
+        switch = self.datapath.switch
+        return {port: switch.counters.get(port, (0, 0)) for port in switch.ports}
 
     def admission(self) -> AdmissionCounters:
         self.wait()

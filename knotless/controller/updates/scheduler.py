@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,14 +27,13 @@ from knotless.controller.updates.quiescence import (
     is_quiescent,
 )
 from knotless.controller.updates.worker import WorkerError
+from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 
 OVERDUE_S = 30.0
 """Packets of older rules that have not left after this time are reported."""
 COLLECTION_DEFERRED_S = 1.0
 """An update that takes longer has other reasons than garbage collection."""
-RECOUNT_S = 1.0
-"""Links of which a switch has not told its counters are tried again after this time."""
 _LOSS_READINGS = 3
 """So often the counters of links that come back are read."""
 _LOG = logging.getLogger("knotless.changes")
@@ -60,7 +59,7 @@ class Timing:
         counters.
     open_vswitch : directory with the control sockets of the Open vSwitch processes that are told to
         forget their megaflows before that.
-    retry_s : time after which a takeover that lacks switches tries again.
+    retry_s : time after which is tried again what lacks answers of switches, such as a takeover.
 
     """
 
@@ -122,8 +121,8 @@ class UpdateScheduler:
         """The time at which the update was asked for that is not complete."""
         self._served: UpdatePlan | None = None
         """The plan of which it was reported that all frames take the new routes."""
-        self._uncounted: dict[str, float] = {}
-        """Links of which the losses could not be counted, and when to try again."""
+        self._uncounted: frozenset[str] = frozenset()
+        """Links of which the losses could not be counted a moment ago."""
         self._is_waiting = self._is_purging = self._is_precomputing = False
         self._was_precomputed = False
         self._precompute = timing.precompute
@@ -203,18 +202,20 @@ class UpdateScheduler:
         """
         if not self._update.pauses_between_switches:
             return set()
-        observed, now_s = self._state.observed, runtime.now_s()
-        late = {name for name, until_s in self._uncounted.items() if until_s > now_s}
+        observed = self._state.observed
         return {
             link.name
-            for link in map(observed.fabric.links_named.get, self._update.avoided_links)
-            for link in link or ()
-            if link.name in late
+            for link in self._update.avoided.dead_links(observed.fabric)
+            if link.name in self._uncounted
             or not (observed.by_name[link.a].connected and observed.by_name[link.b].connected)
         }
 
+    def _count_again(self) -> None:
+        self._uncounted = frozenset()
+        self.wake()
+
     def _plan(self, task: UpdateTask) -> None:
-        if (restored := self._update.restored(task)) and not self._count_losses(restored):
+        if not self._count_losses(self._update.restored(task)):
             return
         number = self._update.number
         try:
@@ -232,15 +233,16 @@ class UpdateScheduler:
         how = "steps, planned ahead" if precomputed else "steps"
         _LOG.info("%s: %d %s", _summary(plan), len(plan.change.steps), how)
 
-    def _count_losses(self, restored: Failures) -> bool:
+    def _count_losses(self, links: Collection[Link]) -> bool:
         """Note the frames that were lost on links which come back, and return whether all could be.
 
         Nothing but probes is under way on them. Links of which a switch does not tell its counters
         are tried again later.
         """
-        links = list(restored.dead_links(self._update.union.fabric))
+        if not links:
+            return True
         readings = [self._driver.port_counters() for _ in range(_LOSS_READINGS)]
-        losses = count_losses(channels_between(links), readings)
+        losses = count_losses(channels_between(list(links)), readings)
         try:
             self._losses.add(losses)
         except KnotlessError as error:
@@ -248,9 +250,8 @@ class UpdateScheduler:
         missing = [link for link in links if not set(channels_between([link])) <= losses.keys()]
         if not missing or not self._update.pauses_between_switches:
             return True
-        until_s = runtime.now_s() + RECOUNT_S
-        self._uncounted = {link.name: until_s for link in missing}
-        runtime.spawn_after(RECOUNT_S, self.wake)
+        self._uncounted = frozenset(link.name for link in missing)
+        runtime.spawn_after(self._timing.retry_s, self._count_again)
         return False
 
     # --- between steps -----------------------------------------------------------------------

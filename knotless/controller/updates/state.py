@@ -26,6 +26,7 @@ from knotless.forwarding.openflow.vlan_generations import (
     vlan_generation_of,
 )
 from knotless.routing.plan import Plan
+from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
 from knotless.verification.dependencies import longest_chain
@@ -262,15 +263,14 @@ class UpdateState:
         return rounds or len(self._held.rules), len(priorities) <= 1
 
     @property
-    def avoided_links(self) -> tuple[str, ...]:
-        """The links that the rules of the last plan avoid as failed."""
-        return self._reached.failures.links
+    def avoided(self) -> Failures:
+        """The failures that the rules of the last plan avoid."""
+        return self._reached.failures
 
-    def restored(self, task: UpdateTask) -> Failures | None:
-        """Return the failures that the installed rules avoid and a task restores."""
-        avoided = self.union.failed(set(self._reached.failures.names)).failures
-        back = set(avoided.names) - set(task.failures.names)
-        return self.union.failed(back).failures if back else None
+    def restored(self, task: UpdateTask) -> set[Link]:
+        """Return the links that the installed rules avoid as failed, and a task uses again."""
+        fabric = self.union.fabric
+        return self.avoided.dead_links(fabric) - task.failures.dead_links(fabric)
 
     def as_json(self) -> dict[str, object]:
         """Return where the fabric is, for ``GET /status``.
