@@ -156,7 +156,7 @@ class Status:
             "fabric": desired.fabric.name,
             "engine": desired.plan.engine,
             "flow_control": desired.plan.flow_control,
-            "ready": state.leads and observed.ready,
+            "ready": state.ready,
             "role": self.role,
             "switches": {
                 switch.name: {

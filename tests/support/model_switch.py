@@ -18,7 +18,7 @@ from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
 from knotless.controller.reconcile import Change, Changes, FoundGroup, FoundRule, RuleChange
 from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
-from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules
+from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules, ToGroup
 
 TIMING = Timing(lambda of, *task: of(*task), counters_interval_s=0, retry_s=0)
 REFUSAL = "OFPFMFC_TABLE_FULL"
@@ -54,6 +54,11 @@ class ModelSwitch:
             self.groups[change.group.group_id] = change.group
 
 
+def groups_of(rule: Rule) -> frozenset[int]:
+    """Return the groups that a rule uses."""
+    return frozenset(action.group_id for action in rule.actions if isinstance(action, ToGroup))
+
+
 class ModelSession:
     """A connection; each of its methods takes a random number of turns, or finds it ended."""
 
@@ -75,10 +80,16 @@ class ModelSession:
     def rules(self) -> list[FoundRule]:
         self.wait()
         held = self.datapath.switch.rules
-        found = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        found = [
+            FoundRule(r.table, r.priority, r.match, r.cookie, r, groups_of(r))
+            for r in held.values()
+        ]
         found = [rule if rule.is_ours else replace(rule, rule=None) for rule in found]
         self.wait()
         return found
+
+    def read(self) -> None:
+        self.contents = (self.rules(), self.groups())
 
     def groups(self) -> list[FoundGroup]:
         self.wait()
@@ -98,8 +109,10 @@ class ModelSession:
     def refused(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
         return [(change, REFUSAL) for change in changes if self.datapath.switch.refuses(change)]
 
-    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
-        together = list(changes)
+    def change_at_once(
+        self, steps: Iterable[tuple[Change, ...]]
+    ) -> list[tuple[Change | None, str]]:
+        together = [change for step in steps for change in step]
         self.wait()
         refused = self.refused(together)
         for change in together if not refused else ():

@@ -136,6 +136,8 @@ class UpdateScheduler:
             self._losses.read()
         except KnotlessError as error:
             _LOG.error("what links have lost is not known: %s", error)
+        if unused := self._update.unused_links():
+            self._count_losses(unused)
         if not self._update.is_there:
             self._asked_s = runtime.now_s()
         self.wake()

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
-from knotless.controller.updates.inherited import InheritedRules, adopted
+from knotless.controller.updates.inherited import InheritedRules, unused_links
 from knotless.controller.updates.planning import FabricUnion, Goal, UpdatePlan, UpdateTask
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
@@ -45,6 +45,7 @@ class UpdateState:
     overdue : the reason for which packets of older rules have not left for a long time, or None.
     plan : the update plan that was accepted last; None: the first rules are being installed.
     flow_control : that of the links.
+    is_fresh : whether nothing is known of what switches hold: it was never read.
     purges_megaflows : whether cached entries of older rules are removed between steps, which
         :meth:`purged` reports.
 
@@ -71,34 +72,27 @@ class UpdateState:
         self._waiting = set(rules)
         self._refused: tuple[Goal, Failures] | None = None
         self.purges_megaflows = self._needs_purge = False
-        self._is_fresh = True
+        self.is_fresh = True
         self._is_abandoned = self._is_inherited = False
         self._first_plan: Plan | None = desired.routed
 
-    def inherit(self, inherited: InheritedRules) -> None:
+    def inherit(self, inherited: InheritedRules, *, is_quiescent: bool = False) -> None:
         """Go on from what another controller has left in the switches.
 
-        Packets of its older rules may still be in the fabric: no step begins before all have left.
+        Packets of its older rules may still be in the fabric: no step begins before all have left,
+        unless the fabric ``is_quiescent``.
         """
         self.number += 1
         self.goal = self._reached = inherited.goal
         self.plan, self.problem, self._refused = None, None, None
-        self._first_plan, self._held, self._in_flight = (
-            inherited.plan,
-            inherited.held,
-            (inherited.held,),
-        )
+        self._first_plan, self._held = inherited.plan, inherited.held
+        self._in_flight = () if is_quiescent else (inherited.held,)
         self._steps.clear()
         self._step = self._first = None
         self._needs_purge = False
         self._waiting = set(inherited.held.rules)
-        self._is_fresh, self._is_abandoned, self._is_inherited = False, inherited.plan is None, True
-
-    def adopt(self, name: str, rules: SwitchRules) -> None:
-        """Take the VLAN generation in which the first switch holds its rules: :func:`adopted`."""
-        if self._is_fresh:
-            self._is_fresh = False
-            self._held = adopted(self._held, name, rules) or self._held
+        self.is_fresh, self._is_abandoned = False, inherited.plan is None
+        self._is_inherited = not is_quiescent
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
@@ -247,6 +241,21 @@ class UpdateState:
         rules = [generation.rules for generation in (*self._in_flight, self._held)]
         priorities = frozenset[int]().union(*map(priorities_of, rules))
         return rounds or len(self._held.rules), len(priorities) <= 1
+
+    @property
+    def has_plan(self) -> bool:
+        """Whether the rules of :meth:`wanted` are those of a plan, or of a step to one."""
+        return not self._is_abandoned
+
+    def unused_links(self) -> Failures | None:
+        """Return the links to which no rule forwards, as failures, if an update was interrupted.
+
+        An earlier controller may have avoided them: they may have lost frames, and be back.
+        """
+        if not self._is_abandoned or not self._is_inherited:
+            return None
+        unused = unused_links(self.union.fabric, self._held.rules)
+        return self.union.failed(unused).failures if unused else None
 
     def restored(self, task: UpdateTask) -> Failures | None:
         """Return the failures that the installed rules avoid and a task restores."""
