@@ -12,7 +12,9 @@ from itertools import permutations
 import pytest
 from ryu.lib import hub
 
+from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
+from knotless.controller.status import Status
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.failures import NO_FAILURES, Failures, usable
 from knotless.verification.check import check
@@ -23,32 +25,46 @@ from tests.property.test_switches import (
     Case,
     _slow_answers,
     separated_pairs,
+    turns,
 )
 from tests.support.model_switch import ModelSwitch
 
 __all__ = ["_slow_answers"]
 ORDERS = list(permutations(range(len(FABRIC.switches))))
+DEADLINE_S = 30.0
 PLANS = {"one layer": DESIRED[0], "two layers": TWO_LAYERS}
+
+
+def held_of(switches: list[ModelSwitch]) -> dict[str, SwitchRules]:
+    """Return what switches hold, by name."""
+    return {
+        FABRIC.switches[switch.dpid - 1].name: SwitchRules(
+            tuple(switch.rules.values()), tuple(switch.groups.values())
+        )
+        for switch in switches
+    }
+
+
+def hasty(desired: DesiredState) -> DesiredState:
+    """Return the same desired state, for which a switch may be missing for a moment only."""
+    config = desired.config.model_copy(update={"connect_timeout_s": 0.05})
+    return DesiredState.compute(config, FABRIC)
 
 
 class Restart(Case):
     """A controller that starts again; ``failures`` are those of the cables."""
 
     failures = NO_FAILURES
+    is_served = True
+    """Whether switches hold rules at the beginning that serve all pairs that are connected."""
 
     def check(self) -> None:
         before = len(self.checked)
         super().check()
         plan = self.state.update.plan
         drops = plan is not None and plan.change.tier == 3
-        if len(self.checked) > before and not drops:
-            held = {
-                self.state.desired.names[switch.dpid]: SwitchRules(
-                    tuple(switch.rules.values()), tuple(switch.groups.values())
-                )
-                for switch in self.switches
-            }
-            verdict = check(usable(FABRIC, self.failures), held)
+        if self.is_served and len(self.checked) > before and not drops:
+            verdict = check(usable(FABRIC, self.failures), held_of(self.switches))
             assert verdict.undelivered == separated_pairs(self.failures), verdict.problems
 
 
@@ -76,6 +92,33 @@ def started(
     return case
 
 
+def connect_all_but(case: Restart, missing: ModelSwitch) -> None:
+    """Connect the other switches, and let things happen until it goes on without this one."""
+    for switch in case.switches:
+        if switch is not missing:
+            case.connect(switch)
+    observed = case.state.observed.switches[missing.dpid]
+    deadline_s = runtime.now_s() + DEADLINE_S
+    while not observed.is_unread:
+        assert runtime.now_s() < deadline_s
+        assert not case.state.leads
+        hub.sleep(0)
+        case.check()
+
+
+def settle_without(case: Case, missing: ModelSwitch) -> None:
+    """Let things happen until the others hold the rules of the goal."""
+    routes = case.state.update
+    for _ in range(2000):
+        hub.sleep(0)
+        case.check()
+        if routes.is_there and routes.goal.failures == case.state.failures():
+            name = case.state.desired.names[missing.dpid]
+            assert name in routes.goal.failures.switches
+            return
+    raise AssertionError(f"no routes: {routes.as_json()}")
+
+
 @pytest.mark.parametrize("mended", [False, True])
 @pytest.mark.parametrize("link", range(len(FABRIC.links)))
 @pytest.mark.parametrize("plan", PLANS)
@@ -100,3 +143,87 @@ def test_every_order_of_connection_is_safe(plan: str, link: int, mended: bool) -
         assert restart.state.update.goal.failures == failures
         assert restart.reports.kinds.count("takeover") == 1
         restart.held_as_wanted()
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_nothing_is_written_before_all_are_read(plan: str) -> None:
+    empty = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
+    case = started(1, PLANS[plan], empty, NO_FAILURES)
+    case.is_served = False
+    *first, last = case.switches
+    for switch in first:
+        case.connect(switch)
+        turns(case.dice, 40)
+    assert not any(switch.rules for switch in first)
+    assert not any(switch.installed for switch in case.state.observed.switches.values())
+    case.connect(last)
+    case.settle()
+    case.held_as_wanted()
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("plan", PLANS)
+def test_the_others_do_not_wait_for_ever_for_an_empty_switch(plan: str, place: int) -> None:
+    empty = [ModelSwitch(switch.dpid) for switch in FABRIC.switches]
+    case = started(place, hasty(PLANS[plan]), empty, NO_FAILURES)
+    case.is_served = False
+    missing = case.switches[place]
+    connect_all_but(case, missing)
+    settle_without(case, missing)
+    (line,) = (line for line in Status(case.state).problems(1e9) if "is not connected" in line)
+    assert line.endswith("routes avoid it until its rules have been read")
+    served = held_of(case.switches)
+    failures = Failures.of(FABRIC, [case.state.desired.names[missing.dpid]])
+    assert check(usable(FABRIC, failures), served).undelivered == separated_pairs(failures)
+    case.connect(missing)
+    case.settle()
+    case.held_as_wanted()
+    assert case.state.update.goal.failures == NO_FAILURES
+    assert case.reports.kinds.count("takeover") == 1
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("plan", PLANS)
+def test_one_that_comes_late_with_what_is_wanted_is_used_again(plan: str, place: int) -> None:
+    case = Case(place, desired=PLANS[plan])
+    case.settle()
+    restart = started(place, hasty(PLANS[plan]), stopped(case), NO_FAILURES)
+    restart.is_served = False  # hosts of a switch that is missing are cut off
+    missing = restart.switches[place]
+    connect_all_but(restart, missing)
+    settle_without(restart, missing)
+    restart.connect(missing)
+    restart.settle()
+    restart.held_as_wanted()
+    assert restart.state.update.goal.failures == NO_FAILURES
+
+
+@pytest.mark.parametrize("place", range(4))
+@pytest.mark.parametrize("plan", PLANS)
+def test_one_that_comes_late_with_other_rules_has_all_read_again(plan: str, place: int) -> None:
+    """It was dead when the others changed their routes."""
+    seed = 3 * place  # with an emulator, which knows what is under way
+    case = Case(seed, desired=PLANS[plan])
+    case.settle()
+    missing = case.switches[place]
+    name = FABRIC.switches[place].name
+    for link in FABRIC.links:
+        if name in (link.a, link.b):
+            case.cut(link)
+    case.disconnect(missing)
+    settle_without(case, missing)
+    switches = stopped(case)
+    case.mend()
+    restart = started(seed, hasty(PLANS[plan]), switches, NO_FAILURES)
+    restart.is_served = False  # hosts of the switch are cut off
+    missing = restart.switches[place]
+    before = dict(missing.rules)
+    connect_all_but(restart, missing)
+    settle_without(restart, missing)
+    restart.connect(missing)
+    while restart.reports.kinds.count("takeover") < 2:
+        assert missing.rules == before
+        hub.sleep(0)
+    restart.settle()
+    restart.held_as_wanted()
+    assert restart.state.update.goal.failures == NO_FAILURES
