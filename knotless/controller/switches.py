@@ -263,6 +263,7 @@ class Switches:
             return
         self._state.lead()
         self._reporter.tell("takeover", switches=count)
+        self._compare_failures()
         for dpid in self._sessions:
             self._serve_again(dpid)
         self._scheduler.take_over()

@@ -25,6 +25,7 @@ class FakeDatapath(ProtocolDesc):  # type: ignore[misc]  # Ryu is not typed
 
     def __init__(self) -> None:
         super().__init__(version=ofp.OFP_VERSION)
+        self.id = 1
         self.writes: list[bytes] = []
         self.open = True
         self._ids = itertools.count(100)
@@ -123,6 +124,45 @@ def test_a_refusal_names_the_change_that_was_refused(datapath: FakeDatapath) -> 
     ((change, reason),) = changing.wait()
     assert change == changes[1]
     assert "OFPFMFC_TABLE_FULL" in reason
+
+
+def test_steps_go_in_one_bundle(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    changing = hub.spawn(session.change_at_once, (rules(2), rules(1)))
+    session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
+    assert changing.wait() == []
+    kinds = [kind for kind, _ in datapath.sent()]
+    assert kinds == [ofp.OFPT_EXPERIMENTER] * 5 + [ofp.OFPT_BARRIER_REQUEST]
+
+
+@pytest.mark.parametrize(
+    "code", [ofp.OFPBRC_BAD_TYPE, ofp.OFPBRC_BAD_EXPERIMENTER, ofp.OFPBRC_BAD_EXP_TYPE]
+)
+def test_a_switch_without_bundles_gets_one_step_after_the_other(
+    datapath: FakeDatapath, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = Session(datapath)
+    changing = hub.spawn(session.change_at_once, (rules(2), rules(1)))
+    bundle = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+    for kind, xid in datapath.sent():
+        if kind == ofp.OFPT_EXPERIMENTER:
+            refused = struct.pack("!BBHI", ofp.OFP_VERSION, kind, 24, xid) + bytes(16)
+            error = {"data": refused, "type": ofp.OFPET_BAD_REQUEST, "code": code}
+            session.refuse(SimpleNamespace(xid=xid, **error))
+    datapath.writes.clear()
+    session.deliver(SimpleNamespace(xid=bundle))
+    for count in (2, 1):
+        barrier = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+        kinds = [kind for kind, _ in datapath.sent()]
+        assert kinds == [ofp.OFPT_FLOW_MOD] * count + [ofp.OFPT_BARRIER_REQUEST]
+        datapath.writes.clear()
+        session.deliver(SimpleNamespace(xid=barrier))
+    assert changing.wait() == []
+    assert "takes no bundles" in caplog.text
+    changing = hub.spawn(session.change_at_once, (rules(1),))
+    session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
+    assert changing.wait() == []
+    assert [kind for kind, _ in datapath.sent()] == [ofp.OFPT_FLOW_MOD, ofp.OFPT_BARRIER_REQUEST]
 
 
 def test_a_silent_switch_is_given_up(datapath: FakeDatapath) -> None:
