@@ -101,7 +101,10 @@ class Session:
             xid = ofproto_parser.header(message.data)[3]
         if message.data[1:2] == _EXPERIMENTER and (message.type, message.code) in _NO_BUNDLES:
             self._lacks_bundles = True
-        reason = ofp.ofp_error_code_to_str(message.type, message.code)
+        if message.type == ofp.OFPET_EXPERIMENTER:  # such as that a bundle has failed
+            reason = f"error {message.exp_type} of experimenter {message.experimenter:#x}"
+        else:
+            reason = ofp.ofp_error_code_to_str(message.type, message.code)
         self._refused.append((self._sent.get(xid), reason))
         if xid in self._replies:
             self._replies[xid].put(None)
@@ -189,7 +192,8 @@ class Session:
         self._sent.clear()
         if self._lacks_bundles:
             return [refused for step in steps for refused in self.change(step)]
-        return list(self._refused)
+        # The error of the bundle itself says no more than that of a change in it.
+        return [each for each in self._refused if each[0] is not None] or list(self._refused)
 
     def _messages(self, changes: Iterable[Change]) -> Iterator[bytes]:
         """Yield the messages of changes; errors about them are known by their transactions."""
