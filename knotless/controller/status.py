@@ -197,7 +197,7 @@ def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) ->
     if dead:
         return f"{switch} is dead: nothing comes from it on any link"
     if switch.is_unread:
-        return f"{switch} is not connected: routes avoid it until its rules have been read"
+        return f"{switch} is not connected: it counts as failed until its rules have been read"
     if switch.name in observed.reflecting:
         return f"{switch} is not connected, but forwards: probes of its neighbours come back"
     return f"{switch} is not connected"

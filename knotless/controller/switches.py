@@ -26,6 +26,7 @@ from knotless.controller.reconcile import Changes, own_rules, reconcile
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import holds_other
 from knotless.controller.updates.journal import UpdateJournal
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
 from knotless.controller.updates.scheduler import (
     DEFAULT_TIMING,
@@ -53,6 +54,7 @@ class Switches:
     refresh : reads again what operators have changed through another controller.
     losses : frames that links have lost before.
     journal : where an update is kept until it is complete.
+    last_rules : what switches were last known to hold.
 
     """
 
@@ -68,6 +70,7 @@ class Switches:
         refresh: Callable[[], None] = lambda: None,
         losses: ChannelLosses | None = None,
         journal: UpdateJournal | None = None,
+        last_rules: LastRules | None = None,
     ) -> None:
         self._state, self._update = state, state.update
         self._reporter, self._make_session, self._prober = reporter, make_session, prober
@@ -77,7 +80,7 @@ class Switches:
         self._is_comparing = False
         self._term = 0
         """Counts how often this controller was put on standby."""
-        journal = journal or UpdateJournal()
+        journal, last_rules = journal or UpdateJournal(), last_rules or LastRules()
         self._scheduler = UpdateScheduler(
             state=state,
             driver=self,
@@ -85,6 +88,7 @@ class Switches:
             timing=timing,
             losses=losses or ChannelLosses(),
             journal=journal,
+            last_rules=last_rules,
         )
         self._scheduler.start()
         runtime.spawn(watch_admission, self.connections, state.unadmitted, self._last_step)
@@ -104,6 +108,7 @@ class Switches:
             refresh=refresh,
             timing=timing,
             journal=journal,
+            last_rules=last_rules,
             fit=self._fit,
         )
         if prober is not None:

@@ -154,7 +154,7 @@ def test_a_switch_that_is_missing_holds_up_the_others_for_a_stated_time(
             lambda: all(each.answer_all() for each in others) and controller.installed() == three,
         )
         status = controller.status()
-        line = "s1 (dpid 1) is not connected: routes avoid it until its rules have been read"
+        line = "s1 (dpid 1) is not connected: it counts as failed until its rules have been read"
         assert line in status["problems"]
         assert "s1" in status["routes"]["failed"]
         with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:

@@ -7,7 +7,9 @@ connected, unless the change that is proven drops some frames.
 
 from __future__ import annotations
 
+import shutil
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 from ryu.lib import hub
@@ -15,6 +17,8 @@ from ryu.lib import hub
 from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
+from knotless.controller.updates.inherited import holds_other
+from knotless.controller.updates.last_rules import LastRules
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.failures import NO_FAILURES, Failures, usable
 from knotless.verification.check import check
@@ -84,12 +88,30 @@ def stopped(case: Case) -> list[ModelSwitch]:
 
 
 def started(
-    seed: int, desired: DesiredState, switches: list[ModelSwitch], failures: Failures
+    seed: int,
+    desired: DesiredState,
+    switches: list[ModelSwitch],
+    failures: Failures,
+    last_rules: LastRules | None = None,
 ) -> Restart:
     """Start a controller for these switches."""
-    case = Restart(seed, desired=desired)
+    case = Restart(seed, desired=desired, last_rules=last_rules)
     case.switches, case.failures = [copy_of(switch) for switch in switches], failures
     return case
+
+
+def await_kept(case: Case, state_file: Path) -> None:
+    """Let things happen until the rules of all switches are in the file."""
+    wanted = held_of(case.switches)
+    for _ in range(2000):
+        hub.sleep(0)
+        kept = LastRules.beside(state_file).read()
+        if kept.keys() == wanted.keys() and not any(
+            holds_other(kept[name], held) or holds_other(held, kept[name])
+            for name, held in wanted.items()
+        ):
+            return
+    raise AssertionError("the rules are not kept")
 
 
 def connect_all_but(case: Restart, missing: ModelSwitch) -> None:
@@ -106,16 +128,21 @@ def connect_all_but(case: Restart, missing: ModelSwitch) -> None:
         case.check()
 
 
-def settle_without(case: Case, missing: ModelSwitch) -> None:
-    """Let things happen until the others hold the rules of the goal."""
-    routes = case.state.update
+def settle_without(case: Case, missing: ModelSwitch) -> bool:
+    """Let things happen until the others hold the rules of the goal, without a switch.
+
+    Return False if there are no proven steps to these as long as it may go on forwarding.
+    """
+    routes, name = case.state.update, FABRIC.switches[missing.dpid - 1].name
     for _ in range(2000):
         hub.sleep(0)
         case.check()
+        if routes.problem is not None:
+            assert f"no proven steps as long as {name} may forward" in routes.problem
+            return False
         if routes.is_there and routes.goal.failures == case.state.failures():
-            name = case.state.desired.names[missing.dpid]
             assert name in routes.goal.failures.switches
-            return
+            return True
     raise AssertionError(f"no routes: {routes.as_json()}")
 
 
@@ -169,9 +196,9 @@ def test_the_others_do_not_wait_for_ever_for_an_empty_switch(plan: str, place: i
     case.is_served = False
     missing = case.switches[place]
     connect_all_but(case, missing)
-    settle_without(case, missing)
+    assert settle_without(case, missing)
     (line,) = (line for line in Status(case.state).problems(1e9) if "is not connected" in line)
-    assert line.endswith("routes avoid it until its rules have been read")
+    assert line.endswith("it counts as failed until its rules have been read")
     served = held_of(case.switches)
     failures = Failures.of(FABRIC, [case.state.desired.names[missing.dpid]])
     assert check(usable(FABRIC, failures), served).undelivered == separated_pairs(failures)
@@ -211,7 +238,7 @@ def test_one_that_comes_late_with_other_rules_has_all_read_again(plan: str, plac
         if name in (link.a, link.b):
             case.cut(link)
     case.disconnect(missing)
-    settle_without(case, missing)
+    assert settle_without(case, missing)
     switches = stopped(case)
     case.mend()
     restart = started(seed, hasty(PLANS[plan]), switches, NO_FAILURES)
@@ -227,3 +254,33 @@ def test_one_that_comes_late_with_other_rules_has_all_read_again(plan: str, plac
     restart.settle()
     restart.held_as_wanted()
     assert restart.state.update.goal.failures == NO_FAILURES
+
+
+@pytest.mark.parametrize("link", range(len(FABRIC.links)))
+@pytest.mark.parametrize("plan", PLANS)
+def test_one_that_is_missing_may_forward_as_it_did_before(
+    plan: str, link: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "state.json"
+    case = Case(link, desired=PLANS[plan], last_rules=LastRules.beside(file))
+    case.settle()
+    case.cut(FABRIC.links[link])
+    case.settle()
+    await_kept(case, file)
+    switches = stopped(case)
+    case.mend()
+    refused = 0
+    for place in range(len(switches)):
+        copy = tmp_path / f"{place}.json"
+        shutil.copy(tmp_path / "state-rules.json", tmp_path / f"{place}-rules.json")
+        last_rules = LastRules.beside(copy)
+        restart = started(3 * place, hasty(PLANS[plan]), switches, NO_FAILURES, last_rules)
+        restart.is_served = False  # hosts of the switch that is missing are cut off
+        missing = restart.switches[place]
+        connect_all_but(restart, missing)
+        refused += not settle_without(restart, missing)
+        restart.connect(missing)
+        restart.settle()
+        restart.held_as_wanted()
+        assert restart.state.update.goal.failures == NO_FAILURES
+    assert refused < len(switches)

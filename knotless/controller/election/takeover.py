@@ -18,6 +18,7 @@ from knotless.controller.reconcile import own_rules
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import InheritedRules, inherited_rules
 from knotless.controller.updates.journal import UpdateJournal
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import COOKIE, SwitchRules
 from knotless.topologies.failures import Failures
@@ -72,6 +73,7 @@ class Takeover:
     refresh : reads again what operators have changed meanwhile.
     timing : how to wait.
     journal : where an update is kept that is not complete.
+    last_rules : what switches were last known to hold, which those that are missing may still hold.
     fit : calls a function that changes what exists, and has everybody else go on with that.
 
     """
@@ -84,11 +86,12 @@ class Takeover:
         refresh: Callable[[], None],
         timing: Timing,
         journal: UpdateJournal,
+        last_rules: LastRules,
         fit: Callable[[Callable[[], None]], None],
     ) -> None:
         self._state, self._mastership = state, mastership
         self._refresh, self._timing = refresh, timing
-        self._journal, self._fit = journal, fit
+        self._journal, self._last_rules, self._fit = journal, last_rules, fit
         self._number = 0
         self._woken = runtime.Event()
         self.is_running = False
@@ -142,6 +145,8 @@ class Takeover:
     def _inherited(self, sessions: Mapping[int, Session]) -> InheritedRules | None:
         """Return what these switches hold; the others count as failed.
 
+        Those are taken to hold what they were last known to hold: they may forward by it.
+
         None: a fabric without rules, in which nothing has to be taken into account.
         """
         observed = self._state.observed
@@ -149,6 +154,8 @@ class Takeover:
         held = _own(sessions, observed)
         if self._knows_no_update and not unread and not any(rules.rules for rules in held.values()):
             return None
+        last = self._timing.execute(self._last_known) if unread else {}
+        held = {**{name: last[name] for name in unread if name in last}, **held}
         inherited: InheritedRules = self._timing.execute(
             inherited_rules,
             self._state.desired,
@@ -157,6 +164,13 @@ class Takeover:
             observed.fabric,
         )
         return inherited
+
+    def _last_known(self) -> Mapping[str, SwitchRules]:
+        try:
+            return self._last_rules.read()
+        except KnotlessError as error:
+            _LOG.error("what missing switches hold is not known: %s", error)
+            return {}
 
     @property
     def _knows_no_update(self) -> bool:
@@ -168,10 +182,12 @@ class Takeover:
         for dpid, switch in self._state.observed.switches.items():
             switch.is_unread = dpid not in read
             if switch.is_unread:
-                _LOG.warning("%s was not read: routes avoid it until it has been", switch)
+                _LOG.warning("%s was not read: it counts as failed until it has been", switch)
         if inherited is not None:
             is_quiescent = self._knows_no_update and inherited.plan is not None
-            self._state.update.inherit(inherited, is_quiescent=is_quiescent)
+            switches = self._state.observed.switches
+            missing = [switches[dpid].name for dpid in self._alive - read]
+            self._state.update.inherit(inherited, is_quiescent=is_quiescent, unread=missing)
         self._state.update.is_fresh = False
 
     def _see_interrupted_update(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 
@@ -118,7 +118,8 @@ class UpdateTask:
     ``union`` is given while the fabric changes: there is more than in the fabric of the goal, or
     switches hold rules of another one. Packets of the generations ``in_flight`` may still be in the
     fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
-    they hold exactly those of a plan.
+    they hold exactly those of a plan. ``unread`` are switches that are missing, and what they were
+    last known to hold: they do not take part in steps, and may go on forwarding by that.
     """
 
     goal: Goal
@@ -127,6 +128,7 @@ class UpdateTask:
     flow_control: FlowControl
     plan: Plan | None = None
     union: FabricUnion | None = None
+    unread: FabricRules = field(default_factory=dict)
 
     @property
     def whole(self) -> Fabric:
@@ -185,6 +187,7 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
             change = in_place
         else:
             change = plan_change(replace(before, fabric=whole, plan=None), plan)
+    _refuse_if_missing_may_deadlock(task, change)
     small = compact(change)
     differences = _differences(task.held.rules, small)
     return UpdatePlan(task.goal, repaired, small, differences)
@@ -219,6 +222,24 @@ def _refuse_to_separate(task: UpdateTask) -> None:
             raise PlanError(
                 f"without what is to be removed, {other} and {host.name} could not reach each other"
                 f" before this works: {', '.join(goal.failures.names)}"
+            )
+
+
+def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
+    """Raise PlanError if a step is not proven together with what missing switches may hold."""
+    if not task.unread:
+        return
+    context = ProofContext(task.whole, change.before.flow_control, change.before.multicast)
+    for step in change.steps:
+        generations = [
+            Generation({**older.rules, **task.unread}, older.tags)
+            for older in step.proof.generations
+        ]
+        if not context.judge(generations).outcome.acyclic:
+            names = ", ".join(task.unread)
+            raise PlanError(
+                f"there are no proven steps as long as {names} may forward by older rules; connect"
+                " it, or take its links down"
             )
 
 

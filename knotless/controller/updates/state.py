@@ -10,7 +10,7 @@ changes in the meantime takes effect after the current step.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from knotless.controller.desired import DesiredState
@@ -73,14 +73,23 @@ class UpdateState:
         self._refused: tuple[Goal, Failures] | None = None
         self.purges_megaflows = self._needs_purge = False
         self.is_fresh = True
+        self._unread: dict[str, SwitchRules] = {}
+        """The switches that are missing since the beginning, and what they may hold."""
         self._is_abandoned = self._is_inherited = False
         self._first_plan: Plan | None = desired.routed
 
-    def inherit(self, inherited: InheritedRules, *, is_quiescent: bool = False) -> None:
+    def inherit(
+        self,
+        inherited: InheritedRules,
+        *,
+        is_quiescent: bool = False,
+        unread: Collection[str] = (),
+    ) -> None:
         """Go on from what another controller has left in the switches.
 
         Packets of its older rules may still be in the fabric: no step begins before all have left,
-        unless the fabric ``is_quiescent``.
+        unless the fabric ``is_quiescent``. The switches ``unread`` are missing, and may go on
+        forwarding by what they are taken to hold.
         """
         self.number += 1
         self.goal = self._reached = inherited.goal
@@ -91,6 +100,7 @@ class UpdateState:
         self._step = self._first = None
         self._needs_purge = False
         self._waiting = set(inherited.held.rules)
+        self._unread = {name: self.wanted(name) for name in unread}
         self.is_fresh, self._is_abandoned = False, inherited.plan is None
         self._is_inherited = not is_quiescent
 
@@ -120,6 +130,14 @@ class UpdateState:
         switches = self.union.fabric.switches
         rules = {switch.name: self.wanted(switch.name) for switch in switches}
         self._held = Generation(rules, self._held.tags)
+
+    def died(self, names: Collection[str]) -> None:
+        """Take note that these switches carry no frames: what they may hold does not matter."""
+        dead = self._unread.keys() & set(names)
+        for name in dead:
+            del self._unread[name]
+        if dead:
+            self.problem = self._refused = None  # there may be proven steps now
 
     def aim(self, desired: DesiredState, failures: Failures) -> None:
         """Set the goal, with the failures of what exists. It takes effect with the next step.
@@ -163,6 +181,7 @@ class UpdateState:
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules of :meth:`wanted`."""
         self._waiting.discard(name)
+        self._unread.pop(name, None)
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -298,7 +317,8 @@ class UpdateState:
     @property
     def idle_task(self) -> UpdateTask | None:
         """The task of which all steps are done; None during a change."""
-        is_idle = self.is_there and not self._in_flight and self.union.staying is None
+        is_idle = self.is_there and not (self._in_flight or self._unread)
+        is_idle = is_idle and self.union.staying is None
         return self._task(self.goal, self.union) if is_idle else None
 
     def task(self) -> UpdateTask | None:
@@ -335,6 +355,7 @@ class UpdateState:
             flow_control=self.flow_control,
             plan=self._held_plan,
             union=None if union.staying is None else union,
+            unread=dict(self._unread),
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:

@@ -17,6 +17,7 @@ from knotless.controller.election.takeover import Takeover
 from knotless.controller.reconcile import normal
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
+from knotless.controller.updates.last_rules import LastRules
 from knotless.topologies import load
 from tests.support.model_switch import TIMING, ModelSession, ModelSwitch
 
@@ -52,6 +53,7 @@ class Case:
             refresh=lambda: None,
             timing=TIMING,
             journal=UpdateJournal(),
+            last_rules=LastRules(),
             fit=lambda change: change(),
         )
         self.sessions: dict[int, Any] = {}
