@@ -336,8 +336,10 @@ class Switches:
         if held is None:
             contents, session.contents = session.contents, None
             rules, groups = contents or (session.rules(), session.groups())
+            if not is_current():
+                return
             wanted = self._update.wanted(switch.name)
-            if switch.is_unread and is_current() and holds_other(own_rules(rules), wanted):
+            if switch.is_unread and holds_other(own_rules(rules), wanted):
                 self._start_over(switch)
                 return
             if self._prober is not None:

@@ -93,6 +93,7 @@ class Takeover:
         self._refresh, self._timing = refresh, timing
         self._journal, self._last_rules, self._fit = journal, last_rules, fit
         self._number = 0
+        self._reported = ""
         self._woken = runtime.Event()
         self.is_running = False
         """Whether a takeover was begun that is not complete."""
@@ -117,13 +118,17 @@ class Takeover:
         any time; what was read is kept there. Returns the number of switches; None if the takeover
         has been given up.
         """
-        began_s = runtime.now_s()
+        began_s = came_s = runtime.now_s()
+        came = set[int]()
         while number == self._number:
             self._refresh()
             self._see_interrupted_update()
             may_change = self._mastership.may_change
             mine = {dpid: session for dpid, session in sessions.items() if may_change(dpid)}
-            is_late = runtime.now_s() - began_s >= self._state.desired.config.connect_timeout_s
+            if not mine.keys() <= came:  # as long as more and more come, nothing is late
+                came |= mine.keys()
+                came_s = runtime.now_s()
+            is_late = runtime.now_s() - came_s >= self._state.desired.config.connect_timeout_s
             goes_on = self._alive <= mine.keys() or (is_late and not self._state.is_interrupted)
             if _read(mine) and goes_on:
                 inherited = self._inherited(mine)
@@ -199,13 +204,15 @@ class Takeover:
             if begun is not None and state.differs(begun):
                 self._fit(lambda: state.resume(begun))
         except KnotlessError as error:
-            _LOG.error("a change that was not finished is not known: %s", error)
+            if str(error) != self._reported:
+                self._reported = str(error)
+                _LOG.error("a change that was not finished is not known: %s", error)
 
     def _suffices(self, inherited: InheritedRules | None, read: Set[int], *, is_late: bool) -> bool:
         """Return whether all is known from which to go on.
 
         All switches that are not dead must have been read, and obey no other controller. When the
-        time for that is over, it goes on without those that are missing; of several controllers,
+        time is over in which another may come, it goes on without them; of several controllers,
         one that may not have reached all switches does so only if the others hold the rules of a
         goal, and no update may go on.
         """

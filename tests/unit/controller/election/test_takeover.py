@@ -104,6 +104,22 @@ def test_after_a_stated_time_it_goes_on_without(is_complete: bool) -> None:
     assert "s4" in case.state.failures().switches
 
 
+def test_as_long_as_more_switches_come_nothing_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("knotless.controller.runtime.now_s", lambda: clock[0])
+    case = Case(Mastership(), (), timeout_s=10.0)
+    for dpid in (1, 2, 3):
+        clock[0] += 9
+        assert not case.is_done()
+        case.connect(dpid)
+    assert not case.is_done()
+    clock[0] += 9
+    assert not case.is_done()
+    clock[0] += 1
+    assert case.is_done()
+    assert case.unread() == ["s4"]
+
+
 def test_rules_of_no_goal_are_not_enough_while_a_switch_may_obey_another() -> None:
     case = Case(Mastership(is_complete=False), (1, 2, 3), timeout_s=0.001)
     rules = case.sessions[1].datapath.switch.rules
