@@ -130,6 +130,7 @@ class UpdateState:
         switches = self.union.fabric.switches
         rules = {switch.name: self.wanted(switch.name) for switch in switches}
         self._held = Generation(rules, self._held.tags)
+        self._unread = {name: held for name, held in self._unread.items() if name in rules}
 
     def died(self, names: Collection[str]) -> None:
         """Take note that these switches carry no frames: what they may hold does not matter."""
