@@ -33,6 +33,7 @@ from knotless.controller.probes.prober import Prober
 from knotless.controller.rest.server import EarlyStatus
 from knotless.controller.service import Service
 from knotless.controller.switches import Switches
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
 from knotless.controller.updates.scheduler import DEFAULT_TIMING
 from knotless.controller.updates.worker import Worker
@@ -102,6 +103,7 @@ class KnotlessController(app_manager.RyuApp):
             refresh=service.peers.follow_operators,
             losses=losses,
             journal=service.journal,
+            last_rules=LastRules.beside(config.state_path(settings, path)),
         )
         service.peers.withdraw = switches.withdraw
         service.start(listening.rest_host, listening.rest_port, switches.change_to)

@@ -85,12 +85,14 @@ class Config(PlanRequest):
     fabric : a spec, or a file; its path is relative to this file. With `discovery: learn` the JSON
         file to which the fabric is written.
     allow_deadlock : whether to install a plan even if it can deadlock under its flow control.
-    connect_timeout_s : how long a switch may be absent before it is reported as a problem.
+    connect_timeout_s : how long a switch may be absent before it is reported as a problem, and at
+        the start before the others are served without it.
     kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
     state_file : file in which changes and drained parts are kept that operators request over HTTP,
         so that a controller that starts again keeps them; None: they end with the controller. What
-        links have lost is kept beside it (`NAME-lost.json`), and a change that is not complete
-        (`NAME-change.json`). The path is relative to this file.
+        links have lost is kept beside it (`NAME-lost.json`), a change that is not complete
+        (`NAME-change.json`), and the rules that switches have confirmed (`NAME-rules.json`). The
+        path is relative to this file.
     controllers : several controllers with this configuration, by the address and port of their
         HTTP interfaces (`10.0.0.1:8080`); one of them is active, the others are on standby. Each
         finds itself by its own. Changes and drained parts are shared through `state_file`.

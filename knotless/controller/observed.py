@@ -52,6 +52,9 @@ class ObservedSwitch:
     """Port number -> what should be at its other end, for the ports of the fabric."""
     is_new: bool = False
     """Whether it was added while the controller runs, and does not have its first rules yet."""
+    is_unread: bool = False
+    """Whether the controller went on without having read its rules. It counts as failed until it
+    has been read and holds those that are wanted."""
     connected: bool = False
     installed: bool = False
     ports: Mapping[int, bool] | None = None
@@ -232,10 +235,11 @@ class Observed:
     def failures(self) -> frozenset[str]:
         """Return the names of all links and switches that must not carry frames now.
 
-        Every link of a dead switch is among them. A switch that was added carries frames when it
-        has its first rules.
+        Every link of a dead switch is among them. A switch that was added, or that was not read,
+        carries frames when it has the rules that are wanted.
         """
-        new = {switch.name for switch in self.switches.values() if switch.is_new}
+        switches = self.switches.values()
+        new = {switch.name for switch in switches if switch.is_new or switch.is_unread}
         links = {link.name for link in self.fabric.links if new and {link.a, link.b} & new}
         return frozenset({*self.links_down(), *self.switches_down(), *links, *new})
 

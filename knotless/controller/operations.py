@@ -333,9 +333,10 @@ class HaPeers:
         if self._state.leads:
             return
         if role is None:
+            interrupted = "a change that was interrupted goes on: wait until GET /status is settled"
+            reading = "the rules of all switches are read first: wait until GET /status is ready"
             raise HttpError(
-                HTTPStatus.CONFLICT,
-                "a change that was interrupted goes on: wait until GET /status is settled",
+                HTTPStatus.CONFLICT, interrupted if self._state.is_interrupted else reading
             )
         active = role.get("active")
         where = f"the active one is {active}" if active else "none is active yet"

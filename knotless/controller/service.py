@@ -135,8 +135,8 @@ class Service:
                 raise foreign.within(str(self.journal.path)) from error
         except KnotlessError as error:
             note = (
-                f"{error}; so the change that was interrupted is not finished step by step: all"
-                f" switches get the rules of {self.state.desired.fabric.name} at once"
+                f"{error}; so the change that was interrupted is not finished as it began: steps to"
+                f" {self.state.desired.fabric.name} are proven without what else there was"
             )
             self.status.note(note)
             _LOG.error("%s", note)

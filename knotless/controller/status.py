@@ -156,7 +156,7 @@ class Status:
             "fabric": desired.fabric.name,
             "engine": desired.plan.engine,
             "flow_control": desired.plan.flow_control,
-            "ready": state.leads and observed.ready,
+            "ready": state.ready,
             "role": self.role,
             "switches": {
                 switch.name: {
@@ -196,6 +196,8 @@ def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) ->
     """Describe a switch that is not connected."""
     if dead:
         return f"{switch} is dead: nothing comes from it on any link"
+    if switch.is_unread:
+        return f"{switch} is not connected: it counts as failed until its rules have been read"
     if switch.name in observed.reflecting:
         return f"{switch} is not connected, but forwards: probes of its neighbours come back"
     return f"{switch} is not connected"

@@ -22,9 +22,11 @@ from knotless.controller.openflow.session import (
     watch_admission,
 )
 from knotless.controller.probes.prober import Prober
-from knotless.controller.reconcile import Change, Changes, own_rules, reconcile
+from knotless.controller.reconcile import Changes, own_rules, reconcile
 from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.inherited import holds_other
 from knotless.controller.updates.journal import UpdateJournal
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
 from knotless.controller.updates.scheduler import (
     DEFAULT_TIMING,
@@ -52,6 +54,7 @@ class Switches:
     refresh : reads again what operators have changed through another controller.
     losses : frames that links have lost before.
     journal : where an update is kept until it is complete.
+    last_rules : what switches were last known to hold.
 
     """
 
@@ -67,6 +70,7 @@ class Switches:
         refresh: Callable[[], None] = lambda: None,
         losses: ChannelLosses | None = None,
         journal: UpdateJournal | None = None,
+        last_rules: LastRules | None = None,
     ) -> None:
         self._state, self._update = state, state.update
         self._reporter, self._make_session, self._prober = reporter, make_session, prober
@@ -77,7 +81,7 @@ class Switches:
         self._is_comparing = False
         self._term = 0
         """Counts how often this controller was put on standby."""
-        journal = journal or UpdateJournal()
+        journal, last_rules = journal or UpdateJournal(), last_rules or LastRules()
         self._scheduler = UpdateScheduler(
             state=state,
             driver=self,
@@ -85,6 +89,7 @@ class Switches:
             timing=timing,
             losses=losses or ChannelLosses(),
             journal=journal,
+            last_rules=last_rules,
         )
         self._scheduler.start()
         runtime.spawn(watch_admission, self.connections, state.unadmitted, self._last_step)
@@ -104,11 +109,13 @@ class Switches:
             refresh=refresh,
             timing=timing,
             journal=journal,
+            last_rules=last_rules,
             fit=self._fit,
         )
         if prober is not None:
             prober.start(self.connections, self._faults_changed)
-        if self.roles is None and not state.leads:
+        if self.roles is None:
+            state.stand_by()
             self.lead()
 
     # --- called by event handlers: they return at once ---------------------------------------
@@ -239,28 +246,38 @@ class Switches:
 
     def lead(self) -> None:
         """Take over: read what all switches hold, and go on from there."""
-        runtime.spawn(self._take_over)
+        runtime.spawn(self._take_over, self._takeover.begin())
 
     def stand_by(self) -> None:
         """Change nothing any more; what switches hold is not known from now on."""
+        self._forget()
+        self._reporter.tell("standby")
+
+    def _forget(self) -> None:
         self._takeover.give_up()
         self._state.stand_by()
         self._term += 1
         for session in self._sessions.values():
             session.held = session.contents = None
-        self._reporter.tell("standby")
+
+    def _start_over(self, switch: ObservedSwitch) -> None:
+        """Read all switches again: one that was missing holds rules of which no proof knows."""
+        _LOG.warning("%s holds other rules of ours: all switches are read again", switch)
+        self._forget()
+        self.lead()
 
     def _serve_again(self, dpid: int) -> None:
         session, switch = self._sessions.get(dpid), self._state.observed.switches.get(dpid)
         if self._state.leads and session is not None and switch is not None:
             runtime.spawn(self._try_to_install, session, switch)
 
-    def _take_over(self) -> None:
-        count = self._takeover.run(self._sessions)
+    def _take_over(self, number: int) -> None:
+        count = self._takeover.run(number, self._sessions)
         if count is None:
             return
         self._state.lead()
         self._reporter.tell("takeover", switches=count)
+        self._compare_failures()
         for dpid in self._sessions:
             self._serve_again(dpid)
         self._scheduler.take_over()
@@ -306,6 +323,9 @@ class Switches:
             session.datapath.close()
 
     def _install(self, session: Session, switch: ObservedSwitch) -> None:
+        if self.roles is None and self._takeover.is_running:
+            self._read_ahead(session)
+            return
         term = self._term
 
         def is_current() -> bool:
@@ -322,26 +342,26 @@ class Switches:
             return  # when it may be changed, the switch is served again
         began_s = runtime.now_s()
         held, session.held = session.held, None
-        refused: list[tuple[Change | None, str]] = []
         if held is None:
             contents, session.contents = session.contents, None
             rules, groups = contents or (session.rules(), session.groups())
+            if not is_current():
+                return
+            wanted = self._update.wanted(switch.name)
+            if switch.is_unread and holds_other(own_rules(rules), wanted):
+                self._start_over(switch)
+                return
             if self._prober is not None:
                 self._prober.prepare(session, switch, rules)
             if not is_current():
                 return
-            self._update.adopt(switch.name, own_rules(rules))
             wanted = self._update.wanted(switch.name)
             changes = reconcile(wanted, rules, groups)
-            for step in changes.steps:
-                if not is_current():
-                    return  # as above; the switch is read again then
-                refused += session.change(step)
         else:
             wanted = self._update.wanted(switch.name)
-            # The switch may forward only by the old rules or only by the new ones.
             changes = self._update.changes(switch.name, held)
-            refused = session.change_at_once(change for step in changes.steps for change in step)
+        # The switch may forward only by the old rules or only by the new ones.
+        refused = session.change_at_once(changes.steps)
         if not is_current():
             return
         if not refused:
@@ -355,12 +375,21 @@ class Switches:
         if refused:
             _LOG.error("%s refused %d of the changes to its rules", switch, len(refused))
             return
-        if switch.is_new:
-            switch.is_new = False
+        if switch.is_new or switch.is_unread:
+            switch.is_new = switch.is_unread = False
             self._compare_failures()
         self._update.confirm(switch.name)
         self._scheduler.wake()
         self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
+
+    def _read_ahead(self, session: Session) -> None:
+        """Read a switch for the takeover, which waits for others."""
+        if session.contents is None:
+            session.read()
+        dpids = self._state.observed.switches
+        read = sum(bool(each.contents) for dpid, each in self._sessions.items() if dpid in dpids)
+        if read == len(dpids):
+            self._takeover.wake()
 
     def _report_installed(
         self, switch: ObservedSwitch, wanted: SwitchRules, changes: Changes, seconds: float
@@ -376,7 +405,7 @@ class Switches:
         text = "%s: %d rules as wanted; %d added, %d modified, %d deleted"
         _LOG.info(text, switch, *counts.values())
         self._reporter.tell("installed", switch=switch.name, **counts)
-        if self._state.observed.ready:
+        if self._state.ready:
             _LOG.info("ready: all %d switches installed", len(self._state.observed.switches))
             self._reporter.tell("ready")
 

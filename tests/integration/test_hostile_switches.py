@@ -23,7 +23,8 @@ SWITCH_PORTS = 3
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneController]:
-    with lone_controller(tmp_path_factory.mktemp("controller"), "fabric: ring,4") as running:
+    config = "fabric: ring,4\nconnect_timeout_s: 1"
+    with lone_controller(tmp_path_factory.mktemp("controller"), config) as running:
         yield running
 
 

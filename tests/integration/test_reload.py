@@ -103,19 +103,62 @@ def test_an_invalid_file_changes_nothing(
     assert not any("not reloaded" in line for line in controller.status()["problems"])
 
 
-def test_a_change_waits_for_switches_that_have_not_taken_their_first_rules(
-    controller: LoneController,
-) -> None:
-    with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
-        until("s1 is installed", lambda: switch.answer_all() and controller.installed() == ["s1"])
-        before = switch.flow_mods
+@contextlib.contextmanager
+def connected(controller: LoneController, first: int = 1) -> Iterator[list[FakeSwitch]]:
+    """Connect the switches from this dpid on, of which none has rules."""
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(contextlib.closing(FakeSwitch(controller.openflow, dpid, PORTS)))
+            for dpid in range(first, 5)
+        ]
+
+
+def await_installed(controller: LoneController, switches: list[FakeSwitch]) -> None:
+    def are_installed() -> bool:
+        return all(each.answer_all() for each in switches) and len(controller.installed()) == 4
+
+    until("all switches are installed", are_installed)
+
+
+def test_nothing_is_written_before_all_switches_are_read(tmp_path: Path) -> None:
+    config = CONFIG.replace("connect_timeout_s: 1", "connect_timeout_s: 600")
+    with (
+        lone_controller(tmp_path, config, token=True) as controller,
+        contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch,
+    ):
+
+        def is_connected() -> bool:
+            return switch.answer_all() and controller.status()["switches"]["s1"]["connected"]
+
+        until("s1 is connected", is_connected)
         change(controller, "engine: updown", "engine: updown\nroot: s3")
         controller.process.send_signal(signal.SIGHUP)
         reloaded = "reloaded: the rules of "
         until("the change", lambda: switch.answer_all() and reloaded in controller.log())
         assert controller.status()["routes"]["changing"]
-        assert controller.status()["routes"]["waiting_for"] == ["s2", "s3", "s4"]
-        assert switch.flow_mods == before
+        assert controller.status()["routes"]["waiting_for"] == ["s1", "s2", "s3", "s4"]
+        assert switch.changes == 0
+        with connected(controller, 2) as others:
+            await_installed(controller, [switch, *others])
+            assert controller.status()["request"]["root"] == "s3"
+            assert switch.changes > 0
+
+
+def test_a_switch_that_is_missing_holds_up_the_others_for_a_stated_time(
+    controller: LoneController,
+) -> None:
+    with connected(controller, 2) as others:
+        three = ["s2", "s3", "s4"]
+        until(
+            "three switches",
+            lambda: all(each.answer_all() for each in others) and controller.installed() == three,
+        )
+        status = controller.status()
+        line = "s1 (dpid 1) is not connected: it counts as failed until its rules have been read"
+        assert line in status["problems"]
+        assert "s1" in status["routes"]["failed"]
+        with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
+            await_installed(controller, [switch, *others])
 
 
 class EventReader:
@@ -149,11 +192,18 @@ class EventReader:
 
 def test_events_tell_what_happens(controller: LoneController) -> None:
     with contextlib.closing(EventReader(controller)) as events:
-        with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
-            until("s1", lambda: switch.answer_all() and controller.installed() == ["s1"])
-            assert events.until("connected")["switch"] == "s1"
-            installed = events.until("installed")
-            assert (installed["switch"], installed["added"]) == ("s1", switch.changes)
+        with connected(controller) as switches:
+            await_installed(controller, switches)
+            by_name = dict(zip(("s1", "s2", "s3", "s4"), switches, strict=True))
+            names = {events.until("connected")["switch"] for _ in switches}
+            assert names == by_name.keys()
+            assert events.until("takeover")["switches"] == 4
+            for _ in switches:
+                installed = events.until("installed")
+                assert installed["added"] == by_name.pop(installed["switch"]).changes
+            assert by_name == {}
+            assert events.until("ready")
+            switch = switches[0]
             switch.report_port(2, up=False)
             assert events.until("port") | {"time": 0} == {
                 **{"time": 0, "switch": "s1", "port": 2, "up": False}
@@ -163,7 +213,7 @@ def test_events_tell_what_happens(controller: LoneController) -> None:
             assert "s1:2-s2:3" in controller.status()["links_down"]
             switch.report_port(2, up=True)
             until("the link is up", lambda: controller.status()["links_down"] == [], 10)
-        assert events.until("disconnected")["switch"] == "s1"
+        assert events.until("disconnected")["switch"] in {"s1", "s2", "s3", "s4"}
         reload(controller)
         assert events.until("reload")["result"] == "unchanged"
 
@@ -178,11 +228,13 @@ def test_metrics_count_what_happened(controller: LoneController) -> None:
 
     assert metric('knotless_switches{state="declared"}') == 4
     assert metric('knotless_switches{state="installed"}') == 0
-    with contextlib.closing(FakeSwitch(controller.openflow, 1, PORTS)) as switch:
-        until("s1", lambda: switch.answer_all() and controller.installed() == ["s1"])
-        assert metric('knotless_switches{state="installed"}') == 1
-        assert metric('knotless_rule_changes_total{command="add"}') == switch.changes
-        assert metric("knotless_install_seconds_count") == 1
+    with connected(controller) as switches:
+        await_installed(controller, switches)
+        assert metric('knotless_switches{state="installed"}') == 4
+        changes = sum(switch.changes for switch in switches)
+        assert metric('knotless_rule_changes_total{command="add"}') == changes
+        assert metric("knotless_install_seconds_count") == 4
+        switch = switches[0]
         switch.report_port(2, up=False)
         switch.socket.sendall(VALID["packet-in"] * PACKETS)
         dropped = "knotless_dropped_messages_total"

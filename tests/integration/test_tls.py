@@ -42,7 +42,7 @@ def controller(own: Certificates, tmp_path: Path) -> Iterator[LoneController]:
         f"--ctl-cert={own.controller.certificate}",
         f"--ca-certs={own.authority}",
     )
-    with lone_controller(tmp_path, "fabric: ring,4", *flags) as running:
+    with lone_controller(tmp_path, "fabric: ring,4\nconnect_timeout_s: 1", *flags) as running:
         yield running
 
 

@@ -23,6 +23,7 @@ from knotless.controller.reconcile import RuleChange, normal
 from knotless.controller.status import Status
 from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
 from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
@@ -95,6 +96,7 @@ class Case:
         losses: ChannelLosses | None = None,
         former: Case | None = None,
         desired: DesiredState = DESIRED[0],
+        last_rules: LastRules | None = None,
     ) -> None:
         self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self.state = FabricState(desired)
@@ -111,6 +113,7 @@ class Case:
             make_session=session,
             timing=timing,
             losses=losses,
+            last_rules=last_rules,
         )
         self.switches: list[ModelSwitch] = (
             former.switches if former else [ModelSwitch(one.dpid) for one in FABRIC.switches]

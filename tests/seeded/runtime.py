@@ -11,7 +11,6 @@ import logging
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 

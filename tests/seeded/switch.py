@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from ryu.ofproto import ofproto_common
 from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.forwarding.openflow.rules import CONTROLLER, IN_PORT

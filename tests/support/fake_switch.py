@@ -11,6 +11,7 @@ from tests.support.openflow_messages import VALID, message, multipart
 
 MULTIPART_REQUEST = 18
 FLOW_STATS, PORT_DESC = 1, 13
+BUNDLE_ADD = 2301
 LINK_DOWN = 1
 
 
@@ -72,6 +73,8 @@ class FakeSwitch:
             case 14 | 15:
                 self.flow_mods += kind == 14
                 self.changes += 1
+            case 4 if int.from_bytes(body[4:8], "big") == BUNDLE_ADD:
+                self.reply(body[17], xid, body[24:])
             case 18:
                 reply = self.multipart_reply(part, xid)
             case 20:

@@ -18,9 +18,11 @@ from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
 from knotless.controller.reconcile import Change, Changes, FoundGroup, FoundRule, RuleChange
 from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
-from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules
+from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules, ToGroup
 
-TIMING = Timing(lambda call, *task: call(*task), counters_interval_s=0, retry_s=0)
+TIMING = Timing(
+    lambda call, *task: call(*task), counters_interval_s=0, retry_s=0, keep_after_s=0
+)
 REFUSAL = "OFPFMFC_TABLE_FULL"
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 
@@ -54,6 +56,11 @@ class ModelSwitch:
             self.groups[change.group.group_id] = change.group
 
 
+def groups_of(rule: Rule) -> frozenset[int]:
+    """Return the groups that a rule uses."""
+    return frozenset(action.group_id for action in rule.actions if isinstance(action, ToGroup))
+
+
 class ModelSession:
     """A connection; each of its methods takes a random number of turns, or finds it ended."""
 
@@ -75,10 +82,16 @@ class ModelSession:
     def rules(self) -> list[FoundRule]:
         self.wait()
         held = self.datapath.switch.rules
-        rules = [FoundRule(r.table, r.priority, r.match, r.cookie, r) for r in held.values()]
+        rules = [
+            FoundRule(r.table, r.priority, r.match, r.cookie, r, groups_of(r))
+            for r in held.values()
+        ]
         rules = [rule if rule.is_ours else replace(rule, rule=None) for rule in rules]
         self.wait()
         return rules
+
+    def read(self) -> None:
+        self.contents = (self.rules(), self.groups())
 
     def groups(self) -> list[FoundGroup]:
         self.wait()
@@ -98,8 +111,10 @@ class ModelSession:
     def refused(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
         return [(change, REFUSAL) for change in changes if self.datapath.switch.refuses(change)]
 
-    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
-        together = list(changes)
+    def change_at_once(
+        self, steps: Iterable[tuple[Change, ...]]
+    ) -> list[tuple[Change | None, str]]:
+        together = [change for step in steps for change in step]
         self.wait()
         refused = self.refused(together)
         for change in together if not refused else ():

@@ -115,6 +115,8 @@ class Roles:
         """The dpids of switches that carry no frames, whose rules do not matter."""
         return self._observed.dead_dpids()
 
+    is_sole = False
+
     @property
     def is_complete(self) -> bool:
         """Whether this controller has been master of all switches that are not dead."""

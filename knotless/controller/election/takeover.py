@@ -1,24 +1,27 @@
 """Takes over the switches: reads all rules, then goes on from what they hold.
 
-Another controller was active, or this one was started again in the middle of an update.
+Another controller was active, or this one was started again: what has failed or returned meanwhile
+is not known, nor whether an update was complete. Nothing is written before all switches are read.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Protocol
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
 from knotless.controller.observed import Observed
-from knotless.controller.openflow.session import Session, SwitchContents, SwitchGoneError
+from knotless.controller.openflow.session import Session, SwitchGoneError
 from knotless.controller.reconcile import own_rules
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import InheritedRules, inherited_rules
 from knotless.controller.updates.journal import UpdateJournal
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.scheduler import Timing
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.rules import COOKIE, SwitchRules
+from knotless.topologies.failures import Failures
 
 _LOG = logging.getLogger("knotless.roles")
 
@@ -37,11 +40,15 @@ class MastershipView(Protocol):
     def is_complete(self) -> bool:
         """Whether no switch that is not dead can still obey another controller."""
 
+    @property
+    def is_sole(self) -> bool:
+        """Whether there is no other controller."""
+
 
 class SoleMaster:
     """The :class:`MastershipView` of the only controller."""
 
-    is_complete = True
+    is_complete = is_sole = True
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
@@ -66,6 +73,7 @@ class Takeover:
     refresh : reads again what operators have changed meanwhile.
     timing : how to wait.
     journal : where an update is kept that is not complete.
+    last_rules : what switches were last known to hold, which those that are missing may still hold.
     fit : calls a function that changes what exists, and has everybody else go on with that.
 
     """
@@ -78,61 +86,114 @@ class Takeover:
         refresh: Callable[[], None],
         timing: Timing,
         journal: UpdateJournal,
+        last_rules: LastRules,
         fit: Callable[[Callable[[], None]], None],
     ) -> None:
         self._state, self._mastership = state, mastership
         self._refresh, self._timing = refresh, timing
-        self._journal, self._fit = journal, fit
+        self._journal, self._last_rules, self._fit = journal, last_rules, fit
         self._number = 0
+        self._reported = ""
+        self._woken = runtime.Event()
+        self.is_running = False
+        """Whether a takeover was begun that is not complete."""
+
+    def begin(self) -> int:
+        """Return the number of a new takeover; one that was begun before is given up."""
+        self._number, self.is_running = self._number + 1, True
+        return self._number
 
     def give_up(self) -> None:
         """Stop: this controller is not active any more."""
-        self._number += 1
+        self._number, self.is_running = self._number + 1, False
 
-    def run(self, sessions: Mapping[int, Session]) -> int | None:
+    def wake(self) -> None:
+        """Look again at once: more switches have been read."""
+        self._woken.set()
+
+    def run(self, number: int, sessions: Mapping[int, Session]) -> int | None:
         """Read what the switches hold, and make it what routes go on from.
 
-        ``sessions`` are those of all connected switches, at any time; what was read is kept there.
-        Returns the number of switches; None if the takeover has been given up.
+        ``number`` is that of :meth:`begin`. ``sessions`` are those of all connected switches, at
+        any time; what was read is kept there. Returns the number of switches; None if the takeover
+        has been given up.
         """
-        self._number += 1
-        number, began_s = self._number, runtime.now_s()
-        while True:
+        began_s = came_s = runtime.now_s()
+        came = set[int]()
+        while number == self._number:
             self._refresh()
             self._see_interrupted_update()
-            desired, observed = self._state.desired, self._state.observed
-            mine = {
-                dpid: session
-                for dpid, session in sessions.items()
-                if self._mastership.may_change(dpid)
-            }
-            waits = self._state.is_interrupted and not self._alive <= mine.keys()
-            contents = None if waits else _read(mine)
-            if contents is not None:
-                inherited: InheritedRules = self._timing.execute(
-                    inherited_rules,
-                    desired,
-                    self._state.failures(),
-                    _own(contents, observed),
-                    observed.fabric,
-                )
-            if number != self._number:
-                return None
-            is_current = all(sessions.get(dpid) is session for dpid, session in mine.items())
-            if contents is not None and is_current and self._suffices(inherited, set(contents)):
-                break
-            runtime.sleep(self._timing.retry_s)
-        self._state.update.inherit(inherited)
-        for dpid, session in mine.items():
-            session.held, session.contents = None, contents[dpid]
-        result = "all is correct" if inherited.plan else "a change was not finished"
-        _LOG.warning(
-            "%d switches taken over in %.3f s: %s",
-            len(contents),
-            runtime.now_s() - began_s,
-            result,
+            may_change = self._mastership.may_change
+            mine = {dpid: session for dpid, session in sessions.items() if may_change(dpid)}
+            if not mine.keys() <= came:  # as long as more and more come, nothing is late
+                came |= mine.keys()
+                came_s = runtime.now_s()
+            is_late = runtime.now_s() - came_s >= self._state.desired.config.connect_timeout_s
+            goes_on = self._alive <= mine.keys() or (is_late and not self._state.is_interrupted)
+            if _read(mine) and goes_on:
+                inherited = self._inherited(mine)
+                if number != self._number:
+                    return None
+                is_current = all(sessions.get(dpid) is session for dpid, session in mine.items())
+                if is_current and self._suffices(inherited, mine.keys(), is_late=is_late):
+                    self._go_on_from(inherited, mine.keys())
+                    self.is_running = False
+                    is_goal = inherited is None or inherited.plan is not None
+                    result = "all is correct" if is_goal else "a change was not finished"
+                    seconds = runtime.now_s() - began_s
+                    _LOG.warning("%d switches read in %.3f s: %s", len(mine), seconds, result)
+                    return len(mine)
+            self._woken.wait(timeout=self._timing.retry_s)
+            self._woken.clear()
+        return None
+
+    def _inherited(self, sessions: Mapping[int, Session]) -> InheritedRules | None:
+        """Return what these switches hold; the others count as failed.
+
+        Those are taken to hold what they were last known to hold: they may forward by it.
+
+        None: a fabric without rules, in which nothing has to be taken into account.
+        """
+        observed = self._state.observed
+        unread = [switch.name for dpid, switch in observed.switches.items() if dpid not in sessions]
+        held = _own(sessions, observed)
+        if self._knows_no_update and not unread and not any(rules.rules for rules in held.values()):
+            return None
+        last = self._timing.execute(self._last_known) if unread else {}
+        held = {**{name: last[name] for name in unread if name in last}, **held}
+        inherited: InheritedRules = self._timing.execute(
+            inherited_rules,
+            self._state.desired,
+            Failures.from_names(observed.fabric, {*observed.failures(), *unread}),
+            held,
+            observed.fabric,
         )
-        return len(contents)
+        return inherited
+
+    def _last_known(self) -> Mapping[str, SwitchRules]:
+        try:
+            return self._last_rules.read()
+        except KnotlessError as error:
+            _LOG.error("what missing switches hold is not known: %s", error)
+            return {}
+
+    @property
+    def _knows_no_update(self) -> bool:
+        """Whether the only controller has just started, and its last update had been complete."""
+        is_first = self._mastership.is_sole and self._state.update.is_fresh
+        return is_first and not self._state.is_interrupted
+
+    def _go_on_from(self, inherited: InheritedRules | None, read: Set[int]) -> None:
+        for dpid, switch in self._state.observed.switches.items():
+            switch.is_unread = dpid not in read
+            if switch.is_unread:
+                _LOG.warning("%s was not read: it counts as failed until it has been", switch)
+        if inherited is not None:
+            is_quiescent = self._knows_no_update and inherited.plan is not None
+            switches = self._state.observed.switches
+            missing = [switches[dpid].name for dpid in self._alive - read]
+            self._state.update.inherit(inherited, is_quiescent=is_quiescent, unread=missing)
+        self._state.update.is_fresh = False
 
     def _see_interrupted_update(self) -> None:
         """Take note of what exists since an update has begun, whoever has begun it."""
@@ -143,52 +204,59 @@ class Takeover:
             if begun is not None and state.differs(begun):
                 self._fit(lambda: state.resume(begun))
         except KnotlessError as error:
-            _LOG.error("a change that was not finished is not known: %s", error)
+            if str(error) != self._reported:
+                self._reported = str(error)
+                _LOG.error("a change that was not finished is not known: %s", error)
 
-    def _suffices(self, inherited: InheritedRules, read: set[int]) -> bool:
+    def _suffices(self, inherited: InheritedRules | None, read: Set[int], *, is_late: bool) -> bool:
         """Return whether all is known from which to go on.
 
-        If the rules are not those of a goal, or an update may go on, all switches that are not dead
-        must have been read.
+        All switches that are not dead must have been read, and obey no other controller. When the
+        time is over in which another may come, it goes on without them; of several controllers,
+        one that may not have reached all switches does so only if the others hold the rules of a
+        goal, and no update may go on.
         """
-        if inherited.goal.desired is not self._state.desired:
+        if inherited is not None and inherited.goal.desired is not self._state.desired:
             return False
-        is_goal = inherited.plan is not None and not self._state.is_interrupted
-        return is_goal or (self._mastership.is_complete and self._alive <= read)
+        if self._alive <= read and self._mastership.is_complete:
+            return True
+        is_goal = inherited is None or inherited.plan is not None
+        may_be_missing = self._mastership.is_complete or is_goal
+        return is_late and may_be_missing and not self._state.is_interrupted
 
     @property
     def _alive(self) -> set[int]:
         return set(self._state.observed.switches) - self._mastership.dead
 
 
-def _read(sessions: Mapping[int, Session]) -> dict[int, SwitchContents] | None:
-    """Read all rules and groups, at the same time; None if a switch is gone meanwhile.
+def _read(sessions: Mapping[int, Session]) -> bool:
+    """Read all rules and groups, at the same time, unless they are known; False if any is not.
 
     A change that was begun before this controller was last put on standby ends first.
     """
-    contents: dict[int, SwitchContents] = {}
 
-    def read(dpid: int, session: Session) -> None:
+    def read(session: Session) -> None:
         try:
             with session.lock:
-                contents[dpid] = (session.rules(), session.groups())
+                session.read()
         except SwitchGoneError:
             session.datapath.close()
 
-    runtime.join([runtime.spawn(read, dpid, session) for dpid, session in sessions.items()])
-    return contents if len(contents) == len(sessions) and contents else None
+    unread = [session for session in sessions.values() if session.contents is None]
+    runtime.join([runtime.spawn(read, session) for session in unread])
+    return bool(sessions) and all(session.contents for session in sessions.values())
 
 
-def _own(contents: Mapping[int, SwitchContents], observed: Observed) -> dict[str, SwitchRules]:
-    """Return our own rules in each switch, by name."""
+def _own(sessions: Mapping[int, Session], observed: Observed) -> dict[str, SwitchRules]:
+    """Return our own rules in each switch that was read, by name."""
     held = {}
-    for dpid, (rules, groups) in contents.items():
-        if dpid not in observed.switches:
+    for dpid, session in sessions.items():
+        if dpid not in observed.switches or session.contents is None:
             continue  # it has been removed meanwhile
+        rules, groups = session.contents
         own = own_rules(rules)
-        used = frozenset[int]().union(
-            *(rule.uses_groups for rule in rules if rule.rule in own.rules)
-        )
+        ours = (rule for rule in rules if rule.cookie == COOKIE and rule.rule is not None)
+        used = frozenset[int]().union(*(rule.uses_groups for rule in ours))
         mine = tuple(each.group for each in groups if each.group and each.group_id in used)
         held[observed.switches[dpid].name] = SwitchRules(own.rules, mine)
     return held

@@ -6,7 +6,8 @@ event handlers of :mod:`knotless.controller.app` pass received messages to :meth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -34,6 +35,13 @@ ADMISSION_INTERVAL_S = 5.0
 """Between two counts of one switch; longer than rules are counted late."""
 _WRITE_BYTES = 1 << 16
 _PACKET_OUT = bytes([ofp.OFPT_PACKET_OUT])
+_EXPERIMENTER = bytes([ofp.OFPT_EXPERIMENTER])
+_NO_BUNDLES = {
+    (ofp.OFPET_BAD_REQUEST, code)
+    for code in (ofp.OFPBRC_BAD_TYPE, ofp.OFPBRC_BAD_EXPERIMENTER, ofp.OFPBRC_BAD_EXP_TYPE)
+}
+"""How a switch answers experimenter messages that it does not know."""
+_LOG = logging.getLogger("knotless.switches")
 
 
 class SwitchGoneError(Exception):
@@ -55,7 +63,7 @@ class Session:
     datapath : Ryu's.
     lock : held by the thread that changes the switch's rules.
     held : the rules that the switch has confirmed; None: they are not known.
-    contents : what a takeover has read, until it is compared.
+    contents : what was read for a takeover, until it is compared.
     probe_rules : the rules of probes that the switch holds; None: they are not known.
     awaits_counters : whether the prober has asked for counters, and has no answer yet.
 
@@ -73,6 +81,7 @@ class Session:
         self._refused: list[tuple[Change | None, str]] = []
         self._gone = False
         self._bundles = 0
+        self._lacks_bundles = False
 
     # --- called by the event handlers --------------------------------------------------------
 
@@ -90,7 +99,12 @@ class Session:
         if len(message.data) >= ofp.OFP_HEADER_SIZE:
             # The header of the failed request, in case the error itself has another id.
             xid = ofproto_parser.header(message.data)[3]
-        reason = ofp.ofp_error_code_to_str(message.type, message.code)
+        if message.data[1:2] == _EXPERIMENTER and (message.type, message.code) in _NO_BUNDLES:
+            self._lacks_bundles = True
+        if message.type == ofp.OFPET_EXPERIMENTER:  # such as that a bundle has failed
+            reason = f"error {message.exp_type} of experimenter {message.experimenter:#x}"
+        else:
+            reason = ofp.ofp_error_code_to_str(message.type, message.code)
         self._refused.append((self._sent.get(xid), reason))
         if xid in self._replies:
             self._replies[xid].put(None)
@@ -106,6 +120,10 @@ class Session:
     def rules(self) -> list[FoundRule]:
         """Return every rule that the switch holds, of all tables."""
         return [messages.read_rule(entry) for entry in self._entries(ofp.OFPTT_ALL)]
+
+    def read(self) -> None:
+        """Read all that the switch holds into :attr:`contents`."""
+        self.contents = (self.rules(), self.groups())
 
     def admission(self) -> AdmissionCounters:
         """Return how many frames the first table has admitted and dropped."""
@@ -152,20 +170,30 @@ class Session:
         self._sent.clear()
         return list(self._refused)
 
-    def change_at_once(self, changes: Iterable[Change]) -> list[tuple[Change | None, str]]:
-        """Apply ``changes`` in one bundle and wait for the barrier; see :meth:`change`.
+    def change_at_once(
+        self, steps: Sequence[tuple[Change, ...]]
+    ) -> list[tuple[Change | None, str]]:
+        """Apply all steps in one bundle and wait for the barrier; see :meth:`change`.
 
-        If the switch refuses any of them, it has made none.
+        If the switch refuses any change, it has made none. A switch that does not take bundles gets
+        one step after the other.
         """
         self._refused.clear()
-        parts = list(self._messages(changes))
-        if parts:
+        parts = list(self._messages(change for step in steps for change in step))
+        if parts and not self._lacks_bundles:
             self._bundles += 1
             ids = [self._transaction() for _ in range(2)]
-            self._send(bytearray(messages.bundle(self._bundles, parts, ids)))
+            bundle = messages.bundle(self._bundles, parts, ids)
+            for start in range(0, len(bundle), _WRITE_BYTES):
+                self._send(bytearray(bundle[start : start + _WRITE_BYTES]))
             self.barrier()
+            if self._lacks_bundles:
+                _LOG.warning("dpid %s takes no bundles: it changes in steps", self.datapath.id)
         self._sent.clear()
-        return list(self._refused)
+        if self._lacks_bundles:
+            return [refused for step in steps for refused in self.change(step)]
+        # The error of the bundle itself says no more than that of a change in it.
+        return [each for each in self._refused if each[0] is not None] or list(self._refused)
 
     def _messages(self, changes: Iterable[Change]) -> Iterator[bytes]:
         """Yield the messages of changes; errors about them are known by their transactions."""

@@ -43,7 +43,7 @@ class FabricState:
     def leads(self) -> bool:
         """Whether this controller changes rules.
 
-        Of several controllers only the active one does, when it has read the rules of all switches.
+        It does when it has read the rules of all switches; of several, only the active one.
         """
         return self._leads
 
@@ -55,6 +55,11 @@ class FabricState:
         """
         return self._is_interrupted
 
+    @property
+    def ready(self) -> bool:
+        """Whether every switch has acknowledged exactly its rules, which are those of a plan."""
+        return self._leads and self.observed.ready and self.update.has_plan
+
     def lead(self) -> None:
         """Change rules from now on."""
         self._leads = True
@@ -63,7 +68,7 @@ class FabricState:
         """Change nothing any more; what switches hold is not known from now on."""
         self._leads = False
         for switch in self.observed.switches.values():
-            switch.installed = False
+            switch.installed = switch.is_unread = False
 
     def note_interrupted(self, *, interrupted: bool) -> None:
         """Record whether there is an update that has begun and is not complete."""

@@ -8,24 +8,21 @@ begins from, with proven steps; nothing is written before these are known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
-from knotless.base.errors import RuleError
+from knotless.base.errors import KnotlessError, RuleError
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import normal
 from knotless.controller.updates.planning import Goal
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import Generation
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.rules import Field, Output, SwitchRules, ToGroup
 from knotless.forwarding.openflow.vlan_generations import (
     VlanGeneration,
     rules_in,
     tags_in,
     vlan_generation_of,
-    vlan_generations_in,
 )
-from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.plan import Plan
 from knotless.routing.repair import repair
 from knotless.topologies.fabric import Fabric
@@ -55,7 +52,7 @@ def inherited_rules(
     desired state while the fabric changes.
 
     A switch without rules, such as one that has just started, is to get those of the goal. So is
-    one that was not read, if the others hold those of a goal.
+    one that was not read, if the others hold those of a goal; it should be among the failures.
     """
     there = {name: held for name, held in rules.items() if held.rules}
     failed = failures.within(desired.fabric)
@@ -63,7 +60,10 @@ def inherited_rules(
     tags = desired.routed.host_tags()
     vlan_generation = vlan_generation_of(there) if there else VlanGeneration()
     for goal in goals:
-        plan = _plan_of(goal)
+        try:
+            plan = _plan_of(goal)
+        except KnotlessError:
+            continue  # there is no plan for these failures
         compiled = desired.rules if plan is desired.routed else compile_rules(plan)
         switches = desired.fabric.switches
         wanted = {switch.name: compiled.get(switch.name, _NO_RULES) for switch in switches}
@@ -91,26 +91,47 @@ def _same(a: SwitchRules, b: SwitchRules) -> bool:
     return {normal(rule) for rule in a.rules} == {normal(rule) for rule in b.rules}
 
 
-def adopted(wanted: Generation, name: str, rules: SwitchRules) -> Generation | None:
-    """Return ``wanted`` in the VLAN generation in which the switch ``name`` holds its rules.
+def holds_other(held: SwitchRules, wanted: SwitchRules) -> bool:
+    """Return whether a switch holds rules of ours that are not those wanted of it."""
+    return not {normal(rule) for rule in held.rules} <= {normal(rule) for rule in wanted.rules}
 
-    An earlier controller may have changed the routes and come back to them in another generation:
-    the rules are correct, and nothing is to be changed. None: the switch holds them in none.
+
+def unused_links(fabric: Fabric, rules: Mapping[str, SwitchRules]) -> set[str]:
+    """Return the names of the links to which no rule of any switch forwards."""
+    used = {(name, port) for name, held in rules.items() for port in _ports(held)}
+    return {
+        link.name
+        for link in fabric.links
+        if not used & {(link.a, link.a_port), (link.b, link.b_port)}
+    }
+
+
+def _ports(held: SwitchRules) -> set[int]:
+    """Return the ports to which a switch can forward: rules of them, and groups of these.
+
+    A rule that waits for metadata which no other rule writes is never used.
     """
-    held = _keys(rules)
-    mine = wanted.rules.get(name, SwitchRules(()))
-    for number in vlan_generations_in({name: rules}):
-        for first in range(PRIORITIES):
-            vlan_generation = VlanGeneration(number, first)
-            with suppress(RuleError):
-                if _keys(rules_in({name: mine}, vlan_generation)[name]) == held:
-                    return Generation(
-                        rules_in(dict(wanted.rules), vlan_generation),
-                        tags_in(wanted.tags, vlan_generation),
-                    )
-    return None
+    written = {rule.metadata for rule in held.rules if rule.metadata is not None}
+    used = [
+        action
+        for rule in held.rules
+        if all(_is_possible(field, written) for field in rule.match)
+        for action in rule.actions
+    ]
+    groups = {action.group_id for action in used if isinstance(action, ToGroup)}
+    used += [
+        action
+        for group in held.groups
+        if group.group_id in groups
+        for bucket in group.buckets
+        for action in bucket
+    ]
+    return {action.port for action in used if isinstance(action, Output)}
 
 
-def _keys(rules: SwitchRules) -> frozenset[object]:
-    """Return the rules of a switch in canonical form; groups are compared with the rules."""
-    return frozenset(normal(rule) for rule in rules.rules)
+def _is_possible(field: Field, written: set[int]) -> bool:
+    """Return whether a field can match if rules write these values of metadata, or leave it 0."""
+    if field.name != "metadata":
+        return True
+    mask = (1 << 64) - 1 if field.mask is None else field.mask
+    return any(value & mask == field.value & mask for value in (0, *written))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 
@@ -119,7 +119,9 @@ class UpdateTask:
     switches hold rules of another one. Packets of the generations ``in_flight`` may still be in the
     fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
     they hold exactly those of a plan. ``carrying``: a link that counts as failed may still carry
-    frames, because it has a carrier, and only probes say that it has failed.
+    frames, because it has a carrier, and only probes say that it has failed. ``unread`` are switches
+    that are missing, and what they were last known to hold: they do not take part in steps, and may
+    go on forwarding by that.
     """
 
     goal: Goal
@@ -129,6 +131,7 @@ class UpdateTask:
     plan: Plan | None = None
     union: FabricUnion | None = None
     carrying: bool = False
+    unread: FabricRules = field(default_factory=dict)
 
     @property
     def whole(self) -> Fabric:
@@ -187,6 +190,7 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
             change = in_place
         else:
             change = plan_change(replace(before, fabric=whole, plan=None), plan)
+    _refuse_if_missing_may_deadlock(task, change)
     small = compact(change)
     differences = _differences(task.held.rules, small)
     return UpdatePlan(task.goal, repaired, small, differences)
@@ -221,6 +225,24 @@ def _refuse_to_separate(task: UpdateTask) -> None:
             raise PlanError(
                 f"without what is to be removed, {other} and {host.name} could not reach each other"
                 f" before this works: {', '.join(goal.failures.names)}"
+            )
+
+
+def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
+    """Raise PlanError if a step is not proven together with what missing switches may hold."""
+    if not task.unread:
+        return
+    context = ProofContext(task.whole, change.before.flow_control, change.before.multicast)
+    for step in change.steps:
+        generations = [
+            Generation({**older.rules, **task.unread}, older.tags)
+            for older in step.proof.generations
+        ]
+        if not context.judge(generations).outcome.acyclic:
+            names = ", ".join(task.unread)
+            raise PlanError(
+                f"there are no proven steps as long as {names} may forward by older rules; connect"
+                " it, or take its links down"
             )
 
 

@@ -140,7 +140,7 @@ class PrecomputedRepairs:
             task.held.rules is base.held.rules
             and task.plan is base.plan
             and task.flow_control == base.flow_control
-            and not task.in_flight
+            and not (task.in_flight or task.unread)
         )
 
 

@@ -16,6 +16,7 @@ from knotless.controller.reconcile import Changes
 from knotless.controller.updates.caches import AfterPurge, purge_megaflows
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
+from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.planning import UpdatePlan, UpdateTask, plan_update
 from knotless.controller.updates.precomputed import plan_ahead
 from knotless.controller.updates.quiescence import (
@@ -60,6 +61,7 @@ class Timing:
     open_vswitch : directory with the control sockets of the Open vSwitch processes that are told to
         forget their megaflows before that.
     retry_s : time after which is tried again what lacks answers of switches, such as a takeover.
+    keep_after_s : time without an update after which the rules of switches are kept.
 
     """
 
@@ -69,6 +71,7 @@ class Timing:
     emulator: Path | None = None
     open_vswitch: Path | None = None
     retry_s: float = 0.5
+    keep_after_s: float = 1.0
 
 
 DEFAULT_TIMING = Timing()
@@ -112,10 +115,11 @@ class UpdateScheduler:
         timing: Timing,
         losses: ChannelLosses,
         journal: UpdateJournal,
+        last_rules: LastRules,
     ) -> None:
         self._state, self._update = state, state.update
         self._driver, self._reporter, self._timing = driver, reporter, timing
-        self._losses, self._journal = losses, journal
+        self._losses, self._journal, self._last_rules = losses, journal, last_rules
         self._woken = runtime.Event()
         self._asked_s: float | None = None
         """The time at which the update was asked for that is not complete."""
@@ -123,7 +127,9 @@ class UpdateScheduler:
         """The plan of which it was reported that all frames take the new routes."""
         self._uncounted: frozenset[str] = frozenset()
         """Links of which the losses could not be counted a moment ago."""
-        self._is_waiting = self._is_purging = self._is_precomputing = False
+        self._is_waiting = self._is_purging = self._is_precomputing = self._is_keeping = False
+        self._kept_number: int | None = None
+        """The number of the step of which the rules of switches were kept."""
         self._was_precomputed = False
         self._precompute = timing.precompute
         self._collection = DeferredCollection()
@@ -143,6 +149,8 @@ class UpdateScheduler:
             self._losses.read()
         except KnotlessError as error:
             _LOG.error("what links have lost is not known: %s", error)
+        if unused := self._update.unused_links():
+            self._count_losses(unused)
         if not self._update.is_there:
             self._asked_s = runtime.now_s()
         self.wake()
@@ -167,6 +175,7 @@ class UpdateScheduler:
         self._await_quiescence_if_needed()
         self._complete()
         self._precompute_if_idle()
+        self._keep_if_idle()
         self._report_complete()
 
     # --- steps -------------------------------------------------------------------------------
@@ -185,6 +194,7 @@ class UpdateScheduler:
     def _aim(self) -> None:
         """Make what is configured and what has failed now the goal."""
         before = self._update.goal
+        self._update.died(self._state.observed.switches_down())
         failures, uncounted = self._state.failures(), self._uncounted_links()
         if not uncounted <= set(failures.links):
             names = {*failures.names, *uncounted}
@@ -379,6 +389,31 @@ class UpdateScheduler:
             _LOG.error("%s: from now on changes are planned when they are needed", error)
         finally:
             self._is_precomputing = False
+
+    # --- before the next start ---------------------------------------------------------------
+
+    def _keep_if_idle(self) -> None:
+        update = self._update
+        is_due = update.number != self._kept_number and update.idle_task is not None
+        if self._last_rules.is_kept and is_due and not self._is_keeping:
+            self._is_keeping = True
+            runtime.spawn_after(self._timing.keep_after_s, self._keep_rules)
+
+    def _keep_rules(self) -> None:
+        """Keep the rules that switches have confirmed, unless an update goes on again."""
+        update, number = self._update, self._update.number
+        try:
+            if self._state.leads and update.idle_task is not None:
+                switches = self._state.observed.switches.values()
+                names = [switch.name for switch in switches if switch.installed]
+                rules = {name: update.wanted(name) for name in names}
+                self._timing.execute(self._last_rules.keep, rules)
+                self._kept_number = number
+        except KnotlessError as error:
+            _LOG.error("a successor will not know what missing switches hold: %s", error)
+            self._kept_number = number
+        finally:
+            self._is_keeping = False
 
 
 class DeferredCollection:

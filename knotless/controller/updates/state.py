@@ -10,12 +10,12 @@ changes in the meantime takes effect after the current step.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
-from knotless.controller.updates.inherited import InheritedRules, adopted
+from knotless.controller.updates.inherited import InheritedRules, unused_links
 from knotless.controller.updates.planning import FabricUnion, Goal, UpdatePlan, UpdateTask
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
@@ -47,6 +47,7 @@ class UpdateState:
     plan : the update plan that was accepted last; None: the first rules are being installed.
     flow_control : that of the links.
     carrying : whether a link that counts as failed may still carry frames.
+    is_fresh : whether nothing is known of what switches hold: it was never read.
     purges_megaflows : whether cached entries of older rules are removed between steps, which
         :meth:`purged` reports.
 
@@ -76,34 +77,37 @@ class UpdateState:
         self._unavoided: set[str] = set()
         """Links that have failed since the last update that avoids them; they may have returned."""
         self.purges_megaflows = self._needs_purge = False
-        self._is_fresh = True
+        self.is_fresh = True
+        self._unread: dict[str, SwitchRules] = {}
+        """The switches that are missing since the beginning, and what they may hold."""
         self._is_abandoned = self._is_inherited = False
         self._first_plan: Plan | None = desired.routed
 
-    def inherit(self, inherited: InheritedRules) -> None:
+    def inherit(
+        self,
+        inherited: InheritedRules,
+        *,
+        is_quiescent: bool = False,
+        unread: Collection[str] = (),
+    ) -> None:
         """Go on from what another controller has left in the switches.
 
-        Packets of its older rules may still be in the fabric: no step begins before all have left.
+        Packets of its older rules may still be in the fabric: no step begins before all have left,
+        unless the fabric ``is_quiescent``. The switches ``unread`` are missing, and may go on
+        forwarding by what they are taken to hold.
         """
         self.number += 1
         self.goal = self._reached = inherited.goal
         self.plan, self.problem, self._refused = None, None, None
-        self._first_plan, self._held, self._in_flight = (
-            inherited.plan,
-            inherited.held,
-            (inherited.held,),
-        )
+        self._first_plan, self._held = inherited.plan, inherited.held
+        self._in_flight = () if is_quiescent else (inherited.held,)
         self._steps.clear()
         self._step = self._first = None
         self._needs_purge = False
         self._waiting = set(inherited.held.rules)
-        self._is_fresh, self._is_abandoned, self._is_inherited = False, inherited.plan is None, True
-
-    def adopt(self, name: str, rules: SwitchRules) -> None:
-        """Take the VLAN generation in which the first switch holds its rules: :func:`adopted`."""
-        if self._is_fresh:
-            self._is_fresh = False
-            self._held = adopted(self._held, name, rules) or self._held
+        self._unread = {name: self.wanted(name) for name in unread}
+        self.is_fresh, self._is_abandoned = False, inherited.plan is None
+        self._is_inherited = not is_quiescent
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
@@ -131,6 +135,15 @@ class UpdateState:
         switches = self.union.fabric.switches
         rules = {switch.name: self.wanted(switch.name) for switch in switches}
         self._held = Generation(rules, self._held.tags)
+        self._unread = {name: held for name, held in self._unread.items() if name in rules}
+
+    def died(self, names: Collection[str]) -> None:
+        """Take note that these switches carry no frames: what they may hold does not matter."""
+        dead = self._unread.keys() & set(names)
+        for name in dead:
+            del self._unread[name]
+        if dead:
+            self.problem = self._refused = None  # there may be proven steps now
 
     def aim(self, desired: DesiredState, failures: Failures) -> None:
         """Set the goal, with the failures of what exists. It takes effect with the next step.
@@ -183,6 +196,7 @@ class UpdateState:
     def confirm(self, name: str) -> None:
         """Record that a switch holds the rules of :meth:`wanted`."""
         self._waiting.discard(name)
+        self._unread.pop(name, None)
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -272,6 +286,21 @@ class UpdateState:
         fabric = self.union.fabric
         return self.avoided.dead_links(fabric) - task.failures.dead_links(fabric)
 
+    @property
+    def has_plan(self) -> bool:
+        """Whether the rules of :meth:`wanted` are those of a plan, or of a step to one."""
+        return not self._is_abandoned
+
+    def unused_links(self) -> set[Link]:
+        """Return the links to which no rule forwards, if an update was interrupted.
+
+        An earlier controller may have avoided them: they may have lost frames, and be back.
+        """
+        if not self._is_abandoned or not self._is_inherited:
+            return set()
+        unused = set(unused_links(self.union.fabric, self._held.rules))
+        return {link for link in self.union.fabric.links if link.name in unused}
+
     def as_json(self) -> dict[str, object]:
         """Return where the fabric is, for ``GET /status``.
 
@@ -307,7 +336,8 @@ class UpdateState:
     @property
     def idle_task(self) -> UpdateTask | None:
         """The task of which all steps are done; None during a change."""
-        is_idle = self.is_there and not self._in_flight and self.union.staying is None
+        is_idle = self.is_there and not (self._in_flight or self._unread)
+        is_idle = is_idle and self.union.staying is None
         return self._task(self.goal, self.union) if is_idle else None
 
     def task(self) -> UpdateTask | None:
@@ -345,6 +375,7 @@ class UpdateState:
             plan=self._held_plan,
             union=None if union.staying is None else union,
             carrying=self.carrying,
+            unread=dict(self._unread),
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:

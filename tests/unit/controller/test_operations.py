@@ -16,6 +16,7 @@ from knotless.controller.operations import Operations, Overrides, read_overrides
 from knotless.controller.rest.api import HttpError
 from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.inherited import inherited_rules
 from knotless.controller.updates.journal import History
 from knotless.controller.updates.planning import plan_update
 from knotless.forwarding.openflow.directory import read_dir
@@ -123,10 +124,11 @@ def test_a_drained_part_carries_nothing_after_the_change(tmp_path: Path) -> None
     again = FabricState(
         DesiredState.compute(model.config, goal.desired.fabric, tuple(answer["drained"]))
     )
-    for name in goal.desired.rules:
-        held = model.state.update.wanted(name)
-        again.update.adopt(name, held)
-        assert set(again.update.wanted(name).rules) == set(held.rules)
+    fabric = goal.desired.fabric
+    held = {name: model.state.update.wanted(name) for name in goal.desired.rules}
+    again.update.inherit(inherited_rules(again.desired, NO_FAILURES, held, fabric))
+    for name, rules in held.items():
+        assert set(again.update.wanted(name).rules) == set(rules.rules)
     assert model.post("undrain", parts=["s5"])["drained"] == ["s1:2-s2:3"]
     assert read_overrides(tmp_path / "state").drained == ("s1:2-s2:3",)
 

@@ -12,6 +12,7 @@ from ryu.lib import hub
 from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
+from ryu.ofproto.ofproto_common import ONF_EXPERIMENTER_ID
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
 from knotless.controller.openflow.messages import FlowEntry
@@ -25,6 +26,7 @@ class FakeDatapath(ProtocolDesc):  # type: ignore[misc]  # Ryu is not typed
 
     def __init__(self) -> None:
         super().__init__(version=ofp.OFP_VERSION)
+        self.id = 1
         self.writes: list[bytes] = []
         self.open = True
         self._ids = itertools.count(100)
@@ -123,6 +125,76 @@ def test_a_refusal_names_the_change_that_was_refused(datapath: FakeDatapath) -> 
     ((change, reason),) = changing.wait()
     assert change == changes[1]
     assert "OFPFMFC_TABLE_FULL" in reason
+
+
+def test_steps_go_in_one_bundle(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    changing = hub.spawn(session.change_at_once, (rules(2), rules(1)))
+    session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
+    assert changing.wait() == []
+    kinds = [kind for kind, _ in datapath.sent()]
+    assert kinds == [ofp.OFPT_EXPERIMENTER] * 5 + [ofp.OFPT_BARRIER_REQUEST]
+
+
+@pytest.mark.parametrize(
+    "code", [ofp.OFPBRC_BAD_TYPE, ofp.OFPBRC_BAD_EXPERIMENTER, ofp.OFPBRC_BAD_EXP_TYPE]
+)
+def test_a_switch_without_bundles_gets_one_step_after_the_other(
+    datapath: FakeDatapath, code: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = Session(datapath)
+    changing = hub.spawn(session.change_at_once, (rules(2), rules(1)))
+    bundle = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+    for kind, xid in datapath.sent():
+        if kind == ofp.OFPT_EXPERIMENTER:
+            refused = struct.pack("!BBHI", ofp.OFP_VERSION, kind, 24, xid) + bytes(16)
+            error = {"data": refused, "type": ofp.OFPET_BAD_REQUEST, "code": code}
+            session.refuse(SimpleNamespace(xid=xid, **error))
+    datapath.writes.clear()
+    session.deliver(SimpleNamespace(xid=bundle))
+    for count in (2, 1):
+        barrier = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+        kinds = [kind for kind, _ in datapath.sent()]
+        assert kinds == [ofp.OFPT_FLOW_MOD] * count + [ofp.OFPT_BARRIER_REQUEST]
+        datapath.writes.clear()
+        session.deliver(SimpleNamespace(xid=barrier))
+    assert changing.wait() == []
+    assert "takes no bundles" in caplog.text
+    changing = hub.spawn(session.change_at_once, (rules(1),))
+    session.deliver(SimpleNamespace(xid=until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)))
+    assert changing.wait() == []
+    assert [kind for kind, _ in datapath.sent()] == [ofp.OFPT_FLOW_MOD, ofp.OFPT_BARRIER_REQUEST]
+
+
+def error_of(data: bytes, kind: int, code: int, xid: int, more: bytes = b"") -> Any:
+    """Return an error message about a request, as Ryu reads it."""
+    body = struct.pack("!HH", kind, code) + more + data
+    text = struct.pack("!BBHI", ofp.OFP_VERSION, ofp.OFPT_ERROR, 8 + len(body), xid) + body
+    return ofproto_parser.msg(FakeDatapath(), ofp.OFP_VERSION, ofp.OFPT_ERROR, len(text), xid, text)
+
+
+@pytest.mark.parametrize("with_cause", [True, False])
+def test_a_bundle_that_fails_is_refused_with_its_cause(
+    datapath: FakeDatapath, with_cause: bool
+) -> None:
+    session, changes = Session(datapath), rules(1)
+    changing = hub.spawn(session.change_at_once, (changes,))
+    barrier = until_sent(datapath, ofp.OFPT_BARRIER_REQUEST)
+    (_, (_, added), (_, committed), _) = datapath.sent()
+    if with_cause:
+        data = struct.pack("!BBHI", ofp.OFP_VERSION, ofp.OFPT_FLOW_MOD, 64, added) + bytes(56)
+        kind, code = ofp.OFPET_FLOW_MOD_FAILED, ofp.OFPFMFC_TABLE_FULL
+        session.refuse(error_of(data, kind, code, added))
+    data = struct.pack("!BBHI", ofp.OFP_VERSION, ofp.OFPT_EXPERIMENTER, 24, committed) + bytes(16)
+    onf = struct.pack("!I", ONF_EXPERIMENTER_ID)
+    session.refuse(error_of(data, ofp.OFPET_EXPERIMENTER, 2315, committed, onf))
+    session.deliver(SimpleNamespace(xid=barrier))
+    ((change, reason),) = changing.wait()
+    if with_cause:
+        assert change == changes[0]
+        assert "OFPFMFC_TABLE_FULL" in reason
+    else:
+        assert (change, reason) == (None, "error 2315 of experimenter 0x4f4e4600")
 
 
 def test_a_silent_switch_is_given_up(datapath: FakeDatapath) -> None:

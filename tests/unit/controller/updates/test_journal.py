@@ -98,11 +98,11 @@ def test_a_damaged_file_is_named_and_not_used(
     service = serve("ring,4")
     assert service.state.leads
     assert service.state.observed.fabric == RING
-    (note,) = (line for line in service.status.problems(0.0) if "at once" in line)
+    (note,) = (line for line in service.status.problems(0.0) if "as it began" in line)
     assert note.startswith(f"{path}: ")
     assert words in str(raised.value)
     assert str(raised.value) in note
-    assert note.endswith("all switches get the rules of ring,4 at once")
+    assert note.endswith("steps to ring,4 are proven without what else there was")
     assert "\n" not in note
     # It is removed when all switches have these rules.
     service.journal.end(begun())
