@@ -42,28 +42,37 @@ def main() -> int:
         _report(result, log=asked.log)
         if asked.shrink and result.violations:
             kind = result.violations[0].kind
-            left = shrunk(setting, result.faults, kind, lambda line: print(line, file=sys.stderr))
-            print(faults_to(left), end="")
+            left = shrunk(setting, result.faults, kind, _report_progress)
+            _say(faults_to(left))
     return 1 if failed else 0
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _report_progress(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def _report(result: Result, *, log: bool) -> None:
     setting = result.setting
     if log:
-        print("\n".join(result.lines))
+        _say("\n".join(result.lines))
     verdict = f"{len(result.violations)} violations" if result.violations else "all is well"
     speed = result.simulated_s / result.processor_s
-    print(
+    _say(
         f"seed {setting.seed}, {setting.fabric}, {setting.controllers} controllers: {verdict};"
         f" {len(result.faults)} faults, settled after {result.settled_s:.1f} s,"
         f" {result.judged} states, {speed:.0f} times real time, {result.digest}"
     )
     for violation in result.violations[:8]:
-        print(f"  {violation}")
+        _say(f"  {violation}")
     if result.violations:
         command = ["git", "rev-parse", "--short", "HEAD"]
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-        print(f"  commit {done.stdout.strip()}")
+        _say(f"  commit {done.stdout.strip()}")
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
-"""Faults of a run: drawn from its seed, each with its own identity, so that each can be left out."""
+"""Faults of a run: drawn from its seed, each by its own identity, so that each can be left out."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.seeded.hub import Draws
 
 if TYPE_CHECKING:
     from tests.seeded.controllers import Controller
-    from tests.seeded.switch import Switch
+    from tests.seeded.network import Link
+    from tests.seeded.switch import Switch, SwitchConnection
     from tests.seeded.world import World
 
 FIRST_S = 3.0
@@ -92,7 +93,7 @@ def _lose_at_controller(world: World, fault: Fault) -> None:
         connection.stream.is_deaf = True
 
 
-def _connections(world: World, fault: Fault) -> list[object]:
+def _connections(world: World, fault: Fault) -> list[SwitchConnection]:
     switch, controller = fault.of
     found = world.switches[switch].connections
     return [each for each in found if each.controller.name == controller]
@@ -134,7 +135,7 @@ def _power_cycle(world: World, fault: Fault, keeps: Callable[[bytes], bool]) -> 
     world.later(fault.seconds, on)
 
 
-def _links_of(world: World, switch: Switch) -> list[object]:
+def _links_of(world: World, switch: Switch) -> list[Link]:
     links = world.network.links.values()
     return [link for link in links if switch.name in {name for name, _ in link.ends}]
 
@@ -147,22 +148,22 @@ def _kill(world: World, fault: Fault) -> None:
 def _kill_at_message(world: World, fault: Fault) -> None:
     """End a controller when it sends a message; it starts again later."""
     world.kill_at(world.controllers[fault.of[0]], "send", fault.count)
-    world.later(fault.seconds, _start_again, world, world.controllers[fault.of[0]])
+    world.later(fault.seconds, _start_again, world.controllers[fault.of[0]])
 
 
 def _kill_at_write(world: World, fault: Fault) -> None:
     """End a controller when it writes a file; it starts again later."""
     world.kill_at(world.controllers[fault.of[0]], "write", fault.count)
-    world.later(fault.seconds, _start_again, world, world.controllers[fault.of[0]])
+    world.later(fault.seconds, _start_again, world.controllers[fault.of[0]])
 
 
 def _end(world: World, controller: Controller, fault: Fault) -> None:
     if controller.is_running:
         controller.kill()
-    world.later(fault.seconds, _start_again, world, controller)
+    world.later(fault.seconds, _start_again, controller)
 
 
-def _start_again(world: World, controller: Controller) -> None:
+def _start_again(controller: Controller) -> None:
     if not controller.is_running:
         controller.start()
 
@@ -188,7 +189,7 @@ def _part(world: World, fault: Fault) -> None:
 def _request(path: str, key: str) -> Callable[[World, Fault], None]:
     def perform(world: World, fault: Fault) -> None:
         for controller in world.controllers.values():
-            body = {key: list(fault.of)} if key == "parts" else {key: fault.of[0]}
+            body: dict[str, Any] = {key: list(fault.of) if key == "parts" else fault.of[0]}
             controller.request(path, body, world.token)
 
     return perform
@@ -232,7 +233,7 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
 def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
     """Return the faults of a run, within so many seconds from the start."""
     draws = Draws(world.setting.seed)
-    faults = []
+    faults: list[Fault] = []
     at_s, number = FIRST_S, 0
     while True:
         number += 1

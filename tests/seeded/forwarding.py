@@ -71,9 +71,7 @@ def group_of(entry: bytes) -> FoundGroup:
 class Forwarding:
     """What a switch does while it holds these entries and these ports are up."""
 
-    def __init__(
-        self, flows: Iterable[bytes], groups: Iterable[bytes], up: frozenset[int]
-    ) -> None:
+    def __init__(self, flows: Iterable[bytes], groups: Iterable[bytes], up: frozenset[int]) -> None:
         rules = [found.rule for found in map(rule_of, flows) if found.rule is not None]
         self._tables: dict[int, list[Rule]] = {}
         for rule in sorted(rules, key=lambda rule: -rule.priority):

@@ -275,7 +275,8 @@ class Judge:
         cuts = [at for at, state in enumerate(self.states) if state.down != now.down]
         unhurt = self.explorer.outcome(self.states[cuts[-1] + 1 if cuts else 0 :], self._since())
         for pair in sorted(unhurt.dropped.keys() - self._dropping - allowed):
-            if pair[1] != EVERYBODY and pair in was.delivered & is_now.delivered - was.dropped.keys():
+            both = was.delivered & is_now.delivered - was.dropped.keys()
+            if pair[1] != EVERYBODY and pair in both:
                 where = unhurt.dropped[pair]
                 self._world.violated("drops", author, f"{pair[0]} -> {pair[1]} drops at {where}")
         self._dropping = set(unhurt.dropped)

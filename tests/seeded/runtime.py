@@ -193,12 +193,10 @@ def in_place(world: World) -> Iterator[None]:
         for logger in loggers:
             stack.enter_context(patch.object(logger, "propagate", new=False))
             stack.enter_context(patch.object(logger, "handlers", [handler]))
-            stack.enter_context(patch.object(logger, "level", logging.INFO))
-            logger.manager._clear_cache()
+            stack.callback(logger.setLevel, logger.level)
+            logger.setLevel(logging.INFO)
         world.hub.use()
         try:
             yield
         finally:
             world.hub.end()
-    for logger in loggers:
-        logger.manager._clear_cache()

@@ -250,9 +250,7 @@ class Switch:
         role, generation = _ROLE.unpack_from(body)
         if role in (ofp.OFPCR_ROLE_MASTER, ofp.OFPCR_ROLE_SLAVE):
             if self._generation is not None and generation < self._generation:
-                self._error(
-                    connection, ofp.OFPET_ROLE_REQUEST_FAILED, ofp.OFPRRFC_STALE, whole
-                )
+                self._error(connection, ofp.OFPET_ROLE_REQUEST_FAILED, ofp.OFPRRFC_STALE, whole)
                 return
             self._generation = generation
         if role == ofp.OFPCR_ROLE_MASTER:

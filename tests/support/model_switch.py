@@ -20,9 +20,7 @@ from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules, ToGroup
 
-TIMING = Timing(
-    lambda call, *task: call(*task), counters_interval_s=0, retry_s=0, keep_after_s=0
-)
+TIMING = Timing(lambda call, *task: call(*task), counters_interval_s=0, retry_s=0, keep_after_s=0)
 REFUSAL = "OFPFMFC_TABLE_FULL"
 UP, DOWN = (SimpleNamespace(config=0, state=state) for state in (0, 1))
 

@@ -119,9 +119,9 @@ class UpdateTask:
     switches hold rules of another one. Packets of the generations ``in_flight`` may still be in the
     fabric. ``flow_control`` is that of the links. ``plan`` is the one whose rules switches hold, if
     they hold exactly those of a plan. ``carrying``: a link that counts as failed may still carry
-    frames, because it has a carrier, and only probes say that it has failed. ``unread`` are switches
-    that are missing, and what they were last known to hold: they do not take part in steps, and may
-    go on forwarding by that.
+    frames, because it has a carrier, and only probes say that it has failed. ``unread`` are
+    switches that are missing, and what they were last known to hold: they do not take part in
+    steps, and may go on forwarding by that.
     """
 
     goal: Goal
