@@ -404,9 +404,10 @@ class UpdateScheduler:
         update, number = self._update, self._update.number
         try:
             if self._state.leads and update.idle_task is not None:
-                switches = self._state.observed.switches.values()
-                names = [switch.name for switch in switches if switch.installed]
-                rules = {name: update.wanted(name) for name in names}
+                # One that is not connected at the moment has confirmed them and keeps them.
+                names = {switch.name for switch in update.union.fabric.switches}
+                names -= set(update.goal.failures.switches)
+                rules = {name: update.wanted(name) for name in sorted(names)}
                 self._timing.execute(self._last_rules.keep, rules)
                 self._kept_number = number
         except KnotlessError as error:
