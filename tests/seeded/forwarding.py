@@ -6,14 +6,15 @@ the OpenFlow 1.3 specification, and shares no code with the proofs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from knotless.controller.openflow.messages import FlowEntry, GroupEntry, read_group, read_rule
-from knotless.controller.reconcile import COOKIE, FoundGroup, FoundRule
+from knotless.controller.reconcile import FoundGroup, FoundRule
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
+    COOKIE,
     IN_PORT,
     Action,
     Group,
@@ -124,7 +125,7 @@ class Forwarding:
 
     def _act(
         self, actions: Iterable[Action], in_port: int, header: Header, cookie: int
-    ) -> Iterator[Copy]:  # type: ignore[misc]
+    ) -> Generator[Copy, None, Header]:
         for action in actions:
             match action:
                 case Output(port) if port == IN_PORT:
@@ -148,7 +149,7 @@ class Forwarding:
                     group = self._groups.get(getattr(action, "group_id", -1))
                     for bucket in () if group is None else self._buckets(group):
                         yield from self._act(bucket, in_port, header, cookie)
-        return header  # type: ignore[return-value]
+        return header
 
     def _buckets(self, group: Group) -> Iterable[tuple[Action, ...]]:
         if not group.watch:

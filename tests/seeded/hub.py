@@ -65,8 +65,8 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
     """The hub of one run; the greenlet that made it is the one that waits for the others."""
 
     def __init__(self, draws: Draws, start_s: float) -> None:
-        super().__init__(clock=lambda: self.now_s)
         self.now_s = start_s
+        super().__init__(clock=self._now)
         self.outside = self.current = Process("")
         self._draws = draws
         self._queue: list[tuple[float, int, Any, Process]] = []
@@ -76,6 +76,9 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         self.failures: list[BaseException] = []
         """Exceptions of callbacks that nobody has handled."""
         self.fired = 0
+
+    def _now(self) -> float:
+        return self.now_s
 
     # --- who is who --------------------------------------------------------------------------
 

@@ -208,7 +208,7 @@ class Judge:
     def __init__(self, world: World, *, shares_buffer: bool) -> None:
         self._world = world
         self.explorer = Explorer(world.fabric, shares_buffer=shares_buffer)
-        self.number = 0
+        self.number: int = 0
         self.states: list[State] = []
         self.judged = 0
         self._has_cycle = False

@@ -171,6 +171,10 @@ class _Contents:
 class RefusedError(Exception):
     """A change that the switch does not make: type and code of the error."""
 
+    def __init__(self, kind: int, code: int) -> None:
+        super().__init__(f"error {kind}/{code}")
+        self.kind, self.code = kind, code
+
 
 class Switch:
     """One switch and what it holds."""
@@ -284,7 +288,7 @@ class Switch:
                 else:
                     _group_mod(contents, message[_HEADER.size :])
             except RefusedError as refused:
-                self._error(connection, *refused.args, message)
+                self._error(connection, refused.kind, refused.code, message)
                 return
         if messages:
             self.hold(contents, f"write of {connection.controller.name}")
