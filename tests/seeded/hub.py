@@ -10,6 +10,7 @@ import heapq
 import zlib
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import eventlet
@@ -76,6 +77,7 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         self.failures: list[BaseException] = []
         """Exceptions of callbacks that nobody has handled."""
         self.fired = 0
+        self._is_over = False
 
     def _now(self) -> float:
         return self.now_s
@@ -176,8 +178,20 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         """Make this the hub of the thread."""
         hubs._threadlocal.hub = self
 
+    def switch(self) -> Any:
+        """Let others run; see BaseHub. At the end nobody waits for anything any more."""
+        if self._is_over:
+            raise greenlet.GreenletExit
+        return super().switch()
+
     def end(self) -> None:
-        """Drop all that waits; nothing runs any more."""
+        """End all threads, which would end at any time later, when their memory is freed."""
+        self._is_over = True
         self._queue.clear()
-        self.stopping = True
+        for thread, _ in list(self._names.values()):
+            if thread and not thread.dead:
+                thread.parent = greenlet.getcurrent()
+                with suppress(BaseException):
+                    thread.throw(greenlet.GreenletExit)
+        self._queue.clear()
         hubs._threadlocal.__dict__.pop("hub", None)

@@ -175,6 +175,21 @@ class Network:
         hub = self._world.hub
         hub.call_at(self._arrival_s(end, frame.header.pcp, hold_s), hub.outside, arrive)
 
+    def connected(self) -> set[tuple[str, str]]:
+        """Return the pairs of hosts between which there is a way over links that carry frames."""
+        part = {name: name for name in self._world.switches}
+        for link in self.links.values():
+            if self.carries(link):
+                a, b = (part[switch] for switch, _ in link.ends)
+                part = {name: a if each == b else each for name, each in part.items()}
+        hosts = self.fabric.hosts
+        return {
+            (a.name, b.name)
+            for a in hosts
+            for b in hosts
+            if a is not b and part[a.switch] == part[b.switch]
+        }
+
     def cut_since(self, time_s: float) -> frozenset[End]:
         """Return the ends of links that were cut after a time."""
         links = self.links.values()

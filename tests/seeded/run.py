@@ -47,7 +47,8 @@ def run(
             world.at(fault.at_s, _perform, world, fault)
         end_s = world.start_s + seconds
         while world.hub.now_s < end_s and not (stop_at_first and world.violations):
-            world.hub.sleep_outside(1.0)
+            world.hub.sleep_outside(0.5)
+            world.judge_service()
         settled_s = 0.0
         if not (stop_at_first and world.violations):
             world.heal()

@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.forwarding.openflow.rules import CONTROLLER, IN_PORT
+from knotless.controller.openflow.messages import encode
+from knotless.controller.reconcile import GroupChange, RuleChange
+from knotless.forwarding.openflow.rules import CONTROLLER, IN_PORT, SwitchRules
 from tests.seeded.forwarding import Copy, Forwarding, group_of, header_of, rule_of
 from tests.seeded.streams import Stream
 
@@ -455,3 +457,13 @@ def _group_mod(contents: _Contents, body: bytes) -> None:
     if group_of(entry).group_id != number:
         raise RefusedError(ofp.OFPET_GROUP_MOD_FAILED, ofp.OFPGMFC_INVALID_GROUP)
     contents.groups[number] = entry
+
+
+def forwarding_of(rules: SwitchRules) -> Forwarding:
+    """Return what a switch does that has been given these rules."""
+    contents = _Contents({}, {})
+    for group in rules.groups:
+        _group_mod(contents, encode(GroupChange("add", group), 0)[_HEADER.size :])
+    for rule in rules.rules:
+        _flow_mod(contents, encode(RuleChange("add", rule), 0)[_HEADER.size :])
+    return Forwarding(contents.flows.values(), contents.groups.values(), frozenset())

@@ -27,6 +27,8 @@ from tests.seeded.switch import Switch
 
 _START_S = 1000.0
 _FRAME_S = (0.02, 0.3)
+SERVED_S = 3.0
+"""After this time without a fault, what is connected must be served."""
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
 
 
@@ -83,9 +85,11 @@ class World:
         self.controllers: dict[str, Controller] = {}
         self.cut_off: set[tuple[str, str]] = set()
         """Controllers, and switches that cannot reach them."""
-        self.is_calm = False
-        """No more faults begin, and no frame stays long."""
+        self.is_calm = self.is_over = False
+        """``is_calm``: no frame stays long. ``is_over``: what is logged now counts no more."""
         self.events = 0
+        self.happened_s = self.hub.now_s
+        """When a fault has begun or ended last."""
         self._hash = blake2b(digest_size=16)
         self._kills: dict[tuple[str, int], int] = {}
         plan = make_plan(self.fabric, config.parse(self.setting.options))
@@ -107,6 +111,7 @@ class World:
             self._next_frame()
             self.judge.changed("start")
             yield self
+            self.is_over = True
 
     def _configure(self, folder: Path) -> None:
         count = self.setting.controllers
@@ -147,11 +152,16 @@ class World:
 
     def later(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function after some time."""
-        self.hub.call_at(self.hub.now_s + seconds, self.hub.outside, function, *args)
+        self.at(self.hub.now_s + seconds - self.start_s, function, *args)
 
     def at(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function at a time after the start."""
-        self.hub.call_at(self.start_s + seconds, self.hub.outside, function, *args)
+
+        def happen() -> None:
+            self.happened_s = self.hub.now_s
+            function(*args)
+
+        self.hub.call_at(self.start_s + seconds, self.hub.outside, happen)
 
     def heal(self) -> None:
         """End what would not end by itself."""
@@ -232,6 +242,8 @@ class World:
 
     def logged(self, record: logging.LogRecord) -> None:
         """Take a line of a controller's log."""
+        if self.is_over:
+            return
         text = record.getMessage().replace(self._directory, "")
         self.say(f"{self.hub.current.name}: {text}")
         self.record("log", self.hub.current.name, text.encode())
@@ -309,6 +321,27 @@ class World:
             if switch.forwarding.own != wanted:
                 lines.append(f"{name} holds {switch.forwarding.own} of {wanted} rules")
         return lines
+
+    def judge_service(self) -> None:
+        """Judge whether all pairs that are connected are served, if nothing excuses it.
+
+        Excused is the time until :data:`SERVED_S` after a fault has begun or ended, and that in
+        which a switch has no power, no controller leads, or it waits for a switch.
+        """
+        leader = self.leader()
+        if leader is None or leader.app is None or self.hub.now_s - self.happened_s < SERVED_S:
+            return
+        known = leader.app.service.state.observed.switches.values()
+        if not all(switch.connected and switch.installed for switch in known):
+            return
+        if not all(switch.is_on for switch in self.switches.values()):
+            return
+        if any(link.silent for link in self.network.links.values()):
+            return
+        connected = self.network.connected()
+        late = [pair for pair in self.judge.undelivered() if pair in connected]
+        for a, b in sorted(late):
+            self.violated("late", f"{SERVED_S:g} s without a fault", f"{a} -> {b} is not delivered")
 
     def settle(self, limit_s: float) -> float:
         """Let the world be calm until the fabric is settled; return how long that took."""

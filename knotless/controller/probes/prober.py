@@ -288,7 +288,7 @@ class Prober:
                 session.awaits_counters = False
 
         threads = []
-        for name in set(names):
+        for name in sorted(set(names)):
             session = self._connections.session_of(name)
             if session is not None and not session.awaits_counters:
                 session.awaits_counters = True
@@ -309,7 +309,7 @@ class Prober:
         if wrong != self._blocked:
             changed = {name for name, _ in wrong ^ self._blocked}
             self._blocked = wrong
-            for name in changed:
+            for name in sorted(changed):
                 self._renew_rules(name)
         lines = tuple(self._paths.lines())
         if (faults, lines) != (before, observed.fault_lines):

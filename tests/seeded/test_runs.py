@@ -1,0 +1,128 @@
+"""Whole controllers in simulated time: equal runs, seeds that must pass, and planted faults."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from tests.seeded.faults import KINDS, drawn, faults_from, faults_to
+from tests.seeded.judge import EVERYBODY, Explorer, State
+from tests.seeded.planted import planted
+from tests.seeded.run import run
+from tests.seeded.switch import forwarding_of
+from tests.seeded.world import Setting, World
+from tests.support import REPOSITORY
+
+SURE = (
+    *("cut", "flap", "silent", "stall", "restart", "disconnect", "lose-at-switch"),
+    *("lose-at-controller", "drain", "undrain", "engine"),
+)
+"""Kinds of faults after which nothing may be violated; tests/README.md has the others."""
+
+
+def test_equal_seeds_give_equal_runs_in_every_process() -> None:
+    code = (
+        "from tests.seeded.run import run\nfrom tests.seeded.world import Setting\n"
+        "print(run(Setting(5), seconds=12).digest)"
+    )
+    digests = {run(Setting(5), seconds=12).digest for _ in range(2)}
+    for hashseed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code],
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONHASHSEED": hashseed, "PYTHONPATH": str(REPOSITORY)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(done.stdout.strip())
+    assert len(digests) == 1
+
+
+def test_other_seeds_give_other_runs() -> None:
+    assert run(Setting(5), [], seconds=4).digest != run(Setting(6), [], seconds=4).digest
+
+
+def test_faults_are_drawn_one_by_one_and_can_be_written() -> None:
+    with World(Setting(5)).running() as world:
+        faults = drawn(world, tuple(KINDS), 40)
+    assert len({fault.kind for fault in faults}) > 5
+    assert faults_from(faults_to(faults)) == faults
+
+
+KEPT = [
+    (3, "ring,4", "stall", "a link that loses frames one way was changed in place: a cycle"),
+    (205, "ring,4", ",".join(SURE), "losses of a link that came back were never counted"),
+    (206, "ring,4", ",".join(SURE), "counters of a switch that started again were believed"),
+    (101, "ring,4", "cut,disconnect", "a switch took its rules one by one after it connected"),
+]
+"""Runs that have found a fault of the controller, and which."""
+
+
+@pytest.mark.parametrize(("seed", "fabric", "kinds", "found"), KEPT)
+def test_what_was_found_stays_mended(seed: int, fabric: str, kinds: str, found: str) -> None:
+    result = run(Setting(seed, fabric), kinds=kinds.split(","))
+    assert result.violations == [], found
+
+
+@pytest.mark.parametrize("seed", range(317, 329))
+def test_nothing_is_violated_in_a_ring(seed: int) -> None:
+    result = run(Setting(seed), kinds=SURE)
+    assert result.violations == [], "\n".join(result.lines[-60:])
+    assert result.judged > 20
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_nothing_is_violated_in_a_torus(seed: int) -> None:
+    result = run(Setting(seed, "torus,3,3"), kinds=SURE)
+    assert result.violations == [], "\n".join(result.lines[-60:])
+
+
+PLANTED = {
+    "a step begins before all barriers": {"lost", "drops", "cycle"},
+    "quiescence is reported at the first look": {"drops", "cycle"},
+    "a frame of older rules is not waited for": {"drops", "cycle"},
+    "a link that fails is ignored": {"late", "unsettled"},
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_found(name: str) -> None:
+    for seed in range(300, 330):
+        with planted(name):
+            result = run(Setting(seed), kinds=SURE, stop_at_first=True)
+        if kinds := {violation.kind for violation in result.violations}:
+            assert kinds & PLANTED[name]
+            return
+    raise AssertionError("not found")
+
+
+@pytest.mark.parametrize(("spec", "engine"), [("ring,4", "dor"), ("torus,3,3", "updown")])
+def test_the_judge_delivers_what_a_plan_delivers(spec: str, engine: str) -> None:
+    fabric = load(spec)
+    plan = make_plan(fabric, engine)
+    rules = compile_rules(plan)
+    held = {name: forwarding_of(switch) for name, switch in rules.items()}
+    state = State(1, "plan", 0.0, held, frozenset())
+    outcome = Explorer(fabric, shares_buffer=True).outcome([state])
+    names = [host.name for host in fabric.hosts]
+    pairs = {(a, b) for a in names for b in names if a != b}
+    assert outcome.delivered == pairs | {(a, f"{EVERYBODY}: {b}") for a, b in pairs}
+    assert not outcome.dropped
+    assert not outcome.cut
+    assert not outcome.wrong
+    assert outcome.cycle() == ()
+
+
+def test_the_judge_sees_a_cycle() -> None:
+    fabric = load("ring,4")
+    plan = make_plan(fabric, "minimal")
+    held = {name: forwarding_of(switch) for name, switch in compile_rules(plan).items()}
+    state = State(1, "plan", 0.0, held, frozenset())
+    assert len(Explorer(fabric, shares_buffer=True).outcome([state]).cycle()) == 4
