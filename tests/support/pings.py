@@ -37,7 +37,7 @@ def every_echo_arrives(starts: Sequence[Start]) -> Iterator[None]:
         try:
             yield
             for output in outputs:
-                until("one more echo", partial(_has_more, output, len(_arrived(output))))
+                until("every echo", partial(_is_complete, output, len(_arrived(output))))
         finally:
             for client in clients:
                 client.send_signal(signal.SIGINT)
