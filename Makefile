@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes seeds coverage lab-image clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -89,6 +89,9 @@ test-barriers: setup-tests  ## run 10,000 barriers of real processes with each f
 
 prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove
+
+seeds: setup-tests  ## run whole controllers in simulated time, with faults (RUNS=100 FABRIC=ring,4)
+	$(BIN)/python -m tests.seeded --seed $${SEED-1000} --runs $${RUNS-100} --fabric $${FABRIC-ring,4} --controllers $${CONTROLLERS-1}
 
 prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics
 	$(BIN)/python -m tests.prove_changes

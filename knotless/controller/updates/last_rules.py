@@ -14,8 +14,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from knotless.base.errors import RuleError
-from knotless.base.files import read_text, write_whole
 from knotless.base.yaml_file import complaint
+from knotless.controller import runtime
 from knotless.controller.config import ConfigError
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
@@ -48,10 +48,13 @@ class LastRules:
 
     def read(self) -> Mapping[str, SwitchRules]:
         """Return the rules by name of the switch; raises ConfigError naming the file."""
-        if self._path is None or not self._path.exists():
+        text = (
+            None if self._path is None else runtime.read_kept(self._path, ConfigError, _MAX_BYTES)
+        )
+        if text is None:
             return {}
         try:
-            content = _FILE.validate_json(read_text(self._path, ConfigError, _MAX_BYTES))
+            content = _FILE.validate_json(text)
             return {name: parse(*texts) for name, texts in content.items()}
         except ValidationError as error:
             what = f"{complaint(error)}; delete the file to do without"
@@ -76,5 +79,5 @@ class LastRules:
             return
         # Each part alone: others wait while a text is encoded.
         parts = (f"{json.dumps(name)}: {json.dumps(write(held))}" for name, held in after.items())
-        write_whole(self._path, "{" + ",\n".join(parts) + "}\n", ConfigError)
+        runtime.keep(self._path, "{" + ",\n".join(parts) + "}\n", ConfigError)
         self._kept = after
