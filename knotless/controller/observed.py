@@ -98,13 +98,13 @@ class ObservedSwitch:
             self._last_down = (self.ports, self.needs, down)
         return down
 
-    def see_counters(self, received: Mapping[int, int]) -> bool:
-        """Record the frames received by each port; return whether the counters have begun again.
+    def see_counters(self, received: Mapping[int, int]) -> frozenset[int]:
+        """Record the frames received by each port; return the ports that count from zero again.
 
-        Then the switch has started again: what it had received, or not yet sent, is lost.
+        They were made anew, or the switch has started again: what was under way is lost.
         """
         before, self._received = self._received, received
-        return any(frames < before.get(port, 0) for port, frames in received.items())
+        return frozenset(port for port, frames in received.items() if frames < before.get(port, 0))
 
     def is_up(self, port: int) -> bool | None:
         """Return whether a port is up; None if the switch has never reported its ports."""

@@ -193,13 +193,17 @@ class Switches:
             self._update.link_returned()
         self._compare_failures()
 
-    def _counters_restarted(self, name: str) -> None:
-        """Have the links of a switch emptied, and their losses counted: it has started again."""
-        fabric = self._state.observed.fabric
-        links = [link.name for link in fabric.links if name in (link.a, link.b)]
-        _LOG.warning("%s has started again: its counters have", name)
-        self._update.may_have_lost(links)
-        self._scheduler.wake()
+    def _counters_restarted(self, name: str, ports: frozenset[int]) -> None:
+        """Have the links at ports that count from zero again emptied, and their losses counted."""
+        links = self._state.observed.fabric.links
+        ends = {(name, port) for port in ports}
+        lost = [
+            link.name for link in links if ends & {(link.a, link.a_port), (link.b, link.b_port)}
+        ]
+        if lost:
+            _LOG.warning("%s counts frames of %s from zero again", name, ", ".join(lost))
+            self._update.may_have_lost(lost)
+            self._scheduler.wake()
 
     def _compare_failures(self) -> None:
         """Report links and switches that have failed or returned, once for many events."""

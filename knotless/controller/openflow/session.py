@@ -281,8 +281,8 @@ class Connections:
         self._observed = observed
         self.sessions: dict[int, Session] = {}
         """By dpid; switches that are not in the fabric are connected as well."""
-        self.counters_restarted: Callable[[str], None] = lambda _name: None
-        """Called with the name of a switch whose counters have begun again."""
+        self.counters_restarted: Callable[[str, frozenset[int]], None] = lambda *_: None
+        """Called with the name of a switch, and those of its ports that count from zero again."""
 
     def session_of(self, name: str) -> Session | None:
         """Return the session of a switch of the fabric, if it is connected."""
@@ -330,8 +330,8 @@ class Connections:
     def see_received(self, name: str, received: Mapping[int, int]) -> None:
         """Take the frames received by each port of a switch."""
         switch = self._observed.by_name.get(name)
-        if switch is not None and switch.see_counters(received):
-            self.counters_restarted(name)
+        if switch is not None and (ports := switch.see_counters(received)):
+            self.counters_restarted(name, ports)
 
 
 def watch_admission(
