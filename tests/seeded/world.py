@@ -19,7 +19,7 @@ from knotless.topologies import load
 from knotless.verification.changes.change import EVERYTHING
 from tests.seeded import runtime as seeded_runtime
 from tests.seeded.controllers import Controller
-from tests.seeded.forwarding import Forwarding
+from tests.seeded.forwarding import Forwarding, group_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
 from tests.seeded.network import Network
@@ -185,7 +185,8 @@ class World:
         self, flows: tuple[bytes, ...], groups: tuple[bytes, ...], up: frozenset[int]
     ) -> Forwarding:
         """Return what entries do; the same object for the same entries."""
-        key = (flows, groups, up if groups else None)
+        watches = any(found.group and found.group.watch for found in map(group_of, groups))
+        key = (flows, groups, up if watches else None)
         if key not in self._forwardings:
             self._forwardings[key] = Forwarding(flows, groups, up)
         return self._forwardings[key]
