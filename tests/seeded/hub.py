@@ -78,6 +78,7 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         """Exceptions of callbacks that nobody has handled."""
         self.fired = 0
         self._is_over = False
+        self._before: Any = None
 
     def _now(self) -> float:
         return self.now_s
@@ -175,7 +176,8 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
     # --- for the whole run -------------------------------------------------------------------
 
     def use(self) -> None:
-        """Make this the hub of the thread."""
+        """Make this the hub of the thread, in place of its own, which :meth:`end` gives back."""
+        self._before = hubs._threadlocal.__dict__.get("hub")
         hubs._threadlocal.hub = self
 
     def switch(self) -> Any:
@@ -195,3 +197,5 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
                     thread.throw(greenlet.GreenletExit)
         self._queue.clear()
         hubs._threadlocal.__dict__.pop("hub", None)
+        if self._before is not None:
+            hubs._threadlocal.hub = self._before
