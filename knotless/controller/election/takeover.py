@@ -152,9 +152,13 @@ class Takeover:
 
         Those are taken to hold what they were last known to hold: they may forward by it.
 
-        None: a fabric without rules, in which nothing has to be taken into account.
+        None: a fabric without rules, in which nothing has to be taken into account; or one that
+        begins with a plan that can deadlock, to which there are no proven steps.
         """
         observed = self._state.observed
+        is_first = self._mastership.is_sole and self._state.update.is_fresh
+        if is_first and not self._state.desired.verdict.acyclic:
+            return None
         unread = [switch.name for dpid, switch in observed.switches.items() if dpid not in sessions]
         held = _own(sessions, observed)
         if self._knows_no_update and not unread and not any(rules.rules for rules in held.values()):
