@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
 from tests.support.sweep_grid import SMALL
 
@@ -30,13 +32,21 @@ def running(*words: str, says: str) -> Iterator[str]:
 
 
 def sweep(file: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "knotless", "sweep", str(file), "--out", str(out), *words],
-        capture_output=True,
+    """Run a sweep; one that hangs says where its threads are."""
+    command = [sys.executable, "-X", "faulthandler", "-m", "knotless", "sweep", str(file)]
+    process = subprocess.Popen(
+        [*command, "--out", str(out), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=LIMIT_S,
-        check=False,
     )
+    try:
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        stdout, stderr = process.communicate(timeout=LIMIT_S)
+        pytest.fail(f"the sweep hangs: {stdout}{stderr}")
+    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def test_a_cluster_gives_the_same_bytes_as_this_machine(tmp_path: Path) -> None:
