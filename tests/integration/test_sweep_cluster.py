@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 
 from tests.support.sweep_grid import SMALL
 
@@ -32,21 +30,15 @@ def running(*words: str, says: str) -> Iterator[str]:
 
 
 def sweep(file: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a sweep; one that hangs says where its threads are."""
-    command = [sys.executable, "-X", "faulthandler", "-m", "knotless", "sweep", str(file)]
-    process = subprocess.Popen(
-        [*command, "--out", str(out), *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+    """Run a sweep; one that hangs is ended, and says where its threads are."""
+    limit = ["timeout", "--signal=ABRT", str(LIMIT_S)]
+    program = [sys.executable, "-X", "faulthandler", "-m", "knotless", "sweep"]
+    return subprocess.run(
+        [*limit, *program, str(file), "--out", str(out), *words],
+        capture_output=True,
         text=True,
+        check=False,
     )
-    try:
-        stdout, stderr = process.communicate(timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        process.send_signal(signal.SIGABRT)
-        stdout, stderr = process.communicate(timeout=LIMIT_S)
-        pytest.fail(f"the sweep hangs: {stdout}{stderr}")
-    return subprocess.CompletedProcess(command, process.returncode, stdout, stderr)
 
 
 def test_a_cluster_gives_the_same_bytes_as_this_machine(tmp_path: Path) -> None:

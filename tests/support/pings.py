@@ -37,7 +37,7 @@ def every_echo_arrives(starts: Sequence[Start]) -> Iterator[None]:
         try:
             yield
             for output in outputs:
-                until("every echo", partial(_is_complete, output, len(_arrived(output))))
+                _await_every_echo(output)
         finally:
             for client in clients:
                 client.send_signal(signal.SIGINT)
@@ -46,6 +46,16 @@ def every_echo_arrives(starts: Sequence[Start]) -> Iterator[None]:
         for output in outputs:
             arrived = _arrived(output)
             assert len(set(arrived)) == len(arrived)
+
+
+def _await_every_echo(output: IO[str]) -> None:
+    """Wait for one more echo, and all that were sent before it."""
+    try:
+        until("every echo", partial(_is_complete, output, len(_arrived(output))))
+    except AssertionError as late:
+        arrived = _arrived(output)
+        missing = sorted({*range(1, max(arrived, default=0) + 1)} - {*arrived})
+        raise AssertionError(f"echoes that have not arrived: {missing}") from late
 
 
 def _is_complete(output: IO[str], count: int) -> bool:

@@ -41,7 +41,7 @@ _COUNTERS_S = 0.3
 """A switch that takes longer to report its counters is left out."""
 _READ_AT_ONCE = 32
 """Switches whose counters are read at once."""
-_LOG = logging.getLogger("knotless.cli.probes")
+_LOG = logging.getLogger("knotless.probes")
 
 
 class FaultsChanged(Protocol):

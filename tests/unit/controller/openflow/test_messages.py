@@ -16,9 +16,16 @@ from knotless.controller.openflow.messages import (
     GroupEntry,
     encode,
     read_group,
+    read_packet_in,
     read_rule,
 )
-from knotless.controller.reconcile import FoundGroup, GroupChange, RuleChange, normal
+from knotless.controller.reconcile import (
+    PROBE_COOKIE,
+    FoundGroup,
+    GroupChange,
+    RuleChange,
+    normal,
+)
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
@@ -32,7 +39,7 @@ from knotless.forwarding.openflow.rules import (
     SetField,
     ToGroup,
 )
-from tests.support.openflow_messages import group_entry
+from tests.support.openflow_messages import group_entry, match, message, oxm, packet_in
 from tests.support.ryu_messages import DATAPATH
 
 RULES = [
@@ -245,3 +252,14 @@ def test_long_entries_of_a_switch_are_not_kept() -> None:
     assert rule is not None
     assert rule.actions == tuple(Output(port) for port in range(1, 40))
     assert messages._cached.cache_info().currsize <= before + 1  # the match
+
+
+@pytest.mark.parametrize("fields", [(), (oxm(2, bytes(8)),), (oxm(3, bytes(6)), oxm(2, bytes(8)))])
+def test_a_packet_in_is_a_port_and_a_frame(fields: tuple[bytes, ...]) -> None:
+    found = read_packet_in(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
+    assert found == (70_000, b"frame")
+
+
+def test_a_packet_in_without_a_port_has_none() -> None:
+    without = message(10, bytes(16) + match(oxm(2, bytes(8))) + bytes(2) + b"frame")
+    assert read_packet_in(without) == (None, b"frame")

@@ -9,7 +9,6 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from knotless.base.flow_control import FlowControl
-from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.probes.frames import (
     ETHER_TYPE,
     ROUNDS_VALID,
@@ -31,7 +30,6 @@ from knotless.forwarding.openflow.rules import (
     Rule,
     SwitchRules,
 )
-from tests.support.openflow_messages import match, message, oxm, packet_in
 
 DPID = 0x1234_5678_9ABC
 
@@ -82,17 +80,6 @@ def test_a_forged_an_old_and_another_controllers_probe_count_for_nothing() -> No
         assert frames.read(frame[:length]) is None
     frames.round = ROUNDS_VALID
     assert frames.read(frame) is None
-
-
-@pytest.mark.parametrize("fields", [(), (oxm(2, bytes(8)),), (oxm(3, bytes(6)), oxm(2, bytes(8)))])
-def test_a_packet_in_is_a_port_and_a_frame(fields: tuple[bytes, ...]) -> None:
-    packet = read_packet_in(packet_in(70_000, b"frame", PROBE_COOKIE, *fields))
-    assert packet == (70_000, b"frame")
-
-
-def test_a_packet_in_without_a_port_has_none() -> None:
-    without = message(10, bytes(16) + match(oxm(2, bytes(8))) + bytes(2) + b"frame")
-    assert read_packet_in(without) == (None, b"frame")
 
 
 def test_a_probe_for_learning_is_bound_to_its_port() -> None:
