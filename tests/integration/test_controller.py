@@ -15,7 +15,7 @@ from tests.support import REPOSITORY
 from tests.support.bare_fabric import BareFabric, until
 
 COOKIE = "0x6b6e6f74"
-CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 2\n"
+CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 10\n"
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_repair_loses_no_frame(ready: BareFabric) -> None:
     finally:
         ping.kill()
     answered = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
-    assert len(answered) > 10
+    assert len(answered) > 10, text
     # The last one may still have been in flight.
     assert answered == list(range(1, answered[-1] + 1))
     assert {name: flows.keys() for name, flows in all_flows(ready).items()} == {
@@ -301,7 +301,8 @@ def test_refusals_of_a_switch_are_reported(ready: BareFabric) -> None:
         status = ready.get("/status")
         assert not status["ready"]
         assert not status["switches"]["s2"]["installed"]
-        assert status["problems"][0].startswith("s2 (dpid 2) refused to add the rule in table 1,")
+        refusal = "s2 (dpid 2) refused to add the rule in table 1,"
+        assert any(problem.startswith(refusal) for problem in status["problems"])
         assert "OFPFMFC_TABLE_FULL" in status["problems"][0]
     finally:
         ready.vsctl("clear", "bridge", "s2", "flow_tables")

@@ -260,5 +260,9 @@ class BareFabric:
             status = self.get("/status")
             return bool(status and status["ready"])
 
-        until("the controller to be ready", ready)
+        try:
+            until("the controller to be ready", ready)
+        except AssertionError as never:
+            detail = f"{self.get('/status')}\n{self.controller_log()}"
+            raise AssertionError(f"{never}\n{detail}") from None
         return self.get("/status")

@@ -16,7 +16,11 @@ from knotless.controller.observed import Observed
 from knotless.controller.openflow.session import Session, SwitchGoneError
 from knotless.controller.reconcile import own_rules
 from knotless.controller.updates.fabric_state import FabricState
-from knotless.controller.updates.inherited import InheritedRules, inherited_rules
+from knotless.controller.updates.inherited import (
+    InheritedRules,
+    inherited_rules,
+    replaced_if_unsafe,
+)
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.scheduler import Timing
@@ -138,8 +142,7 @@ class Takeover:
                 if is_current and self._suffices(inherited, mine.keys(), is_late=is_late):
                     self._go_on_from(inherited, mine.keys())
                     self.is_running = False
-                    is_goal = inherited is None or inherited.plan is not None
-                    result = "all is correct" if is_goal else "a change was not finished"
+                    result = "all is correct" if inherited is None else inherited.text
                     seconds = runtime.now_s() - began_s
                     _LOG.warning("%d switches read in %.3f s: %s", len(mine), seconds, result)
                     return len(mine)
@@ -152,13 +155,9 @@ class Takeover:
 
         Those are taken to hold what they were last known to hold: they may forward by it.
 
-        None: a fabric without rules, in which nothing has to be taken into account; or one that
-        begins with a plan that can deadlock, to which there are no proven steps.
+        None: a fabric without rules, in which nothing has to be taken into account.
         """
         observed = self._state.observed
-        is_first = self._mastership.is_sole and self._state.update.is_fresh
-        if is_first and not self._state.desired.verdict.acyclic:
-            return None
         unread = [switch.name for dpid, switch in observed.switches.items() if dpid not in sessions]
         held = _own(sessions, observed)
         if self._knows_no_update and not unread and not any(rules.rules for rules in held.values()):
@@ -172,6 +171,8 @@ class Takeover:
             held,
             observed.fabric,
         )
+        if self._mastership.is_complete and inherited.plan is None:
+            inherited = self._timing.execute(replaced_if_unsafe, inherited, observed.fabric)
         return inherited
 
     def _last_known(self) -> Mapping[str, SwitchRules]:

@@ -27,6 +27,7 @@ from knotless.routing.plan import Plan
 from knotless.routing.repair import repair
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
+from knotless.verification.check import check
 
 _NO_RULES = SwitchRules(())
 
@@ -35,12 +36,21 @@ _NO_RULES = SwitchRules(())
 class InheritedRules:
     """The rules that switches hold, which implement ``plan``, that of ``goal``.
 
-    ``plan`` is None if they are those of no goal that is known.
+    ``plan`` is None if they are those of no goal that is known. ``is_replaced``: they are not what
+    switches hold, but replace it at once, because no steps from there can be proven.
     """
 
     goal: Goal
     held: Generation
     plan: Plan | None
+    is_replaced: bool = False
+
+    @property
+    def text(self) -> str:
+        """What was found, for the log."""
+        if self.is_replaced:
+            return "rules are replaced at once, because the old or the new ones can deadlock"
+        return "all is correct" if self.plan else "a change was not finished"
 
 
 def inherited_rules(
@@ -64,11 +74,8 @@ def inherited_rules(
             plan = _plan_of(goal)
         except KnotlessError:
             continue  # there is no plan for these failures
-        compiled = desired.rules if plan is desired.routed else compile_rules(plan)
-        switches = desired.fabric.switches
-        wanted = {switch.name: compiled.get(switch.name, _NO_RULES) for switch in switches}
         try:
-            moved = dict(rules_in(wanted, vlan_generation))
+            moved = dict(rules_in(_all_rules(desired, plan), vlan_generation))
         except RuleError:
             continue
         if all(_same(held, moved.get(name, _NO_RULES)) for name, held in there.items()):
@@ -77,6 +84,38 @@ def inherited_rules(
     return InheritedRules(
         Goal(desired, failed), Generation(unknown, tags_in(tags, vlan_generation)), None
     )
+
+
+def replaced_if_unsafe(inherited: InheritedRules, fabric: Fabric) -> InheritedRules:
+    """Return the rules of the goal in place of inherited ones if either can deadlock.
+
+    There are no proven steps between such rules: see
+    :func:`~knotless.verification.changes.planner.plan_change`. ``fabric`` is what exists.
+    """
+    goal, held = inherited.goal, inherited.held
+    intact = goal.desired.plan
+    verdict = check(
+        fabric,
+        held.rules,
+        flow_control=intact.flow_control,
+        multicast=intact.multicast,
+        tags=held.tags,
+    )
+    if verdict.acyclic and goal.desired.verdict.acyclic:
+        return inherited
+    try:
+        plan = _plan_of(goal)
+    except KnotlessError:  # there is no plan for these failures
+        goal = Goal(goal.desired)
+        plan = goal.desired.routed
+    wanted = Generation(_all_rules(goal.desired, plan), plan.host_tags())
+    return InheritedRules(goal, wanted, plan, is_replaced=True)
+
+
+def _all_rules(desired: DesiredState, plan: Plan) -> dict[str, SwitchRules]:
+    """Return what each switch shall hold, also those without rules."""
+    compiled = desired.rules if plan is desired.routed else compile_rules(plan)
+    return {switch.name: compiled.get(switch.name, _NO_RULES) for switch in desired.fabric.switches}
 
 
 def _plan_of(goal: Goal) -> Plan:
