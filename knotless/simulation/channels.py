@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,7 @@ class ChannelTable:
 
     names: tuple[str, ...]
     leaves: NDArray[np.int64]
+    ports: NDArray[np.uint32]
     enters: NDArray[np.int64]
     back: NDArray[np.uint32]
     rate_bps: Numbers
@@ -60,6 +62,12 @@ class ChannelTable:
     def place(self) -> Mapping[str, int]:
         """Map each channel name to its number."""
         return {name: number for number, name in enumerate(self.names)}
+
+    def at_ports(self, switches: NDArray[Any], ports: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the number of the channel that leaves each (index of a switch, port)."""
+        of_switches = self.leaves >= 0
+        ends = _ends(self.leaves[of_switches], self.ports[of_switches])
+        return np.searchsorted(ends, _ends(switches, ports))
 
 
 def channel_table(
@@ -107,6 +115,7 @@ def channel_table(
             for switch, port in sources
         ),
         leaves=leaves,
+        ports=ports,
         enters=enters,
         back=back,
         rate_bps=rate_bps,
@@ -123,6 +132,11 @@ def channel_table(
         hubs=fabric.hub is not None,
         forward_in_storms=watchdog_action == "forward",
     )
+
+
+def _ends(switches: NDArray[Any], ports: NDArray[Any]) -> NDArray[np.int64]:
+    """Return a number for each (switch, port), in their order."""
+    return switches.astype(np.int64) << 32 | ports.astype(np.int64)
 
 
 def _bps(rate_mbps: float) -> int:

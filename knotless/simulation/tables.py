@@ -69,9 +69,11 @@ def _tree(
 
 
 def _numbers(state: ForwardingState, table: ChannelTable) -> NDArray[np.int64]:
-    """Return the simulator's number of each channel of the state."""
-    channels, place = state.channels, table.place
-    ends = zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
-    names = [f"{channels.names[switch]}:{port}" for switch, port in ends]
-    names += [f"{host.switch}:{host.port}" for host in state.fabric.hosts]
-    return np.array([place[name] for name in names], dtype=np.int64)
+    """Return the simulator's number of each channel of the state, those to hosts last."""
+    channels, hosts = state.channels, state.fabric.hosts
+    index = state.fabric.switch_index
+    switches = np.array([index[host.switch] for host in hosts], dtype=np.int64)
+    ports = np.array([host.port for host in hosts], dtype=np.int64)
+    return table.at_ports(
+        np.concatenate([channels.tail, switches]), np.concatenate([channels.out_port, ports])
+    )
