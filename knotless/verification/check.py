@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from knotless.base.flow_control import AUTO, FlowControl
+from knotless.base.verdict_text import verdict_text
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
@@ -17,7 +18,6 @@ from knotless.topologies.fabric import Fabric
 from knotless.verification.dependencies import Witness, cycle_of, priorities_of, witnesses
 from knotless.verification.explain import problems_of
 from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
-from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
+from knotless.base.verdict_text import verdict_text
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.compiler import compile_state, with_backups
@@ -21,7 +22,6 @@ from knotless.routing.graphs.channels import Channels, channels_of
 from knotless.routing.plan import Plan
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.failover import Coverage, coverage
-from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import FlowControl
+from knotless.base.verdict_text import verdict_text
 from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 from knotless.verification.dependencies import Witness, first_rows
 from knotless.verification.explain import problems_of
-from knotless.verification.verdict_text import verdict_text
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from knotless.base.errors import EmulationError
+from knotless.base.errors import EmulationError, KnotlessError
 from knotless.emulation.rest import Address, exchange
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats import files
 from knotless.web.feed import Feed
+from knotless.web.verdicts import shown_verdict
 
 POLL_S = 1.0
 EVENT_TIMEOUT_S = 40.0
@@ -23,7 +24,7 @@ CERTIFICATE_POLLS = 5
 _MAX_LINE_BYTES = 1 << 20
 _SHOWN = (
     *("fabric", "engine", "flow_control", "ready", "switches", "links_down", "hosts_down"),
-    *("switches_down", "routes", "drained", "problems", "check"),
+    *("switches_down", "routes", "drained", "problems"),
 )
 
 
@@ -69,7 +70,14 @@ class ControllerWatch:
             self._polls_for_changes = CERTIFICATE_POLLS
             self._tell({"reachable": False, "why": str(error)})
             return
-        self._tell({"reachable": True, **{key: status.get(key) for key in _SHOWN}})
+        shown = {key: status.get(key) for key in _SHOWN}
+        check = status.get("check")
+        try:
+            shown["check"] = shown_verdict(check) if check else None
+        except KnotlessError as error:
+            self._tell({"reachable": False, "why": str(error)})
+            return
+        self._tell({"reachable": True, **shown})
 
     def fabric(self) -> Fabric:
         """Return the controller's fabric; raises EmulationError."""

@@ -13,6 +13,7 @@ from knotless.web.app import Action
 from knotless.web.feed import Feed
 from knotless.web.history import History
 from knotless.web.picture import Picture
+from knotless.web.verdicts import shown_verdict
 
 MAX_BYTES = 1 << 30
 """Frames of a recording in memory, as JSON."""
@@ -26,8 +27,7 @@ class Still:
         self.actions: Mapping[str, Action] = {}
         self.feed.set_picture(Picture(fabric))
         if verdict is not None:
-            shown = ("acyclic", "flow_control", "cycle", "witnesses")
-            self.feed.set_state({"verdict": {key: verdict.get(key) for key in shown}})
+            self.feed.set_state({"verdict": shown_verdict(verdict)})
 
     def token(self) -> str | None:
         """Nobody may act on what is stored."""

@@ -185,7 +185,9 @@ def test_a_verdict_shows_its_cycle(open_page: Open, screenshot: Screenshot) -> N
     }
     with served(verdict(load("ring,4"), content)) as url:
         page = open_page(url)
-        expect(page.locator("#verdict")).to_contain_text("these routes can deadlock under pause")
+        expect(page.locator("#verdict")).to_contain_text(
+            f"CAN DEADLOCK under PAUSE: {CYCLE[0]} -> "
+        )
         expect(page.locator("#verdict")).to_contain_text(
             "s1:2/0 can wait for s2:2/0, for example with a frame of h1 to h3"
         )
@@ -199,7 +201,7 @@ def test_names_are_never_code(open_page: Open) -> None:
     switches = (Switch(name, 1), Switch(bad, 2))
     host = Host("h1", "02:00:00:00:00:01", "10.0.0.1", name, 1)
     fabric = Fabric(name, switches, (host,), (Link(name, 2, bad, 1),))
-    content = {"acyclic": False, "flow_control": name, "cycle": [f"{name}:2/0"], "witnesses": []}
+    content = {"acyclic": False, "flow_control": "pause", "cycle": [f"{name}:2/0"], "witnesses": []}
     with served(verdict(fabric, content)) as url:
         page = open_page(url)
         expect(page.locator("h1")).to_contain_text(name)

@@ -8,6 +8,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
+from knotless.base.verdict_text import SHOWN_MISSING
 from knotless.cli.commands._failures import FailureOptions, certified, engine_certificate
 from knotless.cli.commands._remedies import proven_remedies, write_remedies
 from knotless.cli.commands._trace import follow
@@ -18,7 +19,6 @@ from knotless.importers.reactions import default_reaction
 from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import ImportedVerdict, traffic_for, verdict_of_imported
-from knotless.verification.verdict_text import SHOWN_MISSING
 
 MOST_LINES = 50
 """Limit of the notes, and of the missing facts, that are printed; JSON has all."""

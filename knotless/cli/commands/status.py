@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from knotless.base.flow_control import FlowControl
+from knotless.base.verdict_text import verdict_text
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option
 from knotless.emulation.cuts import Cut
@@ -16,7 +17,6 @@ from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
-from knotless.verification.verdict_text import verdict_text
 
 EXAMPLE = """\b
 Example: knotless status

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from knotless.base.errors import PlanError, RuleError
+from knotless.base.verdict_text import verdict_text
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import Generation, state_of_rules
@@ -47,7 +48,6 @@ from knotless.verification.changes.in_place import common_rules, guarded
 from knotless.verification.changes.proof import ProofContext, Prover
 from knotless.verification.changes.steps import Steps, add_batches
 from knotless.verification.changes.stops import pairs_to_stop
-from knotless.verification.verdict_text import verdict_text
 
 
 def plan_change(before: Installed, new_plan: Plan) -> Change:

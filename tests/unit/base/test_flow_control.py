@@ -7,8 +7,8 @@ import pytest
 
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
+from knotless.base.verdict_text import verdict_text
 from knotless.routing.flow_control import resolved, waiting
-from knotless.verification.verdict_text import verdict_text
 
 EDGES = [(16, 33), (17, 32)]
 """From channel 1 to channel 2, in priorities 0 and 1."""

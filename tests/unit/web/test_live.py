@@ -153,7 +153,9 @@ def test_events_and_changes_of_the_controller_are_passed_on(fake: FakeFabric) ->
 
         running(source, steps)
         assert feed.events()[0] == {"time": 5.0, "tier": 1, "kind": "rerouted"}
-        assert feed.state["controller"]["check"]["cycle"] == CYCLE
+        check = feed.state["controller"]["check"]
+        assert check["cycle"] == CYCLE
+        assert check["text"] == f"CAN DEADLOCK under PAUSE: {' -> '.join([*CYCLE, CYCLE[0]])}"
         answer = source.actions["drain"]({"parts": ["s1-s2"], "dry_run": True})
         assert answer["tier"] == 1
         assert fake.requests == [("/drain", {"parts": ["s1-s2"], "dry_run": True})]

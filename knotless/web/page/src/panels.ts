@@ -129,15 +129,11 @@ export function showVerdict(
 ): string[] {
   panel.hidden = verdict == null;
   if (verdict == null) return [];
-  const cycle = verdict.cycle ?? [];
-  const under = verdict.flow_control ? ` under ${verdict.flow_control}` : "";
-  const result = verdict.acyclic === null
-    ? "unknown"
-    : verdict.acyclic ? "these routes cannot deadlock" : "these routes can deadlock";
+  const { cycle } = verdict;
   const [text, list, label] = [
     panel.querySelector("p"), panel.querySelector("ol"), panel.querySelector("label"),
   ];
-  if (text !== null) setText(text, `${result}${under}.`);
+  if (text !== null) setText(text, verdict.text);
   if (label !== null) label.hidden = cycle.length === 0;
   if (list !== null) {
     setItems(list, cycle.map((channel, i) => {

@@ -60,9 +60,8 @@ export interface Timeline {
 }
 
 export interface Verdict {
-  acyclic: boolean | null;
-  flow_control?: string;
-  cycle?: string[];
+  text: string;
+  cycle: string[];
   witnesses?: { source?: string; destination?: string; text?: string }[];
 }
 

@@ -1,0 +1,34 @@
+"""A verdict as the page shows it, with the same sentence as every command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ValidationError
+
+from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import FlowControl
+from knotless.base.verdict_text import verdict_text
+from knotless.base.yaml_file import complaint
+
+
+class _Checked(BaseModel):
+    """The values of ``knotless check --json`` of which the sentence consists."""
+
+    flow_control: FlowControl | Literal["credits"]
+    cycle: list[str] = []
+    missing: list[str] = []
+
+
+def shown_verdict(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of the values of ``knotless check --json``.
+
+    ``text`` is the sentence. Raises KnotlessError if they are not those of a verdict.
+    """
+    try:
+        checked = _Checked.model_validate(values)
+    except ValidationError as error:
+        raise KnotlessError(f"this is no verdict: {complaint(error)}") from error
+    text = verdict_text(checked.flow_control, checked.cycle, checked.missing)
+    return {"text": text, "cycle": checked.cycle, "witnesses": values.get("witnesses")}
