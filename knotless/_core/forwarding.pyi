@@ -17,7 +17,8 @@ class State:
     """The forwarding state of a fabric, with the results of exploring it from all hosts.
 
     Made by :func:`of_plan`, :func:`of_rules`, :func:`of_dot1q` or :func:`of_tables`. Destinations
-    are the hosts, then the floods.
+    are the hosts, then the floods, then addresses that no host has: for their packets only the
+    dependencies count.
     """
 
     undelivered: int
@@ -46,9 +47,15 @@ class State:
     """(switch, text): problems in the rules that packets use, sorted."""
     floods: list[tuple[int, list[int]]]
     """The destinations after the hosts: (group, sources); group 0 is all hosts."""
+    unassigned: list[str]
+    """The destinations after the floods: each an address of those that are treated alike; empty
+    texts in states of tables."""
 
     def flood_of(self, source: int, group: int) -> int:
         """Return the destination of a host's floods to a group; ValueError if there is none."""
+
+    def unassigned_of(self, source: int, address: str) -> int | None:
+        """Return the destination of a host's packets for one of ``unassigned``, if it is one."""
 
     def trace(self, source: int, destination: int) -> Trace:
         """Trace a packet from a host; ValueError for an unknown host or destination."""
@@ -113,6 +120,7 @@ def of_rules(
     tags: Sequence[NDArray[np.uint16]],
     cut_links: bool,
     replayed: bool,
+    any_address: bool,
 ) -> State:
     """Return the explored state of rules.
 
@@ -122,8 +130,9 @@ def of_rules(
     several generations, but none older than the one before the newest that it has met. With
     ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
     ``replayed``, a packet may meet any generation after any other, and the state has what a switch
-    does by each of them, for a simulation that knows which one it holds. Numbers out of range
-    raise OverflowError, arguments that do not match ValueError.
+    does by each of them, for a simulation that knows which one it holds. With ``any_address``,
+    hosts also send to every class of addresses that rules tell apart and no host has. Numbers out of
+    range raise OverflowError, arguments that do not match ValueError.
     """
 
 def of_dot1q(
@@ -138,8 +147,8 @@ def of_dot1q(
 
     ``switches`` are :class:`knotless.forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of
     the hosts as in the switches' tables; ``tags`` (hosts, hosts + 1 for broadcasts) is the VLAN
-    with which a host tags. Numbers out of range raise OverflowError, arguments that do not match
-    ValueError.
+    with which a host tags. Hosts also send to the other addresses in the tables. Numbers out of
+    range raise OverflowError, arguments that do not match ValueError.
     """
 
 def of_tables(
@@ -154,21 +163,25 @@ def of_tables(
     The state's problems are what packets met that is not known: ``class N`` (of destinations),
     ``port N`` (what it leads to), ``ports IN OUT`` (the virtual channel). ``arrays``:
 
-    class : (hosts, switches) uint16, the class of each destination at each switch.
+    class : (destinations, switches) uint16, the class of each destination at each switch: of the
+        hosts, then of addresses that no host has.
     first_class : (switches,) uint32, the place of a switch's class 0 in ``action_of``.
     action_of : (classes of all switches,) uint32, the number of each class's action.
     action_kind, port_end : (actions,) uint8 and uint32, what an action does with its part of
         ``ports`` (uint32), which ends at ``port_end``: 0 sends out of all ports, 1 out of any one
         (port 0xffffffff: to the destination, which is attached here), 2 relabels by the map of this
-        number, 3 is unknown.
+        number, 3 is unknown, 4 sends out of any one, but drops what comes from one of them: the
+        address is one of the link.
     towards : (labels,) int64, the destination that tables are asked for; -1: the packet's own.
     relabelled : (maps, labels) uint16, the new labels.
     vc_in, vc_out, vc_row : uint32, the row for each channel in and channel out.
     vcs : (rows, labels) uint8, virtual channels; 254: dropped, 255: unknown.
     vc_labels : (rows, labels) uint16, the label on the channel out; or (0, labels): it stays.
     representative : (hosts,) uint32, the host whose unicasts are treated alike.
-    first_labels : (hosts, hosts) uint16, the label at the start, 65535: nothing is sent; or
-        (0, hosts): label 0.
+    first_labels : (hosts, destinations) uint16, the label at the start, 65535: nothing is sent; or
+        (0, destinations): label 0.
+    unread : int, how many of the last hosts stand for ports whose far end is not known: only the
+        dependencies of their packets count. 0 if it is missing.
 
     Raises
     ------
@@ -200,7 +213,7 @@ class WhatIf:
         ``arrays`` are those of :func:`of_tables`, without ``representative`` and ``first_labels``,
         and:
 
-        fallbacks : (layers, hosts, switches) int32, actions by shorter prefixes, -1: none.
+        fallbacks : (layers, destinations, switches) int32, actions by shorter prefixes, -1: none.
         pausing : (channels, 8, 16) bool, whether a priority group stops a queue; or (0, 8, 16):
             every virtual channel is lossless.
         rises : (channels,) int8, 1 for channels up, -1 down, 0 neither.

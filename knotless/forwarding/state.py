@@ -8,8 +8,10 @@ it in columns, and computes the entries that packets can reach while it traces t
 
 Channels are numbered: first those between switches, then those of the link of each host, whose two
 directions share a number.
-Destinations are numbered: first the hosts, then the floods. A flood is what is sent to all hosts
-or to a group; sources that switches treat alike share one.
+Destinations are numbered: first the hosts, then the floods, then addresses that no host has. A
+flood is what is sent to all hosts or to a group; sources that switches treat alike share one.
+Addresses that all switches treat alike are one destination. Nobody expects packets for an address
+that no host has to arrive, but on their way they wait for others, and others for them.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ class ForwardingState:
     are in flight at the same time, on the same channels. ``changing`` says that switches hold
     rules of several generations: a packet has a choice where these differ. ``failures`` separate
     hosts: what these send to each other is to be dropped. ``more`` are the names of destinations
-    after the hosts, in imported fabrics, which have no floods.
+    after the hosts, in imported fabrics, which have no floods; ports whose far end is not known are
+    among them, as sources.
     """
 
     fabric: Fabric
@@ -129,8 +132,11 @@ class ForwardingState:
         return np.concatenate([self.core.edges, *(state.dependencies for state in self.concurrent)])
 
     def trace(self, source: str, destination: str) -> Trace:
-        """Trace a packet from one host to another (names)."""
-        return self.trace_number(source, self.fabric.host_index[destination])
+        """Trace a packet from a host to another, or to an address that no host has (names)."""
+        number = self.destination_number(source, destination)
+        if number is None:
+            raise KeyError(destination)
+        return self.trace_number(source, number)
 
     def flood(self, source: str, group: int = 0) -> Trace:
         """Trace a flood from a host to all (0), or to the group with this index, from 1."""
@@ -139,17 +145,30 @@ class ForwardingState:
 
     def trace_number(self, source: str, destination: int) -> Trace:
         """Trace a packet from a host to a destination number."""
-        trace = self.core.trace(self.fabric.host_index[source], destination)
+        number = self.source_number(source)
+        if number is None:
+            raise KeyError(source)
+        trace = self.core.trace(number, destination)
         return Trace([Hop(*hop) for hop in trace[0]], *trace[1:])
 
     def destination_name(self, number: int) -> str:
-        """Return the name of a destination: a host, ``all`` or ``multicast:N``."""
+        """Return the name of a destination: a host, ``all``, ``multicast:N`` or an address."""
         if number < len(self.fabric.hosts):
             return self.fabric.hosts[number].name
         if self.more:
             return self.more[number - len(self.fabric.hosts)]
-        group, _ = self.core.floods[number - len(self.fabric.hosts)]
+        floods, place = self.core.floods, number - len(self.fabric.hosts)
+        if place >= len(floods):
+            return self.core.unassigned[place - len(floods)]
+        group, _ = floods[place]
         return "all" if group == 0 else f"multicast:{self.groups[group - 1].number}"
+
+    def source_number(self, name: str) -> int | None:
+        """Return the number of a host, or of a port that sends, or None."""
+        if name in self.fabric.host_index:
+            return self.fabric.host_index[name]
+        place = self.more.index(name) if name in self.more else -1
+        return len(self.fabric.hosts) + place if place >= 0 else None
 
     def destination_number(self, source: str, name: str) -> int | None:
         """Return the number of the destination ``name`` as seen by ``source``, or None."""
@@ -157,7 +176,10 @@ class ForwardingState:
         group = {"all": 0, **names}.get(name) if self.core.floods else None
         if group is None:
             more = {name: len(self.fabric.hosts) + i for i, name in enumerate(self.more)}
-            return {**more, **self.fabric.host_index}.get(name)
+            number = {**more, **self.fabric.host_index}.get(name)
+            if number is None and not self.more:
+                return self.core.unassigned_of(self.fabric.host_index[source], name)
+            return number
         return self.core.flood_of(self.fabric.host_index[source], group)
 
     def difference(self, other: ForwardingState) -> str:

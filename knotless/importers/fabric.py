@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, Hop
+from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.routing.flow_control import Edges, merged
@@ -82,7 +83,8 @@ class ImportedFabric:
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
     ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
     themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
-    reader recognised.
+    reader recognised. ``unread`` are ports, by the names of router and port, whose far end has no
+    files; they send as hosts do.
     """
 
     fabric: Fabric
@@ -94,6 +96,7 @@ class ImportedFabric:
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
     management: tuple[Traffic, ...] = ()
+    unread: tuple[NamedEnd, ...] = ()
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
         """Return which dependencies of packets are those of lossless virtual channels.

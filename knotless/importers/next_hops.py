@@ -19,7 +19,8 @@ NOT_SENT = 65535
 HERE = 0xFFFFFFFF
 """Stands for the ports of destinations that are attached to the switch itself."""
 MAX_CLASSES = 65_535
-_RELABEL, _UNKNOWN = 2, 3
+_ALL, _ANY, _RELABEL, _UNKNOWN, _LINK = range(5)
+_SENDS = (_ALL, _ANY, _LINK)
 
 
 @dataclass
@@ -33,7 +34,14 @@ class Actions:
 
     def send(self, ports: Sequence[int]) -> int:
         """Return the action that sends out of any one of ``ports``; without ports it drops."""
-        return self._number(1 if len(ports) > 1 else 0, tuple(ports))
+        return self._number(_ANY if len(ports) > 1 else _ALL, tuple(ports))
+
+    def link(self, ports: Sequence[int]) -> int:
+        """Return the action for the addresses of a link, to which ``ports`` lead.
+
+        It sends out of any one of them, but what comes from the link has arrived.
+        """
+        return self._number(_LINK, tuple(ports))
 
     def relabel(self, label_map: int) -> int:
         """Return the action that relabels by a map and looks at the table again."""
@@ -46,17 +54,20 @@ class Actions:
     def with_port(self, port: int) -> list[int]:
         """Return the actions that send out of a port."""
         listed = self._numbers.items()
-        return [number for (kind, ports), number in listed if kind < _RELABEL and port in ports]
+        return [number for (kind, ports), number in listed if kind in _SENDS and port in ports]
 
     def without(self, number: int, port: int) -> int:
         """Return the action that does the same without sending out of ``port``."""
         kind, ports = list(self._numbers)[number]
-        return self.send([other for other in ports if other != port]) if kind < _RELABEL else number
+        if kind not in _SENDS or port not in ports:
+            return number
+        left = [other for other in ports if other != port]
+        return self.link(left) if kind == _LINK and left else self.send(left)
 
     def count(self, number: int) -> int:
         """Return out of how many ports an action sends."""
         kind, ports = list(self._numbers)[number]
-        return len(ports) if kind < _RELABEL else 0
+        return len(ports) if kind in _SENDS else 0
 
     def columns(self) -> dict[str, object]:
         """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""
@@ -125,8 +136,10 @@ class VcMap:
 class NextHops:
     """The actions of switches for the destinations of an imported fabric.
 
-    ``ends`` are the switch and port of each destination; hosts, which also send, come first.
-    ``classes`` (destinations, switches) uint16 number the classes of each switch from 0.
+    ``ends`` are the switch and port of each destination; hosts, which also send, come first, and
+    ports whose far end is not known, which only send, are the last ``unread``. ``classes``
+    (destinations, switches) uint16 number the classes of each switch from 0. Its destinations after
+    ``ends`` are addresses that no host has.
     ``action_of`` is the number of each class's action, by switch. ``towards`` and ``relabelled``
     are those of ``of_tables`` in ``forwarding.pyi``; without them there is nothing to relabel.
     ``fallbacks`` (layers, destinations, switches) int32 are the actions by shorter and shorter
@@ -141,6 +154,7 @@ class NextHops:
     towards: NDArray[np.int64] | None = None
     relabelled: NDArray[np.uint16] | None = None
     fallbacks: NDArray[np.int32] | None = None
+    unread: int = 0
 
     @property
     def table(self) -> NDArray[np.int32]:
@@ -173,17 +187,16 @@ class NextHops:
     ) -> core.State:
         """Return the explored state.
 
-        ``first_labels`` (destinations, destinations) are the labels at the start; by default
-        everybody sends to all with label 0. ``representative`` (destinations,) is a host whose
-        packets are treated alike.
+        ``first_labels`` (ends, destinations) are the labels at the start; by default everybody
+        sends to all with label 0. ``representative`` (ends,) is a host whose packets are treated
+        alike.
         """
-        count = len(self.ends)
         arrays = {
             **self.arrays(vcs),
-            "representative": np.arange(count, dtype=np.uint32)
+            "representative": np.arange(len(self.ends), dtype=np.uint32)
             if representative is None
             else representative,
-            "first_labels": np.empty((0, count), dtype=np.uint16)
+            "first_labels": np.empty((0, len(self.classes)), dtype=np.uint16)
             if first_labels is None
             else first_labels,
         }
@@ -205,6 +218,7 @@ class NextHops:
         return {
             **self.actions.columns(),
             "class": np.ascontiguousarray(self.classes),
+            "unread": self.unread,
             "first_class": (np.cumsum(sizes) - sizes).astype(np.uint32),
             "action_of": np.concatenate([*self.action_of, np.empty(0, np.uint32)]),
             "towards": own_labels if self.towards is None else self.towards,

@@ -45,7 +45,7 @@ def what_if(imported: TableFabric, reaction: str) -> core.WhatIf:
     hops, traffics = imported.hops, imported.traffics
     fallbacks = hops.fallbacks
     if fallbacks is None:
-        fallbacks = np.empty((0, len(hops.ends), len(hops.channels.names)), dtype=np.int32)
+        fallbacks = np.empty((0, *hops.classes.shape), dtype=np.int32)
     arrays = {
         **hops.arrays(_all_vcs(traffics)),
         "towards": np.concatenate([_towards(imported, traffic) for traffic in traffics]),

@@ -129,10 +129,12 @@ def check(
     flow_control: str = AUTO,
     multicast: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
+    any_address: bool = True,
 ) -> Verdict:
     """Return the verdict on ``rules`` for all unicasts, broadcasts and multicasts.
 
-    ``tags`` are the VLAN tags that hosts add; None: they send untagged.
+    ``tags`` are the VLAN tags that hosts add; None: they send untagged. With ``any_address``, what
+    they send to addresses that no host has can close a cycle, too.
 
     Raises
     ------
@@ -142,4 +144,5 @@ def check(
         The flow control does not exist.
 
     """
-    return verdict_of(state_of_rules(fabric, rules, multicast, tags), flow_control)
+    state = state_of_rules(fabric, rules, multicast, tags, any_address=any_address)
+    return verdict_of(state, flow_control)

@@ -83,7 +83,9 @@ class RulesModel:
             name: rules for name, rules in diverted.items() if name not in failures.switches
         }
         generation = Generation(working_rules, self._tags)
-        state = state_of_generations(usable(fabric, failures), [generation], self._groups)
+        state = state_of_generations(
+            usable(fabric, failures), [generation], self._groups, any_address=True
+        )
         hosts = len(fabric.hosts)
         working = sum(host.switch not in failures.switches for host in fabric.hosts)
         of_dead_switches = hosts * (hosts - 1) - working * (working - 1)
@@ -203,7 +205,7 @@ class TablesModel:
             SentWitness(
                 holds,
                 requests,
-                self.imported.fabric.hosts[source].name,
+                state.destination_name(source),
                 state.destination_name(destination),
                 self.imported.label,
                 traffics[bisect_right(starts, label) - 1].sent_as(source, destination),

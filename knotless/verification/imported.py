@@ -44,7 +44,8 @@ class ImportedVerdict:
     ``pairs`` are (host, destination); of ``undelivered`` ones some packet is dropped, loops,
     arrives elsewhere, or cannot be followed. ``acyclic`` is None if it is unknown; ``missing``
     then names the facts that would settle it. Any ``cycle`` given with None is only possible.
-    ``vcs`` are the verdicts for each virtual channel alone.
+    ``vcs`` are the verdicts for each virtual channel alone. ``unread`` are the ports whose far end
+    has no files.
     """
 
     fabric: str
@@ -62,6 +63,7 @@ class ImportedVerdict:
     notes: list[str]
     problems: list[str]
     ignored: list[str]
+    unread: list[str]
 
     @property
     def failed(self) -> int:
@@ -117,6 +119,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
             *findings.problems,
         ],
         ignored=list(imported.ignored),
+        unread=[f"{router}:{port}" for router, port in imported.unread],
     )
 
 
@@ -170,7 +173,7 @@ def _witnesses(
         yield SentWitness(
             names[place],
             names[(place + 1) % len(names)],
-            imported.fabric.hosts[source].name,
+            traffic.state.destination_name(source),
             traffic.state.destination_name(destination),
             imported.label,
             traffic.sent_as(source, destination),
@@ -179,8 +182,8 @@ def _witnesses(
 
 def traffic_for(imported: ImportedFabric, source: str, destination: str) -> Traffic:
     """Return the first traffic in which ``source`` sends to ``destination``."""
-    index = imported.fabric.host_index
-    if source in index and destination in index:
+    state = imported.traffics[0].state
+    if None not in (state.source_number(source), state.destination_number(source, destination)):
         for traffic in imported.traffics:
             if traffic.state.trace(source, destination).hops:
                 return traffic

@@ -8,7 +8,7 @@ use crate::found::{Edges, Found};
 use crate::state::{Behaviour, State};
 use crate::unicast::Unicasts;
 
-/// Follows everything that hosts can send: unicasts and floods. Entries that are not filled yet are
+/// Follows everything that hosts can send: unicasts, floods, and what no host receives. Entries that are not filled yet are
 /// filled from `behaviour`. `members` are the receivers of each group by host; group 0 is all
 /// hosts.
 pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec<bool>]) -> Found {
@@ -16,6 +16,8 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     let mut edges = Edges::default();
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
+    // Last: a dependency is better known by a packet for a host.
+    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned();
     found.edges = edges.sorted();
     found
 }

@@ -32,8 +32,10 @@ impl Fabric {
         enters: Vec<(u32, u32)>,
         hosts: &[(u32, u32)],
     ) -> Self {
-        let ends = leaves.iter().chain(hosts).enumerate();
-        let leaving = ends.map(|(channel, &end)| (end, channel as Channel)).collect();
+        // A host may stand for what is sent on a link that leads to a switch.
+        let of_hosts = hosts.iter().zip(leaves.len()..);
+        let ends = of_hosts.chain(leaves.iter().zip(0..));
+        let leaving = ends.map(|(&end, channel)| (end, channel as Channel)).collect();
         let enters = enters.into_iter().chain(hosts.iter().copied()).collect();
         Self { switches, leaves, enters, leaving }
     }

@@ -73,15 +73,30 @@ pub struct Flood {
     pub sources: Vec<u32>,
 }
 
+/// An address that no host has, or several that all switches treat alike.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unassigned {
+    /// Its text; empty where others know it.
+    pub address: String,
+    /// The hosts that send it, if rules tell it apart by its sender; None: all hosts do.
+    pub senders: Option<Vec<u32>>,
+}
+
 /// What every switch does with every packet.
 ///
-/// Destinations are numbered: first the hosts, then the floods.
+/// Destinations are numbered: first the hosts, then the floods, then addresses that no host has.
 #[derive(Debug, Default)]
 pub struct State {
     /// The switches, channels and hosts.
     pub fabric: Fabric,
     /// The floods. Each is a destination of its own, since its tree depends on the source.
     pub floods: Vec<Flood>,
+    /// The addresses that no host has. Nobody expects packets for them to arrive, but on their way
+    /// they wait as others do.
+    pub unassigned: Vec<Unassigned>,
+    /// How many of the last hosts stand for ports whose far end is not known. What they
+    /// send waits as well, but does not count as lost.
+    pub unread: u32,
     /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
     /// sends nothing there.
     pub first_labels: Vec<u16>,
@@ -120,9 +135,14 @@ impl State {
         Self { fabric, floods, class, class_count, representative, ..Self::default() }
     }
 
-    /// How many destinations there are: hosts, then floods.
+    /// How many destinations there are: hosts, floods, and addresses that no host has.
     pub fn destinations(&self) -> usize {
-        self.fabric.hosts() + self.floods.len()
+        self.fabric.hosts() + self.floods.len() + self.unassigned.len()
+    }
+
+    /// Whether a host stands for a port whose far end is not known.
+    pub fn is_unread(&self, host: u32) -> bool {
+        host + self.unread >= self.fabric.hosts() as u32
     }
 
     /// The label that a host puts on what it sends to a destination.

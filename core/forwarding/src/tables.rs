@@ -9,13 +9,16 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use crate::fabric::{Channel, Fabric};
-use crate::state::{Behaviour, Choice, Hop, State, Unsupported};
+use crate::state::{Behaviour, Choice, Hop, State, Unassigned, Unsupported};
 
 /// What a switch does with a class of destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// It sends packets out of these ports; no ports: it drops them.
     Send(Choice, Vec<u32>),
+    /// It sends packets for the other end of a link, by any one of these ports, which lead to it.
+    /// What comes from there has arrived, or is for an address that nobody has.
+    Link(Vec<u32>),
     /// It gives them the label that this map has for theirs, and looks at its table again.
     Relabel(u32),
     /// Nobody knows.
@@ -75,14 +78,19 @@ pub enum Gap {
 
 /// Returns an empty state for switches with tables, and the behaviour from which it is filled.
 ///
-/// `representative` (hosts,) and `first_labels` (hosts, hosts) are those of the [`State`].
+/// `representative` (hosts,), `first_labels` (hosts, destinations) and `unread` are those of the
+/// [`State`]. Destinations after the hosts are addresses that no host has.
 pub fn with_tables(
     fabric: Fabric,
     tables: Tables,
     representative: Vec<u32>,
     first_labels: Vec<u16>,
+    unread: u32,
 ) -> (State, TableSwitches) {
     let mut state = State::new(fabric, Vec::new(), tables.class.clone());
+    let destinations = tables.class.len() / state.fabric.switches().max(1);
+    state.unassigned = vec![Unassigned::default(); destinations - state.fabric.hosts()];
+    state.unread = unread;
     state.representative = representative;
     state.first_labels = first_labels;
     (state, TableSwitches { tables, unknown: BTreeSet::new() })
@@ -115,9 +123,11 @@ impl TableSwitches {
         (hop, at, in_port): (Hop, u32, u32),
         (port, label, destination): (u32, u16, u32),
     ) -> Result<Option<Hop>, Gap> {
-        let home = fabric.host_channel(destination);
-        if port == HERE || fabric.enters(home) == (at, port) {
-            return Ok(Some(Hop { channel: home, label: 0, vc: 0 }));
+        if (destination as usize) < fabric.hosts() {
+            let home = fabric.host_channel(destination);
+            if port == HERE || fabric.enters(home) == (at, port) {
+                return Ok(Some(Hop { channel: home, label: 0, vc: 0 }));
+            }
         }
         let channel = fabric.leaving(at, port).ok_or(Gap::Port(port))?;
         if fabric.host(channel).is_some() {
@@ -158,6 +168,8 @@ impl Behaviour for TableSwitches {
                     label = self.tables.relabelled[place];
                     continue;
                 }
+                Action::Link(ports) if ports.contains(&in_port) => return Ok(Choice::All),
+                Action::Link(ports) => (Choice::OneOf, ports),
                 Action::Send(choice, ports) => (*choice, ports),
             };
             for &port in ports {

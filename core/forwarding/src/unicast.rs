@@ -137,11 +137,39 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             for &id in &starts {
                 self.visit(id, source, destination);
             }
+            if self.state.is_unread(source) {
+                continue;
+            }
             let own = group.hosts.contains(&destination);
             let pairs = group.hosts.len() as u64 - u64::from(own);
             self.settle(&starts, pairs, &group.hosts, &[destination]);
         }
         self.count();
+    }
+
+    /// Follows what hosts send to addresses that no host has, for its dependencies alone.
+    pub fn explore_unassigned(mut self) {
+        let classes = sender_classes(self.state);
+        let first = self.state.destinations() - self.state.unassigned.len();
+        for number in 0..self.state.unassigned.len() {
+            let destination = (first + number) as u32;
+            self.begin();
+            let Some(senders) = self.state.unassigned[number].senders.clone() else {
+                for group in &classes {
+                    for id in self.starts(group, group.hosts[0], destination) {
+                        self.visit(id, group.hosts[0], destination);
+                    }
+                }
+                continue;
+            };
+            for source in senders {
+                let channel = self.state.fabric.host_channel(source);
+                for label in self.state.sent_labels(source, destination) {
+                    let id = self.state.hop_id(Hop { channel, label, vc: 0 });
+                    self.visit(id, source, destination);
+                }
+            }
+        }
     }
 
     /// The hops on which a host of a group may send to a destination; none if it sends nothing.

@@ -26,7 +26,7 @@ def follow(
     ``label`` is what the labels of packets are called; ``shown`` returns a step with the label and
     the priority that are printed.
     """
-    if source not in state.fabric.host_index:
+    if state.source_number(source) is None:
         raise KnotlessError(f"--pair: {state.fabric.name} has no host {source[:40]!r}")
     number = state.destination_number(source, destination)
     if number is None:
@@ -53,4 +53,4 @@ def _link(state: ForwardingState, hop: Hop, key: str) -> dict[str, str | int]:
     channels = len(state.channels)
     if hop.channel < channels:
         return {"link": state.channels.name(hop.channel, hop.priority), key: hop.label}
-    return {"link": state.fabric.hosts[hop.channel - channels].name, key: hop.label}
+    return {"link": state.destination_name(hop.channel - channels), key: hop.label}

@@ -40,24 +40,33 @@ def state_of_rules(
     rules: FabricRules,
     groups: Sequence[MulticastGroup] = (),
     tags: HostTags | None = None,
+    *,
+    any_address: bool = True,
 ) -> ForwardingState:
     """Return the forwarding state of ``rules``. A switch without rules drops everything.
 
+    Hosts send to each other and to all. With ``any_address``, they also send to every class of
+    addresses that rules tell apart and no host has: packets for these are expected nowhere, but
+    wait on their way like others.
     ``groups`` are the multicast groups to which hosts send. ``tags`` are the VLAN tags that hosts
     add; None: they send untagged.
 
     Raises
     ------
     RuleError
-        A rule has a number out of range, a switch with rules is not in the fabric, or a switch
-        distinguishes too many kinds of packets.
+        A rule has a number out of range, a switch with rules is not in the fabric, or rules
+        distinguish too many kinds of packets.
 
     """
-    return _state(fabric, [Generation(rules, tags)], groups)
+    return _state(fabric, [Generation(rules, tags)], groups, any_address=any_address)
 
 
 def state_of_generations(
-    fabric: Fabric, generations: Sequence[Generation], groups: Sequence[MulticastGroup] = ()
+    fabric: Fabric,
+    generations: Sequence[Generation],
+    groups: Sequence[MulticastGroup] = (),
+    *,
+    any_address: bool = False,
 ) -> ForwardingState:
     """Return the forwarding state of all mixtures that occur while rules are changed.
 
@@ -66,8 +75,9 @@ def state_of_generations(
     Hosts change their tags in the same way. So a packet that has met the rules of a generation
     meets none that is older than the one before it. In the state, a packet takes any one of the
     sets of hops that the rules of the possible generations give; it is delivered if every choice
-    delivers it. A packet that its first switch drops, or that is sent to a port behind which
-    nothing is, does not count as lost (``core.lost``).
+    delivers it. With ``any_address``, hosts also send to addresses that no host has, as in
+    :func:`state_of_rules`. A packet that its first switch drops, or that is sent to a port behind
+    which nothing is, does not count as lost (``core.lost``).
 
     Raises
     ------
@@ -75,7 +85,7 @@ def state_of_generations(
         As :func:`state_of_rules`, or there are more than 255 generations.
 
     """
-    return _state(fabric, generations, groups, changing=True)
+    return _state(fabric, generations, groups, changing=True, any_address=any_address)
 
 
 def state_to_replay(fabric: Fabric, generations: Sequence[Generation]) -> ForwardingState:
@@ -94,6 +104,7 @@ def _state(
     *,
     changing: bool = False,
     replayed: bool = False,
+    any_address: bool = False,
 ) -> ForwardingState:
     for rules in (generation.rules for generation in generations):
         for name in rules:
@@ -117,6 +128,7 @@ def _state(
             _tag_tables(fabric, generations, [address for address, _ in addresses]),
             changing,
             replayed,
+            any_address,
         )
     except OverflowError as error:
         raise RuleError(f"a number in a rule is out of range: {error}") from None

@@ -62,7 +62,10 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     count = len(subnet.lids)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
     findings = Findings()
-    hops = _next_hops(subnet, _tables(files, findings), findings)
+    tables = _tables(files, findings)
+    unassigned = _unassigned(subnet, tables)
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * len(unassigned), RuleError)
+    hops = _next_hops(subnet, tables, findings, unassigned)
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
     unknown = np.flatnonzero(subnet.lids < 0)
@@ -75,7 +78,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         fabric=subnet.fabric,
         channels=subnet.channels,
         flow_control=CREDITS,
-        traffics=tuple(_traffics(subnet, hops, vcs, sls, findings)),
+        traffics=tuple(_traffics(subnet, hops, vcs, sls, findings, unassigned)),
         pairs=int(np.count_nonzero(_others(subnet))),
         label="SL",
         hops=hops,
@@ -112,15 +115,45 @@ def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray
     return tables
 
 
+_NO_LIDS = np.empty(0, dtype=np.int32)
+
+
+def _unassigned(subnet: Subnet, tables: dict[int, NDArray[np.uint8]]) -> NDArray[np.int32]:
+    """Return the LIDs of which tables have entries although no port has them, as of old ones.
+
+    It is one of those that all switches treat alike. A LID for which a switch has port 0 is its
+    own.
+    """
+    cabled = [tables[guid] for guid in subnet.guids if guid in tables]
+    unknown = np.ones(MAX_LID + 1, dtype=bool)
+    unknown[[0, *subnet.lids[subnet.lids > 0], *subnet.switch_lids[subnet.switch_lids > 0]]] = False
+    has_entry = np.zeros(MAX_LID + 1, dtype=bool)
+    for table in cabled:
+        has_entry |= table != NO_PORT
+        unknown &= table != 0
+    lids = np.flatnonzero(unknown & has_entry).astype(np.int32)
+    if not len(lids):
+        return lids
+    refuse_beyond("this subnet", MEMORY_PER_PAIR * len(lids) * len(cabled), RuleError)
+    rows = np.stack([table[lids] for table in cabled], axis=1)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return lids[np.sort(first)]
+
+
 def _next_hops(
     subnet: Subnet,
     tables: dict[int, NDArray[np.uint8]],
     findings: Findings,
+    unassigned: NDArray[np.int32] = _NO_LIDS,
 ) -> NextHops:
+    """Return the tables for the LIDs of the subnet, then for LIDs that no port has."""
     fabric, actions = subnet.fabric, Actions()
-    classes = np.zeros((len(subnet.lids), len(fabric.switches)), dtype=np.uint16)
+    lids = np.concatenate([subnet.lids, unassigned])
+    classes = np.zeros((len(lids), len(fabric.switches)), dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
-    homes = np.array([node for node, _ in subnet.ends], dtype=np.int32)
+    homes = np.array(
+        [*(node for node, _ in subnet.ends), *([-1] * len(unassigned))], dtype=np.int32
+    )
     without = [
         s.name for s, guid in zip(fabric.switches, subnet.guids, strict=True) if guid not in tables
     ]
@@ -130,8 +163,8 @@ def _next_hops(
         if guid not in tables:
             action_of.append(np.array([actions.unknown()], dtype=np.uint32))
             continue
-        out = tables[guid][np.maximum(subnet.lids, 0)].astype(np.int32)
-        out[subnet.lids < 0] = -1
+        out = tables[guid][np.maximum(lids, 0)].astype(np.int32)
+        out[lids < 0] = -1
         classes[:, switch], ports = classes_at(out, homes == switch)
         linked = {*fabric.neighbours[node.name], *fabric.hosts_at[node.name]}
         uncabled = [
@@ -220,21 +253,27 @@ def _traffics(
     vcs: VcMap,
     sls: NDArray[np.uint16] | None,
     findings: Findings,
+    unassigned: NDArray[np.int32] = _NO_LIDS,
 ) -> list[TableTraffic]:
-    """Return what is sent: with the known SLs of paths, and with any SL where they are unknown."""
+    """Return what is sent: with the known SLs of paths, and with any SL where they are unknown.
+
+    Packets to ``unassigned`` LIDs have any SL.
+    """
     hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
-    others = _others(subnet)
+    others = np.zeros((count, count + len(unassigned)), dtype=bool)
+    others[:, :count] = _others(subnet)
+    others[:hosts, count:] = True
+    names = [*subnet.lids[hosts:].tolist(), *unassigned.tolist()]
     if sls is not None:
-        known_sls = np.full((count, count), NOT_SENT, dtype=np.uint16)
-        known_sls[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
-        traffics = [
-            _traffic(subnet, hops.state(vcs, known_sls), partial(_sl_of, known_sls), vcs, known_sls)
-        ]
+        known_sls = np.full(others.shape, NOT_SENT, dtype=np.uint16)
+        known_sls[:hosts, :count] = np.where(others[:hosts, :count], sls, NOT_SENT)
+        state = hops.state(vcs, known_sls)
+        traffics = [_traffic(subnet, names, state, partial(_sl_of, known_sls), vcs, known_sls)]
         others &= known_sls == NOT_SENT
-        missing = int(np.count_nonzero(others))
-        if not missing:
+        if not others.any():
             return traffics
-        findings.note(f"{missing} paths without a known SL: they are taken to use any SL")
+        if missing := int(np.count_nonzero(others[:, :count])):
+            findings.note(f"{missing} paths without a known SL: they are taken to use any SL")
     else:
         findings.note("no path SLs: every path is taken to use any SL")
         traffics = []
@@ -246,7 +285,8 @@ def _traffics(
         of_sl = vcs.with_labels([sl])
         state = hops.state(of_sl, labels, together)
         sent_as = partial(_constant, sl)
-        traffics.append(_traffic(subnet, state, sent_as, of_sl, labels, counted=number == 0))
+        counted = number == 0
+        traffics.append(_traffic(subnet, names, state, sent_as, of_sl, labels, counted=counted))
     return traffics
 
 
@@ -264,14 +304,16 @@ def _others(subnet: Subnet) -> NDArray[np.bool_]:
 
 def _traffic(
     subnet: Subnet,
+    lids: Sequence[int],
     state: core.State,
     sent_as: SentAs,
     vcs: VcMap,
     first_labels: NDArray[np.uint16] | None,
     counted: bool = True,
 ) -> TableTraffic:
-    extra = [f"LID {lid}" for lid in subnet.lids[len(subnet.fabric.hosts) :].tolist()]
-    forwarding = ForwardingState(subnet.fabric, subnet.channels, (), state, more=tuple(extra))
+    """Return packets of a state; ``lids`` are those of its destinations after the hosts."""
+    more = tuple(f"LID {lid}" for lid in lids)
+    forwarding = ForwardingState(subnet.fabric, subnet.channels, (), state, more=more)
     return TableTraffic(forwarding, sent_as, vcs, first_labels, counted=counted)
 
 

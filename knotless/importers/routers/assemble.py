@@ -32,6 +32,7 @@ from knotless.importers.routers.router import Router, unsupported
 from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
 from knotless.importers.routers.tunnels import servers_of, tunnels_of
+from knotless.importers.routers.unread import described, unread_ports
 
 _INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
@@ -71,25 +72,40 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         router_name: routes[router_name] if dumped[router_name] is not None else None
         for router_name in routes
     }
+
+    def reached(routed: RouterFabric) -> Destinations:
+        unread = unread_ports(routed, routers, routes)
+        return destinations_of(routed, known_routes, tunnels, servers, unread, findings)
+
     routed = router_fabric(name, routers, routes, interfaces)
-    destinations = destinations_of(routed, known_routes, tunnels, servers, findings)
-    if not destinations.sent.any():
+    destinations = reached(routed)
+    if not destinations.pairs:
         routed = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
-        destinations = destinations_of(routed, known_routes, tunnels, servers, findings)
+        destinations = reached(routed)
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
-    if not destinations.sent.any():
+    unread = [port for _, port in destinations.unread]
+    if unread:
+        findings.note(described(unread))
+    if not destinations.pairs:
         findings.gap(f"networks of hosts with routes between them: {len(routed.edges)} are known")
     qos = _qos(routers, cabling, findings)
     traffics: tuple[TableTraffic, ...]
+    bridges = {
+        name
+        for name, router_routes in routes.items()
+        if router_routes and all("@" in text for text in router_routes)
+    }
+    for name in _in_a_loop(bridges, interfaces):
+        findings.gap(
+            f"which ports spanning tree blocks at {name}: it floods what is for unknown addresses,"
+            " and its cables to other bridges close a loop"
+        )
     if qos is None:
-        bridges = {
-            name
-            for name, router_routes in routes.items()
-            if router_routes and all("@" in text for text in router_routes)
-        }
         traffics, pausing = (_one_traffic(routed, destinations, bridges),), None
     else:
-        priorities = priorities_of(routed, qos, tunnels, _vlan_members(routers), findings)
+        priorities = priorities_of(
+            routed, qos, tunnels, destinations.unread, _vlan_members(routers), findings
+        )
         destinations = replace(
             destinations, hops=destinations.hops.repeated(priorities.repetitions)
         )
@@ -105,13 +121,14 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         channels=routed.channels,
         flow_control=FlowControl.PFC,
         traffics=traffics,
-        pairs=int(np.count_nonzero(destinations.sent)),
+        pairs=destinations.pairs,
         label="DSCP",
         hops=destinations.hops,
         findings=findings,
         pausing=pausing,
         configs=tuple(router.tables for router in routers),
         routes_without=read.without,
+        unread=tuple(unread),
     )
 
 
@@ -134,6 +151,30 @@ def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
             if peer is not None:
                 sends = f"what {bridge} of {router.name} sends to {peer[0]} by {member}"
                 yield f"{sends}: it is switched"
+
+
+def _in_a_loop(bridges: AbstractSet[str], interfaces: Interfaces) -> Iterator[str]:
+    """Yield a bridge of each loop that cables, or LAGs, between bridges close."""
+    part = {name: name for name in bridges}
+
+    def first(name: str) -> str:
+        while part[name] != name:
+            name = part[name]
+        return name
+
+    lag_of = {
+        (name, port): lag for (name, lag), ports in interfaces.members.items() for port in ports
+    }
+    ends = {
+        frozenset((end[0], lag_of.get(end, end[1])) for end in cable)
+        for cable in interfaces.cabling.peers.items()
+        if all(name in bridges for name, _ in cable)
+    }
+    for a, *b in sorted(sorted(cable) for cable in ends):
+        one, other = first(a[0]), first(b[0][0] if b else a[0])
+        if one == other:
+            yield a[0]
+        part[one] = other
 
 
 def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
@@ -206,15 +247,16 @@ def _one_traffic(
 
     ``bridges`` never send a frame back to where it came from.
     """
-    channels, hosts = routed.channels, routed.fabric.hosts
-    index = routed.fabric.switch_index
-    heads = [*channels.head.tolist(), *(index[host.switch] for host in hosts)]
+    channels = routed.channels
     leaving: list[list[int]] = [[] for _ in routed.names]
     for channel, tail in enumerate(channels.tail.tolist()):
         leaving[tail].append(channel)
-    pairs = [
-        (channel_in, channel) for channel_in, head in enumerate(heads) for channel in leaving[head]
+    senders = [*enumerate(routed.edges), *destinations.unread]
+    heads = [
+        *enumerate(channels.head.tolist()),
+        *((len(channels) + end, routed.names.index(port[0])) for end, port in senders),
     ]
+    pairs = [(channel_in, channel) for channel_in, head in heads for channel in leaving[head]]
     channels_in, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
     back = {
         (channel_in, int(channels.leaving[end]))

@@ -66,11 +66,13 @@ def priorities_of(
     routed: RouterFabric,
     qos: Qos,
     tunnels: Sequence[Tunnel],
+    unread: Sequence[tuple[int, NamedEnd]],
     switched: Mapping[NamedEnd, Sequence[str]],
     findings: Findings,
 ) -> Priorities:
     """Return the virtual channels of the packets that some port does not drop.
 
+    ``unread`` are the ports that send besides those of hosts, with their numbers among all ends.
     ``switched`` are the member ports of VLANs.
     """
     every = {port for settings in qos.values() for port in settings.values()}
@@ -90,16 +92,17 @@ def priorities_of(
     for channel, (_, (receiver, port)) in enumerate(ends):
         head = int(routed.channels.head[channel])
         entering[head].append((channel, port_qos(qos[receiver], port).classes))
-    index = routed.fabric.switch_index
-    for number, (host, edge) in enumerate(zip(routed.fabric.hosts, routed.edges, strict=True)):
+    for number, edge in (*enumerate(routed.edges), *unread):
         # Nothing waits for a host's own link: the map for what enters there matters only where
         # packets get another DSCP, by class.
         listed = _of_hosts(routed, qos, switched, edge)
         maps = sorted({settings.classes for settings in listed})
         if len(maps) != 1 and any(port.remarks for port in qos[edge[0]].values()):
-            findings.unclear(f"which of {len(maps)} maps gives packets of {host.name} their class")
+            findings.unclear(
+                f"which of {len(maps)} maps gives packets of {edge[0]}:{edge[1]} their class"
+            )
         classes = maps[0] if maps else qos[edge[0]][""].classes
-        entering[index[host.switch]].append((count + number, classes))
+        entering[routed.names.index(edge[0])].append((count + number, classes))
     numbers: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
     columns: list[tuple[int, int, int]] = []
     for channel, (sender, receiving) in enumerate(ends):

@@ -1,15 +1,16 @@
-"""The routes of all routers as next-hop tables for the destinations that hosts have."""
+"""The routes of all routers as next-hop tables, for the addresses of hosts and all others."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import RuleError
 from knotless.base.memory import refuse_beyond
+from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
 from knotless.importers.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
@@ -17,6 +18,7 @@ from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Routes
 from knotless.importers.routers.fabric import MEMORY_PER_PAIR, RouterFabric
 from knotless.importers.routers.tunnels import Server, Tunnel
+from knotless.importers.routers.unassigned import names_of, unassigned_ranges
 from knotless.routing.graphs.channels import End
 
 _Attached = list[tuple[int, Prefix]]
@@ -29,8 +31,10 @@ _Parsed = Mapping[str, list[tuple[Prefix, tuple[NextHop, ...]]]]
 class Destinations:
     """The next hops of all routers. Destinations are the hosts, then those called ``more``.
 
-    ``sent`` (destinations, destinations) is whether a host sends to a destination. Label 0 is that
-    of packets in no tunnel, label i + 1 that of tunnel i.
+    ``sent`` (ends, destinations) is whether an end sends to a destination. Label 0 is that of
+    packets in no tunnel, label i + 1 that of tunnel i. ``unread`` are the ports whose far end is
+    not known, with their numbers: they send to all. The last destinations are addresses that no
+    host has.
     """
 
     hops: NextHops
@@ -38,6 +42,13 @@ class Destinations:
     sent: NDArray[np.bool_]
     labels: int
     addresses: Addresses
+    unread: tuple[tuple[int, NamedEnd], ...]
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs whose packets are to arrive."""
+        ends = len(self.hops.ends)
+        return int(np.count_nonzero(self.sent[: ends - len(self.unread), :ends]))
 
     @property
     def first_labels(self) -> NDArray[np.uint16]:
@@ -49,8 +60,8 @@ class Destinations:
 class Addresses:
     """The addresses of destinations.
 
-    ``kind_of`` is the kind of each range of ``ranges``, ``kinds`` that of each destination, of
-    which the first ``hosts`` are hosts, whose addresses are also ``attached``.
+    ``kind_of`` is the kind of each range of ``ranges``, ``kinds`` that of each destination, -1: not
+    known. The first ``hosts`` are hosts, whose addresses are also ``attached``.
     """
 
     ranges: Ranges
@@ -61,7 +72,7 @@ class Addresses:
 
     def prefixes(self, destination: int) -> list[str]:
         """Return the addresses of a destination as prefixes; those of tunnels are not known."""
-        if destination >= len(self.kinds):
+        if self.kinds[destination] < 0:
             return []
         places = np.flatnonzero(self.kind_of == self.kinds[destination])
         if destination < self.hosts:
@@ -84,12 +95,14 @@ def destinations_of(
     routes: Mapping[str, Routes | None],
     tunnels: Sequence[Tunnel],
     servers: Sequence[Server],
+    unread: Sequence[NamedEnd],
     findings: Findings,
 ) -> Destinations:
-    """Return the tables for every range of addresses that is attached to some router.
+    """Return the tables for every range of addresses that some router forwards.
 
     Ranges that all routers treat alike are one destination. A host is the destination of a range
-    behind its interface; nothing is sent to a host without one.
+    behind its interface; nothing is sent to a host without one. Ranges that are attached to no
+    router, as those of a default route, are sent too. ``unread`` ports send to everything.
     """
     parsed = {
         name: _parsed(router_routes)
@@ -104,6 +117,7 @@ def destinations_of(
     unknown = actions.unknown()
     refuse_beyond("this fabric", 24 * len(ranges) * len(routed.names), RuleError)
     layers = [np.full((len(ranges), len(routed.names)), unknown, dtype=np.int32)]
+    flooded: dict[int, NDArray[np.bool_]] = {}
     for router, name in enumerate(routed.names):
         if name not in parsed:
             continue
@@ -116,6 +130,8 @@ def destinations_of(
         if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
             otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
         longest, *shorter = ranges.matched(numbered)
+        if unknown in otherwise:
+            flooded[router] = (longest < 0) & (spaces != ROUTED)
         matched = [np.where(longest < 0, otherwise, longest), *shorter]
         while len(layers) < len(matched):
             layers.append(np.full_like(layers[0], -1))
@@ -128,11 +144,17 @@ def destinations_of(
     delivered: NDArray[np.bool_] = np.isin(table, attached_actions)
     for end in ends:
         delivered[ranges.places(end)] = False
+    is_server = np.zeros(len(ranges), dtype=bool)
+    for server in servers:
+        is_server[ranges.places(server.address)] = True
+    nobodys = np.flatnonzero(~delivered.any(axis=1) & ~is_server)
+    unassigned = unassigned_ranges(layers, spaces, nobodys, flooded, actions.send(()))
     used = np.flatnonzero(delivered.any(axis=1))
     alike = np.column_stack([*(layer[used] for layer in layers), spaces[used]])
     kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     of_range = np.full(len(ranges), -1, dtype=np.int64)
     of_range[used] = kind.reshape(-1)
+    of_range[unassigned.places] = len(kinds) + unassigned.kind
     own_kinds = _own_kinds(routed, attached, ranges, of_range, delivered)
     others = sorted({*range(len(kinds))} - {*own_kinds})
     owners = _owners(attached, ranges, used[first[others]])
@@ -140,23 +162,48 @@ def destinations_of(
     homes = _owners(attached, ranges, starts)
     texts = [ranges.text(int(used[first[number]])) for number in others]
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
-    count = len(own_kinds) + len(owners) + len(ends)
-    refuse_beyond("this fabric", MEMORY_PER_PAIR * count * count, RuleError)
+    texts += [server.text for server in servers]
+    switches = routed.fabric.switches
+    index = {name: router for router, name in enumerate(routed.names)}
+    texts += [f"{switches[index[router]].name}:{port}" for router, port in unread]
+    texts += names_of(unassigned, prefixes, ranges, {*texts})
+    count = len(own_kinds) + len(owners) + len(ends) + len(unread)
+    more = len(unassigned.rows[0])
+    refuse_beyond("this fabric", MEMORY_PER_PAIR * count * (count + more), RuleError)
     nowhere = np.full((1, kinds.shape[1]), unknown)
     plain = np.concatenate([kinds, nowhere])[[*own_kinds, *others]]
     below = [layer[starts] for layer in layers[1:]]
     rows = np.concatenate(
         [plain[:, :-1].astype(np.int32), np.concatenate([special, *below], axis=1)]
     )
+    nothing = np.full((len(unread), rows.shape[1]), actions.send(()), dtype=np.int32)
+    rows = np.concatenate([rows, nothing, np.concatenate(unassigned.rows, axis=1)])
     by_layer = np.stack(np.split(rows, len(layers), axis=1))
-    sent = _sent(own_kinds, owners, len(tunnels), len(servers))
-    sent &= _in_one_space(attached, plain[:, -1], len(own_kinds), len(ends))
+    sent = _sent(own_kinds, owners, (len(tunnels), len(servers)), (len(unread), more))
+    sent_spaces = np.concatenate(
+        [plain[:, -1], np.full(len(ends) + len(unread), ROUTED), unassigned.spaces]
+    )
+    sent[: len(own_kinds)] &= _in_one_space(attached, sent_spaces, len(own_kinds))
+    next_hops = _next_hops(routed, by_layer, [*owners, *homes], actions, len(plain), len(tunnels))
+    at = [(index[router], routed.port[router, port]) for router, port in unread]
     return Destinations(
-        _next_hops(routed, by_layer, [*owners, *homes], actions, len(plain), len(tunnels)),
-        (*texts, *(server.text for server in servers)),
+        replace(next_hops, ends=[*next_hops.ends, *at], unread=len(unread)),
+        tuple(texts),
         sent,
         1 + len(tunnels),
-        Addresses(ranges, of_range, [*own_kinds, *others], attached, len(own_kinds)),
+        Addresses(
+            ranges,
+            of_range,
+            [
+                *own_kinds,
+                *others,
+                *([-1] * (len(ends) + len(unread))),
+                *range(len(kinds), len(kinds) + more),
+            ],
+            attached,
+            len(own_kinds),
+        ),
+        tuple(enumerate(unread, len(next_hops.ends))),
     )
 
 
@@ -210,6 +257,7 @@ def _action(
     """Return the action of a route; unknown if that of one of its next hops is."""
     name = routed.names[router]
     ports: set[int] = set()
+    routes_on = False
     for hop in hops:
         interface = hop.interface
         if interface is None or routed.interfaces.is_own(interface):
@@ -224,7 +272,8 @@ def _action(
             findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
             return actions.unknown()
         ports.update([HERE] if edge else [routed.port[name, port] for port in linked])
-    return actions.send(sorted(ports))
+        routes_on |= edge or hop.address is not None
+    return actions.send(sorted(ports)) if routes_on or not ports else actions.link(sorted(ports))
 
 
 def _own_kinds(
@@ -288,34 +337,38 @@ def _next_hops(
     )
 
 
-def _in_one_space(
-    attached: _Attached, spaces: NDArray[np.int64], hosts: int, ends: int
-) -> NDArray[np.bool_]:
+def _in_one_space(attached: _Attached, spaces: NDArray[np.int64], hosts: int) -> NDArray[np.bool_]:
     """Return whether a destination is an address of a kind that a host has: IP, or of its VLAN.
 
-    ``spaces`` are those of the destinations before the ``ends`` of tunnels and servers.
+    ``spaces`` are those of the destinations; the result is (hosts, destinations).
     """
     of_host: list[set[int]] = [set() for _ in range(hosts)]
     for host, prefix in attached:
         of_host[host].add(prefix.space)
-    of_end = np.concatenate([spaces, np.full(ends, ROUTED)])
-    reachable = np.zeros((len(of_end), len(of_end)), dtype=bool)
+    reachable = np.zeros((hosts, len(spaces)), dtype=bool)
     for host, spaces_of_host in enumerate(of_host):
-        reachable[host] = np.isin(of_end, [*(spaces_of_host or {ROUTED})])
+        reachable[host] = np.isin(spaces, [*(spaces_of_host or {ROUTED})])
     return reachable
 
 
 def _sent(
-    own_kinds: Sequence[int], owners: Sequence[int], tunnels: int, servers: int
+    own_kinds: Sequence[int], owners: Sequence[int], ends: tuple[int, int], more: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel."""
-    hosts = len(own_kinds)
-    count = hosts + len(owners) + tunnels + servers
-    sent = np.zeros((count, count), dtype=bool)
+    """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel.
+
+    ``ends`` are the numbers of tunnels and of servers. ``more`` are those of unread ports, which
+    send to all that hosts send to, and of addresses that no host has.
+    """
+    hosts, (tunnels, servers), (unread, unassigned) = len(own_kinds), ends, more
+    others = hosts + len(owners)
+    count = others + tunnels + servers + unread
+    sent = np.zeros((count, count + unassigned), dtype=bool)
     sent[:hosts] = True
+    sent[count - unread :] = True
     np.fill_diagonal(sent, False)
     sent[:, [host for host, kind in enumerate(own_kinds) if kind < 0]] = False
     for place, owner in enumerate(owners, hosts):
         sent[owner, place] = False
-    sent[:, hosts + len(owners) : hosts + len(owners) + tunnels] = False
+    sent[:, others : others + tunnels] = False
+    sent[:, count - unread : count] = False
     return sent

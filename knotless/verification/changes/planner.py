@@ -261,7 +261,7 @@ class _Planner:
         """With dropping: two-phase, while the pairs that could close a cycle are stopped."""
         context = self.prover.context
         states = [
-            state_of_rules(context.fabric, rules, context.multicast, tags)
+            state_of_rules(context.fabric, rules, context.multicast, tags, any_address=False)
             for rules, tags in (
                 (self.before.rules, self.before.tags),
                 (side_by_side.new, side_by_side.tags),

@@ -199,8 +199,8 @@ def test_bonds_bridges_vlans_and_vrfs() -> None:
 
 
 def bridges(folder: Path, ring: bool, forms: Iterable[str] = ("json",)) -> Path:
-    """Write three bridges in a line; with ``ring``, all send frames for others to the right."""
-    cables = [("b0", "b1"), ("b1", "b2"), ("b2", "b0")]
+    """Write three bridges in a line, or a ``ring`` in which all send to the right."""
+    cables = [("b0", "b1"), ("b1", "b2"), *[("b2", "b0")] * ring]
     macs = {f"h{n}": f"02:00:00:00:00:0{n}" for n in range(3)}
     form = list(forms)
     for n in range(3):
@@ -233,6 +233,40 @@ def test_bridges(forms: list[str], tmp_path: Path) -> None:
     verdict = judged(bridges(ring, True, forms))
     assert verdict.cycle == ["b0:right/0", "b1:right/0", "b2:right/0"]
     assert verdict.acyclic is None  # nothing says that the links pause
+    assert verdict.undelivered == 0
+
+
+def test_bridges_in_a_loop_may_flood_for_ever(tmp_path: Path) -> None:
+    """Frames to addresses that they have not learned: nothing says which ports are blocked."""
+    folder = bridges(tmp_path, False)
+    cables = json.loads((folder / "cables.json").read_text())
+    ends = [
+        {"hostname": "b2", "interfaceName": "right"},
+        {"hostname": "b0", "interfaceName": "left"},
+    ]
+    cables["edges"].append({"node1": ends[0], "node2": ends[1]})
+    (folder / "cables.json").write_text(json.dumps(cables))
+    verdict = judged(folder)
+    assert (verdict.acyclic, verdict.cycle, verdict.undelivered) == (None, [], 0)
+    assert "which ports spanning tree blocks at b" in verdict.missing[0]
+
+
+def test_a_stale_address_goes_round_a_ring_of_bridges(tmp_path: Path) -> None:
+    folder = bridges(tmp_path, False)
+    cables = json.loads((folder / "cables.json").read_text())
+    ends = [
+        {"hostname": "b2", "interfaceName": "right"},
+        {"hostname": "b0", "interfaceName": "left"},
+    ]
+    cables["edges"].append({"node1": ends[0], "node2": ends[1]})
+    (folder / "cables.json").write_text(json.dumps(cables))
+    for n in range(3):
+        file = folder / f"b{n}" / "fdb"
+        stale = {"mac": "02:00:00:00:00:77", "ifname": "right", "vlan": 10, "master": "br0"}
+        file.write_text(json.dumps([*json.loads(file.read_text()), stale]))
+    verdict = judged(folder)
+    assert verdict.cycle == ["b0:right/0", "b1:right/0", "b2:right/0"]
+    assert "02:00:00:00:00:77@10" in {step.destination for step in verdict.witnesses}
     assert verdict.undelivered == 0
 
 

@@ -5,17 +5,19 @@
 
 use std::collections::BTreeSet;
 
+use rustc_hash::{FxHashMap, FxHashSet};
+
 use super::classes::Classifier;
 pub use super::distinguish::Group;
-use super::distinguish::{classes_at, distinguished, only_for_groups, only_from_a_host};
+use super::distinguish::{
+    classes_at, distinguished, only_for_groups, only_from_a_host, unassigned, Destination, IPV4,
+};
 use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
 use super::switch::{Field, Frame};
 use super::tags::Tags;
 use crate::fabric::{Fabric, NOWHERE};
-use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
-
-const IPV4: u16 = 0x0800;
+use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassigned, Unsupported};
 
 /// Switches that follow their rules, and the problems found in those rules.
 pub struct Rules {
@@ -24,8 +26,7 @@ pub struct Rules {
     /// Whether copies to ports behind which nothing is are distinguished from drops.
     cut_links: bool,
     macs: Vec<u64>,
-    groups: Vec<Group>,
-    floods: Vec<Flood>,
+    destinations: Vec<Destination>,
     labels: Labels,
     /// By host, from 1: the class of sources that rules for unicasts distinguish; 0: they do not
     /// match on sources.
@@ -53,14 +54,15 @@ struct Copies {
 /// `macs` are the hosts' addresses. `tags` has a function for each of the `generations`:
 /// `tag(host, destination)` is the VLAN with which a host sends, or 0; destinations are the hosts,
 /// then the groups. If it is empty, hosts send untagged. With `cut_links`, packets that are sent to
-/// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped.
+/// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped. With
+/// `any_address`, hosts also send to addresses that no host has.
 ///
 /// # Errors
 /// A switch distinguishes more than 65,535 classes of destinations.
 pub fn read(
     fabric: Fabric,
     switches: Vec<Generations>,
-    (generations, cut_links): (u8, bool),
+    (generations, cut_links, any_address): (u8, bool, bool),
     macs: Vec<u64>,
     groups: Vec<Group>,
     tags: &[&dyn Fn(usize, usize) -> u16],
@@ -83,6 +85,18 @@ pub fn read(
     let floods: Vec<Flood> = (0..groups.len() as u32)
         .flat_map(|group| by_class.iter().map(move |of| Flood { group, sources: of.clone() }))
         .collect();
+    let to_host = |&address: &u64| Destination { address, eth_type: IPV4, sender: None };
+    let to_group = |flood: &Flood| {
+        let Group { address, eth_type } = groups[flood.group as usize];
+        Destination { address, eth_type, sender: Some(flood.sources[0]) }
+    };
+    let mut destinations: Vec<Destination> =
+        macs.iter().map(to_host).chain(floods.iter().map(to_group)).collect();
+    let known = destinations.len();
+    if any_address {
+        let senders: Vec<u32> = by_class.iter().map(|of| of[0]).collect();
+        destinations.extend(unassigned(&switches, &destinations, &senders)?);
+    }
     let mut unicast_sources = by_source(true);
     let (mut source, mut source_of) = (vec![0; macs.len()], Vec::new());
     if unicast_sources.iter().any(|classifier| !classifier.is_empty()) {
@@ -90,13 +104,18 @@ pub fn read(
         source = classes.into_iter().map(|class| class + 1).collect();
         source_of = first;
     }
-    let destinations = macs.len() + floods.len();
-    let mut class = vec![0; switches.len() * destinations];
+    let mut class = vec![0; switches.len() * destinations.len()];
     for (at, (switch, sources)) in switches.iter().zip(&mut flood_sources).enumerate() {
         let mut of_switch = class.iter_mut().skip(at).step_by(switches.len());
-        classes_at(switch, sources, &macs, &groups, &floods, &mut of_switch)?;
+        classes_at(switch, sources, &macs, &destinations, &mut of_switch)?;
     }
-    let mut state = State::new(fabric, floods.clone(), class);
+    keep_distinct(&mut destinations, &mut class, (macs.len(), known));
+    let mut state = State::new(fabric, floods, class);
+    let more = destinations[known..].iter().map(|to| Unassigned {
+        address: to.text(),
+        senders: to.sender.map(|sender| by_class[flood_class[sender as usize] as usize].clone()),
+    });
+    state.unassigned = more.collect();
     let (problems, sets, set_ends) = (BTreeSet::new(), Vec::new(), Vec::new());
     let labels = Labels::default();
     let mut rules = Rules {
@@ -104,8 +123,7 @@ pub fn read(
         generations,
         cut_links,
         macs,
-        groups,
-        floods,
+        destinations,
         labels,
         source,
         source_of,
@@ -114,7 +132,7 @@ pub fn read(
         set_ends,
     };
     for (generation, tag) in (0..).zip(tags) {
-        let labels = rules.first_labels(generation, tag, destinations).ok_or(TooManyClasses)?;
+        let labels = rules.first_labels(generation, tag, &state).ok_or(TooManyClasses)?;
         if generation == 0 {
             state.first_labels = labels;
         } else {
@@ -127,6 +145,32 @@ pub fn read(
     Ok((state, rules))
 }
 
+/// Removes destinations after the first `known` that all switches treat like an earlier one: like
+/// another address that no host has, a flood, or the host that has this address.
+fn keep_distinct(
+    destinations: &mut Vec<Destination>,
+    class: &mut Vec<u16>,
+    (hosts, known): (usize, usize),
+) {
+    let switches = class.len() / destinations.len().max(1);
+    let row = |number: usize| &class[number * switches..][..switches];
+    let host_of: FxHashMap<u64, usize> =
+        destinations[..hosts].iter().enumerate().map(|(host, to)| (to.address, host)).collect();
+    let mut seen: FxHashSet<&[u16]> = (hosts..known).map(row).collect();
+    let distinct: Vec<usize> = (known..destinations.len())
+        .filter(|&number| {
+            let host = host_of.get(&destinations[number].address);
+            host.is_none_or(|&host| row(host) != row(number)) && seen.insert(row(number))
+        })
+        .collect();
+    let mut rows = class[..known * switches].to_vec();
+    rows.extend(distinct.iter().flat_map(|&number| row(number)));
+    let kept: Vec<Destination> = distinct.iter().map(|&number| destinations[number]).collect();
+    destinations.truncate(known);
+    destinations.extend(kept);
+    *class = rows;
+}
+
 /// Finds the hosts of each switch whose unicasts are treated alike.
 fn group_hosts(state: &mut State, rules: &mut Rules) {
     let hosts = state.fabric.hosts() as u32;
@@ -134,11 +178,14 @@ fn group_hosts(state: &mut State, rules: &mut Rules) {
     for host in 0..hosts {
         by_switch[state.fabric.enters(state.fabric.host_channel(host)).0 as usize].push(host);
     }
+    // Of floods each host starts its own.
+    let to_one = |&destination: &u32| rules.destinations[destination as usize].sender.is_none();
+    let unicasts: Vec<u32> = (0..rules.destinations.len() as u32).filter(to_one).collect();
     for (switch, at) in by_switch.iter().enumerate().filter(|(_, at)| !at.is_empty()) {
         let classes = state.class_count(switch as u32) as usize;
         let mut examples: Vec<Option<u32>> = vec![None; classes];
         let mut members = vec![0; classes];
-        for destination in 0..hosts {
+        for &destination in &unicasts {
             let class = usize::from(state.class_of(switch as u32, destination));
             examples[class].get_or_insert(destination);
             members[class] += 1;
@@ -183,20 +230,15 @@ impl Behaviour for Rules {
         let (switch, in_port) = fabric.enters(hop.channel);
         let Meaning { tags, source, newest } = self.labels.meaning(hop.label);
         let from_host = fabric.host(hop.channel);
-        let (eth_dst, eth_type, sender) =
-            match self.floods.get((destination as usize).wrapping_sub(self.macs.len())) {
-                None => {
-                    let sender = (source > 0).then(|| self.source_of[source as usize - 1]);
-                    (self.macs[destination as usize], IPV4, sender)
-                }
-                Some(flood) => {
-                    let Group { address, eth_type } = self.groups[flood.group as usize];
-                    (address, eth_type, Some(flood.sources[0] as usize))
-                }
-            };
+        let Destination { address: eth_dst, eth_type, sender } =
+            self.destinations[destination as usize];
+        let flooded = sender.is_some();
+        let sender = match sender {
+            None => (source > 0).then(|| self.source_of[source as usize - 1]),
+            Some(sender) => Some(sender as usize),
+        };
         let sender = from_host.map(|host| host as usize).or(sender);
         let eth_src = sender.map_or(0, |sender| self.macs[sender]);
-        let flooded = destination as usize >= self.macs.len();
         let source = match from_host {
             Some(host) if !flooded => self.source[host as usize],
             _ => source,
@@ -278,14 +320,18 @@ impl Rules {
         &mut self,
         generation: u8,
         tag: &dyn Fn(usize, usize) -> u16,
-        destinations: usize,
+        state: &State,
     ) -> Option<Vec<u16>> {
-        let mut labels = Vec::with_capacity(self.macs.len() * destinations);
-        for host in 0..self.macs.len() {
-            for destination in 0..destinations {
-                let to = match destination.checked_sub(self.macs.len()) {
+        let hosts = self.macs.len();
+        let mut labels = Vec::with_capacity(hosts * self.destinations.len());
+        for host in 0..hosts {
+            for destination in 0..self.destinations.len() {
+                // Addresses that no host has get the tag of broadcasts.
+                let to = match destination.checked_sub(hosts) {
                     None => destination,
-                    Some(flood) => self.macs.len() + self.floods[flood].group as usize,
+                    Some(flood) => {
+                        hosts + state.floods.get(flood).map_or(0, |of| of.group as usize)
+                    }
                 };
                 let tags = match tag(host, to) {
                     0 => Tags::default(),

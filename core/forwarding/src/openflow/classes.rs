@@ -1,10 +1,10 @@
-//! Addresses that the rules of a switch treat alike.
+//! Values of a field that the rules of a switch treat alike.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-const ALL_48: u64 = (1 << 48) - 1;
+use super::switch::ALL_48;
 
 /// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat
 /// alike.

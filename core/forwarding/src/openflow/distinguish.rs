@@ -1,15 +1,21 @@
 //! What the rules of switches distinguish: sources, and classes of destinations.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::Classifier;
 use super::generations::Generations;
-use super::switch::{Field, Rule};
+use super::representatives::representatives;
+use super::switch::{Field, Rule, ALL_48};
 use crate::fabric::Fabric;
-use crate::state::{Flood, TooManyClasses};
+use crate::state::TooManyClasses;
+
+/// The EtherType of IPv4.
+pub const IPV4: u16 = 0x0800;
+/// The most kinds of packets to addresses that no host has.
+const MOST_UNASSIGNED: usize = 1 << 20;
 
 /// The bit that broadcast and multicast addresses have.
-const GROUP_BIT: u64 = 1 << 40;
+pub const GROUP_BIT: u64 = 1 << 40;
 
 /// A broadcast or multicast address.
 #[derive(Debug, Clone, Copy)]
@@ -54,27 +60,98 @@ pub fn distinguished(classifiers: &mut [Classifier], addresses: &[u64]) -> (Vec<
     (class, first)
 }
 
+/// What packets are sent to: an address, an EtherType, and for groups a host that stands for those
+/// that send it, since rules may tell these apart.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination {
+    /// The address.
+    pub address: u64,
+    /// The EtherType.
+    pub eth_type: u16,
+    /// A host that sends it, None: all hosts do.
+    pub sender: Option<u32>,
+}
+
+impl Destination {
+    /// The address as text, with the EtherType unless it is IPv4.
+    pub fn text(self) -> String {
+        let bytes = self.address.to_be_bytes();
+        let mac = bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":");
+        match self.eth_type {
+            IPV4 => mac,
+            other => format!("{mac}/0x{other:04x}"),
+        }
+    }
+}
+
 /// Sets the class of each destination at one switch.
 pub fn classes_at<'a>(
     switch: &Generations,
     sources: &mut Classifier,
     macs: &[u64],
-    groups: &[Group],
-    floods: &[Flood],
+    destinations: &[Destination],
     class: &mut impl Iterator<Item = &'a mut u16>,
 ) -> Result<(), TooManyClasses> {
-    let matched = switch.rules().flat_map(|rule| rule.matched(Field::EthDst));
-    let mut classifier = Classifier::new(matched);
-    let unicasts = macs.iter().map(|&mac| (mac, 0));
-    let flooded = floods.iter().map(|flood| {
+    let classifier = |field| Classifier::new(switch.rules().flat_map(|rule| rule.matched(field)));
+    let (mut addresses, mut types) = (classifier(Field::EthDst), classifier(Field::EthType));
+    let mut numbers: FxHashMap<(u32, u32, u32), u16> = FxHashMap::default();
+    for (destination, class) in destinations.iter().zip(class) {
+        let (address, eth_type) = (destination.address, u64::from(destination.eth_type));
         // From 1, so that no flood is in a class with a unicast.
-        let source = sources.number(macs[flood.sources[0] as usize]) + 1;
-        (groups[flood.group as usize].address, source)
-    });
-    let mut numbers: FxHashMap<(u32, u32), u16> = FxHashMap::default();
-    for ((address, source), class) in unicasts.chain(flooded).zip(class) {
+        let source =
+            destination.sender.map_or(0, |sender| sources.number(macs[sender as usize]) + 1);
         let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
-        *class = *numbers.entry((classifier.number(address), source)).or_insert(next);
+        let key = (addresses.number(address), types.number(eth_type), source);
+        *class = *numbers.entry(key).or_insert(next);
     }
     Ok(())
+}
+
+/// Packets that hosts can send besides those of `known`, one of each kind that rules of some switch
+/// tell apart: to addresses that no host has, and with other EtherTypes. `senders` are the hosts that
+/// stand for those whose floods are treated alike.
+///
+/// # Errors
+/// There are too many.
+pub fn unassigned(
+    switches: &[Generations],
+    known: &[Destination],
+    senders: &[u32],
+) -> Result<Vec<Destination>, TooManyClasses> {
+    let patterns = |field| {
+        let rules = switches.iter().flat_map(Generations::rules);
+        rules.flat_map(move |rule: &Rule| rule.matched(field))
+    };
+    let to_groups = std::iter::once((GROUP_BIT, GROUP_BIT));
+    let mut addresses = representatives(patterns(Field::EthDst).chain(to_groups), ALL_48)?;
+    let mut types: Vec<u16> = representatives(patterns(Field::EthType), 0xFFFF)?
+        .into_iter()
+        .map(|eth_type| eth_type as u16)
+        .collect();
+    if types.len() == 1 {
+        types = vec![IPV4];
+    }
+    addresses.extend(known.iter().map(|destination| destination.address));
+    addresses.sort_unstable();
+    addresses.dedup();
+    let unicasts: FxHashSet<(u64, u16)> = known
+        .iter()
+        .filter(|destination| destination.sender.is_none())
+        .map(|&Destination { address, eth_type, .. }| (address, eth_type))
+        .collect();
+    let mut found = Vec::new();
+    for address in addresses {
+        for &eth_type in &types {
+            let to = |sender| Destination { address, eth_type, sender };
+            if address & GROUP_BIT != 0 {
+                found.extend(senders.iter().map(|&sender| to(Some(sender))));
+            } else if !unicasts.contains(&(address, eth_type)) {
+                found.push(to(None));
+            }
+            if found.len() > MOST_UNASSIGNED {
+                return Err(TooManyClasses);
+            }
+        }
+    }
+    Ok(found)
 }

@@ -6,6 +6,7 @@ mod distinguish;
 pub mod generations;
 mod labels;
 pub mod problem;
+pub mod representatives;
 pub mod switch;
 mod table;
 pub mod tags;

@@ -9,7 +9,8 @@ use super::table::{Key, Table};
 use super::tags::Tags;
 
 const VLAN_PRESENT: u64 = 0x1000;
-const ALL_48: u64 = (1 << 48) - 1;
+/// All bits of an Ethernet address.
+pub const ALL_48: u64 = (1 << 48) - 1;
 /// The reserved port that sends a frame back on the port of arrival.
 const IN_PORT: u32 = 0xFFFF_FFF8;
 const CONTROLLER: u32 = 0xFFFF_FFFD;

@@ -200,6 +200,14 @@ impl Explorer {
             unknown: act.unknown,
             intact: false,
         };
+        let (at, in_port) = network.fabric.enters(hop.channel);
+        let back = network.fabric.leaving(at, in_port);
+        if act.link && back.is_some_and(|back| act.channels.contains(&back)) {
+            step.hops.1 = step.hops.0;
+            step.edges.1 = step.edges.0;
+            step.intact = true;
+            return step;
+        }
         let holds = (network.fabric.host(hop.channel).is_none())
             .then(|| network.dependency_nodes.holds(hop))
             .flatten();

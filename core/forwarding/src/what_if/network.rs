@@ -18,6 +18,8 @@ pub(crate) struct Act {
     pub unknown: bool,
     /// The label map that it applies before it looks at its table again.
     pub relabel: Option<u32>,
+    /// The channels are a link to whose other end packets go: what comes from there has arrived.
+    pub link: bool,
     /// The channels of which packets take any one, ascending.
     pub channels: Box<[u32]>,
 }
@@ -55,7 +57,7 @@ impl Acts {
 /// What hosts send in one way.
 #[derive(Debug, Clone)]
 pub struct Sent {
-    /// (destinations, destinations): the label at the start, [`NOT_SENT`]: nothing is sent. Empty:
+    /// (hosts, destinations): the label at the start, [`NOT_SENT`]: nothing is sent. Empty:
     /// everybody sends to all others with label 0.
     pub first_labels: Vec<u16>,
     /// What is added to these labels.
@@ -101,12 +103,13 @@ pub(crate) const NONE: u32 = u32::MAX;
 
 impl Network {
     /// Groups the destinations of `tables`. `fallbacks` (layers, destinations, switches) are
-    /// numbers of actions, -1: none.
+    /// numbers of actions, -1: none. Pairs with the last `unread` hosts, or with destinations after
+    /// the hosts, are not counted.
     pub fn new(
         fabric: Fabric,
         tables: Tables,
         fallbacks: &[i32],
-        sent: &[Sent],
+        (sent, unread): (&[Sent], u32),
         dependency_nodes: DependencyNodes,
     ) -> Self {
         let mut network = Self {
@@ -123,7 +126,8 @@ impl Network {
             vc_labels: tables.vc_labels,
             dependency_nodes,
         };
-        let (switches, count) = (network.fabric.switches(), network.fabric.hosts());
+        let switches = network.fabric.switches();
+        let count = tables.class.len() / switches.max(1);
         let mut known: FxHashMap<(Vec<u32>, Vec<Vec<u32>>), u32> = FxHashMap::default();
         for destination in 0..count {
             let first = |at: usize| {
@@ -155,7 +159,7 @@ impl Network {
         }
         let of_label = |towards: &Option<u32>| towards.map(|of| network.group_of[of as usize]);
         network.towards = tables.towards.iter().map(of_label).collect();
-        network.demands = network.demands(sent);
+        network.demands = network.demands(sent, unread);
         network
     }
 
@@ -164,11 +168,14 @@ impl Network {
         match action {
             Action::Unknown => (act.unknown, act.loses) = (true, true),
             Action::Relabel(map) => act.relabel = Some(*map),
-            Action::Send(_, ports) => {
-                let (at, home) = (at as u32, self.fabric.host_channel(destination as u32));
+            Action::Send(_, ports) | Action::Link(ports) => {
+                let at = at as u32;
+                let is_host = destination < self.fabric.hosts();
+                let home = is_host
+                    .then(|| self.fabric.enters(self.fabric.host_channel(destination as u32)));
                 let mut channels = Vec::with_capacity(ports.len());
                 for &port in ports {
-                    if port == HERE || self.fabric.enters(home) == (at, port) {
+                    if port == HERE || home == Some((at, port)) {
                         act.delivers = true;
                         continue;
                     }
@@ -182,22 +189,25 @@ impl Network {
                 channels.dedup();
                 act.loses |= channels.is_empty() && !act.delivers;
                 act.channels = channels.into();
+                act.link = matches!(action, Action::Link(_));
             }
         }
         self.acts.number(act)
     }
 
     /// What is sent to each group.
-    fn demands(&self, sent: &[Sent]) -> Vec<Vec<Demand>> {
-        let hosts = self.fabric.hosts();
+    fn demands(&self, sent: &[Sent], unread: u32) -> Vec<Vec<Demand>> {
+        let (hosts, destinations) = (self.fabric.hosts(), self.group_of.len());
+        let counted = hosts - unread as usize;
         let sender_classes = self.sender_classes();
         let mut demands: Vec<Vec<Demand>> = vec![Vec::new(); self.rows.len()];
         let mut places: Vec<FxHashMap<(u32, u16), usize>> =
             vec![FxHashMap::default(); demands.len()];
         for of in sent {
             for (source, &sender) in sender_classes.iter().enumerate() {
-                for destination in (0..hosts).filter(|&destination| destination != source) {
-                    let label = of.first_labels.get(source * hosts + destination).map_or(0, |&l| l);
+                for destination in (0..destinations).filter(|&destination| destination != source) {
+                    let place = source * destinations + destination;
+                    let label = of.first_labels.get(place).map_or(0, |&l| l);
                     if label == NOT_SENT {
                         continue;
                     }
@@ -208,7 +218,8 @@ impl Network {
                         known.push(Demand { source, destination, label, pairs: 0 });
                         known.len() - 1
                     });
-                    known[place].pairs += u64::from(of.counted);
+                    let expected = of.counted && source < counted && destination < hosts;
+                    known[place].pairs += u64::from(expected);
                 }
             }
         }

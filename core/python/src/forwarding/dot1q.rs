@@ -1,8 +1,9 @@
 //! A state from the tables of 802.1Q switches.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use forwarding::dot1q::{bridges, Port, Tables};
+use numpy::ndarray::ArrayView1;
 use numpy::PyReadonlyArray2;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -21,9 +22,17 @@ fn port(value: &Bound<'_, PyAny>) -> PyResult<Port> {
     })
 }
 
-/// The tables of a switch; entries for addresses that no host has are left out: nobody sends to
-/// them.
-fn tables(value: &Bound<'_, PyAny>, hosts: &HashMap<String, u32>) -> PyResult<Tables> {
+/// By address that no host has: (switch, VLAN, port) of its entries.
+type Others = BTreeMap<String, Vec<(usize, u16, u32)>>;
+
+/// The tables of a switch, with the entries for hosts; those for other addresses are added to
+/// `others`.
+fn tables(
+    number: usize,
+    value: &Bound<'_, PyAny>,
+    hosts: &HashMap<String, u32>,
+    others: &mut Others,
+) -> PyResult<Tables> {
     let py = value.py();
     let ports = value.getattr(intern!(py, "ports"))?;
     let ports: PyResult<_> = ports.try_iter()?.map(|one| port(&one?)).collect();
@@ -31,12 +40,33 @@ fn tables(value: &Bound<'_, PyAny>, hosts: &HashMap<String, u32>) -> PyResult<Ta
     for (vlan, of_vlan) in value.getattr(intern!(py, "macs"))?.cast::<PyDict>()? {
         let vlan = vlan.extract()?;
         for (mac, port) in of_vlan.cast::<PyDict>()? {
-            if let Some(&host) = hosts.get(mac.cast::<PyString>()?.to_str()?) {
-                entries.push((host, vlan, port.extract()?));
+            let (mac, port) = (mac.cast::<PyString>()?.to_str()?, port.extract()?);
+            match hosts.get(mac) {
+                Some(&host) => entries.push((host, vlan, port)),
+                None => others.entry(mac.to_owned()).or_default().push((number, vlan, port)),
             }
         }
     }
     Ok(Tables { ports: ports?, entries })
+}
+
+/// Adds the entries for addresses that no host has to the tables of switches. Returns the addresses,
+/// one of those with equal entries.
+fn add_others(tables: &mut [Tables], others: Others, first: u32) -> Vec<String> {
+    let mut addresses = Vec::new();
+    let mut known = HashSet::new();
+    for (address, entries) in others {
+        if known.contains(&entries) {
+            continue;
+        }
+        let destination = first + addresses.len() as u32;
+        for &(switch, vlan, port) in &entries {
+            tables[switch].entries.push((destination, vlan, port));
+        }
+        known.insert(entries);
+        addresses.push(address);
+    }
+    addresses
 }
 
 type Ends = Vec<(u32, u32)>;
@@ -60,12 +90,23 @@ pub fn of_dot1q(
         return Err(PyValueError::new_err("hosts and tags do not fit"));
     }
     let by_mac = macs.into_iter().zip(0..).collect();
-    let tables: PyResult<_> = switches.iter().map(|switch| tables(switch, &by_mac)).collect();
-    let tables = tables?;
-    let tags = tags.map_or_else(Vec::new, |tags| tags.as_array().iter().copied().collect());
+    let mut others = Others::new();
+    let read = |(number, switch)| tables(number, switch, &by_mac, &mut others);
+    let tables: PyResult<Vec<Tables>> = switches.iter().enumerate().map(read).collect();
+    let mut tables = tables?;
+    let unassigned = add_others(&mut tables, others, hosts.len() as u32 + 1);
+    // Addresses that no host has get the tag of broadcasts.
+    let more = unassigned.len();
+    let tags = tags.map_or_else(Vec::new, |tags| {
+        let row = |of: ArrayView1<'_, u16>| {
+            let last = of[hosts.len()];
+            of.iter().copied().chain(std::iter::repeat_n(last, more)).collect::<Vec<_>>()
+        };
+        tags.as_array().rows().into_iter().flat_map(row).collect()
+    });
     let explored = py.detach(move || {
         let members = vec![vec![true; hosts.len()]];
-        let (state, mut behaviour) = bridges(fabric, tables, tags)?;
+        let (state, mut behaviour) = bridges(fabric, tables, tags, unassigned)?;
         Ok(PyState::explored(state, &mut behaviour, &members))
     });
     explored.map_err(|_: forwarding::state::TooManyClasses| {

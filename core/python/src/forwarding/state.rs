@@ -8,7 +8,7 @@ use forwarding::fabric::Fabric;
 use forwarding::found::Found;
 use forwarding::openflow::behaviour::{read, Group};
 use forwarding::openflow::generations::Generations;
-use forwarding::state::{Behaviour, Hop, State, TooManyClasses};
+use forwarding::state::{Behaviour, Hop, State, TooManyClasses, Unassigned};
 use forwarding::trace::{difference, trace};
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
@@ -152,6 +152,19 @@ impl PyState {
         Ok((self.state.fabric.hosts() + number) as u32)
     }
 
+    #[getter]
+    fn unassigned(&self) -> Vec<&str> {
+        self.state.unassigned.iter().map(|of| of.address.as_str()).collect()
+    }
+
+    fn unassigned_of(&self, source: u32, address: &str) -> Option<u32> {
+        let first = self.state.destinations() - self.state.unassigned.len();
+        let sends = |of: &Unassigned| of.senders.as_ref().is_none_or(|all| all.contains(&source));
+        let mut all = self.state.unassigned.iter();
+        let place = all.position(|of| of.address == address && sends(of))?;
+        Some((first + place) as u32)
+    }
+
     fn trace(&self, source: u32, destination: u32) -> PyResult<TraceTuple> {
         self.known(source)?;
         if destination as usize >= self.state.destinations() {
@@ -212,6 +225,7 @@ pub fn of_rules(
     tags: Vec<PyReadonlyArray2<'_, u16>>,
     cut_links: bool,
     replayed: bool,
+    any_address: bool,
 ) -> PyResult<PyState> {
     let (count, known) = (generations.first().map_or(0, Vec::len), generations.len());
     if known == 0 || known > 255 || generations.iter().any(|of| of.len() != count) {
@@ -254,7 +268,7 @@ pub fn of_rules(
         let tags: Vec<_> = tags.iter().map(tag_function).collect();
         let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
         let (state, mut behaviour) =
-            read(fabric, switches, (generations, cut_links), macs, addresses, &tags)?;
+            read(fabric, switches, (generations, cut_links, any_address), macs, addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
         explored.problems = problems.into_iter().collect();

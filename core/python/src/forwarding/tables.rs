@@ -26,6 +26,7 @@ fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
         found.push(match kind {
             0 => Action::Send(Choice::All, of_action),
             1 => Action::Send(Choice::OneOf, of_action),
+            4 => Action::Link(of_action),
             2 => match of_action[..] {
                 [map] if (map as usize) < maps => Action::Relabel(map),
                 _ => return Err(wrong()),
@@ -41,6 +42,7 @@ pub(super) fn tables(
     switches: usize,
     hosts: usize,
 ) -> PyResult<Tables> {
+    let destinations = rows(arrays, "class")?;
     let wrong = |what: &str| PyValueError::new_err(format!("{what} do not fit"));
     let towards: Vec<i64> = flat(arrays, "towards", &[rows(arrays, "towards")?])?;
     let labels = towards.len();
@@ -60,8 +62,11 @@ pub(super) fn tables(
         vc_row: vc_in.into_iter().zip(vc_out).zip(vc_row.iter().copied()).collect(),
         vcs: flat(arrays, "vcs", &[vc_rows, labels])?,
         vc_labels: flat(arrays, "vc_labels", &[label_rows, labels])?,
-        class: flat(arrays, "class", &[hosts, switches])?,
+        class: flat(arrays, "class", &[destinations, switches])?,
     };
+    if destinations < hosts || switches == 0 && destinations > 0 {
+        return Err(wrong("destinations"));
+    }
     let known = |label: &u16| usize::from(*label) < labels;
     let new_labels = || tables.relabelled.iter().chain(&tables.vc_labels);
     if ![0, vc_rows].contains(&label_rows)
@@ -85,6 +90,14 @@ pub(super) fn tables(
         return Err(wrong("classes"));
     }
     Ok(tables)
+}
+
+/// How many of the last hosts stand for ports whose far end is not known.
+pub(super) fn unread(arrays: &Bound<'_, PyDict>, hosts: usize) -> PyResult<u32> {
+    let item = arrays.get_item("unread")?;
+    let unread = item.map_or(Ok(0), |value| value.extract::<u32>())?;
+    let fits = unread as usize <= hosts;
+    fits.then_some(unread).ok_or_else(|| PyValueError::new_err("unread ports do not fit"))
 }
 
 fn described(gap: Gap) -> String {
@@ -113,14 +126,17 @@ pub fn of_tables(
     {
         return Err(PyValueError::new_err("hosts do not fit"));
     }
-    let first_labels: Vec<u16> = flat(arrays, "first_labels", &[label_rows, hosts.len()])?;
+    let destinations = rows(arrays, "class")?;
+    let first_labels: Vec<u16> = flat(arrays, "first_labels", &[label_rows, destinations])?;
+    let unread = unread(arrays, hosts.len())?;
     let labels = tables.towards.len();
     let sent = first_labels.iter().filter(|&&label| label != forwarding::state::NOT_SENT);
     if labels == 0 || sent.max().is_some_and(|&label| usize::from(label) >= labels) {
         return Err(PyValueError::new_err("first labels do not fit"));
     }
     Ok(py.detach(move || {
-        let (state, mut behaviour) = with_tables(fabric, tables, representative, first_labels);
+        let (state, mut behaviour) =
+            with_tables(fabric, tables, representative, first_labels, unread);
         let explored = PyState::explored(state, &mut behaviour, &[]);
         explored.with_problems(behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect())
     }))

@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 
 use super::arrays::{flat, rows};
 use super::state::fabric;
-use super::tables::{tables, Ends};
+use super::tables::{tables, unread, Ends};
 
 /// The cycle, its witnesses, undelivered pairs, and whether something is unknown.
 type AnswerTuple = (Vec<u32>, Vec<Packet>, u64, bool);
@@ -43,8 +43,9 @@ impl PyWhatIf {
         let (channels, count) = (leaves.len(), hosts.len());
         let fabric = fabric(switches, leaves, enters, &hosts)?;
         let tables = tables(arrays, switches, count)?;
+        let (destinations, unread) = (rows(arrays, "class")?, unread(arrays, count)?);
         let layers = rows(arrays, "fallbacks")?;
-        let fallbacks: Vec<i32> = flat(arrays, "fallbacks", &[layers, count, switches])?;
+        let fallbacks: Vec<i32> = flat(arrays, "fallbacks", &[layers, destinations, switches])?;
         let actions = rows(arrays, "action_kind")? as i32;
         let known = tables.towards.len();
         let mut listed = Vec::with_capacity(sent.len());
@@ -52,7 +53,7 @@ impl PyWhatIf {
             let first_labels = labels.as_slice()?.to_vec();
             let sent = first_labels.iter().filter(|&&of| of != NOT_SENT);
             let most = usize::from(sent.max().copied().unwrap_or(0)) + usize::from(label);
-            if ![0, count * count].contains(&first_labels.len()) || most >= known {
+            if ![0, count * destinations].contains(&first_labels.len()) || most >= known {
                 return Err(PyValueError::new_err("first labels do not fit"));
             }
             listed.push(Sent { first_labels, label, counted });
@@ -78,7 +79,7 @@ impl PyWhatIf {
         };
         let what_if = py.detach(|| {
             WhatIf::new(
-                Network::new(fabric, tables, &fallbacks, &listed, dependency_nodes),
+                Network::new(fabric, tables, &fallbacks, (&listed, unread), dependency_nodes),
                 reaction,
             )
         });
