@@ -131,8 +131,8 @@ def of_rules(
     ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
     ``replayed``, a packet may meet any generation after any other, and the state has what a switch
     does by each of them, for a simulation that knows which one it holds. With ``any_address``,
-    hosts also send to every class of addresses that rules tell apart and no host has. Numbers out of
-    range raise OverflowError, arguments that do not match ValueError.
+    hosts also send to every class of addresses that rules tell apart and no host has. Numbers out
+    of range raise OverflowError, arguments that do not match ValueError.
     """
 
 def of_dot1q(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from knotless.importers.paths import read_paths
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
 from tests.support.router_dumps import RouterNet
-from tests.support.router_nets import random_net
+from tests.support.router_nets import add_stale_routes, random_net, with_uplinks
 
 FORMS = ("sonic", "flat", "redis", "frr", "older", "text")
 
@@ -31,6 +32,26 @@ def test_random_fabrics_agree_with_packets_followed_one_by_one(seed: int, tmp_pa
         assert verdict.missing == []
     names = [step.held for step in verdict.witnesses]
     assert names == verdict.cycle
+
+
+@pytest.mark.parametrize("seed", range(90))
+def test_default_routes_and_unread_ports_agree_with_packets_followed_one_by_one(
+    seed: int, tmp_path: Path
+) -> None:
+    net, draw = random_net(seed), random.Random(seed)  # noqa: S311
+    if seed % 3:
+        add_stale_routes(net, draw)
+    uplinks = []
+    if seed % 3 != 1:
+        uplinks = with_uplinks(net, sorted(draw.sample(net.routers, draw.randint(1, 2))))
+    verdict = judged(net.write(tmp_path, ("sonic", "flat", "redis")[seed % 3]))
+    assert verdict.acyclic is net.acyclic_for_all(uplinks), verdict
+    assert verdict.unread == [f"{router}:{port}" for router, port in uplinks]
+    assert [step.held for step in verdict.witnesses] == verdict.cycle
+    senders = {f"{host[0]}-{host[1]}" for host in net.hosts} | {*verdict.unread}
+    assert {step.source for step in verdict.witnesses} <= senders
+    if not _first_halves(net):
+        assert verdict.undelivered == net.judged()[1]
 
 
 def _first_halves(net: RouterNet) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -258,6 +258,24 @@ class RouterNet:
         for a, b in self.peers.items():
             edges |= set(self._pauses(a, b))
         return not has_cycle(edges), lost
+
+    def acyclic_for_all(self, uplinks: Iterable[End] = ()) -> bool:
+        """Return whether nothing can wait for itself, whatever is sent to any address.
+
+        Hosts send, and what is behind ``uplinks``. Of each part of the address space that no route
+        divides one address is tried, whether or not a host has it.
+        """
+        networks = {ipaddress.ip_network(p) for routes in self.routes.values() for p in routes}
+        firsts = {int(network[0]) for network in networks}
+        firsts |= {int(network[-1]) + 1 for network in networks}
+        edges: set[tuple[Any, Any]] = set()
+        for source in (*self.hosts, *uplinks):
+            for first in sorted(firsts - {1 << 32}):
+                for dscp in range(64):
+                    edges |= set(self._waits(source, ipaddress.ip_address(first), dscp))
+        for a, b in self.peers.items():
+            edges |= set(self._pauses(a, b))
+        return not has_cycle(edges)
 
     def next_ends(self, router: str, address: Any) -> list[End]:
         """Return the ports and host interfaces to which an address may go; none: it is dropped."""

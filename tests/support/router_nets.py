@@ -129,6 +129,30 @@ def random_net(seed: int) -> RouterNet:
     return net
 
 
+UPLINK = "Ethernet380"
+"""A port to a device without files."""
+
+
+def with_uplinks(net: RouterNet, routers: list[str]) -> list[tuple[str, str]]:
+    """Cable routers to a device without files, which no route names; return the ports."""
+    for router in routers:
+        tables = net.more.setdefault(router, {})
+        tables["DEVICE_NEIGHBOR"] = {UPLINK: {"name": "T2-1", "port": "Ethernet0"}}
+        tables["PORT_QOS_MAP"] = {UPLINK: dict(net.qos[router].of_hosts)}
+    return [(router, UPLINK) for router in routers]
+
+
+def add_stale_routes(net: RouterNet, draw: random.Random) -> None:
+    """Give routers a default route, and a route to a network that nobody has, at random."""
+    for prefix, share in (("0.0.0.0/0", 0.9), ("10.77.0.0/24", 0.5)):
+        same = draw.random() < 0.5
+        for router in net.routers:
+            linked = sorted({port for r, port in net.peers if r == router})
+            if linked and draw.random() < share:
+                ports = linked[:1] if same else draw.sample(linked, draw.randint(1, len(linked)))
+                net.routes[router][prefix] = [("169.254.2.1", port) for port in ports]
+
+
 def _disturb(net: RouterNet, draw: random.Random) -> None:
     """Replace some routes by others, and add more specific ones."""
     for router in net.routers:

@@ -33,7 +33,7 @@ fn found(label: u16, change: impl FnOnce(&mut Tables)) -> (Found, Vec<(u32, Gap)
     change(&mut tables);
     let mut labels = vec![NOT_SENT; 9];
     labels[1] = label;
-    let (mut state, mut behaviour) = with_tables(fabric, tables, vec![0, 1, 2], labels);
+    let (mut state, mut behaviour) = with_tables(fabric, tables, vec![0, 1, 2], labels, 0);
     let found = explore(&mut state, &mut behaviour, &[]);
     (found, behaviour.unknown().collect())
 }

@@ -25,6 +25,8 @@ struct Routes<'a> {
     of_block: Vec<u32>,
     /// Channels, ascending: the class of a channel is its place here plus 1.
     channels: Vec<Channel>,
+    /// The VLANs in which packets for hosts of the switch itself arrive.
+    own_vlans: Vec<u16>,
 }
 
 impl Routes<'_> {
@@ -42,9 +44,13 @@ impl Routes<'_> {
         self.next.iter().map(default).collect()
     }
 
-    /// By route: the class in each VLAN in which packets arrive, ascending.
-    fn of_vlans(&self) -> Vec<Vec<(u16, u32)>> {
-        let vlans = self.vlans();
+    /// By route: the class in each VLAN in which packets arrive, ascending; also in `more` VLANs
+    /// where any VLAN gives the same.
+    fn of_vlans(&self, more: &[u16]) -> Vec<Vec<(u16, u32)>> {
+        let mut vlans = self.vlans();
+        vlans.extend(more);
+        vlans.sort_unstable();
+        vlans.dedup();
         let of = |next: &&[(u16, Channel)]| match next {
             [(0, channel)] => vlans.iter().map(|&vlan| (vlan, self.class(*channel))).collect(),
             next => {
@@ -53,6 +59,28 @@ impl Routes<'_> {
             }
         };
         self.next.iter().map(of).collect()
+    }
+
+    /// Whether unused addresses that belong to hosts of the switch are dropped in all VLANs in which
+    /// packets for these hosts arrive.
+    fn drops_own(&self, space: &Space, switch: u32, rules: [&[Match]; 2]) -> bool {
+        let is_own = |block: u32| space.blocks[block as usize].switch == switch;
+        let listed = space.listed.iter().flatten().copied();
+        let blocks = (0..).zip(&space.blocks).map(|(block, of)| (of.address, block));
+        let addresses: Vec<u64> = listed
+            .chain(blocks)
+            .filter(|&(_, block)| is_own(block))
+            .map(|(address, _)| address & space.key_bits)
+            .collect();
+        let class = |address: u64, vlan: u16| {
+            let fits = |of: &&Match| {
+                (of.address.value ^ address) & of.address.mask & space.key_bits == 0
+                    && (of.label.value ^ u64::from(vlan)) & of.label.mask == 0
+            };
+            let found = rules.iter().find_map(|of| of.iter().filter(fits).max_by_key(|m| m.level));
+            found.map_or(DROPPED, |found| found.class)
+        };
+        self.own_vlans.iter().all(|&vlan| addresses.iter().all(|&of| class(of, vlan) == DROPPED))
     }
 
     fn vlans_matter(&self) -> bool {
@@ -98,6 +126,15 @@ fn routes<'a>(
             }
         }
     }
+    let of_hosts = space.block_of.iter().enumerate();
+    let own_hosts = of_hosts.filter(|(_, &block)| space.blocks[block as usize].switch == switch);
+    let mut own_vlans: Vec<u16> = own_hosts
+        .flat_map(|(host, _)| next[usize::from(state.class_of(switch, host as u32))])
+        .map(|&(vlan, _)| vlan)
+        .filter(|&vlan| vlan > 0)
+        .collect();
+    own_vlans.sort_unstable();
+    own_vlans.dedup();
     // Packets to hosts of this switch match other rules: they must not count.
     let mut used = vec![false; next.len()];
     of_block.iter().for_each(|&of| used[of as usize] = true);
@@ -108,7 +145,7 @@ fn routes<'a>(
     channels.sort_unstable();
     channels.dedup();
     channels.retain(|&channel| channel != DROP);
-    Ok(Routes { next, of_block, channels })
+    Ok(Routes { next, of_block, channels, own_vlans })
 }
 
 /// The most common class of each block, as a sample on which orders of bits are tried.
@@ -123,16 +160,14 @@ pub fn sample(
     Ok(routes.of_block.iter().map(|&route| default[route as usize]).collect())
 }
 
-/// Adds the rules of a switch.
-pub fn add(
-    (state, switch): (&State, u32),
-    (space, listings): (&Space, &Listings),
-    unicasts: &Unicasts,
-    (ports, macs): (&Ports, &[u64]),
+/// What rules of any VLAN, and those of single VLANs above them, match. Packets for hosts of the
+/// switch itself arrive in `own_vlans` as well.
+fn matches(
+    routes: &Routes<'_>,
+    listings: &Listings,
     minimiser: &mut Minimiser,
-    rules: &mut Rules,
-) -> Result<(), HostsDiffer> {
-    let routes = routes(state, switch, space, unicasts)?;
+    own_vlans: &[u16],
+) -> (Vec<Match>, Vec<Match>) {
     let mut sets = Sets::new(routes.channels.len() as u32 + 1);
     let default = routes.default();
     let of_block = |block: u32| routes.of_block[block as usize] as usize;
@@ -140,7 +175,7 @@ pub fn add(
         listings.fewest(minimiser, &mut sets, DROPPED, None, |block| default[of_block(block)]);
     let mut of_vlans = Vec::new();
     if routes.vlans_matter() {
-        let mut classes = routes.of_vlans();
+        let mut classes = routes.of_vlans(own_vlans);
         let together = listings
             .fewest_labelled(minimiser, &mut sets, DROPPED, |block| &classes[of_block(block)]);
         let shorter = together.len() <= of_all.len();
@@ -155,6 +190,23 @@ pub fn add(
         if shorter || together.len() < of_all.len() + of_vlans.len() {
             (of_all, of_vlans) = (together, Vec::new());
         }
+    }
+    (of_all, of_vlans)
+}
+
+/// Adds the rules of a switch.
+pub fn add(
+    (state, switch): (&State, u32),
+    (space, listings): (&Space, &Listings),
+    unicasts: &Unicasts,
+    (ports, macs): (&Ports, &[u64]),
+    minimiser: &mut Minimiser,
+    rules: &mut Rules,
+) -> Result<(), HostsDiffer> {
+    let routes = routes(state, switch, space, unicasts)?;
+    let (mut of_all, mut of_vlans) = matches(&routes, listings, minimiser, &[]);
+    if !routes.drops_own(space, switch, [&of_vlans, &of_all]) {
+        (of_all, of_vlans) = matches(&routes, listings, minimiser, &routes.own_vlans);
     }
     for (base, matches) in [(USUAL, &of_all), (OF_VLAN, &of_vlans)] {
         for (priority, found) in priorities(base, matches).into_iter().zip(matches) {
