@@ -1,4 +1,4 @@
-"""Three fabrics that are known to deadlock, written from the literature.
+"""Fabrics that are known to deadlock, written from the literature.
 
 References
 ----------
@@ -11,8 +11,10 @@ dual-ToR (packets in tunnels between two switches).
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from tests.support.router_dumps import Qos, RouterNet, plain_qos
-from tests.support.router_nets import leaf_spine, shortest_paths
+from tests.support.router_nets import leaf_spine, shortest_paths, with_uplinks
 
 
 def bounce() -> RouterNet:
@@ -82,6 +84,44 @@ def dual_tor(*, remapped: bool) -> RouterNet:
             },
             "VLAN_INTERFACE": {"Vlan10|10.0.0.1/24": {}},
         }
+    return net
+
+
+def dual_tor_below_uplinks(*, remapped: bool) -> RouterNet:
+    """The same pair alone below its spines, which have an uplink to a device without files.
+
+    No route leads to that device: only the configured neighbour of the port says that it is there.
+    What it sends to a server goes down to both leaves of the pair, and from the one that is standby
+    up again. Nothing else in this fabric does.
+    """
+    net = dual_tor(remapped=remapped)
+    net.cables = [cable for cable in net.cables if "leaf2" not in (cable[0][0], cable[1][0])]
+    del net.hosts["leaf2", "Vlan10"], net.routes["leaf2"], net.qos["leaf2"]
+    for routes in net.routes.values():
+        routes.pop("10.2.0.0/24")
+    with_uplinks(net, ["spine0", "spine1"])
+    return net
+
+
+def default_ring(count: int) -> RouterNet:
+    """A ring of routers whose routes to hosts never use the last link, but whose defaults go round.
+
+    Port Ethernet0 of router i leads to Ethernet4 of the next one.
+    """
+    names = [f"r{i}" for i in range(count)]
+    cables = [((a, "Ethernet0"), (b, "Ethernet4")) for a, b in pairwise([*names, names[0]])]
+    net = RouterNet(
+        cables, hosts={(name, "Vlan10"): f"10.0.{i}.1/24" for i, name in enumerate(names)}
+    )
+    for i, name in enumerate(names):
+        net.routes[name] = {
+            f"10.0.{j}.0/24": [("", "Vlan10")]
+            if i == j
+            else [("169.254.0.1", "Ethernet0" if j > i else "Ethernet4")]
+            for j in range(count)
+        }
+        net.routes[name]["0.0.0.0/0"] = [("169.254.0.1", "Ethernet0")]
+        net.qos[name] = plain_qos(net.ports(name))
     return net
 
 

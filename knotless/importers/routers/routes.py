@@ -18,7 +18,7 @@ from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Routes
 from knotless.importers.routers.fabric import MEMORY_PER_PAIR, RouterFabric
 from knotless.importers.routers.tunnels import Server, Tunnel
-from knotless.importers.routers.unassigned import names_of, unassigned_ranges
+from knotless.importers.routers.unassigned import unassigned_ranges
 from knotless.routing.graphs.channels import End
 
 _Attached = list[tuple[int, Prefix]]
@@ -148,7 +148,8 @@ def destinations_of(
     for server in servers:
         is_server[ranges.places(server.address)] = True
     nobodys = np.flatnonzero(~delivered.any(axis=1) & ~is_server)
-    unassigned = unassigned_ranges(layers, spaces, nobodys, flooded, actions.send(()))
+    nothing = actions.send(())
+    unassigned = unassigned_ranges(layers, nobodys, ranges, prefixes, flooded, nothing)
     used = np.flatnonzero(delivered.any(axis=1))
     alike = np.column_stack([*(layer[used] for layer in layers), spaces[used]])
     kinds, first, kind = np.unique(alike, axis=0, return_index=True, return_inverse=True)
@@ -166,7 +167,7 @@ def destinations_of(
     switches = routed.fabric.switches
     index = {name: router for router, name in enumerate(routed.names)}
     texts += [f"{switches[index[router]].name}:{port}" for router, port in unread]
-    texts += names_of(unassigned, prefixes, ranges, {*texts})
+    texts += unassigned.names(ranges, {*texts})
     count = len(own_kinds) + len(owners) + len(ends) + len(unread)
     more = len(unassigned.rows[0])
     refuse_beyond("this fabric", MEMORY_PER_PAIR * count * (count + more), RuleError)
@@ -176,8 +177,8 @@ def destinations_of(
     rows = np.concatenate(
         [plain[:, :-1].astype(np.int32), np.concatenate([special, *below], axis=1)]
     )
-    nothing = np.full((len(unread), rows.shape[1]), actions.send(()), dtype=np.int32)
-    rows = np.concatenate([rows, nothing, np.concatenate(unassigned.rows, axis=1)])
+    of_unread = np.full((len(unread), rows.shape[1]), nothing, dtype=np.int32)
+    rows = np.concatenate([rows, of_unread, np.concatenate(unassigned.rows, axis=1)])
     by_layer = np.stack(np.split(rows, len(layers), axis=1))
     sent = _sent(own_kinds, owners, (len(tunnels), len(servers)), (len(unread), more))
     sent_spaces = np.concatenate(

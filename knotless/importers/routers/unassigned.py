@@ -16,7 +16,8 @@ from knotless.importers.prefixes import Prefix, Ranges
 class Unassigned:
     """Ranges of addresses that no host has: their ``places`` and the ``kind`` of each.
 
-    By kind: its actions in each layer (``rows``), its space, and the place of one of its ranges.
+    By kind: its actions in each layer (``rows``), its space, the place of one of its ranges, and
+    the longest prefix of that range. Kinds of the widest prefixes come first.
     """
 
     places: NDArray[np.int64]
@@ -24,19 +25,32 @@ class Unassigned:
     rows: list[NDArray[np.int32]]
     spaces: NDArray[np.int64]
     first: NDArray[np.int64]
+    prefixes: list[Prefix | None]
+
+    def names(self, ranges: Ranges, used: AbstractSet[str]) -> list[str]:
+        """Return a name of each kind, none of ``used``: its prefix, or the range."""
+        texts: list[str] = []
+        names = set(used)
+        for place, prefix in zip(self.first.tolist(), self.prefixes, strict=True):
+            text = ranges.text(place) if prefix is None else prefix.text
+            texts.append(text if text not in names else ranges.text(place))
+            names.add(texts[-1])
+        return texts
 
 
 def unassigned_ranges(
     layers: Sequence[NDArray[np.int32]],
-    spaces: NDArray[np.int64],
     places: NDArray[np.int64],
+    ranges: Ranges,
+    prefixes: Iterable[Prefix],
     flooded: Mapping[int, NDArray[np.bool_]],
     dropped: int,
 ) -> Unassigned:
     """Return the kinds of those ranges at ``places`` that some router forwards.
 
-    ``flooded`` are the ranges that a bridge sends to all ports, by its number. In a tree of bridges
-    this adds no cycle; that others are loops is a finding of its own.
+    ``layers`` are the actions by range and router, ``dropped`` is that of no route. ``flooded`` are
+    the ranges that a bridge sends to all ports, by its number. In a tree of bridges this adds no
+    cycle; that others are loops is a finding of its own.
     """
     longest = layers[0][places]
     for router, of_bridge in flooded.items():
@@ -44,29 +58,30 @@ def unassigned_ranges(
     forwarded = (longest != dropped).any(axis=1)
     places, longest = places[forwarded], longest[forwarded]
     rows = [longest, *(layer[places] for layer in layers[1:])]
+    spaces = ranges.spaces[places]
     _, first, kind = np.unique(
-        np.column_stack([*rows, spaces[places]]), axis=0, return_index=True, return_inverse=True
+        np.column_stack([*rows, spaces]), axis=0, return_index=True, return_inverse=True
     )
+    named = _longest(prefixes, ranges, places[first])
+    sizes = [0 if prefix is None else prefix.size for prefix in named]
+    order = np.array(sorted(range(len(first)), key=lambda i: -sizes[i]), dtype=np.int64)
+    first, number = first[order], np.argsort(order)
     return Unassigned(
-        places, kind.reshape(-1), [row[first] for row in rows], spaces[places[first]], places[first]
+        places,
+        number[kind.reshape(-1)],
+        [row[first] for row in rows],
+        spaces[first],
+        places[first],
+        [named[i] for i in order.tolist()],
     )
 
 
-def names_of(
-    unassigned: Unassigned, prefixes: Iterable[Prefix], ranges: Ranges, used: AbstractSet[str]
-) -> list[str]:
-    """Return a name of each kind: the longest prefix of one of its ranges, or that range."""
-    if not len(unassigned.first):
-        return []
-    longest: list[Prefix | None] = [None] * len(ranges)
-    for prefix in sorted({*prefixes}, key=lambda prefix: -prefix.size):
-        block = ranges.places(prefix)
-        longest[block] = [prefix] * (block.stop - block.start)
-    texts: list[str] = []
-    names = set(used)
-    for place in unassigned.first.tolist():
-        prefix = longest[place]
-        text = prefix.text if prefix is not None else ranges.text(place)
-        texts.append(text if text not in names else ranges.text(place))
-        names.add(texts[-1])
-    return texts
+def _longest(
+    prefixes: Iterable[Prefix], ranges: Ranges, places: NDArray[np.int64]
+) -> list[Prefix | None]:
+    """Return the longest of ``prefixes`` that has each place."""
+    longest = np.full(len(ranges), -1, dtype=np.int64)
+    ordered = sorted({*prefixes} if len(places) else (), key=lambda prefix: -prefix.size)
+    for number, prefix in enumerate(ordered):
+        longest[ranges.places(prefix)] = number
+    return [ordered[number] if number >= 0 else None for number in longest[places].tolist()]

@@ -11,7 +11,13 @@ from click.testing import CliRunner
 from knotless.cli.main import main
 from knotless.importers.paths import read_paths
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
-from tests.support.classical_deadlocks import bounce, dual_tor, routing_loop
+from tests.support.classical_deadlocks import (
+    bounce,
+    default_ring,
+    dual_tor,
+    dual_tor_below_uplinks,
+    routing_loop,
+)
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import leaf_spine
 
@@ -80,6 +86,77 @@ def test_tunnels_between_a_pair_of_switches(remapped: bool, tmp_path: Path) -> N
     if not remapped:
         assert len(verdict.cycle) == 4
         assert {name.partition(":")[0] for name in verdict.cycle} >= {"leaf0", "leaf1"}
+
+
+@pytest.mark.parametrize("form", ["sonic", "frr"])
+@pytest.mark.parametrize("remapped", [False, True])
+def test_what_comes_from_above_bounces_between_a_pair(
+    remapped: bool, form: str, tmp_path: Path
+) -> None:
+    """Nothing but the uplinks can send what bounces; the priorities of tunnels prevent a cycle."""
+    net = dual_tor_below_uplinks(remapped=remapped)
+    verdict = judged(net.write(tmp_path / "fabric", form))
+    assert (verdict.missing, verdict.undelivered) == ([], 0)
+    assert verdict.acyclic is remapped
+    assert verdict.unread == ["spine0:Ethernet380", "spine1:Ethernet380"]
+    assert any("2 ports lead to devices without files" in note for note in verdict.notes)
+    sources = {step.source for step in verdict.witnesses}
+    assert remapped or sources & {*verdict.unread}
+    for step in verdict.witnesses:
+        words = ["check", str(tmp_path / "fabric"), "--pair", step.source, step.destination]
+        done = CliRunner().invoke(main, words)
+        assert step.held.partition("/")[0] in done.output
+    net.more["spine0"].pop("DEVICE_NEIGHBOR")
+    net.more["spine1"].pop("DEVICE_NEIGHBOR")
+    without = judged(net.write(tmp_path / "alone", form))
+    assert (without.acyclic, without.missing, without.unread) == (True, [], [])
+    assert without.pairs == verdict.pairs
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [2, 4, 7])
+def test_default_routes_that_go_round(count: int, form: str, tmp_path: Path) -> None:
+    net = default_ring(count)
+    verdict = judged(net.write(tmp_path / "ring", form))
+    assert verdict.acyclic is False
+    assert verdict.cycle == [f"r{i}:Ethernet0/3" for i in range(count)]
+    assert "0.0.0.0/0" in {step.destination for step in verdict.witnesses}
+    assert (verdict.pairs, verdict.undelivered) == (count * (count - 1), 0)
+    net.routes["r0"]["0.0.0.0/0"] = []
+    assert judged(net.write(tmp_path / "cut", form)).acyclic is True
+    net.routes["r0"]["10.9.0.0/16"] = [("169.254.0.1", "Ethernet0")]
+    verdict = judged(net.write(tmp_path / "stale", form))
+    assert verdict.acyclic is False
+    assert "10.9.0.0/16" in {step.destination for step in verdict.witnesses}
+
+
+def test_addresses_of_links_end_at_their_routers(tmp_path: Path) -> None:
+    """Both ends of a link hold its prefix: packets for it cross the link once and no more."""
+    net = default_ring(4)
+    for i in range(4):
+        del net.routes[f"r{i}"]["0.0.0.0/0"]
+        net.routes[f"r{i}"][f"172.16.{i}.0/31"] = [("", "Ethernet0")]
+        net.routes[f"r{i}"][f"172.16.{(i - 1) % 4}.0/31"] = [("", "Ethernet4")]
+    assert judged(net.write(tmp_path / "own")).acyclic is True
+    for i in range(4):
+        for other in (i + 2, i + 3):
+            routes = net.routes[f"r{other % 4}"]
+            routes[f"172.16.{i}.0/31"] = [("169.254.0.1", "Ethernet0")]
+    verdict = judged(net.write(tmp_path / "advertised"))
+    assert verdict.acyclic is False
+    assert all(step.destination.startswith(("172.16.", "r")) for step in verdict.witnesses)
+
+
+def test_failures_of_a_fabric_with_default_routes(tmp_path: Path) -> None:
+    """What goes round without failures does so until a link of the ring fails."""
+    folder = str(default_ring(4).write(tmp_path))
+    done = CliRunner().invoke(
+        main, ["check", folder, "--failures", "1", "--react", "static", "--json"]
+    )
+    answer = json.loads(done.output)
+    assert answer["acyclic"] is False
+    ways = {tuple(row["failed"]): row["acyclic"] for row in answer["failures"]}
+    assert any(acyclic is True for acyclic in ways.values())
 
 
 def test_servers_whose_switch_is_not_known_are_tried_with_both(tmp_path: Path) -> None:
