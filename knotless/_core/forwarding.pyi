@@ -147,8 +147,8 @@ def of_dot1q(
 
     ``switches`` are :class:`knotless.forwarding.dot1q.model.L2Switch`; ``macs`` the addresses of
     the hosts as in the switches' tables; ``tags`` (hosts, hosts + 1 for broadcasts) is the VLAN
-    with which a host tags. Hosts also send to the other addresses in the tables. Numbers out of
-    range raise OverflowError, arguments that do not match ValueError.
+    with which a host tags. Numbers out of range raise OverflowError, arguments that do not match
+    ValueError.
     """
 
 def of_tables(

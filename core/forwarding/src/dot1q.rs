@@ -11,13 +11,14 @@
 //! where there is none; its virtual channel is always 0. See IEEE 802.1Q-2018, clauses 6.9 and 8.6.
 //!
 //! Nothing depends on the sender, so one flood represents the broadcasts of all hosts. It also
-//! represents frames to addresses in no table, which are flooded in the same way. An address that no
-//! host has but some table is a destination of its own: switches whose table lacks it flood it.
+//! represents frames to addresses in no table, which are flooded in the same way. Frames to an address
+//! that no host has, but some table, take a part of its paths: an entry only leaves out ports of a
+//! flood. So they wait for nothing that the flood does not wait for.
 
 use rustc_hash::FxHashMap;
 
 use crate::fabric::Fabric;
-use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassigned, Unsupported};
+use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unsupported};
 
 /// A port and the VLANs that it is a member of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,8 +38,7 @@ pub struct Port {
 pub struct Tables {
     /// Its ports.
     pub ports: Vec<Port>,
-    /// (destination, VLAN, port): the static entries. Destinations are the hosts, the flood, and
-    /// the addresses that no host has.
+    /// (host, VLAN, port): the static entries for the addresses of hosts.
     pub entries: Vec<(u32, u16, u32)>,
 }
 
@@ -96,8 +96,7 @@ pub struct Bridges {
 
 /// Returns an empty state for switches, and the behaviour from which it is filled.
 ///
-/// `tags` (hosts, destinations) are the VLANs that hosts put on; empty: they send untagged.
-/// `unassigned` are the addresses that no host has.
+/// `tags` (hosts, hosts and the flood) are the VLANs that hosts put on; empty: they send untagged.
 ///
 /// # Errors
 /// A switch distinguishes more than 65,535 classes of destinations.
@@ -105,43 +104,39 @@ pub fn bridges(
     fabric: Fabric,
     tables: Vec<Tables>,
     tags: Vec<u16>,
-    unassigned: Vec<String>,
 ) -> Result<(State, Bridges), TooManyClasses> {
     let hosts = fabric.hosts();
     let count = tables.len();
-    let mut class = vec![0; (hosts + 1 + unassigned.len()) * count];
+    let mut class = vec![0; (hosts + 1) * count];
     let mut switches = Vec::with_capacity(count);
     for (at, Tables { ports, entries }) in tables.into_iter().enumerate() {
         let mut switch = Switch::new(ports);
         let mut of_switch = class.iter_mut().skip(at).step_by(count);
         let own = |host: u32| fabric.enters(fabric.host_channel(host)).0 as usize == at;
-        let destinations = hosts + 1 + unassigned.len();
-        switch.known = classes((hosts, destinations), own, entries, &mut of_switch)?;
+        switch.known = classes(hosts, own, entries, &mut of_switch)?;
         switches.push(switch);
     }
     let flood = Flood { group: 0, sources: (0..hosts as u32).collect() };
     let mut state = State::new(fabric, vec![flood], class.clone());
-    let of = |address| Unassigned { address, senders: None };
-    state.unassigned = unassigned.into_iter().map(of).collect();
     state.first_labels = tags;
     let bridges = Bridges { switches, class };
     group_hosts(&mut state, &bridges);
     Ok((state, bridges))
 }
 
-/// Sets the class at one switch of each destination. Returns the entries of each class.
+/// Sets the class at one switch of each host and of the flood. Returns the entries of each class.
 ///
 /// Hosts with the same ports in all VLANs are one class. Each host of the switch itself is a class
 /// of its own: the host that represents others sends to itself on their behalf.
 fn classes<'a>(
-    (hosts, destinations): (usize, usize),
+    hosts: usize,
     own: impl Fn(u32) -> bool,
     entries: Vec<(u32, u16, u32)>,
     class: &mut impl Iterator<Item = &'a mut u16>,
 ) -> Result<Vec<Known>, TooManyClasses> {
-    let mut known: Vec<Known> = vec![Vec::new(); destinations];
-    for (destination, vlan, port) in entries {
-        known[destination as usize].push((vlan, port));
+    let mut known: Vec<Known> = vec![Vec::new(); hosts + 1];
+    for (host, vlan, port) in entries {
+        known[host as usize].push((vlan, port));
     }
     let mut numbers: FxHashMap<(Option<u32>, Known), u16> = FxHashMap::default();
     for (number, (mut of, class)) in known.into_iter().zip(class).enumerate() {
