@@ -28,7 +28,7 @@ from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtua
 class Witness:
     """A packet that holds one channel of a cycle while it waits for the next (``s1:2/0`` ..).
 
-    ``destination`` is a host, ``all`` or ``multicast:N``.
+    ``destination`` is a host, ``all``, ``multicast:N``, or an address that no host has.
     """
 
     held: str

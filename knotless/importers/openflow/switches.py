@@ -33,6 +33,7 @@ from knotless.topologies.partial_fabric import PartialHost, PartialLink, Partial
 
 _MAC = re.compile(r"[0-9a-f]{2}(?::[0-9a-f]{2}){5}")
 _GROUP_BIT = 1 << 40
+_SHOWN = 5
 
 
 @dataclass
@@ -110,6 +111,9 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
     for switch in switches:
         if switch.rules is None or not switch.rules.rules:
             findings.gap(f"the rules of {switch.name}")
+    unread = [end for end in sorted(named) if end not in {end for end, _ in hosts}]
+    if unread:
+        findings.gap(f"what is behind {_ports(switches, unread)}: no address and no files")
     if len(hosts) < 2:
         findings.gap("the addresses of hosts: only one is known")
     rules = {
@@ -133,6 +137,12 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         findings=findings,
         rules=rules,
     )
+
+
+def _ports(switches: Sequence[_Switch], ends: Sequence[End]) -> str:
+    """Return ports as text, some of them if there are many."""
+    shown = ", ".join(f"{switches[switch].name}:{port}" for switch, port in ends[:_SHOWN])
+    return shown + (f" and {len(ends) - _SHOWN} more ports" if len(ends) > _SHOWN else "")
 
 
 def _untagged(_source: int, _destination: int) -> int:

@@ -56,6 +56,21 @@ def test_the_verdict_is_that_of_the_rules(
     assert (verdict.undelivered, verdict.max_channel_load) == (0, expected.max_channel_load)
 
 
+def test_what_is_behind_a_port_can_send_to_all(tmp_path: Path) -> None:
+    """A cable to a device without files and without an address: nothing is called safe."""
+    folder = written(tmp_path, "ring,4", "updown")
+    cables = json.loads((folder / "cables.json").read_text())
+    node = {"hostname": "s2", "interfaceName": "s2-eth9"}
+    far = {"hostname": "core1", "interfaceName": "Ethernet7"}
+    cables["edges"].append({"node1": node, "node2": far})
+    (folder / "cables.json").write_text(json.dumps(cables))
+    ports = folder / "s2" / "ports"
+    ports.write_text(ports.read_text() + " 9(s2-eth9): addr:02:aa:00:00:00:09\n")
+    verdict = judged(folder)
+    assert verdict.acyclic is None
+    assert verdict.missing == ["what is behind s2:9: no address and no files"]
+
+
 def test_addresses_from_rules(tmp_path: Path) -> None:
     """Rules that match one address and send it to one port show where its host is."""
     ends = {"s1": (1, 2), "s2": (2, 1)}
