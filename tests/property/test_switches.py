@@ -219,7 +219,7 @@ class Case:
         digest = str(held)
         if digest not in self.checked:
             self.checked.add(digest)
-            verdict = check(FABRIC, held, any_address=False)
+            verdict = check(FABRIC, held)
             assert verdict.acyclic
             assert not [line for line in verdict.problems if "for ever" in line]
 

@@ -18,6 +18,7 @@ from knotless.forwarding.openflow.rules import (
     SwitchRules,
     match_order,
 )
+from knotless.forwarding.openflow.unused_addresses import ALL_BITS, masks_of
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
@@ -107,6 +108,7 @@ def stopping(
 ) -> FabricRules:
     """Return ``rules`` and rules that drop the frames of ``pairs`` at the port of their source.
 
+    So are frames for unused addresses, which compiled rules forward like those for a destination.
     The packet counters of these rules count what is stopped.
 
     Raises
@@ -119,6 +121,7 @@ def stopping(
         return rules
     address = {f"multicast:{group.number}": group.address for group in groups}
     address |= {host.name: mac_value(host.mac) for host in fabric.hosts}
+    masks = masks_of(mac_value(host.mac) for host in fabric.hosts)
     added: defaultdict[str, list[Rule]] = defaultdict(list)
     for source, destination in pairs:
         if source not in fabric.host_index:
@@ -128,7 +131,9 @@ def stopping(
         if destination == "all":
             match.append(Field("eth_dst", _GROUP_BIT, _GROUP_BIT))
         elif destination != EVERYTHING:
-            match.append(Field("eth_dst", _address(fabric, address, destination)))
+            value = _address(fabric, address, destination)
+            mask = masks.get(value, ALL_BITS)
+            match.append(Field("eth_dst", value & mask, None if mask == ALL_BITS else mask))
         added[host.switch].append(Rule(ADMISSION, PRIORITY, match_order(match), cookie=COOKIE))
     nothing = SwitchRules(())
     return {
