@@ -83,9 +83,7 @@ class RulesModel:
             name: rules for name, rules in diverted.items() if name not in failures.switches
         }
         generation = Generation(working_rules, self._tags)
-        state = state_of_generations(
-            usable(fabric, failures), [generation], self._groups, any_address=True
-        )
+        state = state_of_generations(usable(fabric, failures), [generation], self._groups)
         hosts = len(fabric.hosts)
         working = sum(host.switch not in failures.switches for host in fabric.hosts)
         of_dead_switches = hosts * (hosts - 1) - working * (working - 1)

@@ -100,7 +100,6 @@ def replaced_if_unsafe(inherited: InheritedRules, fabric: Fabric) -> InheritedRu
         flow_control=intact.flow_control,
         multicast=intact.multicast,
         tags=held.tags,
-        any_address=False,  # as in the proofs of steps, which would lead away from these rules
     )
     if verdict.acyclic and goal.desired.verdict.acyclic:
         return inherited

@@ -3,7 +3,8 @@
 The rules of the plan stay as they are. Added are, above them:
 
 - admission: frames from other switches with the VLAN of a label pass.
-- forward: (VLAN of a label, destination) -> output port. Virtual channels do not change.
+- forward: (VLAN of a label, destination) -> output port. Virtual channels do not change. Unused
+  addresses are forwarded like the host that they belong to, and dropped at its switch.
 - output: (output port, destination) -> a group of type fast failover, which sends to the port or,
   if that is down, sets the VLAN of a label and sends to the backup's port. A frame that came from
   there goes back. Frames with the VLAN of a label are not diverted again.
@@ -38,11 +39,14 @@ from knotless.forwarding.openflow.rules import (
     ToGroup,
     match_order,
 )
+from knotless.forwarding.openflow.unused_addresses import ALL_BITS, masks_of
 from knotless.routing.failover.backups import FIRST_LABEL, Backup, Backups
 from knotless.routing.plan import Plan
 from knotless.topologies.numbering import mac_value
 
 Treatment = TypeVar("Treatment")
+Masked = tuple[int, int]
+"""A value and a mask, which match a host's address and the unused ones that belong to it."""
 
 PRIORITY = 0x2000
 """The lowest priority of these rules; those of plans are below it."""
@@ -106,8 +110,9 @@ def _unlabelled(rule: Rule) -> tuple[Field, ...]:
 def _added(plan: Plan, backups: Backups) -> dict[str, SwitchRules]:
     """Return the rules for backups by switch, for each that has some."""
     added = {}
+    masks = masks_of(mac_value(host.mac) for host in plan.fabric.hosts)
     for switch, name in enumerate(plan.channels.names):
-        switch_backups = _SwitchBackups(plan, backups, switch)
+        switch_backups = _SwitchBackups(plan, backups, switch, masks)
         switch_backups.divert()
         switch_backups.forward()
         if switch_backups.rules:
@@ -117,10 +122,13 @@ def _added(plan: Plan, backups: Backups) -> dict[str, SwitchRules]:
 
 
 class _SwitchBackups:
-    """The rules for backups of one switch (its index)."""
+    """The rules for backups of one switch (its index).
 
-    def __init__(self, plan: Plan, backups: Backups, switch: int) -> None:
-        self.plan, self.backups, self.switch = plan, backups, switch
+    ``masks`` are those of :func:`knotless.forwarding.openflow.unused_addresses.masks_of`.
+    """
+
+    def __init__(self, plan: Plan, backups: Backups, switch: int, masks: Mapping[int, int]) -> None:
+        self.plan, self.backups, self.switch, self.masks = plan, backups, switch, masks
         self.rules: list[Rule] = []
         self.groups: dict[tuple[int, Backup, bool], Group] = {}
         self.out_port = plan.channels.out_port.tolist()
@@ -190,8 +198,13 @@ class _SwitchBackups:
             for port in sorted(set(port_by_destination.values())):
                 self._add(OUTPUT, 0, [Field("metadata", port), _LABELS], (Output(port),))
         ends = any(to == self.switch for to, _ in entering)
-        hosts = plan.fabric.hosts_at[channels.names[self.switch]].values() if ends else ()
-        for host in hosts:
+        if not ends:
+            return
+        others = [to for to in range(len(channels.names)) if to != self.switch]
+        for value, mask in cubes(self._macs([self.switch]), self._macs(others)):
+            unused = [Field("eth_dst", value, mask)] if mask else []
+            self._add(FORWARD, 8, [_LABELS, *unused])
+        for host in plan.fabric.hosts_at[channels.names[self.switch]].values():
             mac = Field("eth_dst", mac_value(host.mac))
             self._add(FORWARD, 9, [_LABELS, mac], metadata=host.port, goto=OUTPUT)
 
@@ -217,14 +230,15 @@ class _SwitchBackups:
                 field = Field("eth_dst", value, None if mask == ALL_BITS else mask)
                 yield [field], action, 2
 
-    def _macs(self, switches: Iterable[int]) -> list[int]:
+    def _macs(self, switches: Iterable[int]) -> list[Masked]:
         names = self.plan.channels.names
         hosts = (
             host
             for switch in switches
             for host in self.plan.fabric.hosts_at[names[switch]].values()
         )
-        return [mac_value(host.mac) for host in hosts]
+        macs = [mac_value(host.mac) for host in hosts]
+        return [(mac & self.masks[mac], self.masks[mac]) for mac in macs]
 
     def _add(
         self,
@@ -241,26 +255,28 @@ class _SwitchBackups:
             self.rules.append(rule)
 
 
-ALL_BITS = (1 << 48) - 1
+def cubes(included: Collection[Masked], excluded: Collection[Masked]) -> list[Masked]:
+    """Return (value, mask) pairs that match all that ``included`` ones do, and nothing else's.
 
-
-def cubes(included: Collection[int], excluded: Collection[int]) -> list[tuple[int, int]]:
-    """Return (value, mask) pairs that match all ``included`` addresses and none of ``excluded``.
-
-    Greedy: from the lowest address that is not matched yet, bits are left out from the lowest on,
-    as long as nothing unwanted is matched. Bits in which all addresses agree are always left out.
+    Greedy: from the lowest one that is not matched yet, bits are left out from the lowest on, as
+    long as nothing that an ``excluded`` one matches is matched. Bits in which all values agree are
+    always left out.
     """
-    everything = [*included, *excluded]
-    differing = reduce(or_, (address ^ everything[0] for address in everything), 0)
-    bits = [1 << i for i in range(48) if differing >> i & 1]
-    matches: list[tuple[int, int]] = []
+    everything = [value for value, _ in (*included, *excluded)]
+    differing = reduce(or_, (value ^ everything[0] for value in everything), 0)
+    matches: list[Masked] = []
     unmatched = set(included)
     while unmatched:
-        value, mask = min(unmatched), differing
-        for bit in bits:
+        value, whole = min(unmatched)
+        mask = whole & differing
+        for bit in [1 << i for i in range(48) if mask >> i & 1]:
             smaller = mask & ~bit
-            if not any((value ^ address) & smaller == 0 for address in excluded):
+            if not any((value ^ other) & smaller & of_other == 0 for other, of_other in excluded):
                 mask = smaller
-        unmatched = {address for address in unmatched if (value ^ address) & mask}
+        unmatched = {
+            (other, of_other)
+            for other, of_other in unmatched
+            if (value ^ other) & mask or mask & ~of_other
+        }
         matches.append((value & mask, mask))
     return matches

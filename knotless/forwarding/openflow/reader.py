@@ -62,11 +62,7 @@ def state_of_rules(
 
 
 def state_of_generations(
-    fabric: Fabric,
-    generations: Sequence[Generation],
-    groups: Sequence[MulticastGroup] = (),
-    *,
-    any_address: bool = False,
+    fabric: Fabric, generations: Sequence[Generation], groups: Sequence[MulticastGroup] = ()
 ) -> ForwardingState:
     """Return the forwarding state of all mixtures that occur while rules are changed.
 
@@ -75,9 +71,9 @@ def state_of_generations(
     Hosts change their tags in the same way. So a packet that has met the rules of a generation
     meets none that is older than the one before it. In the state, a packet takes any one of the
     sets of hops that the rules of the possible generations give; it is delivered if every choice
-    delivers it. With ``any_address``, hosts also send to addresses that no host has, as in
-    :func:`state_of_rules`. A packet that its first switch drops, or that is sent to a port behind
-    which nothing is, does not count as lost (``core.lost``).
+    delivers it. Hosts also send to addresses that no host has, as in :func:`state_of_rules`. A
+    packet that its first switch drops, or that is sent to a port behind which nothing is, does not
+    count as lost (``core.lost``).
 
     Raises
     ------
@@ -85,7 +81,7 @@ def state_of_generations(
         As :func:`state_of_rules`, or there are more than 255 generations.
 
     """
-    return _state(fabric, generations, groups, changing=True, any_address=any_address)
+    return _state(fabric, generations, groups, changing=True, any_address=True)
 
 
 def state_to_replay(fabric: Fabric, generations: Sequence[Generation]) -> ForwardingState:

@@ -22,6 +22,7 @@ from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.reader import Generation, state_of_rules
 from knotless.forwarding.openflow.rules import Group, Output, SwitchRules
+from knotless.forwarding.openflow.unused_addresses import masks_of
 from knotless.forwarding.openflow.vlan_generations import VlanGeneration, joined, rules_in
 from knotless.routing.failover.reach import Reach
 from knotless.routing.plan import Plan, make_plan
@@ -144,15 +145,20 @@ def test_masks_match_what_they_shall_and_nothing_else() -> None:
     for _ in range(200):
         addresses = draw.sample(range(64), draw.randint(2, 20))
         place = draw.randint(1, len(addresses) - 1)
-        wanted, unwanted = addresses[:place], addresses[place:]
+        masks = masks_of(addresses)
+        parts = [(address & masks[address], masks[address]) for address in addresses]
+        wanted, unwanted = parts[:place], parts[place:]
         matched = cubes(wanted, unwanted)
         assert len(matched) <= len(wanted)
 
-        def matches(address: int, matched: list[tuple[int, int]] = matched) -> bool:
-            return any(address & mask == value for value, mask in matched)
+        def matches(address: int, some: list[tuple[int, int]]) -> bool:
+            return any(address & mask == value & mask for value, mask in some)
 
-        assert all(map(matches, wanted))
-        assert not any(map(matches, unwanted))
+        for address in range(64):  # used ones, and unused ones that belong to them
+            if matches(address, parts):
+                assert matches(address, matched) is matches(address, wanted)
+        for address in addresses:
+            assert sum(matches(address, [part]) for part in parts) == 1
 
 
 def test_a_growing_graph_refuses_just_the_edges_that_close_a_cycle() -> None:
