@@ -36,6 +36,10 @@ def _no_files(_: PortsGone) -> None:
     return None
 
 
+def _no_number(_: str) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Traffic:
     """Packets that can be sent at the same time: their state, and the first label of each.
@@ -84,7 +88,7 @@ class ImportedFabric:
     ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
     themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
     reader recognised. ``unread`` are ports, by the names of router and port, whose far end has no
-    files; they send as hosts do.
+    files; they send as hosts do. ``number_of`` returns the destination of an address.
     """
 
     fabric: Fabric
@@ -97,6 +101,12 @@ class ImportedFabric:
     ignored: tuple[str, ...] = ()
     management: tuple[Traffic, ...] = ()
     unread: tuple[NamedEnd, ...] = ()
+    number_of: Callable[[str], int | None] = _no_number
+
+    def destination_called(self, text: str) -> str:
+        """Return the name of the destination that an address belongs to; other text as it is."""
+        number = self.number_of(text)
+        return text if number is None else self.traffics[0].state.destination_name(number)
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
         """Return which dependencies of packets are those of lossless virtual channels.

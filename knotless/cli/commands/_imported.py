@@ -40,8 +40,9 @@ def check_imported(
         )
     imported = read_paths(paths)
     if pair is not None:
-        traffic = traffic_for(imported, *pair)
-        follow(traffic.state, *pair, imported.label, traffic.shown, as_json=as_json)
+        ends = (pair[0], imported.destination_called(pair[1]))
+        traffic = traffic_for(imported, *ends)
+        follow(traffic.state, *ends, imported.label, traffic.shown, as_json=as_json)
         return
     verdict = verdict_of_imported(imported)
     if draw is not None:

@@ -129,6 +129,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         configs=tuple(router.tables for router in routers),
         routes_without=read.without,
         unread=tuple(unread),
+        number_of=destinations.addresses.number_of,
     )
 
 

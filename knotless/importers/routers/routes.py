@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -69,6 +70,23 @@ class Addresses:
     kinds: Sequence[int]
     attached: _Attached
     hosts: int
+
+    def number_of(self, address: str) -> int | None:
+        """Return the destination that an address belongs to, or None; a host before others."""
+        try:
+            place = bisect_right(self.ranges.ends, prefix_of(address).first) - 1
+        except RuleError:
+            return None
+        if not 0 <= place < len(self.ranges) or self.kind_of[place] < 0:
+            return None
+        numbers = [n for n, kind in enumerate(self.kinds) if kind == self.kind_of[place]]
+        behind = {
+            host
+            for host, prefix in self.attached
+            if self.ranges.places(prefix).start <= place < self.ranges.places(prefix).stop
+        }
+        owned = [number for number in numbers if number >= self.hosts or number in behind]
+        return min(owned, default=None)
 
     def prefixes(self, destination: int) -> list[str]:
         """Return the addresses of a destination as prefixes; those of tunnels are not known."""

@@ -147,6 +147,21 @@ def test_addresses_of_links_end_at_their_routers(tmp_path: Path) -> None:
     assert all(step.destination.startswith(("172.16.", "r")) for step in verdict.witnesses)
 
 
+@pytest.mark.parametrize(
+    ("address", "links"),
+    [
+        ("10.0.9.1", ["r1:Ethernet0/3", "r2:Ethernet0/3", "r3:Ethernet0/3", "r0:Ethernet0/3"]),
+        ("10.0.3.77", ["r1:Ethernet0/3", "r2:Ethernet0/3"]),
+        ("10.0.0.0/24", ["r1:Ethernet4/3"]),
+    ],
+)
+def test_the_path_to_an_address(address: str, links: list[str], tmp_path: Path) -> None:
+    folder = str(default_ring(4).write(tmp_path))
+    words = ["check", folder, "--pair", "r1-Vlan10", address, "--json"]
+    answer = json.loads(CliRunner().invoke(main, words).output)["links"]
+    assert [link["link"] for link in answer][: len(links)] == links
+
+
 def test_failures_of_a_fabric_with_default_routes(tmp_path: Path) -> None:
     """What goes round without failures does so until a link of the ring fails."""
     folder = str(default_ring(4).write(tmp_path))
