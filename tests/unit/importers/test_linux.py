@@ -16,7 +16,7 @@ from knotless.importers.paths import read_paths
 from knotless.importers.route_dump import DROP, NextHop, RouteDump
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
 from knotless.verification.remedies import remedies_of
-from tests.support.classical_deadlocks import bounce
+from tests.support.classical_deadlocks import bounce, default_ring
 from tests.support.linux_dumps import dcb, fdb_rows, fdb_text, write_linux
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import leaf_spine, random_net
@@ -60,6 +60,16 @@ def test_priorities_that_dcb_prints(net: RouterNet, acyclic: bool, tmp_path: Pat
     assert (linux.missing, linux.acyclic, linux.vcs) == ([], acyclic, sonic.vcs)
     assert len(linux.cycle) == len(sonic.cycle)
     assert linux.notes == ["Linux: packets are taken to keep their DSCP"]
+
+
+@pytest.mark.parametrize("pfc", [True, False])
+def test_default_routes_that_go_round(pfc: bool, tmp_path: Path) -> None:
+    """Without the output of dcb nothing says that the links pause: the cycle is possible."""
+    verdict = judged(write_linux(default_ring(4), tmp_path, pfc=pfc))
+    assert verdict.acyclic is (False if pfc else None)
+    assert verdict.cycle == [f"r{i}:Ethernet0/{3 if pfc else 0}" for i in range(4)]
+    assert "0.0.0.0/0" in {step.destination for step in verdict.witnesses}
+    assert verdict.undelivered == 0
 
 
 def test_ports_without_pfc_cannot_deadlock(tmp_path: Path) -> None:
