@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -147,6 +148,20 @@ class Subnet:
                         edges.update(pairwise(path))
                         lost += not arrived and sl == (path_sl or 0)
         return not has_cycle(edges), lost
+
+    def acyclic_with(self, stale: Iterable[int]) -> bool:
+        """Return whether dependencies close no cycle if hosts also send to ``stale`` LIDs."""
+        edges: set[tuple[tuple[int, int, int], tuple[int, int, int]]] = set()
+        for source in range(len(self.hosts)):
+            for lid in stale:
+                for sl in SLS:
+                    edges.update(pairwise(self._walk(source, -1, lid, sl, True)[1]))
+            for target in range(len(self.hosts)):
+                for lid in self.lids(target) if target != source else ():
+                    path_sl = self.path_sls.get((source, lid))
+                    for sl in SLS if path_sl is None else (path_sl,):
+                        edges.update(pairwise(self._walk(source, target, lid, sl, True)[1]))
+        return not has_cycle(edges)
 
     def _walk(
         self, source: int, target: int, lid: int, sl: int, with_vls: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,24 @@ def test_random_tables_agree_with_packets_followed_one_by_one(seed: int, tmp_pat
             for step in pairwise(subnet._walk(source, target, lid, sl, True)[1])
         ]
         assert (held, wanted) in steps
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_old_lids_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
+    subnet, draw = random_subnet(seed), random.Random(seed)  # noqa: S311
+    stale = [500, 501, 640]
+    for switch, lft in enumerate(subnet.lfts):
+        ports = [port for at, port in subnet.ends if at == switch]
+        for lid in stale:
+            if ports and draw.random() < 0.8:
+                lft[lid] = draw.choice(ports)
+    verdict, expected = judged(subnet.write(tmp_path)), subnet.acyclic_with(stale)
+    if verdict.acyclic is None:
+        assert not subnet.sl2vl
+        assert not expected
+    else:
+        assert verdict.acyclic is expected
+    assert verdict.undelivered == subnet.judged()[1]
 
 
 def _description(name: str, subnet: Subnet) -> str:
