@@ -124,7 +124,10 @@ def test_a_cycle_that_only_multicasts_close_is_found() -> None:
     for name, switch_rules in rules.items():
         rule = Rule(FORWARD, 900, (TO_1,), (SetField("vlan_pcp", 0), Output(2)))
         round_and_round[name] = SwitchRules((*switch_rules.rules, rule), switch_rules.groups)
-    assert check(fabric, round_and_round).ok  # nobody has said that there is a group
+    assert check(fabric, round_and_round, any_address=False).ok  # there is no such group
+    verdict = check(fabric, round_and_round)  # but anybody can send to its address
+    assert not verdict.acyclic
+    assert "03:00:00:00:00:01" in {step.destination for step in verdict.witnesses}
     verdict = check(fabric, round_and_round, multicast=plan.multicast)
     assert verdict.cycle == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     assert any("goes round for ever" in problem for problem in verdict.problems)
