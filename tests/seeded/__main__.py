@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--fabric", default="ring,4", help="spec of the fabric (default: ring,4)")
     parser.add_argument("--controllers", type=int, default=1, help="number of controllers")
     parser.add_argument("--options", default="", help="more configuration, such as 'engine: dor'")
+    parser.add_argument("--emulator", action="store_true", help="emulated links, Open vSwitch")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of faults, with commas")
     parser.add_argument("--seconds", type=float, default=FAULTS_S, help="how long faults begin")
     parser.add_argument("--events", type=Path, help="a file of faults, instead of drawn ones")
@@ -36,7 +37,7 @@ def main() -> int:
     faults = faults_from(asked.events.read_text()) if asked.events else None
     failed = 0
     for seed in range(asked.seed, asked.seed + asked.runs):
-        setting = Setting(seed, asked.fabric, asked.controllers, asked.options)
+        setting = Setting(seed, asked.fabric, asked.controllers, asked.options, asked.emulator)
         result = run(setting, faults, kinds=asked.kinds.split(","), seconds=asked.seconds)
         failed += bool(result.violations)
         _report(result, log=asked.log)

@@ -22,7 +22,7 @@ from tests.seeded.controllers import Controller
 from tests.seeded.forwarding import Forwarding, group_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
-from tests.seeded.network import Network
+from tests.seeded.network import LONG_LINE_US, Network
 from tests.seeded.switch import Switch
 
 _START_S = 1000.0
@@ -41,6 +41,13 @@ class Setting:
     controllers: int = 1
     options: str = ""
     """More lines of the configuration."""
+    emulator: bool = False
+    """Whether links are emulated, and switches are processes of Open vSwitch."""
+
+    @property
+    def spec(self) -> str:
+        """The fabric with the delay of its links."""
+        return self.fabric if self.emulator else f"{self.fabric},delay={LONG_LINE_US}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class World:
     def __post_init__(self) -> None:
         self.draws = Draws(self.setting.seed)
         self.hub = SimulatedHub(self.draws, _START_S)
-        self.fabric = load(self.setting.fabric)
+        self.fabric = load(self.setting.spec)
         self.network = Network(self, self.fabric)
         self.switches = {
             switch.name: Switch(
@@ -85,13 +92,15 @@ class World:
         self.controllers: dict[str, Controller] = {}
         self.cut_off: set[tuple[str, str]] = set()
         """Controllers, and switches that cannot reach them."""
+        self.silent_until_s = 0.0
+        """Until then emulator and Open vSwitch do not answer."""
         self.is_calm = self.is_over = False
         """``is_calm``: no frame stays long. ``is_over``: what is logged now counts no more."""
         self.events = 0
         self.happened_s = self.hub.now_s
         """When a fault has begun or ended last."""
         self._hash = blake2b(digest_size=16)
-        self._kills: dict[tuple[str, int], int] = {}
+        self._kills: dict[tuple[str, str], tuple[int, float]] = {}
         plan = make_plan(self.fabric, config.parse(self.setting.options))
         self.shares_buffer = plan.flow_control is not FlowControl.PFC
         """Whether frames of all priorities wait together."""
@@ -124,10 +133,12 @@ class World:
             token.write_text(TOKEN + "\n")
             token.chmod(0o600)
             lines = [
-                f"fabric: '{self.setting.fabric}'",
+                f"fabric: '{self.setting.spec}'",
                 "state_file: state.json",
                 f"rest: {{port: {port}, token_file: token}}",
             ]
+            if self.setting.emulator:
+                lines += ["emulator: emulator.sock", "open_vswitch: openvswitch"]
             if count > 1:
                 addresses = ", ".join(f"'127.0.0.1:{each}'" for each in ports)
                 lines.append(f"controllers: [{addresses}]")
@@ -166,6 +177,7 @@ class World:
     def heal(self) -> None:
         """End what would not end by itself."""
         self.is_calm = True
+        self.silent_until_s = 0.0
         self._kills.clear()
 
     # --- what others ask ---------------------------------------------------------------------
@@ -176,6 +188,11 @@ class World:
             if controller.process is self.hub.current:
                 return controller
         raise AssertionError("no controller runs now")
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether emulator and Open vSwitch do not answer now."""
+        return self.hub.now_s < self.silent_until_s
 
     def is_cut_off(self, controller: Controller, switch: Switch) -> bool:
         """Return whether a switch cannot reach a controller."""
@@ -265,17 +282,30 @@ class World:
 
     def about_to(self, what: str, process: Process) -> None:
         """Let a controller die at a chosen message or write."""
-        key = (what, id(process))
-        if key in self._kills:
-            self._kills[key] -= 1
-            if self._kills[key] <= 0:
-                del self._kills[key]
-                self.controller_of().kill()
-                self.hub.leave_for_ever()
+        count, after_s = self._kills.pop((what, process.name), (0, 0.0))
+        if count > 1:
+            self._kills[what, process.name] = count - 1, after_s
+        elif count:
+            self.end(self.controller_of(), after_s)
+            self.hub.leave_for_ever()
 
-    def kill_at(self, controller: Controller, what: str, count: int) -> None:
-        """Have a controller die at its next message (``send``) or write, or a later one."""
-        self._kills[what, id(controller.process)] = count
+    def kill_at(self, controller: Controller, what: str, count: int, after_s: float) -> None:
+        """Have a controller die at its next message (``send``) or write, or a later one.
+
+        It starts again ``after_s`` later.
+        """
+        self._kills[what, controller.process.name] = count, after_s
+
+    def end(self, controller: Controller, after_s: float) -> None:
+        """Have a controller die, and start again later."""
+
+        def start_again() -> None:
+            if not controller.is_running:
+                controller.start()
+
+        if controller.is_running:
+            controller.kill()
+        self.later(after_s, start_again)
 
     @property
     def digest(self) -> str:
