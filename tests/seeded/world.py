@@ -27,8 +27,6 @@ from tests.seeded.switch import Switch
 
 _START_S = 1000.0
 _FRAME_S = (0.02, 0.3)
-SERVED_S = 3.0
-"""After this time without a fault, what is connected must be served."""
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
 
 
@@ -97,8 +95,9 @@ class World:
         self.is_calm = self.is_over = False
         """``is_calm``: no frame stays long. ``is_over``: what is logged now counts no more."""
         self.events = 0
-        self.happened_s = self.hub.now_s
-        """When a fault has begun or ended last."""
+        self.due_s = self.hub.now_s
+        """The time at which what is connected must be served, if no more faults begin or end."""
+        self._excused_s = 0.0
         self._hash = blake2b(digest_size=16)
         self._kills: dict[tuple[str, str], tuple[int, float]] = {}
         plan = make_plan(self.fabric, config.parse(self.setting.options))
@@ -167,12 +166,23 @@ class World:
 
     def at(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function at a time after the start."""
+        excused_s = self._excused_s
 
         def happen() -> None:
-            self.happened_s = self.hub.now_s
-            function(*args)
+            with self.excused_for(excused_s):
+                function(*args)
 
         self.hub.call_at(self.start_s + seconds, self.hub.outside, happen)
+
+    @contextmanager
+    def excused_for(self, seconds: float) -> Iterator[None]:
+        """Have what happens meanwhile, and what comes of it later, excuse for some time."""
+        before, self._excused_s = self._excused_s, seconds
+        self.due_s = max(self.due_s, self.hub.now_s + seconds)
+        try:
+            yield
+        finally:
+            self._excused_s = before
 
     def heal(self) -> None:
         """End what would not end by itself."""
@@ -356,11 +366,11 @@ class World:
     def judge_service(self) -> None:
         """Judge whether all pairs that are connected are served, if nothing excuses it.
 
-        Excused is the time until :data:`SERVED_S` after a fault has begun or ended, and that in
-        which a switch has no power, no controller leads, or it waits for a switch.
+        Excused is the time after a fault has begun or ended that its kind has, and that in which a
+        switch has no power, no controller leads, or it waits for a switch.
         """
         leader = self.leader()
-        if leader is None or leader.app is None or self.hub.now_s - self.happened_s < SERVED_S:
+        if leader is None or leader.app is None or self.hub.now_s < self.due_s:
             return
         known = leader.app.service.state.observed.switches.values()
         if not all(switch.connected and switch.installed for switch in known):
@@ -372,7 +382,7 @@ class World:
         connected = self.network.connected()
         late = [pair for pair in self.judge.undelivered() if pair in connected]
         for a, b in sorted(late):
-            self.violated("late", f"{SERVED_S:g} s without a fault", f"{a} -> {b} is not delivered")
+            self.violated("late", "the time since the last fault", f"{a} -> {b} is not delivered")
 
     def settle(self, limit_s: float) -> float:
         """Let the world be calm until the fabric is settled; return how long that took."""
