@@ -243,11 +243,12 @@ class World:
         return leader.process.name, leader.app.service.state.update.number
 
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
-        """Return the ports of links that a controller takes for failed."""
+        """Return the ports of links that a controller takes for failed, or its rules avoid as such."""
         names: set[str] = set()
         for controller in self.controllers.values():
             if controller.app is not None:
-                names |= set(controller.app.service.state.update.union.failures.names)
+                update = controller.app.service.state.update
+                names |= {*update.union.failures.names, *update.avoided.names}
         links = self.network.links.values()
         return frozenset(
             end
