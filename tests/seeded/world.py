@@ -243,7 +243,7 @@ class World:
         return leader.process.name, leader.app.service.state.update.number
 
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
-        """Return the ports of links that a controller takes for failed, or its rules avoid as such."""
+        """Return the ports of links that a controller takes for failed, or its rules avoid."""
         names: set[str] = set()
         for controller in self.controllers.values():
             if controller.app is not None:
