@@ -43,7 +43,12 @@ class Controller:
     @property
     def app(self) -> KnotlessController | None:
         """The application, once it has begun."""
-        return self.bricks.get("KnotlessController") if self.is_running else None
+        return self.last_app if self.is_running else None
+
+    @property
+    def last_app(self) -> KnotlessController | None:
+        """The same, also if its process has ended: what it has sent still arrives."""
+        return self.bricks.get("KnotlessController")
 
     def listening(self, *, ofp_port: bool) -> ListeningSocket | None:
         """Return the socket that accepts switches, or operators."""

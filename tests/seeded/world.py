@@ -98,6 +98,8 @@ class World:
         self.due_s = self.hub.now_s
         """The time at which what is connected must be served, if no more faults begin or end."""
         self._excused_s = 0.0
+        self._author: Controller | None = None
+        """Whose rules switches take."""
         self._hash = blake2b(digest_size=16)
         self._kills: dict[tuple[str, str], tuple[int, float]] = {}
         plan = make_plan(self.fabric, config.parse(self.setting.options))
@@ -223,7 +225,7 @@ class World:
         names = [host.name for host in self.fabric.hosts]
         stopped: set[Pair] = set()
         for controller in self.controllers.values():
-            app = controller.app
+            app = controller.last_app
             plan = None if app is None else app.service.state.update.plan
             for step in () if plan is None else plan.change.steps:
                 for source, destination in step.stopped:
@@ -237,17 +239,17 @@ class World:
 
     def step(self) -> object:
         """Return what identifies the step whose rules switches take now."""
-        leader = self.leader()
-        if leader is None or leader.app is None:
+        self._author = self.leader() or self._author
+        if self._author is None or self._author.last_app is None:
             return None
-        return leader.process.name, leader.app.service.state.update.number
+        return self._author.process.name, self._author.last_app.service.state.update.number
 
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
         """Return the ports of links that a controller takes for failed, or its rules avoid."""
         names: set[str] = set()
         for controller in self.controllers.values():
-            if controller.app is not None:
-                update = controller.app.service.state.update
+            if controller.last_app is not None:
+                update = controller.last_app.service.state.update
                 names |= {*update.union.failures.names, *update.avoided.names}
         links = self.network.links.values()
         return frozenset(
