@@ -270,8 +270,10 @@ class Judge:
         )
         lost = was.delivered - is_now.delivered - was.dropped.keys() - allowed
         if lost:
-            # What was sent before a cut was known is not to blame for it.
-            known = (now.down | doubted) - self._world.network.cut_since(now.at_s - REACTION_S)
+            # What was sent before a cut was known is not to blame for it, nor is a step that began
+            # before.
+            since_s = min(before.at_s, now.at_s - REACTION_S)
+            known = (now.down | doubted) - self._world.network.cut_since(since_s)
             lost -= self.explorer.outcome([replace(now, down=known)]).delivered
         for pair in sorted(lost):
             self._world.violated("lost", author, f"{pair[0]} -> {pair[1]} is not delivered")
