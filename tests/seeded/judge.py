@@ -263,10 +263,10 @@ class Judge:
     def _judge_write(self, before: State, now: State, author: str) -> None:
         allowed = self._world.stopped_pairs()
         # Whoever crosses a link that counts as failed is lost already, in the eyes of a controller.
-        doubted = self._doubted | self._doubted_before
+        doubted = self._doubted
         was, is_now = (
-            self.explorer.outcome([replace(state, down=state.down | doubted)])
-            for state in (before, now)
+            self.explorer.outcome([replace(state, down=state.down | ends)])
+            for state, ends in ((before, doubted | self._doubted_before), (now, doubted))
         )
         lost = was.delivered - is_now.delivered - was.dropped.keys() - allowed
         if lost:
