@@ -14,6 +14,7 @@ from typing import Any
 
 from knotless.base.flow_control import FlowControl
 from knotless.controller import config
+from knotless.controller.updates.state import UpdateState
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.changes.change import EVERYTHING
@@ -224,33 +225,37 @@ class World:
         """Return the pairs whose frames the certificate of a change names as stopped."""
         names = [host.name for host in self.fabric.hosts]
         stopped: set[Pair] = set()
-        for controller in self.controllers.values():
-            app = controller.last_app
-            plan = None if app is None else app.service.state.update.plan
-            for step in () if plan is None else plan.change.steps:
-                for source, destination in step.stopped:
-                    if destination in names:
-                        stopped.add((source, destination))
-                        continue
-                    stopped |= {(source, f"{EVERYBODY}: {name}") for name in names}
-                    if destination == EVERYTHING:
-                        stopped |= {(source, name) for name in names}
+        update = self._author_update()
+        plan = None if update is None else update.plan
+        for step in () if plan is None else plan.change.steps:
+            for source, destination in step.stopped:
+                if destination in names:
+                    stopped.add((source, destination))
+                    continue
+                stopped |= {(source, f"{EVERYBODY}: {name}") for name in names}
+                if destination == EVERYTHING:
+                    stopped |= {(source, name) for name in names}
         return stopped
+
+    def _author_update(self) -> UpdateState | None:
+        """Return the update whose rules switches take now; its controller may have died."""
+        self._author = self.leader() or self._author
+        app = None if self._author is None else self._author.last_app
+        return None if app is None else app.service.state.update
 
     def step(self) -> object:
         """Return what identifies the step whose rules switches take now."""
-        self._author = self.leader() or self._author
-        if self._author is None or self._author.last_app is None:
+        update = self._author_update()
+        if self._author is None or update is None:
             return None
-        return self._author.process.name, self._author.last_app.service.state.update.number
+        return self._author.process.name, update.number
 
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
         """Return the ports of links that a controller takes for failed, or its rules avoid."""
-        names: set[str] = set()
-        for controller in self.controllers.values():
-            if controller.last_app is not None:
-                update = controller.last_app.service.state.update
-                names |= {*update.union.failures.names, *update.avoided.names}
+        update = self._author_update()
+        names = set[str]()
+        if update is not None:
+            names = {*update.union.failures.names, *update.avoided.names}
         links = self.network.links.values()
         return frozenset(
             end
