@@ -146,9 +146,17 @@ class _Planner:
             suffices = False
         if not suffices:
             steps = self.stopped_in_place()
-        if not steps.proven:
+        if not steps.proven and not (self._loses_already and steps.acyclic):
             raise PlanError("no order of steps could be proven for this change")
         return steps.change(3)
+
+    @property
+    def _loses_already(self) -> bool:
+        """Whether what is installed loses packets by itself, as in the middle of a step.
+
+        What a mixture loses besides is not known exactly then (:attr:`Proof.lost`).
+        """
+        return any(self.prover.alone(Generation(self.before.rules, self.before.tags)).lost)
 
     def in_generation(self, generation: VlanGeneration) -> tuple[FabricRules, HostTags | None]:
         """Return the new rules and tags in a VLAN generation; for the same one the same objects."""

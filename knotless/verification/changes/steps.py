@@ -51,6 +51,11 @@ class Steps:
         """Return whether each step is proven."""
         return all(step.proof.safe for step in self.steps)
 
+    @property
+    def acyclic(self) -> bool:
+        """Return whether no step can deadlock."""
+        return all(step.proof.acyclic for step in self.steps)
+
     def change(self, tier: int, *, in_place: bool = False) -> Change:
         """Return the change that consists of these steps."""
         return Change(tier, self.before, tuple(self.steps), in_place)
