@@ -129,15 +129,17 @@ class Proof:
     def lost(self) -> int:
         """The receivers that some mixture fails although each generation alone serves them.
 
-        A mixture fails all that one of its generations fails. So it fails nothing else if it
-        fails no more than the one that fails most; otherwise the figure is an upper limit.
+        A mixture fails all that one of its generations fails. So it fails nothing else if it fails
+        no more than what is installed, or what is to be; otherwise the figure is an upper limit.
+        That an older generation fails as much excuses nothing: with dropping, it stops frames that
+        are admitted by now.
         """
         if self.staying is not None:
             return self.staying.lost
         if not any(self.mixed.lost):
             return self.refused
         alone = [self.judge_alone(generation) for generation in self.generations]
-        if any(verdict.failed == self.mixed.failed for verdict in alone):
+        if any(verdict.failed == self.mixed.failed for verdict in alone[-2:]):
             return self.refused
         kinds = range(len(self.mixed.lost))
         lost_alone = sum(max(verdict.lost[kind] for verdict in alone) for kind in kinds)
