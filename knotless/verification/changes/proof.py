@@ -90,14 +90,14 @@ class ProofContext:
 class Proof:
     """The outcome of all mixtures of some generations, installed one after the other.
 
-    ``judge_alone`` returns the outcome of one generation; each is computed when it is needed.
+    ``judge`` returns the outcome of some of the generations; each is computed when it is needed.
     ``refused`` are frames with tags that are not admitted, see
     :func:`knotless.verification.changes.admission.refused_frames`.
     """
 
     generations: tuple[Generation, ...]
     mixed: StepVerdict
-    judge_alone: Callable[[Generation], StepVerdict]
+    judge: Callable[[Sequence[Generation]], StepVerdict]
     context: ProofContext
     refused: int = 0
     staying: Proof | None = None
@@ -107,9 +107,7 @@ class Proof:
         """Return the same proof, of equal ``generations``, which keeps no outcome of one alone."""
         fresh = Prover(self.context)
         staying = self.staying and self.staying.without_cache(generations)
-        return replace(
-            self, generations=tuple(generations), judge_alone=fresh.alone, staying=staying
-        )
+        return replace(self, generations=tuple(generations), judge=fresh.judge, staying=staying)
 
     @property
     def acyclic(self) -> bool:
@@ -119,7 +117,7 @@ class Proof:
     @property
     def after(self) -> StepVerdict:
         """The outcome of the last generation alone."""
-        return self.judge_alone(self.generations[-1])
+        return self.judge(self.generations[-1:])
 
     def problems(self) -> list[str]:
         """Describe what mixtures fail, and problems of rules."""
@@ -127,28 +125,29 @@ class Proof:
 
     @cached_property
     def lost(self) -> int:
-        """The receivers that some mixture fails although each generation alone serves them.
+        """The receivers that some mixture fails because of the last generation.
 
-        A mixture fails all that one of its generations fails. So it fails nothing else if it fails
-        no more than what is installed, or what is to be; otherwise the figure is an upper limit.
-        That an older generation fails as much excuses nothing: with dropping, it stops frames that
-        are admitted by now.
+        Without it, the others fail no more than together with it, so the figure is a difference.
+        What the last generation fails alone does not count. Nothing is lost if the mixture fails no
+        more than what is installed, or what is to be. (That an older generation fails as much
+        excuses nothing: with dropping, it stops frames that are admitted by now.)
         """
         if self.staying is not None:
             return self.staying.lost
         if not any(self.mixed.lost):
             return self.refused
-        alone = [self.judge_alone(generation) for generation in self.generations]
-        if any(verdict.failed == self.mixed.failed for verdict in alone[-2:]):
+        ends = [self.judge([generation]) for generation in self.generations[-2:]]
+        if any(verdict.failed == self.mixed.failed for verdict in ends):
             return self.refused
+        earlier = self.judge(self.generations[:-1] or self.generations)
         kinds = range(len(self.mixed.lost))
-        lost_alone = sum(max(verdict.lost[kind] for verdict in alone) for kind in kinds)
-        return sum(self.mixed.lost) - lost_alone + self.refused
+        excused = sum(max(earlier.lost[kind], ends[-1].lost[kind]) for kind in kinds)
+        return sum(self.mixed.lost) - excused + self.refused
 
     @property
     def fails_no_more(self) -> bool:
         """Return whether no mixture fails a receiver that the first generation serves."""
-        return self.judge_alone(self.generations[0]).failed == self.mixed.failed
+        return self.judge(self.generations[:1]).failed == self.mixed.failed
 
     @property
     def safe(self) -> bool:
@@ -191,4 +190,4 @@ class Prover:
         refused = refused_frames(context.fabric, generations, context.multicast)
         staying = None if self._staying is None else self._staying.prove(generations)
         mixed = self.judge(generations)
-        return Proof(tuple(generations), mixed, self.alone, context, refused, staying)
+        return Proof(tuple(generations), mixed, self.judge, context, refused, staying)
