@@ -106,7 +106,7 @@ class Controller:
             f"Content-Length: {len(content)}\r\nContent-Type: application/json\r\n\r\n"
         )
         name = f"operator-{self.process.name}-{self.world.events}"
-        operator = _Operator(self.world, name)
+        operator = _Operator(self.world, name, path, body)
         stream = Stream(self.world, self.process, name, operator)
         operator.stream = stream
         hub = self.world.hub
@@ -117,8 +117,9 @@ class Controller:
 class _Operator:
     """Reads an answer and closes the connection."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, path: str, body: dict[str, Any]) -> None:
         self._world, self._name, self._answer = world, name, b""
+        self._path, self._body = path, body
         self.stream: Stream | None = None
 
     def received(self, data: bytes) -> None:
@@ -127,5 +128,7 @@ class _Operator:
     def ended(self) -> None:
         status = self._answer.split(b"\r\n", 1)[0]
         self._world.record("answer", self._name, status)
+        code = int(status.split()[1]) if status else None
+        self._world.answered(self._path, self._body, code)
         if self.stream is not None:
             self.stream.end_up()

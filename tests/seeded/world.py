@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,8 @@ class World:
         self.due_s = self.hub.now_s
         """The time at which what is connected must be served, if no more faults begin or end."""
         self._excused_s = 0.0
+        self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
+        """What requests that were answered with 200 have set; ``...``: it is not known."""
         self._author: Controller | None = None
         """Whose rules switches take."""
         self._hash = blake2b(digest_size=16)
@@ -340,6 +343,24 @@ class World:
             self.hub.now_s + draws.between(*_FRAME_S, "frame"), self.hub.outside, self._next_frame
         )
 
+    def answered(self, path: str, body: dict[str, Any], code: int | None) -> None:
+        """Take the answer to an operator; ``code`` None: there was none."""
+        engine, parts = body.get("engine"), set(body.get("parts", ()))
+        if code is None:
+            self._accepted["drained" if parts else "engine"] = ...
+        elif code == HTTPStatus.OK and engine is not None:
+            self._accepted["engine"] = engine
+        elif code == HTTPStatus.OK and self._accepted["drained"] is not ...:
+            before = self._accepted["drained"]
+            self._accepted["drained"] = before | parts if path == "/drain" else before - parts
+
+    def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
+        """Yield what operators were told that has been done, and is not so."""
+        now = {"engine": status["request"]["engine"], "drained": set(status["drained"])}
+        for key, value in self._accepted.items():
+            if value not in (..., now[key]):
+                yield f"{key} is {now[key]}, but {value} was accepted"
+
     # --- the end -----------------------------------------------------------------------------
 
     def leader(self) -> Controller | None:
@@ -362,6 +383,10 @@ class World:
             lines.append(f"not installed: {', '.join(waiting)}")
         if not service.state.update.is_there:
             lines.append(f"the routes change: {status['routes']}")
+        lines += self._forgotten(status)
+        up = {link.name for link in self.network.links.values() if self.network.carries(link)}
+        avoided = sorted(up & set(service.state.update.avoided.links))
+        lines += [f"routes avoid {name}, which is up" for name in avoided]
         if service.state.update.generations_in_flight:
             lines.append("older rules are left")
         lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]

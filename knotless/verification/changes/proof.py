@@ -125,24 +125,29 @@ class Proof:
 
     @cached_property
     def lost(self) -> int:
-        """The receivers that some mixture fails because of the last generation.
+        """The receivers that some mixture fails because of the last generation: an upper limit.
 
-        Without it, the others fail no more than together with it, so the figure is a difference.
-        What the last generation fails alone does not count. Nothing is lost if the mixture fails no
-        more than what is installed, or what is to be. (That an older generation fails as much
-        excuses nothing: with dropping, it stops frames that are admitted by now.)
+        Packets that are sent from now on meet it and the one before, older ones all generations.
         """
         if self.staying is not None:
             return self.staying.lost
         if not any(self.mixed.lost):
             return self.refused
-        ends = [self.judge([generation]) for generation in self.generations[-2:]]
-        if any(verdict.failed == self.mixed.failed for verdict in ends):
-            return self.refused
-        earlier = self.judge(self.generations[:-1] or self.generations)
-        kinds = range(len(self.mixed.lost))
-        excused = sum(max(earlier.lost[kind], ends[-1].lost[kind]) for kind in kinds)
-        return sum(self.mixed.lost) - excused + self.refused
+        two = self.generations[-2:]
+        lost = self._lost_by_last(two) + self.refused
+        return lost if two == self.generations else lost + self._lost_by_last(self.generations)
+
+    def _lost_by_last(self, generations: Sequence[Generation]) -> int:
+        """Return what a mixture fails, and neither the last generation nor the others do.
+
+        It fails all that these fail. So it fails nothing else if it fails no more than one of them.
+        """
+        mixed = self.judge(generations)
+        parts = [self.judge(generations[:-1] or generations), self.judge(generations[-1:])]
+        if any(part.failed == mixed.failed for part in parts):
+            return 0
+        kinds = range(len(mixed.lost))
+        return sum(mixed.lost) - sum(max(part.lost[kind] for part in parts) for kind in kinds)
 
     @property
     def fails_no_more(self) -> bool:
