@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,9 @@ from knotless.controller.updates.quiescence import CountedRounds
 from knotless.controller.updates.scheduler import UpdateScheduler
 from knotless.controller.updates.state import UpdateState
 from knotless.topologies.failures import Failures
+from tests.seeded.faults import KINDS
+from tests.seeded.run import run
+from tests.seeded.world import Setting, Violation
 
 _aim, _failures, _task = UpdateState.aim, FabricState.failures, UpdateState._task
 _rounds = UpdateState.quiescence_rounds
@@ -149,6 +152,9 @@ PLANTED: Mapping[str, Planted] = {
     ),
 }
 
+FIRST_SEEDS: Mapping[str, int] = {}
+"""Where a fault is found by few seeds only: one shortly before that which finds it."""
+
 
 @contextmanager
 def planted(name: str) -> Iterator[None]:
@@ -157,3 +163,20 @@ def planted(name: str) -> Iterator[None]:
         for kind, attribute, replacement in PLANTED[name].make():
             stack.enter_context(patch.object(kind, attribute, replacement, create=True))
         yield
+
+
+def found(name: str, seeds: Iterable[int]) -> tuple[int, Violation | None]:
+    """Run seeds with a fault until an invariant finds it; return how many, and the violation.
+
+    That a thread of the controller ends with an exception is not enough.
+    """
+    fault, number = PLANTED[name], 0
+    kinds = tuple(fault.kinds.split(",")) if fault.kinds else tuple(KINDS)
+    for number, seed in enumerate(seeds, 1):
+        setting = Setting(seed, controllers=fault.controllers, emulator=fault.emulator)
+        with planted(name):
+            result = run(setting, kinds=kinds, stop_at_first=True)
+        violations = [each for each in result.violations if each.kind != "exception"]
+        if violations:
+            return number, violations[0]
+    return number, None
