@@ -110,7 +110,7 @@ def command(
         certificate = certified(model, tried)
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
-    hidden = {"fabric", "problems", "witnesses"}
+    hidden = {"fabric", "problems", "witnesses", "assumes"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
     print_verdict(

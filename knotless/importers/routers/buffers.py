@@ -1,9 +1,14 @@
-"""Headroom: what a priority group must hold after it has sent a pause.
+"""Buffers of SONiC switches: what a lossless priority group must hold.
 
-Until the pause takes effect, the sender fills the cable, and the frames that are being sent at both
-ends are finished: ``2 * length * rate / speed + MTU of the port + MTU of lossless packets``. The
-time in which chips respond comes on top; it depends on the chip, so it is left out here: headroom
-that is reported as too small is too small for any chip.
+A priority group needs two things. Its *headroom* (``xoff``) holds what still arrives after it has
+sent a pause; where it is too small, packets are lost. Its *reserve* (``size``) is room that nobody
+else can take; without it, priority groups can wait for each other's buffer although no packets
+do, so that the theorem of verdicts does not apply.
+
+Until a pause takes effect, the sender fills the cable, and the frames that are being sent at both
+ends are finished: see :func:`headroom_bytes`. The time in which chips respond comes on top; it
+depends on the chip, so it is left out here: headroom that is reported as too small is too small
+for any chip.
 
 References
 ----------
@@ -14,43 +19,128 @@ calculation"; sonic-net/sonic-swss, cfgmgr/buffer_headroom_mellanox.lua (198,000
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping, Sequence
 
-from knotless.importers.routers.qos import groups_of
-from knotless.importers.routers.router import Router
+from knotless._core import simulator as core
+from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.findings import Findings
+from knotless.importers.routers.qos import (
+    PRIORITIES,
+    PortQos,
+    PriorityGroups,
+    groups_of,
+    port_qos,
+)
+from knotless.importers.routers.router import Router, natural
 
 METRES_PER_S = 198_000_000
 PORT_MTU, LOSSLESS_MTU = 9100, 1024
 """The value that SONiC uses where the tables say nothing."""
+_TABLES = ("BUFFER_PG", "BUFFER_PG_TABLE", "BUFFER_PROFILE", "BUFFER_PROFILE_TABLE")
 
 
 def headroom_bytes(length_m: float, rate_mbps: int, port_mtu: int, lossless_mtu: int) -> int:
-    """Return the least headroom of a link, in bytes, without the response time of chips."""
-    on_cable = 2 * length_m * rate_mbps * 1e6 / METRES_PER_S / 8
-    return int(on_cable) + port_mtu + lossless_mtu
+    """Return the least headroom of a link, in bytes, without the response time of chips.
+
+    It is that of our own switches, for one frame of ``port_mtu`` bytes, and one of
+    ``lossless_mtu``.
+    """
+    delay_ps = round(length_m / METRES_PER_S * 1e12)
+    both = [
+        core.headroom_bytes(rate_mbps * 1_000_000, delay_ps, mtu)
+        for mtu in (port_mtu, lossless_mtu)
+    ]
+    return sum(both) // 2
 
 
-def small_headroom(router: Router) -> Iterator[str]:
-    """Yield the ports whose headroom is too small for the length of their cable."""
+def judge_buffers(
+    routers: Sequence[Router],
+    qos: Mapping[str, Mapping[str, PortQos]],
+    peers: Collection[NamedEnd],
+    findings: Findings,
+) -> None:
+    """Add what the buffers of ports lack that lead to other switches (``peers``: their ends)."""
+    unknown = []
+    for router in routers:
+        if any(router.table(table) for table in _TABLES):
+            linked = [port for name, port in peers if name == router.name]
+            _judge(router, qos[router.name], sorted(linked, key=natural), findings)
+        else:
+            unknown.append(router.name)
+    if unknown:
+        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+        findings.note(f"no BUFFER_PG of {unknown[0]}{more}: reserves and headroom are not known")
+
+
+def _judge(
+    router: Router, ports: Mapping[str, PortQos], linked: Sequence[str], findings: Findings
+) -> None:
+    groups = list(groups_of(router))
     lengths = {
         port: text for row in router.table("CABLE_LENGTH").values() for port, text in row.items()
     }
+    absent: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    reserves: dict[str, list[str]] = {}
+    for port in linked:
+        settings = port_qos(ports, port)
+        pausing = [g for g in range(PRIORITIES) if settings.pauses[g] or g in settings.lossy]
+        for lossless in (row for row in groups if row.port == port):
+            used = [group for group in lossless.groups if group in pausing]
+            pausing = [group for group in pausing if group not in used]
+            if not used:
+                continue
+            if lossless.profile is None:
+                why = f"whose buffer profile {lossless.name[:40]!r} does not exist"
+                absent.setdefault((why, tuple(used)), []).append(port)
+            elif "xoff" not in lossless.profile:
+                why = "whose buffer profile has no xoff"
+                absent.setdefault((why, tuple(used)), []).append(port)
+            else:
+                if not _number(lossless.profile.get("size", "")):
+                    reserves.setdefault(lossless.name, []).append(port)
+                small = _small_headroom(router, lossless, lengths.get(port, ""))
+                if small:
+                    findings.loss(small)
+        if pausing:
+            why = "which have no lossless BUFFER_PG"
+            absent.setdefault((why, tuple(pausing)), []).append(port)
+    for (why, used_groups), where in absent.items():
+        numbers = ", ".join(map(str, used_groups))
+        findings.loss(
+            f"{router.name}: PFC is enabled for priority group {numbers} of {_ports(where)}, {why}:"
+            " packets can be lost"
+        )
+    for name, where in reserves.items():
+        findings.gap(
+            f"a reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}, for {_ports(where)}:"
+            " without it, a shared pool can deadlock"
+        )
+
+
+def _small_headroom(router: Router, lossless: PriorityGroups, length_text: str) -> str | None:
+    """Describe headroom that is too small for a cable, or for any where its length is unknown."""
+    port, profile = lossless.port, lossless.profile or {}
+    fields = router.table("PORT").get(port, {})
     patterns = [row.get("mtu", "") for row in router.table("LOSSLESS_TRAFFIC_PATTERN").values()]
     lossless_mtu = _number(patterns[0]) if patterns else LOSSLESS_MTU
-    for port, groups, profile in groups_of(router):
-        fields = router.table("PORT").get(port, {})
-        length = _metres(lengths.get(port, ""))
-        rate, xoff = _number(fields.get("speed", "")), _number(profile.get("xoff", ""))
-        port_mtu = _number(fields.get("mtu", str(PORT_MTU)))
-        if not (length and rate and xoff and port_mtu and lossless_mtu):
-            continue
-        needed = headroom_bytes(length, rate, port_mtu, lossless_mtu)
-        if xoff < needed:
-            yield (
-                f"{router.name}:{port}: priority groups {groups[0]} to {groups[-1]} have a headroom"
-                f" (xoff) of {xoff} bytes, but {length:g} m at {rate // 1000} Gb/s need at least"
-                f" {needed}: packets can be lost"
-            )
+    length, rate = _metres(length_text), _number(fields.get("speed", ""))
+    port_mtu = _number(fields.get("mtu", str(PORT_MTU)))
+    xoff = profile.get("xoff", "")
+    if not xoff.isdecimal() or len(xoff) > 10 or not (port_mtu and lossless_mtu):
+        return None
+    cable = f"{length:g} m at {rate // 1000} Gb/s" if length and rate else "two frames"
+    needed = headroom_bytes(length if rate else 0, rate or 1, port_mtu, lossless_mtu)
+    if int(xoff) >= needed or not ((length and rate) or int(xoff) == 0):
+        return None
+    groups = lossless.groups
+    return (
+        f"{router.name}:{port}: priority groups {groups[0]} to {groups[-1]} have a headroom"
+        f" (xoff) of {int(xoff)} bytes, but {cable} need at least {needed}: packets can be lost"
+    )
+
+
+def _ports(names: list[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _number(text: str) -> int:

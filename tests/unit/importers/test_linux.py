@@ -59,7 +59,7 @@ def test_priorities_that_dcb_prints(net: RouterNet, acyclic: bool, tmp_path: Pat
     sonic = judged(net.write(tmp_path / "sonic" / "fabric"))
     assert (linux.missing, linux.acyclic, linux.vcs) == ([], acyclic, sonic.vcs)
     assert len(linux.cycle) == len(sonic.cycle)
-    assert linux.notes == ["Linux: packets are taken to keep their DSCP"]
+    assert linux.notes == ["Linux: packets are taken to keep their DSCP", *sonic.notes]
 
 
 def test_ports_without_pfc_cannot_deadlock(tmp_path: Path) -> None:
