@@ -80,9 +80,9 @@ class ImportedFabric:
     """A fabric that was read from files, such as OpenFlow rules.
 
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
-    ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
-    themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
-    reader recognised.
+    ``label`` is what their labels are called (``SL``). ``management`` is what hosts do not send
+    to each other, by its name; the verdict says only whether it would add a cycle. ``ignored`` are
+    files that no reader recognised.
     """
 
     fabric: Fabric
@@ -93,7 +93,7 @@ class ImportedFabric:
     label: str
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
-    management: tuple[Traffic, ...] = ()
+    management: Mapping[str, tuple[Traffic, ...]] = field(default_factory=dict)
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
         """Return which dependencies of packets are those of lossless virtual channels.

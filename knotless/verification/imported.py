@@ -98,8 +98,8 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     findings = imported.findings
     missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
     names = cycle_names(imported.channels, cycle)
-    if not cycle and imported.management:
-        findings.note(_with_management(imported, dependencies))
+    for name in imported.management if not cycle else ():
+        findings.note(_with_management(imported, name, dependencies))
     counted = [traffic.state for traffic in imported.traffics if traffic.counted]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
@@ -126,16 +126,16 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     )
 
 
-def _with_management(imported: ImportedFabric, dependencies: Sequence[Edges]) -> str:
-    """Describe whether packets to switches themselves can close a cycle together with others."""
-    more = [traffic.state.dependencies for traffic in imported.management]
+def _with_management(imported: ImportedFabric, name: str, dependencies: Sequence[Edges]) -> str:
+    """Describe whether packets that hosts do not send to each other can close a cycle with them."""
+    more = [traffic.state.dependencies for traffic in imported.management[name]]
     _, ends = imported.waits(np.concatenate([*dependencies, *more]))
     edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
     cycle = cycle_names(imported.channels, find_cycle(edges))
     if not cycle:
-        return "packets to the switches' own LIDs close no cycle either"
+        return f"{name} close no cycle either"
     ring = " -> ".join([*cycle, cycle[0]])
-    return f"packets to the switches' own LIDs, which are not judged, can close a cycle: {ring}"
+    return f"{name}, which are not judged, can close a cycle: {ring}"
 
 
 def _by_vc(ends: NDArray[np.int64], edges: NDArray[np.int64]) -> Iterator[tuple[str, bool]]:

@@ -36,7 +36,8 @@ from knotless.importers.routers.router import Router, natural
 METRES_PER_S = 198_000_000
 PORT_MTU, LOSSLESS_MTU = 9100, 1024
 """The value that SONiC uses where the tables say nothing."""
-_TABLES = ("BUFFER_PG", "BUFFER_PG_TABLE", "BUFFER_PROFILE", "BUFFER_PROFILE_TABLE")
+_PROFILES = ("BUFFER_PROFILE", "BUFFER_PROFILE_TABLE")
+_TABLES = ("BUFFER_PG", "BUFFER_PG_TABLE", *_PROFILES)
 
 
 def headroom_bytes(length_m: float, rate_mbps: int, port_mtu: int, lossless_mtu: int) -> int:
@@ -76,6 +77,9 @@ def _judge(
     router: Router, ports: Mapping[str, PortQos], linked: Sequence[str], findings: Findings
 ) -> None:
     groups = list(groups_of(router))
+    profiles = any(router.table(table) for table in _PROFILES)
+    if not profiles:
+        findings.note(f"no BUFFER_PROFILE of {router.host}: reserves and headroom are not known")
     lengths = {
         port: text for row in router.table("CABLE_LENGTH").values() for port, text in row.items()
     }
@@ -89,13 +93,13 @@ def _judge(
             pausing = [group for group in pausing if group not in used]
             if not used:
                 continue
-            if lossless.profile is None:
+            if lossless.profile is None and profiles:
                 why = f"whose buffer profile {lossless.name[:40]!r} does not exist"
                 absent.setdefault((why, tuple(used)), []).append(port)
-            elif "xoff" not in lossless.profile:
+            elif lossless.profile is not None and "xoff" not in lossless.profile:
                 why = "whose buffer profile has no xoff"
                 absent.setdefault((why, tuple(used)), []).append(port)
-            else:
+            elif lossless.profile is not None:
                 if not _number(lossless.profile.get("size", "")):
                     reserves.setdefault(lossless.name, []).append(port)
                 small = _small_headroom(router, lossless, lengths.get(port, ""))
