@@ -78,3 +78,17 @@ def test_most_random_rules_tie() -> None:
     fabric = load("hub,5")
     tied = [next(ties({"s1": SwitchRules(_random_rules(n, fabric))}), None) for n in range(150)]
     assert sum(1 for tie in tied if tie is not None) > 75
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine", "choices"),
+    [
+        ("torus,3,3,hosts=2", "dl", {"vcs": 2}),
+        ("torus,4,4", "dor", {}),
+        ("mesh,3,3", "sbp", {}),
+        ("clos,4,hosts=2", "updown", {}),
+    ],
+)
+def test_rules_with_backups_do_not_tie(spec: str, engine: str, choices: dict[str, int]) -> None:
+    plan = make_plan(load(spec), engine, protection="fast-failover", **choices)
+    assert next(ties(compile_rules(plan)), None) is None
