@@ -83,6 +83,35 @@ ROUTES_WITHOUT_EFFECT = frozenset({"weight", "protocol", "router_mac", "NULL"})
 _ROUTE_FIELDS = ROUTES_WITHOUT_EFFECT | _names(
     "nexthop ifname nexthop_group blackhole vni_label mpls_nh"
 )
+_OF_INTERFACES = "vrf_name vnet_name"
+_OF_INTERFACES_WITHOUT_EFFECT = """
+nat_zone mpls ipv6_use_link_local_only mac_addr loopback_action scope family secondary grat_arp
+proxy_arp static_anycast_gateway admin_status vlan
+"""
+FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    table: (_names(interpreted), _names(without_effect))
+    for table, interpreted, without_effect in (
+        ("BUFFER_PG", "profile", ""),
+        (
+            "BUFFER_PROFILE",
+            "size xoff",
+            "pool xon xon_offset static_th dynamic_th headroom_type packet_discard_action",
+        ),
+        ("INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),
+        ("LOOPBACK_INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),
+        ("VLAN_INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),
+        ("VLAN_SUB_INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),
+        ("PORTCHANNEL_INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),
+        (
+            "MUX_CABLE",
+            "server_ipv4 server_ipv6 state cable_type",
+            "prober_type neighbor_mode soc_ipv4 soc_ipv6",
+        ),
+        ("PEER_SWITCH", "address_ipv4", ""),
+        ("PFC_WD", "action", "detection_time restoration_time pfc_stat_history POLL_INTERVAL"),
+    )
+}
+"""The fields of tables that are interpreted, and those that change nothing in the verdict."""
 _ACTIONS_WITHOUT_EFFECT = _names(
     """
 MIRROR_ACTION MIRROR_INGRESS_ACTION MIRROR_EGRESS_ACTION DO_NOT_NAT_ACTION POLICER_ACTION
@@ -97,7 +126,9 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
     """Add what the tables say that could matter and is not followed; name the others."""
     unclear: dict[str, dict[str, None]] = {}
     others: dict[str, None] = {}
+    fields: dict[str, None] = {}
     for router in routers:
+        fields |= dict.fromkeys(_unknown_fields(router))
         for text in _unsupported(router):
             unclear.setdefault(text, {})[router.host] = None
         for table, rows in router.tables.items():
@@ -110,13 +141,25 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
     for text, hosts in unclear.items():
         first, *more = hosts
         findings.unclear(text.format(first + (f" and {len(more)} more" if more else "")))
+    if fields:
+        findings.note(f"fields that are not interpreted: {_listed(sorted(fields))}")
     if others:
-        names, more_tables = sorted(others), len(others) - _SHOWN
-        shown = ", ".join(names[:_SHOWN]) + (f" and {more_tables} more" * (more_tables > 0))
         findings.note(
             "tables that are not interpreted, since they neither forward, remark, buffer nor pause:"
-            f" {shown}"
+            f" {_listed(sorted(others))}"
         )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" * (more > 0))
+
+
+def _unknown_fields(router: Router) -> Iterator[str]:
+    for table, (interpreted, without_effect) in FIELDS.items():
+        used = {name for fields in router.table(table).values() for name in fields}
+        for name in used - interpreted - without_effect - {"NULL", ""}:
+            yield f"{_shown(name)} of {table}"
 
 
 def _unsupported(router: Router) -> Iterator[str]:

@@ -14,6 +14,7 @@ from knotless.importers.paths import read_paths
 from knotless.importers.routers import qos, tables, tunnels
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
 from tests.support.changed_fabrics import Config, changed, trust_pcp, watch
+from tests.support.classical_deadlocks import dual_tor
 
 RING = ["r0:Ethernet0/3", "r1:Ethernet0/3", "r2:Ethernet0/3"]
 PAGE = Path(__file__).parents[3] / "docs" / "check-your-fabric.md"
@@ -147,8 +148,52 @@ def test_every_field_of_ports_is_interpreted_or_named(tmp_path: Path) -> None:
 def test_fields_without_effect_are_on_the_page() -> None:
     page = PAGE.read_text()
     without = {*qos.WITHOUT_EFFECT, *tunnels.WITHOUT_EFFECT, *tables.ROUTES_WITHOUT_EFFECT}
+    without |= {name for _, names in tables.FIELDS.values() for name in names}
     without -= {"NULL", ""}
     assert [name for name in sorted(without) if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("table", sorted(tables.FIELDS))
+def test_other_fields_are_named_in_a_note(table: str, tmp_path: Path) -> None:
+    def add(config: Config) -> None:
+        fields = {name: "" for _, names in tables.FIELDS.values() for name in names}
+        row = {**dict.fromkeys(tables.FIELDS[table][1], "1"), "novel": "1"}
+        assert fields.keys() >= row.keys() - {"novel"}
+        config.setdefault(table, {}).setdefault("Ethernet99", {}).update(row)
+
+    verdict = judged(changed(tmp_path, "control-safe", add, routers=("r1",)))
+    assert verdict.acyclic is True
+    assert f"fields that are not interpreted: novel of {table}" in verdict.notes
+
+
+TUNNEL_CHANGES: dict[str, tuple[str, str]] = {
+    "tunnel_type": ("VXLAN", "what a tunnel of type VXLAN does at leaf0"),
+    "dst_ip": ("10.9.0.9", ""),
+    "dscp_mode": ("uniform", "the DSCP after the tunnel to leaf0"),
+    "encap_tc_to_dscp_map": ("X", "TC_TO_DSCP_MAP|X of leaf0"),
+    "encap_tc_color_to_dscp_map": ("X", "TC_TO_DSCP_MAP|X of leaf0"),
+    "encap_tc_to_queue_map": ("X", "TC_TO_QUEUE_MAP|X of leaf0"),
+    "decap_dscp_to_tc_map": ("X", "DSCP_TO_TC_MAP|X of leaf0"),
+    "decap_tc_to_pg_map": ("X", "TC_TO_PRIORITY_GROUP_MAP|X of leaf0"),
+}
+"""For each field of TUNNEL another value at leaf0, and what is then missing."""
+
+
+@pytest.mark.parametrize("field", sorted(TUNNEL_CHANGES))
+def test_every_field_of_tunnels_is_interpreted(field: str, tmp_path: Path) -> None:
+    assert TUNNEL_CHANGES.keys() == tunnels.INTERPRETED
+    value, missing = TUNNEL_CHANGES[field]
+    net = dual_tor(remapped=True)
+    tunnel = net.more["leaf0"]["TUNNEL"]["MuxTunnel0"]
+    tunnel[field] = value
+    if field == "encap_tc_color_to_dscp_map":
+        del tunnel["encap_tc_to_dscp_map"]
+    if field == "dst_ip":  # the address of the peer's tunnel is then unknown
+        del net.more["leaf0"]["LOOPBACK_INTERFACE"]
+        missing = "the files of the peer of leaf1, 10.9.0.0"
+    verdict = judged(net.write(tmp_path))
+    assert verdict.acyclic is None
+    assert any(text.startswith(missing) for text in verdict.missing), verdict.missing
 
 
 @pytest.mark.parametrize("table", ["ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"])
