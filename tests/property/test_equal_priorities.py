@@ -15,6 +15,7 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
+from knotless.verification.changes.planner import between_plans
 from tests.support.ties import ties
 
 SPECS = ("mesh,4,4", "torus,5,5", "ring,6,hosts=2", "random,12,degree=4,hosts=2,seed=1")
@@ -92,3 +93,18 @@ def test_most_random_rules_tie() -> None:
 def test_rules_with_backups_do_not_tie(spec: str, engine: str, choices: dict[str, int]) -> None:
     plan = make_plan(load(spec), engine, protection="fast-failover", **choices)
     assert next(ties(compile_rules(plan)), None) is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "old", "new"),
+    [
+        ("mesh,3,3", "updown", "sbp"),
+        ("ring,6,hosts=2", "updown", "dl"),
+        ("torus,5,5", "dor", "updown"),
+    ],
+)
+def test_rules_between_two_plans_do_not_tie(spec: str, old: str, new: str) -> None:
+    fabric = load(spec)
+    change = between_plans(make_plan(fabric, old), make_plan(fabric, new))
+    assert len(change.steps) > 1
+    assert [next(ties(step.rules), None) for step in change.steps] == [None] * len(change.steps)
