@@ -25,6 +25,7 @@ from knotless._core import simulator as core
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.routers.qos import (
+    COMPUTED,
     PRIORITIES,
     PortQos,
     PriorityGroups,
@@ -61,64 +62,75 @@ def judge_buffers(
     findings: Findings,
 ) -> None:
     """Add what the buffers of ports lack that lead to other switches (``peers``: their ends)."""
-    unknown = []
+    unknown = [
+        router.name for router in routers if not any(router.table(table) for table in _PROFILES)
+    ]
     for router in routers:
         if any(router.table(table) for table in _TABLES):
             linked = [port for name, port in peers if name == router.name]
             _judge(router, qos[router.name], sorted(linked, key=natural), findings)
-        else:
-            unknown.append(router.name)
     if unknown:
-        more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
-        findings.note(f"no BUFFER_PG of {unknown[0]}{more}: reserves and headroom are not known")
+        findings.note(
+            f"no BUFFER_PROFILE of {_shown(unknown)}: reserves and headroom are not known"
+        )
 
 
 def _judge(
     router: Router, ports: Mapping[str, PortQos], linked: Sequence[str], findings: Findings
 ) -> None:
-    groups = list(groups_of(router))
-    profiles = any(router.table(table) for table in _PROFILES)
-    if not profiles:
-        findings.note(f"no BUFFER_PROFILE of {router.host}: reserves and headroom are not known")
+    listed = list(groups_of(router))
     lengths = {
         port: text for row in router.table("CABLE_LENGTH").values() for port, text in row.items()
     }
-    absent: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    # By the mistake and the priority groups, or by the profile: the ports.
+    losses: dict[tuple[str, str], list[str]] = {}
     reserves: dict[str, list[str]] = {}
+    computed: list[str] = []
     for port in linked:
         settings = port_qos(ports, port)
         pausing = [g for g in range(PRIORITIES) if settings.pauses[g] or g in settings.lossy]
-        for lossless in (row for row in groups if row.port == port):
-            used = [group for group in lossless.groups if group in pausing]
+        for row in (row for row in listed if row.port == port):
+            used = [group for group in row.groups if group in pausing]
             pausing = [group for group in pausing if group not in used]
             if not used:
                 continue
-            if lossless.profile is None and profiles:
-                why = f"whose buffer profile {lossless.name[:40]!r} does not exist"
-                absent.setdefault((why, tuple(used)), []).append(port)
-            elif lossless.profile is not None and "xoff" not in lossless.profile:
-                why = "whose buffer profile has no xoff"
-                absent.setdefault((why, tuple(used)), []).append(port)
-            elif lossless.profile is not None:
-                if not _number(lossless.profile.get("size", "")):
-                    reserves.setdefault(lossless.name, []).append(port)
-                small = _small_headroom(router, lossless, lengths.get(port, ""))
+            if row.name == COMPUTED:
+                computed.append(port)
+            elif mistake := _mistake(router, row):
+                losses.setdefault((mistake, _numbers(used)), []).append(port)
+            elif row.profile is not None:
+                if not _number(row.profile.get("size", "")):
+                    reserves.setdefault(row.name, []).append(port)
+                small = _small_headroom(router, row, lengths.get(port, ""))
                 if small:
                     findings.loss(small)
         if pausing:
-            why = "which have no lossless BUFFER_PG"
-            absent.setdefault((why, tuple(pausing)), []).append(port)
-    for (why, used_groups), where in absent.items():
-        numbers = ", ".join(map(str, used_groups))
+            mistake = "which have no lossless BUFFER_PG"
+            losses.setdefault((mistake, _numbers(pausing)), []).append(port)
+    for (mistake, numbers), where in losses.items():
         findings.loss(
-            f"{router.name}: PFC is enabled for priority group {numbers} of {_ports(where)}, {why}:"
-            " packets can be lost"
+            f"{router.name}: PFC is enabled for priority group {numbers} of {_shown(where)},"
+            f" {mistake}: packets can be lost"
         )
     for name, where in reserves.items():
         findings.gap(
-            f"a reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}, for {_ports(where)}:"
+            f"a reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}, for {_shown(where)}:"
             " without it, a shared pool can deadlock"
         )
+    if computed:
+        findings.note(
+            f"{router.name} computes the buffers of {_shown(computed)}, which are not in APPL_DB:"
+            " reserves and headroom are not known"
+        )
+
+
+def _mistake(router: Router, row: PriorityGroups) -> str:
+    """Describe what is wrong with a buffer profile; empty: nothing, or no profiles were read."""
+    if row.profile is not None:
+        return "" if "xoff" in row.profile else "whose buffer profile has no xoff"
+    if not any(router.table(table) for table in _PROFILES):
+        return ""
+    return f"whose buffer profile {row.name[:40]!r} does not exist"
 
 
 def _small_headroom(router: Router, lossless: PriorityGroups, length_text: str) -> str | None:
@@ -143,7 +155,11 @@ def _small_headroom(router: Router, lossless: PriorityGroups, length_text: str) 
     )
 
 
-def _ports(names: list[str]) -> str:
+def _numbers(groups: Sequence[int]) -> str:
+    return ", ".join(map(str, groups))
+
+
+def _shown(names: Sequence[str]) -> str:
     return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 

@@ -23,6 +23,8 @@ DSCPS, CLASSES, PRIORITIES = 64, 16, 8
 MARKS = PRIORITIES * DSCPS
 """The number of marks: of what a packet carries, ``PCP * DSCPS + DSCP``."""
 MAX_QUEUE = 15
+COMPUTED = "NULL"
+"""The name of the buffer profile of priority groups that the switch computes."""
 _FIELDS = {
     "dscp_to_tc_map": "DSCP_TO_TC_MAP",
     "dot1p_to_tc_map": "DOT1P_TO_TC_MAP",
@@ -228,18 +230,19 @@ def _lossy_groups(router: Router) -> set[tuple[str, int]]:
 def groups_of(router: Router) -> Iterator[PriorityGroups]:
     """Yield the priority groups that have a buffer profile: those in force, else as configured.
 
-    Left out are profiles that the switch computes (``NULL``) and has not written to APPL_DB.
+    Last come those whose profile the switch computes (:data:`COMPUTED`) and APPL_DB does not have.
     """
     profiles = {**router.table("BUFFER_PROFILE"), **router.table("BUFFER_PROFILE_TABLE")}
     rows = {**router.table("BUFFER_PG")}
     for key, fields in router.table("BUFFER_PG_TABLE").items():
         rows[key.replace(":", "|")] = fields
-    for key, fields in rows.items():
+    in_order = sorted(rows.items(), key=lambda row: row[1].get("profile", COMPUTED) == COMPUTED)
+    for key, fields in in_order:
         ports, _, groups = key.rpartition("|")
-        name = fields.get("profile", "")
+        name = fields.get("profile", COMPUTED)
         first, _, last = groups.partition("-")
         numbers = [int(text) for text in (first, last) if text.isdecimal() and len(text) < 4]
-        if name in ("", "NULL") or not first.isdecimal() or not numbers:
+        if not first.isdecimal() or not numbers:
             continue
         of_profile = range(numbers[0], min(numbers[-1], PRIORITIES - 1) + 1)
         for port in ports.split(","):

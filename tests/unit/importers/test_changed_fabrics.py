@@ -219,12 +219,6 @@ def test_fields_of_routes_that_are_not_interpreted_are_named(table: str, tmp_pat
             "of Ethernet0, whose buffer profile 'none' does not exist",
         ),
         (lambda t: t["BUFFER_PROFILE"]["lossless"].pop("xoff"), "whose buffer profile has no xoff"),
-        (
-            lambda t: t["BUFFER_PG"].update(
-                {"Ethernet0|3-4": {"profile": "NULL"}, "Ethernet0|3": {"profile": "lossless"}}
-            ),
-            "priority group 4 of Ethernet0, which have no lossless BUFFER_PG",
-        ),
     ],
 )
 def test_packets_that_can_be_lost(
@@ -252,6 +246,12 @@ def test_groups_that_the_switch_computes_are_those_of_appl_db(tmp_path: Path) ->
     assert judged(enough).losses == []
     small = changed(tmp_path / "small", "control-safe", computed, appl=written("100"))
     assert len(judged(small).losses) == 6
+    verdict = judged(changed(tmp_path / "unknown", "control-safe", computed))
+    assert (verdict.acyclic, verdict.losses) == (True, [])
+    assert verdict.notes[0] == (
+        "r0 computes the buffers of Ethernet0 and 1 more, which are not in APPL_DB: reserves and"
+        " headroom are not known"
+    )
 
 
 @pytest.mark.parametrize("size", ["0", "", None])

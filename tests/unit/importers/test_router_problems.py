@@ -13,7 +13,7 @@ from knotless.importers.routers.buffers import headroom_bytes
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
 from tests.support.router_nets import leaf_spine
 
-NO_BUFFERS = ["no BUFFER_PG of leaf0 and 2 more: reserves and headroom are not known"]
+NO_BUFFERS = ["no BUFFER_PROFILE of leaf0 and 2 more: reserves and headroom are not known"]
 
 
 def judged(folder: Path, change: dict[str, dict[str, dict[str, Any]]]) -> ImportedVerdict:
