@@ -71,7 +71,7 @@ def judge_buffers(
             _judge(router, qos[router.name], sorted(linked, key=natural), findings)
     if unknown:
         findings.note(
-            f"no BUFFER_PROFILE of {_shown(unknown)}: reserves and headroom are not known"
+            f"no BUFFER_PROFILE of {_shown([*unknown])}: reserves and headroom are not known"
         )
 
 

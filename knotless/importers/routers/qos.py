@@ -99,7 +99,7 @@ def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
                 settings[port] = reader.port(port, {**common, **fields})
     for name in sorted({used for fields in of_ports.values() for used in fields}):
         if name not in INTERPRETED | WITHOUT_EFFECT:
-            findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.name}")
+            findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.host}")
     return settings
 
 
@@ -121,7 +121,7 @@ def number_map(
         return None
     rows = router.table(_FIELDS[field]).get(name)
     if rows is None:
-        findings.unclear(f"{_FIELDS[field]}|{name} of {router.name}")
+        findings.unclear(f"{_FIELDS[field]}|{name} of {router.host}")
         return None
     numbers = [number if identity else 0 for number in range(size)]
     for key, value in rows.items():
@@ -174,7 +174,7 @@ class _Reader:
         by_pcp = self.map(fields, "dot1p_to_tc_map", PRIORITIES, CLASSES - 1, False)
         if fields.get("dscp_to_tc_map"):
             self.findings.unclear(
-                f"which of dscp_to_tc_map and dot1p_to_tc_map counts at {self.router.name}"
+                f"which of dscp_to_tc_map and dot1p_to_tc_map counts at {self.router.host}"
             )
             return by_dscp * PRIORITIES
         self.findings.note(
@@ -194,7 +194,7 @@ class _Reader:
             missing = used - self.router.table("TC_TO_DSCP_MAP")[name].keys()
             for tc in sorted(missing, key=int)[:1]:
                 self.findings.unclear(
-                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.name}"
+                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.host}"
                 )
         return remarks
 

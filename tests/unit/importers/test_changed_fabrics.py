@@ -323,5 +323,17 @@ def test_tables_that_matter_make_the_verdict_unknown_once(table: str, tmp_path: 
     ]
 
 
+def test_fields_of_ports_that_are_not_interpreted_are_named_once(tmp_path: Path) -> None:
+    def change(config: Config) -> None:
+        config["PORT_QOS_MAP"]["global"] = {"dscp_to_fc_map": "X", "tc_to_dscp_map": "Y"}
+        config["INTERFACE"] = {f"Loopback{n}": {"vrf_name": f"Vrf{n}"} for n in (1, 2)}
+
+    verdict = judged(changed(tmp_path, "control-safe", change, routers=("r1",)))
+    assert sorted(verdict.missing) == [
+        "TC_TO_DSCP_MAP|Y of r1",
+        "what dscp_to_fc_map of PORT_QOS_MAP does at r1",
+    ]
+
+
 def _kind(table: str) -> str:
     return next(what for what, names in tables.MATTERING.items() if table in names)
