@@ -233,6 +233,45 @@ def test_packets_that_can_be_lost(
     assert status(folder) == 1
 
 
+BUFFERS: dict[str, tuple[dict[str, str] | None, bool, bool]] = {
+    "enough": ({"size": "1248", "xoff": "66560"}, False, False),
+    "small": ({"size": "1248", "xoff": "15214"}, True, False),
+    "zero": ({"size": "1248", "xoff": "0"}, True, False),
+    "shared": ({"size": "0", "xoff": "66560"}, False, True),
+    "shared-small": ({"xoff": "1"}, True, True),
+    "lossy": ({"size": "1248"}, True, False),
+    "absent": (None, True, False),
+    "NULL": (None, False, False),
+}
+"""Buffer profiles of 40 m of cable at 100 Gb/s: whether packets can be lost, whether a reserve is
+missing."""
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_buffers(seed: int, tmp_path: Path) -> None:
+    draw = random.Random(seed)  # noqa: S311
+    chosen = {port: draw.choice([*BUFFERS, ""]) for port in ("Ethernet0", "Ethernet4")}
+
+    def change(config: Config) -> None:
+        config["BUFFER_PROFILE"] = {
+            name: fields for name, (fields, _, _) in BUFFERS.items() if fields is not None
+        }
+        config["BUFFER_PG"] = {
+            f"{port}|3-4": {"profile": name} for port, name in chosen.items() if name
+        }
+
+    folder = changed(tmp_path, "control-safe", change, routers=("r1",))
+    verdict = judged(folder)
+    lost = {port for port, name in chosen.items() if not name or BUFFERS[name][1]}
+    unreserved = {name for name in chosen.values() if name and BUFFERS[name][2]}
+    assert (status(folder) == 0) is not bool(lost or unreserved)
+    if len(lost) == 1:
+        assert all(lost.copy().pop() in text for text in verdict.losses)
+    assert bool(verdict.losses) is bool(lost)
+    assert len(verdict.missing) == len(unreserved)
+    assert verdict.acyclic is (None if unreserved else True)
+
+
 def test_groups_that_the_switch_computes_are_those_of_appl_db(tmp_path: Path) -> None:
     def computed(config: Config) -> None:
         config["BUFFER_PG"] = {f"Ethernet{n}|3-4": {"profile": "NULL"} for n in (0, 4)}
