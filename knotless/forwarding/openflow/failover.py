@@ -204,6 +204,7 @@ class _SwitchBackups:
         """
         default = Counter(action_by_destination.values()).most_common(1)[0][0]
         yield [], default, 0
+        known: list[tuple[int, int]] = []
         for action in dict.fromkeys(action_by_destination.values()):
             if action == default:
                 continue
@@ -213,7 +214,11 @@ class _SwitchBackups:
             excluded = self._macs(
                 to for to, other in action_by_destination.items() if other != action
             )
-            for value, mask in cubes(included, excluded):
+            # No address, not even of an unknown host, may match two rules of one priority that
+            # differ: which of them counts is not defined (OpenFlow 1.3, 5.3).
+            pairs = cubes(included, excluded, known)
+            known += pairs
+            for value, mask in pairs:
                 field = Field("eth_dst", value, None if mask == ALL_BITS else mask)
                 yield [field], action, 2
 
@@ -244,11 +249,17 @@ class _SwitchBackups:
 ALL_BITS = (1 << 48) - 1
 
 
-def cubes(included: Collection[int], excluded: Collection[int]) -> list[tuple[int, int]]:
+def cubes(
+    included: Collection[int],
+    excluded: Collection[int],
+    apart: Collection[tuple[int, int]] = (),
+) -> list[tuple[int, int]]:
     """Return (value, mask) pairs that match all ``included`` addresses and none of ``excluded``.
 
-    Greedy: from the lowest address that is not matched yet, bits are left out from the lowest on,
-    as long as nothing unwanted is matched. Bits in which all addresses agree are always left out.
+    No address matches one of them and one of the pairs ``apart``, which match no included address
+    and mask nothing in which all addresses agree. Greedy: from the lowest address that is not
+    matched yet, bits are left out from the lowest on, as long as nothing unwanted is matched. Bits
+    in which all addresses agree are always left out.
     """
     everything = [*included, *excluded]
     differing = reduce(or_, (address ^ everything[0] for address in everything), 0)
@@ -259,7 +270,9 @@ def cubes(included: Collection[int], excluded: Collection[int]) -> list[tuple[in
         value, mask = min(unmatched), differing
         for bit in bits:
             smaller = mask & ~bit
-            if not any((value ^ address) & smaller == 0 for address in excluded):
+            if all((value ^ address) & smaller for address in excluded) and all(
+                (value ^ other) & smaller & other_mask for other, other_mask in apart
+            ):
                 mask = smaller
         unmatched = {address for address in unmatched if (value ^ address) & mask}
         matches.append((value & mask, mask))

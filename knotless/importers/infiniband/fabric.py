@@ -7,7 +7,7 @@ o = LFT[destination LID], on VL = SL2VL[i][o][SL]. Every VL has its own credits,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
@@ -21,6 +21,7 @@ from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
 from knotless.importers.infiniband.lfts import MAX_LID, NO_PORT, ForwardingTables
 from knotless.importers.infiniband.path_sls import PathSls
 from knotless.importers.infiniband.sl2vl import DROP_VL, SLS, SlTables
@@ -35,8 +36,10 @@ from knotless.importers.next_hops import (
     VcMap,
     classes_at,
 )
+from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.topologies.formats.ibnetdiscover import Discovered
 
+_FIRST_CHOICE = 256
 MEMORY_PER_PAIR = 12
 """Bytes for a source and a destination, while their SLs are put together."""
 CREDITS: Literal["credits"] = "credits"
@@ -62,9 +65,13 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     count = len(subnet.lids)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
     findings = Findings()
-    hops = _next_hops(subnet, _tables(files, findings), findings)
+    tables = _tables(files, findings)
+    adaptive = _adaptive(subnet, files, tables, findings)
+    hops = _next_hops(subnet, tables, adaptive, findings)
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
+    traffics = _traffics(subnet, hops, vcs, sls, _between_hosts(subnet), findings)
+    _judge_sls(traffics, sls, vcs, findings)
     unknown = np.flatnonzero(subnet.lids < 0)
     for host in unknown[:5]:
         findings.gap(f"the LID of {subnet.fabric.hosts[host].name}")
@@ -75,31 +82,114 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         fabric=subnet.fabric,
         channels=subnet.channels,
         flow_control=CREDITS,
-        traffics=tuple(_traffics(subnet, hops, vcs, sls, findings)),
-        pairs=int(np.count_nonzero(_others(subnet))),
+        traffics=tuple(traffics),
+        pairs=int(np.count_nonzero(_between_hosts(subnet))),
         label="SL",
         hops=hops,
         findings=findings,
-        management=tuple(_to_switches(subnet, files)),
+        management=dict(_management(subnet, files, tables, adaptive)),
     )
 
 
-def _to_switches(subnet: Subnet, files: Sequence[FoundFile]) -> list[TableTraffic]:
-    """Return what hosts send to the LIDs of switches; what is missing is known already."""
-    with_switches, findings = subnet.with_switches(), Findings()
-    if len(with_switches.lids) == len(subnet.lids):
-        return []
-    count = len(with_switches.lids)
+def _management(
+    subnet: Subnet,
+    files: Sequence[FoundFile],
+    tables: LidTables,
+    adaptive: Adaptive,
+) -> Iterator[tuple[str, tuple[TableTraffic, ...]]]:
+    """Yield what hosts do not send to each other; what is missing is known already."""
+    if subnet.aggregating.any():
+        count = np.count_nonzero(subnet.aggregating)
+        sent = _all_others(subnet) & ~_between_hosts(subnet)
+        name = f"packets of {count} aggregation nodes"
+        yield name, _also_sent(subnet, files, tables, adaptive, sent)
+    with_switches = subnet.with_switches()
+    if len(with_switches.lids) > len(subnet.lids):
+        sent = _all_others(with_switches)
+        sent[:, with_switches.owner >= 0] = False
+        name = "packets to the switches' own LIDs"
+        yield name, _also_sent(with_switches, files, tables, adaptive, sent)
+
+
+def _also_sent(
+    subnet: Subnet,
+    files: Sequence[FoundFile],
+    tables: LidTables,
+    adaptive: Adaptive,
+    sent: NDArray[np.bool_],
+) -> tuple[TableTraffic, ...]:
+    count, findings = len(subnet.lids), Findings()
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
-    hops = _next_hops(with_switches, _tables(files, findings), findings)
-    sls = _path_sls(with_switches, files)
-    vcs = _vcs(with_switches, files, sls, findings)
-    return _traffics(with_switches, hops, vcs, sls, findings)
+    hops = _next_hops(subnet, tables, adaptive, findings)
+    sls = _path_sls(subnet, files)
+    vcs = _vcs(subnet, files, sls, findings)
+    return tuple(_traffics(subnet, hops, vcs, sls, sent, findings))
 
 
-def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray[np.uint8]]:
+def _judge_sls(
+    traffics: Sequence[TableTraffic],
+    sls: NDArray[np.uint16] | None,
+    vcs: VcMap,
+    findings: Findings,
+) -> None:
+    """Doubt cycles that need SLs which are not known to be used.
+
+    Engines such as LASH and DFSSSP keep paths apart by their SLs. Known paths come first.
+    """
+    known = traffics[: sls is not None]
+    if len(traffics) == len(known) or len(np.unique(vcs.rows, axis=1).T) == 1:
+        return
+    edges = [traffic.state.dependencies for traffic in known]
+    held, held_vl, wanted, wanted_vl = np.concatenate([np.empty((0, 6), np.int64), *edges]).T[:4]
+    nodes = np.stack([virtual_channel(held, held_vl), virtual_channel(wanted, wanted_vl)], 1)
+    if not find_cycle(nodes):
+        findings.doubt("the SLs of paths (saquery -p): SLs use different VLs")
+
+
+LidTables = dict[int, NDArray[np.uint8]]
+"""The output port by LID, by switch GUID."""
+Adaptive = dict[int, AdaptiveTable]
+
+
+def _adaptive(
+    subnet: Subnet, files: Sequence[FoundFile], tables: LidTables, findings: Findings
+) -> Adaptive:
+    """Return the adaptive tables by switch GUID; their static ports are added to ``tables``."""
+    adaptive: Adaptive = {}
+    for file in files:
+        if isinstance(file.value, AdaptiveTables):
+            for guid, table in file.value.of_switch.items():
+                if adaptive.setdefault(guid, table) != table:
+                    findings.unclear(f"which of two adaptive tables of 0x{guid:016x} is right")
+    for guid, table in adaptive.items():
+        if table.private:
+            findings.unclear(f"which of several tables (PLFT) of 0x{guid:016x} packets meet")
+        used = {group for _, group in table.entries.values() if group is not None}
+        for group in sorted(used - table.groups.keys())[:1]:
+            findings.unclear(f"the ports of group {group} of 0x{guid:016x}")
+        static = np.full(MAX_LID + 1, NO_PORT, dtype=np.uint8)
+        for lid, (port, _) in table.entries.items():
+            static[lid] = port
+        if not np.array_equal(tables.setdefault(guid, static), static):
+            findings.unclear(f"which of two forwarding tables of 0x{guid:016x} is right")
+    without = [
+        switch.name
+        for switch, guid in zip(subnet.fabric.switches, subnet.guids, strict=True)
+        if guid not in adaptive
+    ]
+    if len(without) == len(subnet.guids):
+        findings.note(
+            "adaptive routing is not seen in these tables (ibdiagnet2.far has it): switches that"
+            " use it send packets out of other ports too, which can close cycles"
+        )
+    elif without:
+        findings.gap(f"the adaptive routing of {_listed(without)}")
+    return adaptive
+
+
+def _tables(files: Sequence[FoundFile], findings: Findings) -> LidTables:
     """Return the output port by LID, by switch GUID; from several files if they agree."""
-    tables: dict[int, NDArray[np.uint8]] = {}
+    tables: LidTables = {}
     for file in files:
         if not isinstance(file.value, ForwardingTables):
             continue
@@ -114,7 +204,8 @@ def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray
 
 def _next_hops(
     subnet: Subnet,
-    tables: dict[int, NDArray[np.uint8]],
+    tables: LidTables,
+    adaptive: Adaptive,
     findings: Findings,
 ) -> NextHops:
     fabric, actions = subnet.fabric, Actions()
@@ -131,19 +222,26 @@ def _next_hops(
             action_of.append(np.array([actions.unknown()], dtype=np.uint32))
             continue
         out = tables[guid][np.maximum(subnet.lids, 0)].astype(np.int32)
+        choices = _choices(adaptive.get(guid), subnet, out)
         out[subnet.lids < 0] = -1
-        classes[:, switch], ports = classes_at(out, homes == switch)
+        classes[:, switch], values = classes_at(out, homes == switch)
         linked = {*fabric.neighbours[node.name], *fabric.hosts_at[node.name]}
-        uncabled = [
-            port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
+        sets = [
+            choices[value - _FIRST_CHOICE] if value >= _FIRST_CHOICE else (value,)
+            for value in values.tolist()
         ]
+        uncabled = sorted(
+            {port for ports in sets for port in ports if 0 < port < NO_PORT and port not in linked}
+        )
         if uncabled:
             findings.note(f"{node.name}: entries name port {uncabled[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
-                    actions.unknown() if port < 0 else actions.send([port] * (port in linked))
-                    for port in ports.tolist()
+                    actions.unknown()
+                    if min(ports) < 0
+                    else actions.send([port for port in ports if port in linked])
+                    for ports in sets
                 ],
                 dtype=np.uint32,
             )
@@ -152,6 +250,17 @@ def _next_hops(
     if unused:
         findings.note(f"no cable leads to switch 0x{unused[0]:016x}; its table is not used")
     return NextHops(subnet.channels, subnet.ends, classes, action_of, actions)
+
+
+def _choices(
+    table: AdaptiveTable | None, subnet: Subnet, out: NDArray[np.int32]
+) -> list[tuple[int, ...]]:
+    """Replace ports in ``out`` by the numbers of sets of ports, from 256 on; return these sets."""
+    numbers: dict[tuple[int, ...], int] = {}
+    for place, lid in enumerate(subnet.lids.tolist() if table else ()):
+        if table and lid in table.entries and len(ports := table.ports(lid)) > 1:
+            out[place] = _FIRST_CHOICE + numbers.setdefault(ports, len(numbers))
+    return list(numbers)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -219,11 +328,15 @@ def _traffics(
     hops: NextHops,
     vcs: VcMap,
     sls: NDArray[np.uint16] | None,
+    sent: NDArray[np.bool_],
     findings: Findings,
 ) -> list[TableTraffic]:
-    """Return what is sent: with the known SLs of paths, and with any SL where they are unknown."""
+    """Return what is sent: with the known SLs of paths, and with any SL where they are unknown.
+
+    ``sent`` (destinations, destinations) is who sends to whom.
+    """
     hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
-    others = _others(subnet)
+    others = sent.copy()
     if sls is not None:
         known_sls = np.full((count, count), NOT_SENT, dtype=np.uint16)
         known_sls[:hosts] = np.where(others[:hosts], sls, NOT_SENT)
@@ -238,7 +351,7 @@ def _traffics(
     else:
         findings.note("no path SLs: every path is taken to use any SL")
         traffics = []
-    whole = sls is None and count == hosts
+    whole = sls is None and count == hosts and np.array_equal(sent, _all_others(subnet))
     labels = None if whole else np.where(others, 0, NOT_SENT).astype(np.uint16)
     together = _hosts_alike(hops, vcs) if whole else None
     _, firsts = np.unique(vcs.rows, axis=1, return_index=True)
@@ -250,15 +363,19 @@ def _traffics(
     return traffics
 
 
-def _others(subnet: Subnet) -> NDArray[np.bool_]:
-    """Return whether each destination is a host that sends to another host's destination.
-
-    If switches are destinations, hosts send to these alone.
-    """
+def _all_others(subnet: Subnet) -> NDArray[np.bool_]:
+    """Return whether each destination is a host, and sends to each of another owner."""
     others: NDArray[np.bool_] = subnet.owner[:, None] != subnet.owner[None, :]
     others[len(subnet.fabric.hosts) :] = False
-    if (subnet.owner < 0).any():
-        others[:, subnet.owner >= 0] = False
+    return others
+
+
+def _between_hosts(subnet: Subnet) -> NDArray[np.bool_]:
+    """Return who sends to whom among hosts that are no aggregation nodes."""
+    others = _all_others(subnet)
+    aggregating = subnet.aggregating[subnet.owner]
+    others[aggregating] = False
+    others[:, aggregating] = False
     return others
 
 

@@ -153,6 +153,10 @@ def test_masks_match_what_they_shall_and_nothing_else() -> None:
 
         assert all(map(matches, wanted))
         assert not any(map(matches, unwanted))
+        others = cubes(unwanted, wanted, matched)
+        for address in range(64):
+            assert not (matches(address) and matches(address, others))
+        assert all(matches(address, others) for address in unwanted)
 
 
 def test_a_growing_graph_refuses_just_the_edges_that_close_a_cycle() -> None:
