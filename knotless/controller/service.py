@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from knotless.base.errors import FabricError, KnotlessError
+from knotless.base.errors import FabricError, FaultError, KnotlessError
 from knotless.base.files import read_text
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
@@ -207,7 +207,8 @@ class Service:
         """
         with self._reloading:
             try:
-                difference, new = self._reread()
+                with self.state.planning.timed("the reload", runtime.now_s):
+                    difference, new = self._reread()
             except KnotlessError as error:
                 self.status.note(f"the configuration was not reloaded: {error}")
                 _LOG.error("not reloaded, nothing changes: %s", error)
@@ -328,6 +329,8 @@ def _report(desired: DesiredState) -> None:
 def _answer(operation: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return operation()
+    except FaultError as error:
+        raise HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from error
     except KnotlessError as error:
         raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 

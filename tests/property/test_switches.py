@@ -39,6 +39,7 @@ from tests.support.model_switch import (
     ModelSwitch,
     Reports,
 )
+from tests.support.panics import PANIC, PanicException
 
 CASES = 200
 FABRIC = load("ring,4")
@@ -284,6 +285,39 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.state.observed.failures() == frozenset(), f"seed {seed}"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_follows_a_repair_whose_planning_panics_is_repaired(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fabric is not ready, and says why in one line, until there is another goal."""
+    case = Case(seed)
+    case.settle()
+    assert case.state.ready
+    first, second = FABRIC.links[0], FABRIC.links[2]
+
+    def panic(*_what: object) -> Any:
+        raise PanicException(PANIC)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("knotless.controller.updates.planning.plan_change", panic)
+        patch.setattr(case.state.precomputed, "find", lambda _task: None)
+        case.cut(first)
+        for _ in range(2000):
+            hub.sleep(0)
+            if case.state.update.problem is not None:
+                break
+    (line,) = (line for line in Status(case.state).problems(0) if "routes stay" in line)
+    assert line.startswith("the routes stay as they are: planning failed: PanicException: index")
+    assert not case.state.ready
+    case.mend()
+    case.settle()
+    case.cut(second)
+    case.settle()
+    assert case.state.ready
+    assert case.state.update.as_json()["failed"] == [second.name]
+    case.held_as_wanted()
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -230,7 +230,8 @@ class UpdateScheduler:
         number = self._update.number
         try:
             precomputed = self._state.precomputed.find(task)
-            plan: UpdatePlan = precomputed or self._timing.execute(plan_update, task)
+            with self._state.planning.timed("the routes", runtime.now_s):
+                plan: UpdatePlan = precomputed or self._timing.execute(plan_update, task)
         except KnotlessError as error:
             if self._update.number == number and self._update.refuse(task, str(error)):
                 left = " until packets of older rules have left" if task.in_flight else ""

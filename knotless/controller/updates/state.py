@@ -25,6 +25,7 @@ from knotless.forwarding.openflow.vlan_generations import (
     priorities_of,
     vlan_generation_of,
 )
+from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
@@ -74,6 +75,7 @@ class UpdateState:
         self._first: Step | None = None
         self._waiting = set(rules)
         self._refused: tuple[Goal, Failures] | None = None
+        self._reported = Failures()
         self._unavoided: set[str] = set()
         """Links that have failed since the last update that avoids them; they may have returned."""
         self.purges_megaflows = self._needs_purge = False
@@ -82,6 +84,8 @@ class UpdateState:
         """The switches that are missing since the beginning, and what they may hold."""
         self._is_abandoned = self._is_inherited = False
         self._first_plan: Plan | None = desired.routed
+        self._multicast = desired.plan.multicast
+        """The groups of the rules that switches hold, and of those in flight."""
 
     def inherit(
         self,
@@ -100,6 +104,7 @@ class UpdateState:
         self.goal = self._reached = inherited.goal
         self.plan, self.problem, self._refused = None, None, None
         self._first_plan, self._held = inherited.plan, inherited.held
+        self._multicast = inherited.goal.desired.plan.multicast
         self._in_flight = () if is_quiescent else (inherited.held,)
         self._steps.clear()
         self._step = self._first = None
@@ -150,8 +155,11 @@ class UpdateState:
 
         What returns before the last change is complete counts as failed until then, so that no
         frame is on it when it is used again. A link that has failed counts as failed until routes
-        have avoided it: only when nothing but probes crosses it can its losses be counted.
+        have avoided it: only when nothing but probes crosses it can its losses be counted. If there
+        was no plan for that, it is tried again whenever something else is reported.
         """
+        if failures != self._reported:
+            self._reported, self.problem, self._refused = failures, None, None
         existing = {link.name for link in self.union.fabric.links}
         self._unavoided = (self._unavoided | set(failures.links)) & existing
         self._unavoided -= set(self._reached.failures.links)
@@ -252,6 +260,8 @@ class UpdateState:
         self._in_flight = ()
         if self.awaits_quiescence:
             self._step, self._is_inherited = None, False
+        if self.is_there:
+            self._multicast = self._reached.desired.plan.multicast
         self._refused = None  # with fewer generations there may be a proof
 
     @property
@@ -376,6 +386,7 @@ class UpdateState:
             union=None if union.staying is None else union,
             carrying=self.carrying,
             unread=dict(self._unread),
+            multicast=self._multicast,
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:
@@ -400,6 +411,7 @@ class UpdateState:
             self._step = None
         self.plan, self.problem, self._refused = plan, None, None
         self._reached = plan.goal
+        self._multicast = united(self._multicast, plan.change.multicast)
         self._is_abandoned = False
         self._steps = deque(zip(plan.change.steps, plan.differences, strict=True))
         self._first = plan.change.steps[0] if plan.change.steps else None

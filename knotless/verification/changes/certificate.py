@@ -113,8 +113,14 @@ CERTIFICATE = "certificate.json"
 def step_files(change: Change) -> list[dict[str, str]]:
     """Return the files of the rules before the change, and of those after each step, by name."""
     before = change.before
+    groups = [before.multicast, *(change.groups for _ in change.steps)]
+    if change.steps:
+        groups[-1] = change.multicast
     states = [(before.rules, before.tags), *((step.rules, step.tags) for step in change.steps)]
-    return [dir_files(before.fabric, rules, before.multicast, tags) for rules, tags in states]
+    return [
+        dir_files(before.fabric, rules, of_state, tags)
+        for (rules, tags), of_state in zip(states, groups, strict=True)
+    ]
 
 
 def write_steps(change: Change, directory: str | Path) -> None:

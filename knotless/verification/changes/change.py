@@ -9,7 +9,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
 from knotless.forwarding.openflow.vlan_generations import rules_changed
-from knotless.routing.multicast import MulticastGroup
+from knotless.routing.multicast import MulticastGroup, united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
@@ -76,13 +76,19 @@ class Change:
     switches change in batches or frames are stopped; 0 if nothing changes. ``before`` is what is
     installed. ``in_place``: the first step drops what leads to failed links; those after it are
     proven only if no failed link has carried frames again before all switches have confirmed the
-    first one.
+    first one. ``multicast`` are the groups of the new plan.
     """
 
     tier: int
     before: Installed
     steps: tuple[Step, ...]
     in_place: bool = False
+    multicast: tuple[MulticastGroup, ...] = ()
+
+    @property
+    def groups(self) -> tuple[MulticastGroup, ...]:
+        """The groups to which hosts may send during the change: of the old plan and the new one."""
+        return united(self.before.multicast, self.multicast)
 
     @property
     def proven(self) -> bool:

@@ -41,6 +41,7 @@ from knotless.forwarding.openflow.vlan_generations import (
     without_admission,
 )
 from knotless.routing.graphs.channels import PRIORITIES
+from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import EVERYTHING, Change, Installed, Pair
@@ -63,18 +64,20 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
         of ``before``, or so can what is installed: then nothing can be proven.
 
     """
-    return _planner(before, new_plan).change()
+    return replace(_planner(before, new_plan).change(), multicast=new_plan.multicast)
 
 
 def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
     """Return the steps of a repair in place (:mod:`verification.changes.in_place`), or None."""
     steps = _planner(before, new_plan).in_place()
-    return None if steps is None else steps.change(1, in_place=True)
+    if steps is None:
+        return None
+    return replace(steps.change(1, in_place=True), multicast=new_plan.multicast)
 
 
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
-    groups = {group.number: group for group in (*before.multicast, *new_plan.multicast)}
-    context = ProofContext(before.fabric, before.flow_control, tuple(groups.values()))
+    groups = united(before.multicast, new_plan.multicast)
+    context = ProofContext(before.fabric, before.flow_control, groups)
     return _Planner(before, new_plan, Prover(context, before.staying))
 
 

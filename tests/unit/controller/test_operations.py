@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import FaultError, KnotlessError
+from knotless.controller import runtime
 from knotless.controller.config import Config, parse
 from knotless.controller.desired import DesiredState
 from knotless.controller.operations import Operations, Overrides, read_overrides
@@ -23,6 +24,8 @@ from knotless.forwarding.openflow.directory import read_dir
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES
 from knotless.verification.changes.certificate import digest, write_step_files
+from knotless.verification.check import check
+from tests.support.panics import PANIC, PanicException
 
 
 def in_place(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -205,3 +208,61 @@ def test_the_history_keeps_the_last_changes_with_certificates() -> None:
         assert entry["tier"] == entry["certificate"]["tier"]
         assert len(entry["confirmed"]) == len(entry["certificate"]["steps"])
         assert all(times and set(times.values()) == {7.0} for times in entry["confirmed"])
+
+
+def _panic(*_what: object) -> Any:
+    raise PanicException(PANIC)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_panic_ends_the_request_and_is_a_problem_for_a_minute(
+    dry_run: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model("fabric: ring,4\nengine: updown\n")
+    before = model.state.desired
+    with monkeypatch.context() as patch:
+        patch.setattr("knotless.controller.updates.planning.plan_change", _panic)
+        with pytest.raises(FaultError) as caught:
+            model.post("change", root="s3", dry_run=dry_run)
+    line = "planning failed: PanicException: index out of bounds: the len is 512 but the index"
+    assert str(caught.value).startswith(line)
+    assert model.state.desired is before
+    planning, now_s = model.state.planning, runtime.now_s()
+    problem = f"the last request was not performed: {caught.value}"
+    assert planning.problems(now_s) == [problem]
+    assert problem in Status(model.state).problems(now_s)
+    assert planning.problems(now_s + 60) == []
+    model.post("change", root="s3")
+    model.settle()
+    assert model.state.desired.plan.request.root == "s3"
+
+
+def test_planning_that_takes_more_than_30_s_is_a_problem() -> None:
+    model = Model("fabric: ring,4\nengine: updown\n")
+    seen = []
+
+    def execute(function: Callable[..., Any], *arguments: Any) -> Any:
+        planning, now_s = model.state.planning, runtime.now_s()
+        seen.append((planning.problems(now_s + 29), planning.problems(now_s + 31)))
+        return function(*arguments)
+
+    model.operations.execute = execute
+    model.post("change", root="s3")
+    assert seen[-1] == ([], ["planning of the last request takes more than 30 s"])
+    assert model.state.planning.problems(runtime.now_s() + 31) == []
+
+
+def test_a_group_is_added_and_removed_in_proven_steps() -> None:
+    model = Model("fabric: ring,4\n")
+    for groups in ({1: ["h1", "h2"]}, {1: ["h1", "h2"], 2: ["h2", "h3"]}, {2: ["h1", "h4"]}, {}):
+        before = {group.number for group in model.state.desired.plan.multicast}
+        answer = model.post("change", multicast=groups)
+        assert answer["certificate"]["proven"]
+        model.settle()
+        assert model.state.update.plan is not None
+        change = model.state.update.plan.change
+        assert {group.number for group in change.groups} == before | groups.keys()
+        held = {name: model.state.update.wanted(name) for name in model.state.desired.rules}
+        plan = model.state.desired.plan
+        verdict = check(plan.fabric, held, multicast=plan.multicast)
+        assert (verdict.ok, verdict.multicasts_undelivered) == (True, 0)
