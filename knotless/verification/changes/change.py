@@ -17,6 +17,8 @@ from knotless.verification.changes.proof import Proof
 
 Pair = tuple[str, str]
 """A source host, and a destination host, ``all``, ``multicast:N`` or :data:`EVERYTHING`."""
+ALL = "all"
+"""As the destination of a pair: frames of the source to all hosts and to groups."""
 EVERYTHING = "everything"
 """As the destination of a pair: all frames of the source."""
 
