@@ -152,10 +152,14 @@ class Service:
 
     # --- what happens to switches: see updates.scheduler.Reporter -----------------------------
 
-    def tell(self, kind: str, **fields: object) -> None:
+    def tell(self, kind: str, **fields: Any) -> None:
         """Report an event to all clients of ``/events``."""
         if kind == "installed":
             self.history.confirmed(str(fields["switch"]), self.state.update.number)
+        elif kind == "dropped":
+            self.metrics.dropped_pairs.inc(fields["pairs"])
+            self.metrics.dropped_s.inc(fields["seconds"])
+            self.history.dropped(fields["seconds"])
         self.events.tell(kind, **fields)
 
     def installed(self, changes: Changes, seconds: float) -> None:
@@ -175,6 +179,7 @@ class Service:
             repair=plan.kind,
             tier=plan.change.tier,
             rules_changed=plan.rules_changed,
+            dropped_pairs=plan.change.count(plan.change.dropped),
             seconds=round(seconds, 3),
             stretch=stretch,
         )

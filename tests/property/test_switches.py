@@ -17,6 +17,7 @@ import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
+from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import RuleChange, normal
@@ -29,6 +30,7 @@ from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
+from knotless.verification.changes.stops import dropped_rules
 from knotless.verification.check import check
 from tests.support.model_switch import (
     DOWN,
@@ -285,6 +287,42 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.state.observed.failures() == frozenset(), f"seed {seed}"
+
+
+class Dropping(Case):
+    """A controller that says so as long as any switch drops frames for a step."""
+
+    def check(self) -> None:
+        super().check()
+        held = {
+            self.state.desired.names[switch.dpid]: SwitchRules(tuple(switch.rules.values()))
+            for switch in self.switches
+        }
+        assert dropped_rules(held) <= self.state.update.dropping
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_change_drops_is_reported_for_as_long_as_it_is(seed: int) -> None:
+    old, new = (
+        DesiredState.compute(
+            Config(fabric="ring,4", flow_control=FlowControl.PAUSE, engine=engine, root=root),
+            FABRIC,
+        )
+        for engine, root in (("updown", "s3"), ("lturn", None))
+    )
+    case = Dropping(seed, desired=old)
+    case.settle()
+    case.controller.change_to(new)
+    case.settle()
+    plan = case.state.update.plan
+    assert plan is not None
+    assert plan.change.tier == 3
+    (began, first), (ended, last) = case.reports.drops
+    assert (began, ended) == ("dropping", "dropped")
+    assert 0 < first["pairs"] <= last["pairs"] <= len(plan.change.dropped)
+    assert last["seconds"] > 0
+    assert case.state.update.dropping == 0
+    case.held_as_wanted()
 
 
 @pytest.mark.parametrize("seed", range(8))

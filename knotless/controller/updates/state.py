@@ -30,6 +30,7 @@ from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
+from knotless.verification.changes.stops import dropped_rules
 from knotless.verification.dependencies import longest_chain
 
 _NO_RULES = SwitchRules(())
@@ -69,6 +70,8 @@ class UpdateState:
         self._in_flight: tuple[Generation, ...] = ()
         self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
         """The steps that are left, with the changes of each step in each switch."""
+        self._dropped = self._dropped_before = 0
+        """The pairs that the current step drops at admission, and that the one before it did."""
         self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
         """The rules before and after the last step, and its changes in each switch."""
         self._step: Step | None = None
@@ -109,6 +112,7 @@ class UpdateState:
         self._steps.clear()
         self._step = self._first = None
         self._needs_purge = False
+        self._dropped = self._dropped_before = dropped_rules(inherited.held.rules)
         self._waiting = set(inherited.held.rules)
         self._unread = {name: self.wanted(name) for name in unread}
         self.is_fresh, self._is_abandoned = False, inherited.plan is None
@@ -251,6 +255,11 @@ class UpdateState:
         return not (self.waiting or left or self._is_abandoned) and self.goal == self._reached
 
     @property
+    def dropping(self) -> int:
+        """The number of pairs of hosts whose frames switches drop now, so that a step is safe."""
+        return max(self._dropped, self._dropped_before) if self.waiting else self._dropped
+
+    @property
     def generations_in_flight(self) -> int:
         """The number of older generations of rules that may still have packets in the fabric."""
         return len(self._in_flight)
@@ -331,6 +340,7 @@ class UpdateState:
             "first_priority": vlan_generation.first_priority,
             "waiting_for": sorted(self.waiting),
             "older_rules": self.generations_in_flight,
+            "dropping": self.dropping,
         }
 
     @property
@@ -416,6 +426,9 @@ class UpdateState:
         self._steps = deque(zip(plan.change.steps, plan.differences, strict=True))
         self._first = plan.change.steps[0] if plan.change.steps else None
 
+    def _count(self, step: Step) -> int:
+        return self.plan.change.count(step.stopped) if self.plan else 0
+
     def begin(self) -> Mapping[str, SwitchRules]:
         """Begin the next step, and return the rules of the switches that it changes.
 
@@ -425,6 +438,7 @@ class UpdateState:
             return {}
         self._step, changes = self._steps.popleft()
         before, self._held = self._held, Generation(self._step.rules, self._step.tags)
+        self._dropped_before, self._dropped = self._dropped, self._count(self._step)
         self._last = (before.rules, self._held.rules, changes)
         self._in_flight = (*self._in_flight, before)
         self.number += 1

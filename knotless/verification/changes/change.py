@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,6 +22,15 @@ ALL = "all"
 """As the destination of a pair: frames of the source to all hosts and to groups."""
 EVERYTHING = "everything"
 """As the destination of a pair: all frames of the source."""
+
+
+def pair_count(pairs: Iterable[Pair], fabric: Fabric, groups: Sized = ()) -> int:
+    """Return the number of (source, destination) that pairs stand for.
+
+    A destination is a host, all hosts, or a group; :data:`EVERYTHING` is each of them.
+    """
+    each = len(fabric.hosts) - 1 + 1 + len(groups)
+    return sum(each if destination == EVERYTHING else 1 for _, destination in set(pairs))
 
 
 @dataclass(frozen=True)
@@ -75,7 +85,7 @@ class Change:
     """The steps to a plan; see :func:`knotless.verification.changes.planner.plan_change`.
 
     ``tier`` is 1 if all switches change at once, 2 if a second VLAN generation is used, 3 if
-    switches change in batches or frames are stopped; 0 if nothing changes. ``before`` is what is
+    switches change in batches or frames are dropped; 0 if nothing changes. ``before`` is what is
     installed. ``in_place``: the first step drops what leads to failed links; those after it are
     proven only if no failed link has carried frames again before all switches have confirmed the
     first one. ``multicast`` are the groups of the new plan.
@@ -94,8 +104,20 @@ class Change:
 
     @property
     def proven(self) -> bool:
-        """Return whether no step can deadlock, or lose a packet that is not stopped."""
+        """Return whether no step can deadlock, or lose a packet that it does not drop by its rules.
+
+        What it drops is in :attr:`dropped`.
+        """
         return all(step.proof.safe for step in self.steps)
+
+    @property
+    def dropped(self) -> tuple[Pair, ...]:
+        """The pairs whose frames some step drops at the port of their source."""
+        return tuple(sorted({pair for step in self.steps for pair in step.stopped}))
+
+    def count(self, pairs: Iterable[Pair]) -> int:
+        """Return the number of (source, destination) that pairs stand for."""
+        return pair_count(pairs, self.before.fabric, self.groups)
 
     @property
     def rules_changed(self) -> int:

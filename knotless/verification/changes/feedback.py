@@ -9,7 +9,7 @@ improved by moving nodes in an order of all nodes: an item is in if all its edge
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from typing import TypeVar
@@ -31,8 +31,12 @@ _SHAKEN = 4
 """Nodes that are moved to random places before a round."""
 
 
-def least_feedback(items: Mapping[Item, frozenset[Edge]], fixed: frozenset[Edge]) -> set[Item]:
-    """Return few items without which ``fixed`` and the edges of the others have no cycle.
+def least_feedback(
+    items: Mapping[Item, frozenset[Edge]],
+    fixed: frozenset[Edge],
+    weight: Callable[[Item], int] = lambda _item: 1,
+) -> set[Item]:
+    """Return items of little weight: ``fixed`` and the edges of all others have no cycle.
 
     The edges ``fixed`` must have none by themselves. The result is repeatable: it depends on the
     order of the items, and on nothing else.
@@ -45,7 +49,7 @@ def least_feedback(items: Mapping[Item, frozenset[Edge]], fixed: frozenset[Edge]
         if used := edges & inside:
             alike[used].append(item)
     kinds = list(alike)
-    weights = [len(alike[edges]) for edges in kinds]
+    weights = [sum(map(weight, alike[edges])) for edges in kinds]
     fixed &= inside
     left_out = _greedy(kinds, weights, fixed)
     left_out = _improved(kinds, weights, fixed, left_out)

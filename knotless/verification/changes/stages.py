@@ -26,6 +26,8 @@ MAX_HOSTS = 256
 """Fabrics with more hosts drop everything: to choose pairs, each of them is traced."""
 MAX_STAGES = 4
 """Each stage costs the time of a drain."""
+FLOOD_WEIGHT = 4
+"""To drop what a host sends to all hosts is as bad as to drop so many pairs."""
 MAX_PAIRS = 5000
 """With more pairs, all move in one stage: each search takes seconds."""
 
@@ -99,7 +101,12 @@ def _edges(
 def dropped_throughout(old: PairEdges, new: PairEdges) -> tuple[Pair, ...]:
     """Return pairs without which old and new routes together have no cycle."""
     both = {pair: old[pair] | new[pair] for pair in old}
-    return tuple(sorted(least_feedback(both, frozenset())))
+    return tuple(sorted(least_feedback(both, frozenset(), _weight)))
+
+
+def _weight(pair: Pair) -> int:
+    """Return how much it matters that a pair is dropped: a flood goes to all hosts."""
+    return FLOOD_WEIGHT if pair[1] == ALL else 1
 
 
 def schedule_between(old: PairEdges, new: PairEdges) -> Schedule:
@@ -118,13 +125,16 @@ def schedule_between(old: PairEdges, new: PairEdges) -> Schedule:
             for is_new, edges in ((False, old), (True, new))
             for pair in left
         }
-        dropped = least_feedback(routes, moved)
-        if best is None or len(dropped) < best[0]:
-            best = (len(dropped), list(staying), dropped)
+        dropped = least_feedback(routes, moved, lambda route: _weight(route[1]))
+        weight = sum(_weight(pair) for _, pair in dropped)
+        if best is None or weight < best[0]:
+            best = (weight, list(staying), dropped)
         if not dropped or len(staying) + 1 >= most:
             break
         stuck = least_feedback(
-            {pair: new[pair] for pair in left}, moved.union(*(old[pair] for pair in left))
+            {pair: new[pair] for pair in left},
+            moved.union(*(old[pair] for pair in left)),
+            _weight,
         )
         if len(stuck) == len(left):
             break

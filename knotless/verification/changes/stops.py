@@ -58,6 +58,15 @@ def stopping(
     return _joined(rules, added)
 
 
+def dropped_rules(rules: FabricRules) -> int:
+    """Return how many rules of :func:`stopping` switches hold: one for each pair."""
+    return sum(
+        rule.table == ADMISSION and rule.priority == PRIORITY
+        for of_switch in rules.values()
+        for rule in of_switch.rules
+    )
+
+
 def keeping(
     rules: FabricRules,
     old: FabricRules,

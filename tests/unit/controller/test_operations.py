@@ -195,6 +195,22 @@ def test_a_malformed_request_is_refused(body: bytes) -> None:
         Model("fabric: ring,4\n").operations.change(body)
 
 
+def test_the_history_says_what_was_dropped_and_for_how_long() -> None:
+    model = Model("fabric: ring,4\nengine: updown\nroot: s3\nflow_control: pause\n")
+    answer = model.post("change", engine="lturn", root=None)
+    assert answer["dropped_pairs"] == len(answer["dropped"]) > 0
+    model.history.dropped(0.25)
+    model.settle()
+    model.post("change")
+    model.settle()
+    entries: Any = model.history.as_json()["changes"]
+    assert (entries[0]["dropped_pairs"], entries[0]["dropped_s"]) == (answer["dropped_pairs"], 0.25)
+    assert entries[1]["dropped_s"] == 0.0
+    while model.history.certify(in_place):
+        pass
+    assert entries[0]["certificate"]["dropped"] == answer["dropped"]
+
+
 def test_the_history_keeps_the_last_changes_with_certificates() -> None:
     model = Model("fabric: ring,4\nengine: updown\n")
     for root in ("s2", "s3", "s4", "s1"):

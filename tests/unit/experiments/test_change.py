@@ -144,7 +144,7 @@ def test_the_report_counts_what_was_measured() -> None:
     shown = show.present(about, (), True)
     frozen = sum(row["deadlock"] for row in rows[:2])
     assert f"in random order, {frozen} of 2 runs deadlocked" in shown.sentences[0]
-    assert "none of 2 runs deadlocked; no frame was lost" in shown.sentences[1]
+    assert "none of 2 runs deadlocked; no frame was dropped or lost" in shown.sentences[1]
     assert [plot.name for plot in shown.plots] == ["deadlocks"]
     lines = shown.columns.table(shown.rows)
     assert [len(line) for line in lines] == [len(shown.columns.headings)] * 4
