@@ -88,11 +88,12 @@ def keeping(
     added: defaultdict[str, list[Rule]] = defaultdict(list)
     for source, destination in pairs:
         host, wanted = destinations.host(source), destinations.field(destination)
-        at_switch = [rule for rule in rules[host.switch].rules if admits_untagged(rule)]
+        now, before = (each.get(host.switch, SwitchRules(())) for each in (rules, old))
+        at_switch = [rule for rule in now.rules if admits_untagged(rule)]
         above = 1 + max((rule.priority for rule in at_switch), default=0)
         of_host = [
             rule
-            for rule in old[host.switch].rules
+            for rule in before.rules
             if admits_untagged(rule) and Field("in_port", host.port) in rule.match
         ]
         lowest = min((rule.priority for rule in of_host), default=0)

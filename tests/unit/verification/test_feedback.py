@@ -29,7 +29,11 @@ def test_what_is_left_has_no_cycle_and_nothing_can_be_taken_back(
     assert least_feedback(named, fixed) == out
 
 
-def test_one_item_of_many_cycles_is_left_out_and_not_each_of_the_others() -> None:
+def test_the_weight_says_what_is_rather_left_out() -> None:
     cycles = {f"cycle {k}": frozenset({(0, k), (k, 1)}) for k in range(2, 8)}
-    assert least_feedback({**cycles, "back": frozenset({(1, 0)})}, frozenset()) == {"back"}
+    items = {**cycles, "back": frozenset({(1, 0)})}
+    assert least_feedback(items, frozenset(), lambda item: 1 if item == "back" else 2) == {"back"}
+    assert least_feedback(items, frozenset(), lambda item: 9 if item == "back" else 1) == set(
+        cycles
+    )
     assert least_feedback(cycles, frozenset({(1, 0)})) == set(cycles)
