@@ -81,8 +81,8 @@ class ProtectedRules(CompiledRules):
 
     def equal_columns(self, other: CompiledRules) -> bool:
         """Tell whether the rules of all switches are equal, listed in the same order."""
-        added = other._added if isinstance(other, ProtectedRules) else {}
-        return added == self._added and super().equal_columns(other)
+        is_alike = isinstance(other, ProtectedRules) and other._added == self._added
+        return is_alike and super().equal_columns(other)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
