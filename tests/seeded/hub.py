@@ -140,7 +140,7 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         """Fire timers until the hub is stopped."""
         self.running, self.stopping = True, False
         while not self.stopping and self._queue:
-            when_s, _, timer, process = heapq.heappop(self._queue)
+            when_s, _order, timer, process = heapq.heappop(self._queue)
             if timer.called or not process.is_alive:
                 continue
             if when_s < process.hangs_until_s:
