@@ -290,7 +290,7 @@ def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **optio
         multicast=of.multicast,
         tags=of.host_tags(),
     )
-    hidden = {"fabric", "problems", "witnesses"}
+    hidden = {"fabric", "problems", "witnesses", "assumes"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     return Figures(f"check of {of.fabric.name}", figures, verdict.text, verdict)
 

@@ -7,6 +7,12 @@ result as one line.
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LOG = logging.getLogger("knotless.faults")
+
 
 class KnotlessError(Exception):
     """An error that the user can fix; the message says what is wrong, where, and what is right."""
@@ -42,3 +48,32 @@ class SimulationError(KnotlessError):
 
 class SweepError(KnotlessError):
     """A grid that makes no sense, a folder that holds another one, or no workers."""
+
+
+class FaultError(KnotlessError):
+    """A fault of Knotless or of a plug-in, and no mistake of the user."""
+
+
+@contextmanager
+def faults_in_one_line(task: str) -> Iterator[None]:
+    """Log an exception that is no KnotlessError, and raise a FaultError of one line for it.
+
+    ``task`` is what could not be done, such as ``planning``. A panic of the core is such an
+    exception.
+    """
+    try:
+        yield
+    except KnotlessError:
+        raise
+    except Exception as error:
+        _LOG.exception("%s failed", task)
+        raise fault(task, error) from error
+
+
+def fault(task: str, error: BaseException) -> FaultError:
+    """Return the error that describes an unforeseen exception in one line."""
+    reason = " ".join(str(error).split()) or "no reason given"
+    return FaultError(
+        f"{task} failed: {type(error).__name__}: {reason} (a fault of Knotless or of a plug-in;"
+        " the log says where)"
+    )

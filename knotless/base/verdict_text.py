@@ -30,3 +30,20 @@ def verdict_text(
         possible = f"; possible: {ring}" if cycle else ""
         return f"UNKNOWN whether it can deadlock {under}: missing {shown}{possible}"
     return f"CAN DEADLOCK {under}: {ring}" if cycle else f"cannot deadlock {under}"
+
+
+def assumptions(flow_control: FlowControl | Literal["credits"]) -> list[str]:
+    """Return what a verdict under this flow control takes for granted.
+
+    Without the reserve, a shared pool of buffers can freeze although dependencies are acyclic: a
+    priority of an input that holds nothing waits for room that others hold, which is no dependency
+    between channels.
+    """
+    pauses = not isinstance(flow_control, FlowControl) or flow_control.switch_links.pauses
+    if not pauses:
+        return []
+    return [
+        "each lossless priority of each input has room for a longest frame that nobody else can"
+        " take",
+        "hosts take what arrives",
+    ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from knotless.base.errors import faults_in_one_line
 from knotless.controller.config import Config
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.routing.plan import Plan, make_plan
@@ -45,10 +46,12 @@ class DesiredState:
         object.__setattr__(self, "names", names)
 
     @classmethod
+    @faults_in_one_line("planning")
     def compute(cls, config: Config, fabric: Fabric, drained: tuple[str, ...] = ()) -> DesiredState:
         """Plan, compile and check.
 
-        Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock.
+        Raises KnotlessError if the fabric cannot be routed as configured, or may deadlock;
+        FaultError if an engine, or Knotless, fails.
         """
         plan = make_plan(fabric, config)
         unused = avoided(fabric, NO_FAILURES, drained).failures

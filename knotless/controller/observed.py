@@ -22,6 +22,8 @@ Counters = Mapping[Port, tuple[int, int]]
 """By port of a switch: frames received and sent."""
 ProbesGiven = Mapping[Port, tuple[int, int]]
 """By sending port: probes that it was given so far, and those of them that may not have left."""
+ProbeNumbers = Mapping[Port, int]
+"""By sending port: the number of a probe; probes that are sent later have higher ones."""
 
 DUPLICATE_MEMORY_S = 30.0
 """A refused switch retries within seconds; if it has not by this time, it is gone."""
@@ -133,6 +135,9 @@ class Observed:
     """The same and wrong cables, one line each."""
     probes_given: Callable[[], ProbesGiven] = dict
     """Return the probes that can overtake other frames, which quiescence must not mistake."""
+    probes_crossed: Callable[[], tuple[int, ProbeNumbers]] = lambda: (0, {})
+    """Return the highest number of a probe that was sent, and by sending port that of the latest
+    which has crossed its link, if probes keep the order of all other frames."""
     reflecting: frozenset[str] = frozenset()
     """The switches without a controller that send probes of their neighbours back."""
 

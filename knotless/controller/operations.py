@@ -124,13 +124,15 @@ class Operations:
     def _request(
         self, overrides: Overrides, asked: _ChangeRequest | _PartsRequest
     ) -> dict[str, Any]:
-        desired = self._desired(overrides)
-        task = self.state.update.task_to(desired)
-        if task is None:
-            raise HttpError(
-                HTTPStatus.CONFLICT, "a change of routes goes on: wait until GET /status is settled"
-            )
-        answer: dict[str, Any] = self.execute(_steps, task, asked.rules)
+        with self.state.planning.timed("the last request", runtime.now_s, is_request=True):
+            desired = self._desired(overrides)
+            task = self.state.update.task_to(desired)
+            if task is None:
+                raise HttpError(
+                    HTTPStatus.CONFLICT,
+                    "a change of routes goes on: wait until GET /status is settled",
+                )
+            answer: dict[str, Any] = self.execute(_steps, task, asked.rules)
         if not asked.dry_run:
             self.begin(desired)
             if self.path is not None:

@@ -42,7 +42,7 @@ from ovs.unixctl.client import UnixctlClient
 from ryu.lib import hub
 
 from knotless.base import files
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import KnotlessError, fault
 from knotless.base.ports import address_family, free_port
 
 Item = TypeVar("Item")
@@ -149,11 +149,23 @@ def in_thread(function: Callable[..., Result], *args: object) -> Result:
 
     While any thread looks for a module to import, Eventlet would call the function here instead,
     and all green threads would wait: so that is waited for.
+
+    What the function raises is raised here; FaultError if it would end the thread, such as
+    SystemExit from an engine of a user: Eventlet would wait for ever for the result.
     """
     while _imp.lock_held():
         sleep(0.001)
-    result: Result = tpool.execute(function, *args)
+    result: Result = tpool.execute(_without_exit, function, *args)
     return result
+
+
+def _without_exit(function: Callable[..., Result], *args: object) -> Result:
+    try:
+        return function(*args)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise fault("a computation", error) from error
 
 
 class Queue:

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from knotless.base.errors import FabricError, KnotlessError
+from knotless.base.errors import FabricError, FaultError, KnotlessError
 from knotless.base.files import read_text
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
@@ -152,10 +152,14 @@ class Service:
 
     # --- what happens to switches: see updates.scheduler.Reporter -----------------------------
 
-    def tell(self, kind: str, **fields: object) -> None:
+    def tell(self, kind: str, **fields: Any) -> None:
         """Report an event to all clients of ``/events``."""
         if kind == "installed":
             self.history.confirmed(str(fields["switch"]), self.state.update.number)
+        elif kind == "dropped":
+            self.metrics.dropped_pairs.inc(fields["pairs"])
+            self.metrics.dropped_s.inc(fields["seconds"])
+            self.history.dropped(fields["seconds"])
         self.events.tell(kind, **fields)
 
     def installed(self, changes: Changes, seconds: float) -> None:
@@ -175,6 +179,7 @@ class Service:
             repair=plan.kind,
             tier=plan.change.tier,
             rules_changed=plan.rules_changed,
+            dropped_pairs=plan.change.count(plan.change.dropped),
             seconds=round(seconds, 3),
             stretch=stretch,
         )
@@ -207,7 +212,8 @@ class Service:
         """
         with self._reloading:
             try:
-                difference, new = self._reread()
+                with self.state.planning.timed("the reload", runtime.now_s):
+                    difference, new = self._reread()
             except KnotlessError as error:
                 self.status.note(f"the configuration was not reloaded: {error}")
                 _LOG.error("not reloaded, nothing changes: %s", error)
@@ -328,6 +334,8 @@ def _report(desired: DesiredState) -> None:
 def _answer(operation: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return operation()
+    except FaultError as error:
+        raise HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, str(error)) from error
     except KnotlessError as error:
         raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 

@@ -123,6 +123,7 @@ class Status:
         lines += self._undeclared()
         if self._refused_reload is not None:
             lines.append(self._refused_reload)
+        lines += state.planning.problems(now_s)
         if update.problem is not None:
             lines.append(f"the routes stay as they are: {update.problem}")
         lines += [

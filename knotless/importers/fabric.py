@@ -60,19 +60,19 @@ class Traffic:
 class TableTraffic(Traffic):
     """Traffic whose state is that of next-hop tables, see :meth:`NextHops.state`.
 
-    ``dscps`` are the DSCPs that labels stand for; empty: labels are shown as they are.
+    ``marks`` are what labels stand for, such as the DSCP; empty: labels are shown as they are.
     """
 
     vcs: VcMap
     first_labels: NDArray[np.uint16] | None
-    dscps: Sequence[int] = ()
+    marks: Sequence[int] = ()
 
     def shown(self, hop: Hop) -> Hop:
-        """Return a step with its DSCP and the priority group, as in the names of channels."""
-        if not self.dscps:
+        """Return a step with its mark and the priority group, as in the names of channels."""
+        if not self.marks:
             return hop
-        dscp = self.dscps[hop.label % len(self.dscps)]
-        return Hop(hop.channel, dscp, hop.priority % PRIORITIES)
+        mark = self.marks[hop.label % len(self.marks)]
+        return Hop(hop.channel, mark, hop.priority % PRIORITIES)
 
     def with_tables(self, hops: NextHops, vcs: VcMap) -> TableTraffic:
         """Return the same packets with other next hops and virtual channels."""
@@ -85,10 +85,11 @@ class ImportedFabric:
     """A fabric that was read from files, such as OpenFlow rules.
 
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
-    ``label`` is what their labels are called (``SL``). ``management`` is what is sent to switches
-    themselves; the verdict says only whether it would add a cycle. ``ignored`` are files that no
-    reader recognised. ``unread`` are ports, by the names of router and port, whose far end has no
-    files; they send as hosts do. ``number_of`` returns the destination of an address.
+    ``label`` is what their labels are called (``SL``). ``management`` is what hosts do not send
+    to each other, by its name; the verdict says only whether it would add a cycle. ``ignored`` are
+    files that no reader recognised. ``unread`` are ports, by the names of router and port, whose
+    far end has no files; they send as hosts do. ``number_of`` returns the destination of an
+    address.
     """
 
     fabric: Fabric
@@ -99,7 +100,7 @@ class ImportedFabric:
     label: str
     findings: Findings = field(default_factory=Findings)
     ignored: tuple[str, ...] = ()
-    management: tuple[Traffic, ...] = ()
+    management: Mapping[str, tuple[Traffic, ...]] = field(default_factory=dict)
     unread: tuple[NamedEnd, ...] = ()
     number_of: Callable[[str], int | None] = _no_number
 

@@ -20,6 +20,10 @@ from knotless.base.plugins import plugins
 
 _JSON = re.compile(r'\s*[{\[]\s*["{}\[\]]')
 
+_START = re.compile(r"[ \t\r\n]*(?=[^ \t\r\n])")
+_MAX_VALUES = 100_000
+"""JSON values that are read of one file."""
+
 
 @dataclass(frozen=True)
 class Content:
@@ -34,7 +38,7 @@ class Content:
 
     @cached_property
     def json(self) -> Any:
-        """The JSON value, or None if the text does not look like JSON.
+        """The JSON value; None if the text does not look like JSON, or has several values.
 
         Raises
         ------
@@ -42,18 +46,31 @@ class Content:
             It looks like JSON but is not, for example because it is cut off.
 
         """
+        return self.json_values[0] if len(self.json_values) == 1 else None
+
+    @cached_property
+    def json_values(self) -> list[Any]:
+        """The JSON values one after the other, as in JSON Lines; see :attr:`json`."""
         if not _JSON.match(self.text):
-            return None
+            return []
+        values: list[Any] = []
+        place = 0
         try:
-            return json.loads(self.text, parse_constant=_no_constant)
+            while len(values) < _MAX_VALUES and (start := _START.match(self.text, place)):
+                value, place = _DECODER.raw_decode(self.text, start.end())
+                values.append(value)
         except RecursionError:
             raise RuleError("not JSON: nested too deeply") from None
         except ValueError as error:
             raise RuleError(f"not JSON: {error}") from None
+        return values
 
 
 def _no_constant(text: str) -> NoReturn:
     raise RuleError(f"not JSON: {text} is not a number")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,14 @@ class Findings:
 
     ``gaps`` are missing facts, without which nothing can be called safe. ``doubts`` are missing
     facts without which a cycle is not certain. ``problems`` are mistakes that can lose packets or
-    move them to another priority. ``notes`` are assumptions and observations.
+    move them to another priority; ``losses`` are those by which packets of lossless priorities can
+    be lost. ``notes`` are assumptions and observations.
     """
 
     gaps: dict[str, None] = field(default_factory=dict)
     doubts: dict[str, None] = field(default_factory=dict)
     problems: dict[str, None] = field(default_factory=dict)
+    losses: dict[str, None] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
 
     def gap(self, text: str) -> None:
@@ -37,6 +39,11 @@ class Findings:
     def problem(self, text: str) -> None:
         """Add a mistake in what switches are told to do."""
         _keep(self.problems, text)
+
+    def loss(self, text: str) -> None:
+        """Add a mistake by which packets of a lossless priority can be lost."""
+        self.problem(text)
+        _keep(self.losses, text)
 
     def note(self, text: str) -> None:
         """Add an assumption or observation."""

@@ -78,6 +78,14 @@ def groups_of(
     return tuple(groups)
 
 
+def united(
+    old: Iterable[MulticastGroup], new: Iterable[MulticastGroup]
+) -> tuple[MulticastGroup, ...]:
+    """Return the groups of both, by number; one that both have, has the ``new`` members."""
+    by_number = {group.number: group for group in (*old, *new)}
+    return tuple(by_number[number] for number in sorted(by_number))
+
+
 def parse(texts: Iterable[str]) -> dict[int, list[str]]:
     """Parse texts such as ``1=h1,h2,h7`` or ``2=all``; return ``{number: members}``.
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from knotless.base.flow_control import AUTO, FlowControl
-from knotless.base.verdict_text import verdict_text
+from knotless.base.verdict_text import assumptions, verdict_text
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
@@ -73,9 +73,13 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Verdict(Outcome):
-    """The result of a check; ``problems`` are lines for people, see :func:`problems_of`."""
+    """The result of a check; ``problems`` are lines for people, see :func:`problems_of`.
+
+    ``assumes`` is what the verdict takes for granted, see :func:`assumptions`.
+    """
 
     problems: list[str]
+    assumes: list[str]
 
 
 def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
@@ -91,7 +95,11 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
     """
     outcome = outcome_of(state, flow_control)
     may_loop = not (outcome.acyclic and outcome.flow_control.switch_links.pauses)
-    return Verdict(**vars(outcome), problems=problems_of(state, may_loop=may_loop))
+    return Verdict(
+        **vars(outcome),
+        problems=problems_of(state, may_loop=may_loop),
+        assumes=assumptions(outcome.flow_control),
+    )
 
 
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:

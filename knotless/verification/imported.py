@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import FlowControl
-from knotless.base.verdict_text import verdict_text
+from knotless.base.verdict_text import assumptions, verdict_text
 from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
@@ -44,8 +44,9 @@ class ImportedVerdict:
     ``pairs`` are (host, destination); of ``undelivered`` ones some packet is dropped, loops,
     arrives elsewhere, or cannot be followed. ``acyclic`` is None if it is unknown; ``missing``
     then names the facts that would settle it. Any ``cycle`` given with None is only possible.
-    ``vcs`` are the verdicts for each virtual channel alone. ``unread`` are the ports whose far end
-    has no files.
+    ``vcs`` are the verdicts for each virtual channel alone. ``losses`` are those of ``problems`` by
+    which packets of lossless priorities can be lost, ``assumes`` what the verdict takes for
+    granted. ``unread`` are the ports whose far end has no files.
     """
 
     fabric: str
@@ -62,6 +63,8 @@ class ImportedVerdict:
     missing: list[str]
     notes: list[str]
     problems: list[str]
+    losses: list[str]
+    assumes: list[str]
     ignored: list[str]
     unread: list[str]
 
@@ -72,8 +75,8 @@ class ImportedVerdict:
 
     @property
     def ok(self) -> bool:
-        """Return whether everything is delivered and no deadlock is possible."""
-        return self.failed == 0 and self.acyclic is True
+        """Return whether all is delivered, no deadlock is possible, and nothing can be lost."""
+        return self.failed == 0 and self.acyclic is True and not self.losses
 
     @property
     def text(self) -> str:
@@ -96,8 +99,8 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     findings = imported.findings
     missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
     names = cycle_names(imported.channels, cycle)
-    if not cycle and imported.management:
-        findings.note(_with_management(imported, dependencies))
+    for name in imported.management if not cycle else ():
+        findings.note(_with_management(imported, name, dependencies))
     counted = [traffic.state for traffic in imported.traffics if traffic.counted]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
@@ -118,21 +121,23 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
             *(line for state in counted for line in problems_of(state)),
             *findings.problems,
         ],
+        losses=[*findings.losses],
+        assumes=assumptions(imported.flow_control),
         ignored=list(imported.ignored),
         unread=[f"{router}:{port}" for router, port in imported.unread],
     )
 
 
-def _with_management(imported: ImportedFabric, dependencies: Sequence[Edges]) -> str:
-    """Describe whether packets to switches themselves can close a cycle together with others."""
-    more = [traffic.state.dependencies for traffic in imported.management]
+def _with_management(imported: ImportedFabric, name: str, dependencies: Sequence[Edges]) -> str:
+    """Describe whether packets that hosts do not send to each other can close a cycle with them."""
+    more = [traffic.state.dependencies for traffic in imported.management[name]]
     _, ends = imported.waits(np.concatenate([*dependencies, *more]))
     edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
     cycle = cycle_names(imported.channels, find_cycle(edges))
     if not cycle:
-        return "packets to the switches' own LIDs close no cycle either"
+        return f"{name} close no cycle either"
     ring = " -> ".join([*cycle, cycle[0]])
-    return f"packets to the switches' own LIDs, which are not judged, can close a cycle: {ring}"
+    return f"{name}, which are not judged, can close a cycle: {ring}"
 
 
 def _by_vc(ends: NDArray[np.int64], edges: NDArray[np.int64]) -> Iterator[tuple[str, bool]]:

@@ -104,7 +104,7 @@ def _tunnels(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy
     change = with_tunnel_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         packets = "packets in tunnels"
-        patches = tunnel_patch(imported, change.moved)
+        patches = tunnel_patch(imported, change.moved) if imported.label == "DSCP" else None
         yield _priorities(imported, "tunnel-priority", packets, change, patches)
 
 
@@ -112,7 +112,8 @@ def _bounces(imported: TableFabric, verdict: ImportedVerdict) -> Iterator[Remedy
     change = with_bounce_priorities(imported, _unsafe(imported, verdict))
     if change is not None:
         packets = "packets that go up after they went down"
-        patches = bounce_patch(imported, change.moved)
+        # Patches give packets DSCPs, at which ports that trust the PCP do not look.
+        patches = bounce_patch(imported, change.moved) if imported.label == "DSCP" else None
         yield _priorities(imported, "bounce-priority", packets, change, patches)
 
 

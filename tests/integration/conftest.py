@@ -78,9 +78,11 @@ def names() -> Iterator[Names]:
     """Return the names of a fabric for this test only; it is removed afterwards."""
     own = new_names()
     yield own
-    # A failed test may have left it running in this process.
     if left := state.read(own):
-        runtime.sweep(own, left)
+        if left.owner.pid in processes.family():  # a failed test has left it in this process
+            runtime.sweep(own, left)
+        else:
+            runtime.remove(own)
 
 
 @pytest.fixture

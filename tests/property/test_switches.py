@@ -17,6 +17,7 @@ import pytest
 from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
+from knotless.base.flow_control import FlowControl
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import RuleChange, normal
@@ -29,6 +30,7 @@ from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
+from knotless.verification.changes.stops import dropped_rules
 from knotless.verification.check import check
 from tests.support.model_switch import (
     DOWN,
@@ -39,6 +41,7 @@ from tests.support.model_switch import (
     ModelSwitch,
     Reports,
 )
+from tests.support.panics import PANIC, PanicException
 
 CASES = 200
 FABRIC = load("ring,4")
@@ -284,6 +287,75 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.state.observed.failures() == frozenset(), f"seed {seed}"
+
+
+class Dropping(Case):
+    """A controller that says so as long as any switch drops frames for a step."""
+
+    def check(self) -> None:
+        super().check()
+        held = {
+            self.state.desired.names[switch.dpid]: SwitchRules(tuple(switch.rules.values()))
+            for switch in self.switches
+        }
+        assert dropped_rules(held) <= self.state.update.dropping
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_change_drops_is_reported_for_as_long_as_it_is(seed: int) -> None:
+    old, new = (
+        DesiredState.compute(
+            Config(fabric="ring,4", flow_control=FlowControl.PAUSE, engine=engine, root=root),
+            FABRIC,
+        )
+        for engine, root in (("updown", "s3"), ("lturn", None))
+    )
+    case = Dropping(seed, desired=old)
+    case.settle()
+    case.controller.change_to(new)
+    case.settle()
+    plan = case.state.update.plan
+    assert plan is not None
+    assert plan.change.tier == 3
+    (began, first), (ended, last) = case.reports.drops
+    assert (began, ended) == ("dropping", "dropped")
+    assert 0 < first["pairs"] <= last["pairs"] <= len(plan.change.dropped)
+    assert last["seconds"] > 0
+    assert case.state.update.dropping == 0
+    case.held_as_wanted()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_follows_a_repair_whose_planning_panics_is_repaired(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fabric is not ready, and says why in one line, until there is another goal."""
+    case = Case(seed)
+    case.settle()
+    assert case.state.ready
+    first, second = FABRIC.links[0], FABRIC.links[2]
+
+    def panic(*_what: object) -> Any:
+        raise PanicException(PANIC)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("knotless.controller.updates.planning.plan_change", panic)
+        patch.setattr(case.state.precomputed, "find", lambda _task: None)
+        case.cut(first)
+        for _ in range(2000):
+            hub.sleep(0)
+            if case.state.update.problem is not None:
+                break
+    (line,) = (line for line in Status(case.state).problems(0) if "routes stay" in line)
+    assert line.startswith("the routes stay as they are: planning failed: PanicException: index")
+    assert not case.state.ready
+    case.mend()
+    case.settle()
+    case.cut(second)
+    case.settle()
+    assert case.state.ready
+    assert case.state.update.as_json()["failed"] == [second.name]
+    case.held_as_wanted()
 
 
 @pytest.mark.parametrize("seed", range(8))

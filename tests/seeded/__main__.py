@@ -9,9 +9,12 @@ import warnings
 from pathlib import Path
 
 from tests.seeded.faults import KINDS, faults_from, faults_to
+from tests.seeded.planted import PLANTED, found
 from tests.seeded.run import FAULTS_S, Result, run, shrunk
 from tests.seeded.world import Setting
 from tests.support import REPOSITORY
+
+_PLANT = "run with a fault of the controller that is planted on purpose, until it is found"
 
 
 def main() -> int:
@@ -26,17 +29,23 @@ def main() -> int:
     parser.add_argument("--fabric", default="ring,4", help="spec of the fabric (default: ring,4)")
     parser.add_argument("--controllers", type=int, default=1, help="number of controllers")
     parser.add_argument("--options", default="", help="more configuration, such as 'engine: dor'")
+    parser.add_argument("--emulator", action="store_true", help="emulated links, Open vSwitch")
     parser.add_argument("--kinds", default=",".join(KINDS), help="kinds of faults, with commas")
     parser.add_argument("--seconds", type=float, default=FAULTS_S, help="how long faults begin")
     parser.add_argument("--events", type=Path, help="a file of faults, instead of drawn ones")
+    parser.add_argument("--plant", choices=PLANTED, metavar="FAULT", help=_PLANT)
     parser.add_argument("--shrink", action="store_true", help="search for a shorter list of faults")
     parser.add_argument("--log", action="store_true", help="print what happens")
     asked = parser.parse_args()
     warnings.simplefilter("ignore", DeprecationWarning)
+    if asked.plant:
+        number, violation = found(asked.plant, range(asked.seed, asked.seed + asked.runs))
+        _say(f"{asked.plant}: {violation or 'not found'}; {number} seeds")
+        return 0 if violation else 1
     faults = faults_from(asked.events.read_text()) if asked.events else None
     failed = 0
     for seed in range(asked.seed, asked.seed + asked.runs):
-        setting = Setting(seed, asked.fabric, asked.controllers, asked.options)
+        setting = Setting(seed, asked.fabric, asked.controllers, asked.options, asked.emulator)
         result = run(setting, faults, kinds=asked.kinds.split(","), seconds=asked.seconds)
         failed += bool(result.violations)
         _report(result, log=asked.log)

@@ -43,7 +43,12 @@ class Controller:
     @property
     def app(self) -> KnotlessController | None:
         """The application, once it has begun."""
-        return self.bricks.get("KnotlessController") if self.is_running else None
+        return self.last_app if self.is_running else None
+
+    @property
+    def last_app(self) -> KnotlessController | None:
+        """The same, also if its process has ended: what it has sent still arrives."""
+        return self.bricks.get("KnotlessController")
 
     def listening(self, *, ofp_port: bool) -> ListeningSocket | None:
         """Return the socket that accepts switches, or operators."""
@@ -101,7 +106,7 @@ class Controller:
             f"Content-Length: {len(content)}\r\nContent-Type: application/json\r\n\r\n"
         )
         name = f"operator-{self.process.name}-{self.world.events}"
-        operator = _Operator(self.world, name)
+        operator = _Operator(self.world, name, path, body)
         stream = Stream(self.world, self.process, name, operator)
         operator.stream = stream
         hub = self.world.hub
@@ -112,8 +117,9 @@ class Controller:
 class _Operator:
     """Reads an answer and closes the connection."""
 
-    def __init__(self, world: World, name: str) -> None:
+    def __init__(self, world: World, name: str, path: str, body: dict[str, Any]) -> None:
         self._world, self._name, self._answer = world, name, b""
+        self._path, self._body = path, body
         self.stream: Stream | None = None
 
     def received(self, data: bytes) -> None:
@@ -122,5 +128,7 @@ class _Operator:
     def ended(self) -> None:
         status = self._answer.split(b"\r\n", 1)[0]
         self._world.record("answer", self._name, status)
+        code = int(status.split()[1]) if status else None
+        self._world.answered(self._path, self._body, code)
         if self.stream is not None:
             self.stream.end_up()

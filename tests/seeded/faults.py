@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from tests.seeded.hub import Draws
 
 if TYPE_CHECKING:
-    from tests.seeded.controllers import Controller
     from tests.seeded.network import Link
     from tests.seeded.switch import Switch, SwitchConnection
     from tests.seeded.world import World
@@ -142,35 +141,27 @@ def _links_of(world: World, switch: Switch) -> list[Link]:
 
 def _kill(world: World, fault: Fault) -> None:
     """End a controller; it starts again later."""
-    _end(world, world.controllers[fault.of[0]], fault)
+    world.end(world.controllers[fault.of[0]], fault.seconds)
 
 
 def _kill_at_message(world: World, fault: Fault) -> None:
     """End a controller when it sends a message; it starts again later."""
-    world.kill_at(world.controllers[fault.of[0]], "send", fault.count)
-    world.later(fault.seconds, _start_again, world.controllers[fault.of[0]])
+    world.kill_at(world.controllers[fault.of[0]], "send", fault.count, fault.seconds)
 
 
 def _kill_at_write(world: World, fault: Fault) -> None:
     """End a controller when it writes a file; it starts again later."""
-    world.kill_at(world.controllers[fault.of[0]], "write", fault.count)
-    world.later(fault.seconds, _start_again, world.controllers[fault.of[0]])
-
-
-def _end(world: World, controller: Controller, fault: Fault) -> None:
-    if controller.is_running:
-        controller.kill()
-    world.later(fault.seconds, _start_again, controller)
-
-
-def _start_again(controller: Controller) -> None:
-    if not controller.is_running:
-        controller.start()
+    world.kill_at(world.controllers[fault.of[0]], "write", fault.count, fault.seconds)
 
 
 def _hang(world: World, fault: Fault) -> None:
     """Suspend a controller for some time."""
     world.controllers[fault.of[0]].hang(fault.seconds)
+
+
+def _mute(world: World, fault: Fault) -> None:
+    """Have emulator and Open vSwitch answer nothing for some time."""
+    world.silent_until_s = world.hub.now_s + fault.seconds
 
 
 def _part(world: World, fault: Fault) -> None:
@@ -209,6 +200,7 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "kill-at-message": _kill_at_message,
     "kill-at-write": _kill_at_write,
     "hang": _hang,
+    "mute": _mute,
     "part": _part,
     "drain": _request("/drain", "parts"),
     "undrain": _request("/undrain", "parts"),
@@ -226,8 +218,32 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
     "kill-at-message": (1, 6),
     "kill-at-write": (1, 6),
     "hang": (0.1, 5),
+    "mute": (0.1, 12),
     "part": (0.5, 8),
 }
+
+
+_RECONNECTS_S = 5.0
+"""A switch connects again within a second, and is read and changed."""
+_UNSEEN_S = 10.0
+"""The end of a connection that was not seen is found by echo requests."""
+SERVED_AFTER_S: Mapping[str, float] = {
+    **dict.fromkeys(("disconnect", "kill", "kill-at-message", "kill-at-write"), _RECONNECTS_S),
+    **dict.fromkeys(("lose-at-switch", "lose-at-controller"), _UNSEEN_S),
+    **dict.fromkeys(("restart", "restart-with-rules", "hang"), _UNSEEN_S),
+    "part": 20.0,
+    "mute": 15.0,
+}
+"""The time after a fault has begun or ended within which what is connected must be served."""
+SERVED_S = 3.0
+"""The same for other kinds."""
+
+
+def perform(world: World, fault: Fault) -> None:
+    """Have a fault happen, and what ends it later."""
+    world.say(f"FAULT {fault}")
+    with world.excused_for(SERVED_AFTER_S.get(fault.kind, SERVED_S)):
+        KINDS[fault.kind](world, fault)
 
 
 def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
@@ -270,6 +286,8 @@ def _target(world: World, draws: Draws, kind: str, number: int) -> tuple[str, ..
             return (one(switches, "switch"), one(controllers, "controller"))
         case "stall" | "restart" | "restart-with-rules":
             return (one(switches, "switch"),)
+        case "mute":
+            return ()
         case "engine":
             return (one(world.engines, "engine"),)
         case _:

@@ -140,13 +140,12 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         """Fire timers until the hub is stopped."""
         self.running, self.stopping = True, False
         while not self.stopping and self._queue:
-            when_s, order, timer, process = heapq.heappop(self._queue)
+            when_s, _order, timer, process = heapq.heappop(self._queue)
             if timer.called or not process.is_alive:
                 continue
             if when_s < process.hangs_until_s:
                 # What became ready meanwhile goes on in the same order.
-                late_s = process.hangs_until_s + (when_s - self.now_s) * 1e-3
-                heapq.heappush(self._queue, (late_s, order, timer, process))
+                self._push(process.hangs_until_s, timer, process)
                 continue
             self.now_s = max(self.now_s, when_s)
             self.current = process

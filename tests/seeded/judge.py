@@ -216,6 +216,8 @@ class Judge:
         self._step: object = None
         self._base: State | None = None
         """The state in which the first switch has taken the rules of the present step."""
+        self._doubted = self._doubted_before = frozenset[End]()
+        """The ports of links that counted as failed at the last write, and before this step."""
 
     def _now(self, author: str) -> State:
         world = self._world
@@ -252,6 +254,8 @@ class Judge:
             step = self._world.step()
             if step != self._step:
                 self._step, self._base = step, before
+                self._doubted_before = self._doubted
+            self._doubted = self._world.doubted_ends()
             self._judge_write(replace(self._base or before, down=now.down), now, author)
         elif before is None or before.held != now.held:
             self._step = None  # rules are gone that no step has removed
@@ -259,15 +263,17 @@ class Judge:
     def _judge_write(self, before: State, now: State, author: str) -> None:
         allowed = self._world.stopped_pairs()
         # Whoever crosses a link that counts as failed is lost already, in the eyes of a controller.
-        doubted = self._world.doubted_ends()
+        doubted = self._doubted
         was, is_now = (
-            self.explorer.outcome([replace(state, down=state.down | doubted)])
-            for state in (before, now)
+            self.explorer.outcome([replace(state, down=state.down | ends)])
+            for state, ends in ((before, doubted | self._doubted_before), (now, doubted))
         )
         lost = was.delivered - is_now.delivered - was.dropped.keys() - allowed
         if lost:
-            # What was sent before a cut was known is not to blame for it.
-            known = (now.down | doubted) - self._world.network.cut_since(now.at_s - REACTION_S)
+            # What was sent before a cut was known is not to blame for it, nor is a step that began
+            # before.
+            since_s = min(before.at_s, now.at_s - REACTION_S)
+            known = (now.down | doubted) - self._world.network.cut_since(since_s)
             lost -= self.explorer.outcome([replace(now, down=known)]).delivered
         for pair in sorted(lost):
             self._world.violated("lost", author, f"{pair[0]} -> {pair[1]} is not delivered")

@@ -1,14 +1,20 @@
 """Links between switches, and the frames on them: probes, and those of hosts.
 
-A frame stays in a channel for a time that is drawn for it, sometimes for seconds, as behind a
-paused port; those of one priority keep their order. Counters show only what was sent and what has
-arrived. What is on a link that is cut is lost; what is sent on a silent channel as well.
+A frame stays in a channel for a time that is drawn for it, and sometimes a long one; those of one
+priority keep their order. Counters show only what was sent and what has arrived. What is on a link
+that is cut is lost; what is sent on a silent channel as well.
+
+Without an emulator, a frame that stays long is on a long line. With one, it waits at a paused port:
+the switch has counted it as sent, and the emulator tells what has left the port, how long that was
+paused, and what is under way.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
@@ -25,6 +31,9 @@ _IPV4, _ARP = 0x0800, 0x0806
 _FLIGHT_S = (0.00005, 0.0005)
 _LONG_SHARE = 0.02
 _LONG_S = (0.02, 0.3)
+_PAUSED_S = (0.02, 1.0)
+LONG_LINE_US = 300_000
+"""The delay of links on which frames stay for :data:`_LONG_S`."""
 MAX_HOPS = 64
 
 
@@ -39,6 +48,42 @@ class Link:
     cut_s: float = 0.0
     silent: set[End] = field(default_factory=set)
     """Sending ports from which nothing arrives although there is a carrier."""
+
+
+@dataclass
+class ChannelState:
+    """What is on a channel, by priority, and what the emulator has counted.
+
+    Attributes
+    ----------
+    waiting, coming : frames at the sending port; those and the frames on the line.
+    arrived : frames that have arrived, or were lost on the channel.
+    left, dropped : frames that have left the port; those that a cut has dropped there.
+    pause_ends_s, paused_s : the end of the last pause, and the time of all pauses until then.
+    free_s, arrival_s : the times at which the last frame of a class leaves and arrives.
+
+    """
+
+    waiting: int = 0
+    coming: Counter[int] = field(default_factory=Counter)
+    arrived: Counter[int] = field(default_factory=Counter)
+    left: int = 0
+    dropped: int = 0
+    pause_ends_s: float = 0.0
+    paused_s: float = 0.0
+    free_s: dict[int, float] = field(default_factory=dict)
+    arrival_s: dict[int, float] = field(default_factory=dict)
+
+    def pause(self, now_s: float, until_s: float) -> None:
+        """Pause the port until a time."""
+        self.paused_s += max(0.0, until_s - max(now_s, self.pause_ends_s))
+        self.pause_ends_s = max(self.pause_ends_s, until_s)
+
+    def cut(self) -> None:
+        """Lose all that is on the channel."""
+        self.dropped, self.waiting = self.dropped + self.waiting, 0
+        self.arrived += self.coming
+        self.coming.clear()
 
 
 @dataclass(eq=False)
@@ -65,7 +110,7 @@ class Network:
             a, b = link.ends
             self.peers[a], self.peers[b] = (link, b), (link, a)
         self.hosts = {(host.switch, host.port): host.name for host in fabric.hosts}
-        self._last_s: dict[tuple[End, int], float] = {}
+        self._channels = {end: ChannelState() for end in self.peers}
         self.frames: dict[Frame, Link] = {}
         """Frames of hosts that are in a channel, the oldest first, with its link."""
         self.delivered = self.lost = 0
@@ -87,6 +132,8 @@ class Network:
             for frame in gone:
                 del self.frames[frame]
             self.lost += len(gone)
+            for end in link.ends:
+                self._channels[end].cut()
         for switch, port in link.ends:
             self._world.switches[switch].set_carrier(port, up=up)
 
@@ -96,12 +143,41 @@ class Network:
 
     # --- frames ------------------------------------------------------------------------------
 
-    def _arrival_s(self, end: End, priority: int, hold_s: float) -> float:
-        now_s = self._world.hub.now_s
-        key = (end, 0 if self._world.shares_buffer else priority)
-        flight_s = self._world.draws.between(*_FLIGHT_S, "flight", *end, priority)
-        self._last_s[key] = max(self._last_s.get(key, 0.0), now_s + flight_s + hold_s)
-        return self._last_s[key]
+    def _transmit(
+        self, end: End, priority: int, hold_s: float, arrive: Callable[[bool], None]
+    ) -> None:
+        """Put a frame on a channel; call ``arrive`` at its end, unless the link is cut before.
+
+        It is told whether the frame was lost on a silent channel.
+        """
+        world, channel, link = self._world, self._channels[end], self.peers[end][0]
+        now_s, cuts, is_silent = world.hub.now_s, link.cuts, end in link.silent
+        group = 0 if world.shares_buffer else priority
+        leave_s = max(channel.free_s.get(group, 0.0), now_s + hold_s)
+        flight_s = world.draws.between(*_FLIGHT_S, "flight", *end, priority)
+        arrival_s = max(channel.arrival_s.get(group, 0.0), leave_s + flight_s)
+        channel.free_s[group], channel.arrival_s[group] = leave_s, arrival_s
+        if hold_s:
+            channel.pause(now_s, leave_s)
+        channel.coming[priority] += 1
+        channel.waiting += 1
+
+        def leave() -> None:
+            if link.cuts == cuts:
+                channel.waiting -= 1
+                channel.left += 1
+
+        def end_of_channel() -> None:
+            if link.cuts == cuts:
+                channel.coming[priority] -= 1
+                channel.arrived[priority] += 1
+                arrive(is_silent)
+
+        if leave_s > now_s:
+            world.hub.call_at(leave_s, world.hub.outside, leave)
+        else:
+            leave()
+        world.hub.call_at(arrival_s, world.hub.outside, end_of_channel)
 
     def send_probe(self, switch: Switch, port: int, frame: bytes) -> None:
         """Send a frame that is kept as bytes."""
@@ -110,18 +186,14 @@ class Network:
             return
         link, far = self.peers[end]
         switch.counters[port][1] += 1
-        cuts = link.cuts
-        if end in link.silent:
-            return
 
-        def arrive() -> None:
+        def arrive(is_lost: bool) -> None:
             receiver = self._world.switches[far[0]]
-            if link.cuts == cuts and self.carries(link):
+            if self.carries(link) and not is_lost:
                 receiver.counters[far[1]][0] += 1
                 receiver.receive_probe(far[1], frame)
 
-        hub = self._world.hub
-        hub.call_at(self._arrival_s(end, header_of(frame).pcp, 0), hub.outside, arrive)
+        self._transmit(end, header_of(frame).pcp, 0, arrive)
 
     def inject(self, source: str, destination: str | None) -> None:
         """Have a host send a frame to another one, or to all."""
@@ -155,25 +227,57 @@ class Network:
 
     def _send(self, frame: Frame, end: End) -> None:
         link, far = self.peers[end]
-        is_silent = end in link.silent
         draws = self._world.draws
         is_long = draws.share("long", *end) < _LONG_SHARE and not self._world.is_calm
-        hold_s = draws.between(*_LONG_S, "hold", *end) if is_long else 0.0
+        long_s = _PAUSED_S if self._world.setting.emulator else _LONG_S
+        hold_s = draws.between(*long_s, "hold", *end) if is_long else 0.0
         self.frames[frame] = link
 
-        def arrive() -> None:
+        def arrive(is_lost: bool) -> None:
             if self.frames.pop(frame, None) is None:
                 return
             receiver = self._world.switches[far[0]]
-            if is_silent:
+            if is_lost:
                 self.lost += 1
             else:
                 receiver.counters[far[1]][0] += 1
                 self._forward(frame, receiver, far[1])
             self._world.judge.left()
 
-        hub = self._world.hub
-        hub.call_at(self._arrival_s(end, frame.header.pcp, hold_s), hub.outside, arrive)
+        self._transmit(end, frame.header.pcp, hold_s, arrive)
+
+    def emulated(self, request: str) -> dict[str, Any]:
+        """Return what the emulator answers to a request, see docs/emulator-protocol.md."""
+        now_s = self._world.hub.now_s
+        now_us = int(now_s * 1e6)
+        names = {end: f"{end[0]}:{end[1]}" for end in self.peers}
+        match request:
+            case "counters":
+                channels = [
+                    {
+                        "channel": names[end],
+                        "tx_frames": channel.left,
+                        "drops": {"down": channel.dropped},
+                        "priorities": [{"paused_us": int(1e6 * self._paused_s(channel, now_s))}],
+                    }
+                    for end, channel in self._channels.items()
+                ]
+                return {"now_us": now_us, "channels": channels}
+            case "under-way":
+                under_way = {
+                    names[end]: {
+                        str(priority): [channel.arrived[priority], channel.coming[priority]]
+                        for priority in sorted(channel.arrived | channel.coming)
+                    }
+                    for end, channel in self._channels.items()
+                }
+                return {"now_us": now_us, "channels": under_way}
+            case _:
+                return {"stretch_now": 1.0, "pausing_hosts": []}
+
+    @staticmethod
+    def _paused_s(channel: ChannelState, now_s: float) -> float:
+        return channel.paused_s - max(0.0, channel.pause_ends_s - now_s)
 
     def connected(self) -> set[tuple[str, str]]:
         """Return the pairs of hosts between which there is a way over links that carry frames."""

@@ -2,25 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
+from eventlet import hubs
+
+from knotless.controller.election.election import Election, Request
+from knotless.controller.election.takeover import Takeover
+from knotless.controller.openflow.session import Session
+from knotless.controller.operations import Overrides
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.quiescence import CountedRounds
 from knotless.controller.updates.scheduler import UpdateScheduler
 from knotless.controller.updates.state import UpdateState
+from knotless.topologies.failures import Failures
+from tests.seeded.faults import KINDS
+from tests.seeded.run import run
+from tests.seeded.world import Setting, Violation
 
-_task = UpdateState._task
+_aim, _failures, _task = UpdateState.aim, FabricState.failures, UpdateState._task
+_rounds = UpdateState.quiescence_rounds
+_connected = Election.connected
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Attributes of classes that are replaced, and the runs that may find it.
+
+    ``make`` returns (class, attribute, replacement) anew for each run; the other fields are options
+    of ``python -m tests.seeded``.
+    """
+
+    make: Callable[[], list[tuple[type, str, Any]]]
+    kinds: str = ""
+    controllers: int = 1
+    emulator: bool = False
+
+
+def _process() -> str:
+    return str(hubs.get_hub().current.name)
+
+
+def _by_dpid(attribute: str) -> Callable[[], list[tuple[type, str, Any]]]:
+    """What is known of a connection is kept by dpid, beyond its end."""
+
+    def make() -> list[tuple[type, str, Any]]:
+        kept: dict[tuple[str, int], Any] = {}
+
+        def read(session: Session) -> Any:
+            return kept.get((_process(), session.datapath.id))
+
+        def write(session: Session, value: Any) -> None:
+            if value is not None or (_process(), session.datapath.id) not in kept:
+                kept[_process(), session.datapath.id] = value
+
+        return [(Session, attribute, property(read, write))]
+
+    return make
+
+
+def _one(kind: type, attribute: str, replacement: Any) -> Callable[[], list[tuple[type, str, Any]]]:
+    return lambda: [(kind, attribute, replacement)]
+
+
+def _keeps_problem(state: UpdateState, *goal: Any) -> None:
+    before = state.problem
+    _aim(state, *goal)
+    state.problem = state.problem or before
 
 
 def _confirms_all(state: UpdateState, _name: str) -> None:
-    """A step begins when one switch has confirmed the one before."""
     state._waiting.clear()
 
 
 def _without_in_flight(state: UpdateState, *goal_and_union: Any) -> Any:
-    """Packets of older rules are left out of the proof."""
     in_flight, state._in_flight = state._in_flight, ()
     try:
         return _task(state, *goal_and_union)
@@ -28,37 +86,97 @@ def _without_in_flight(state: UpdateState, *goal_and_union: Any) -> Any:
         state._in_flight = in_flight
 
 
-def _is_done(_rounds: CountedRounds, *_counters: object) -> bool:
-    """Quiescence is reported at the first look."""
-    return True
+def _one_round_fewer(state: UpdateState) -> tuple[int, bool]:
+    rounds, keeps_order = _rounds(state)
+    return max(1, rounds - 1), keeps_order
+
+
+def _stay_failed() -> list[tuple[type, str, Any]]:
+    seen: dict[int, set[str]] = {}
+
+    def failures(state: FabricState) -> Failures:
+        names = seen.setdefault(id(state), set())
+        names |= set(_failures(state).links)
+        return Failures.from_names(state.observed.fabric, {*_failures(state).names, *names})
+
+    return [(FabricState, "failures", failures)]
+
+
+def _still_master() -> list[tuple[type, str, Any]]:
+    def connected(election: Election, dpid: int, now_s: float) -> list[Request]:
+        known = election._switches.get(dpid)
+        asked = _connected(election, dpid, now_s)
+        if known is not None:
+            election._switches[dpid] = known
+        return asked
+
+    return [
+        (Election, "connected", connected),
+        (Election, "disconnected", lambda *_: None),
+    ]
 
 
 def _nothing(*_: Any, **__: Any) -> None:
     """Something that happens is ignored."""
 
 
-def _no_quiescence(_state: UpdateState) -> bool:
-    """No step waits for packets of older rules."""
-    return False
-
-
-PLANTED: Mapping[str, tuple[type, str, Any]] = {
-    "a step begins before all barriers": (UpdateState, "confirm", _confirms_all),
-    "undrained generations are left out of the proof": (UpdateState, "_task", _without_in_flight),
-    "quiescence is reported at the first look": (CountedRounds, "see", _is_done),
-    "a link that returns is ignored": (UpdateState, "link_returned", _nothing),
-    "a link that fails is ignored": (UpdateScheduler, "_aim", _nothing),
-    "a frame of older rules is not waited for": (
-        UpdateState,
-        "awaits_quiescence",
-        property(_no_quiescence),
+PLANTED: Mapping[str, Planted] = {
+    "rules of a switch are known beyond its connection": Planted(_by_dpid("held"), "restart,cut"),
+    "a single controller does not read before it writes": Planted(
+        _one(Takeover, "_inherited", _nothing), "cut,kill"
+    ),
+    "a problem of routes stays": Planted(_one(UpdateState, "aim", _keeps_problem), "flap,cut"),
+    "a step begins before all barriers": Planted(_one(UpdateState, "confirm", _confirms_all)),
+    "undrained generations are left out of the proof": Planted(
+        _one(UpdateState, "_task", _without_in_flight), "flap,engine,stall,drain,undrain"
+    ),
+    "quiescence is reported one round early": Planted(
+        _one(UpdateState, "quiescence_rounds", _one_round_fewer)
+    ),
+    "quiescence is reported at the first look": Planted(
+        _one(CountedRounds, "see", lambda *_: True)
+    ),
+    "rules of a takeover are used after a reconnection": Planted(
+        _by_dpid("contents"), "restart,kill,cut,disconnect"
+    ),
+    "requests of operators are not kept": Planted(
+        _one(Overrides, "save", _nothing), "engine,drain,kill"
+    ),
+    "a switch that connects again still counts as ours": Planted(
+        _still_master, "restart,hang,part,kill,cut", controllers=2
+    ),
+    "a link that returns is ignored": Planted(_stay_failed, "cut,flap"),
+    "a link that fails is ignored": Planted(_one(UpdateScheduler, "_aim", _nothing)),
+    "a frame of older rules is not waited for": Planted(
+        _one(UpdateState, "awaits_quiescence", property(lambda _state: False))
     ),
 }
 
+FIRST_SEEDS: Mapping[str, int] = {}
+"""Where a fault is found by few seeds only: one shortly before that which finds it."""
+
 
 @contextmanager
-def planted(name: str) -> Iterator[Callable[..., object]]:
+def planted(name: str) -> Iterator[None]:
     """Run the controller with a fault meanwhile."""
-    kind, attribute, replacement = PLANTED[name]
-    with patch.object(kind, attribute, replacement):
-        yield replacement
+    with ExitStack() as stack:
+        for kind, attribute, replacement in PLANTED[name].make():
+            stack.enter_context(patch.object(kind, attribute, replacement, create=True))
+        yield
+
+
+def found(name: str, seeds: Iterable[int]) -> tuple[int, Violation | None]:
+    """Run seeds with a fault until an invariant finds it; return how many, and the violation.
+
+    That a thread of the controller ends with an exception is not enough.
+    """
+    fault, number = PLANTED[name], 0
+    kinds = tuple(fault.kinds.split(",")) if fault.kinds else tuple(KINDS)
+    for number, seed in enumerate(seeds, 1):
+        setting = Setting(seed, controllers=fault.controllers, emulator=fault.emulator)
+        with planted(name):
+            result = run(setting, kinds=kinds, stop_at_first=True)
+        violations = [each for each in result.violations if each.kind != "exception"]
+        if violations:
+            return number, violations[0]
+    return number, None

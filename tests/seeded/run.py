@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.seeded.faults import KINDS, Fault, drawn
+from tests.seeded.faults import KINDS, Fault, drawn, perform
 from tests.seeded.world import Setting, Violation, World
 
 FAULTS_S = 30.0
@@ -44,7 +44,7 @@ def run(
     with world.running():
         chosen = drawn(world, kinds, seconds) if faults is None else list(faults)
         for fault in chosen:
-            world.at(fault.at_s, _perform, world, fault)
+            world.at(fault.at_s, perform, world, fault)
         end_s = world.start_s + seconds
         while world.hub.now_s < end_s and not (stop_at_first and world.violations):
             world.hub.sleep_outside(0.5)
@@ -67,11 +67,6 @@ def run(
         time.process_time() - began_s,
         world.judge.judged,
     )
-
-
-def _perform(world: World, fault: Fault) -> None:
-    world.say(f"FAULT {fault}")
-    KINDS[fault.kind](world, fault)
 
 
 def shrunk(

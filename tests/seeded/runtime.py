@@ -8,8 +8,9 @@ hub of the world.
 from __future__ import annotations
 
 import gc
+import json
 import logging
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _THREAD_S = (0.001, 0.02)
 """How long work in a thread takes."""
+_ANSWER_S = (0.0001, 0.005)
+_CHECK_S = 0.5
 
 
 class Bricks(MutableMapping[str, Any]):
@@ -91,8 +94,30 @@ class SimulatedRuntime:
         self._world.controller_of().listeners[address[1]] = listening
         return listening
 
-    def ask_line(self, path: Path, request: bytes, _timeout_s: float, _limit: int) -> bytes:
-        raise ConnectionRefusedError(f"{path}: {request!r}")
+    def ask_line(self, path: Path, request: bytes, timeout_s: float, _limit: int) -> bytes:
+        """Ask the emulator, which answers by what it sees at one moment."""
+        world = self._world
+        low, high = _ANSWER_S
+        ryu_hub.sleep(world.draws.between(low, high, "ask", self._thread()))
+        if world.is_silent:
+            ryu_hub.sleep(timeout_s)
+            raise TimeoutError(f"{path}: no answer")
+        answer = world.network.emulated(json.loads(request)["do"])
+        ryu_hub.sleep(world.draws.between(low, high, "answer", self._thread()))
+        return json.dumps(answer).encode() + b"\n"
+
+    def control_sockets(self, directory: Path, _pattern: str) -> list[Path]:
+        return [directory / "ovs-vswitchd.1.ctl"]
+
+    def command_open_vswitch(self, _path: Path, commands: Iterable[str]) -> int | None:
+        """Perform commands: a check of cached entries takes up to half a second."""
+        low, high = _ANSWER_S
+        for command in commands:
+            high = _CHECK_S if command.endswith("wait") else high
+            while self._world.is_silent:
+                ryu_hub.sleep(0.1)
+            ryu_hub.sleep(self._world.draws.between(low, high, "command", self._thread()))
+        return 0
 
     def refuse_taken_port(self, *_: object) -> None:
         """Every process has its own ports."""

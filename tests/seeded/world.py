@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 from knotless.base.flow_control import FlowControl
 from knotless.controller import config
+from knotless.controller.updates.state import UpdateState
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.changes.change import EVERYTHING
@@ -22,13 +24,11 @@ from tests.seeded.controllers import Controller
 from tests.seeded.forwarding import Forwarding, group_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
-from tests.seeded.network import Network
+from tests.seeded.network import LONG_LINE_US, Network
 from tests.seeded.switch import Switch
 
 _START_S = 1000.0
 _FRAME_S = (0.02, 0.3)
-SERVED_S = 3.0
-"""After this time without a fault, what is connected must be served."""
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
 
 
@@ -41,6 +41,13 @@ class Setting:
     controllers: int = 1
     options: str = ""
     """More lines of the configuration."""
+    emulator: bool = False
+    """Whether links are emulated, and switches are processes of Open vSwitch."""
+
+    @property
+    def spec(self) -> str:
+        """The fabric with the delay of its links."""
+        return self.fabric if self.emulator else f"{self.fabric},delay={LONG_LINE_US}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class World:
     def __post_init__(self) -> None:
         self.draws = Draws(self.setting.seed)
         self.hub = SimulatedHub(self.draws, _START_S)
-        self.fabric = load(self.setting.fabric)
+        self.fabric = load(self.setting.spec)
         self.network = Network(self, self.fabric)
         self.switches = {
             switch.name: Switch(
@@ -85,13 +92,20 @@ class World:
         self.controllers: dict[str, Controller] = {}
         self.cut_off: set[tuple[str, str]] = set()
         """Controllers, and switches that cannot reach them."""
+        self.silent_until_s = 0.0
+        """Until then emulator and Open vSwitch do not answer."""
         self.is_calm = self.is_over = False
         """``is_calm``: no frame stays long. ``is_over``: what is logged now counts no more."""
         self.events = 0
-        self.happened_s = self.hub.now_s
-        """When a fault has begun or ended last."""
+        self.due_s = self.hub.now_s
+        """The time at which what is connected must be served, if no more faults begin or end."""
+        self._excused_s = 0.0
+        self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
+        """What requests that were answered with 200 have set; ``...``: it is not known."""
+        self._author: Controller | None = None
+        """Whose rules switches take."""
         self._hash = blake2b(digest_size=16)
-        self._kills: dict[tuple[str, int], int] = {}
+        self._kills: dict[tuple[str, str], tuple[int, float]] = {}
         plan = make_plan(self.fabric, config.parse(self.setting.options))
         self.shares_buffer = plan.flow_control is not FlowControl.PFC
         """Whether frames of all priorities wait together."""
@@ -124,10 +138,12 @@ class World:
             token.write_text(TOKEN + "\n")
             token.chmod(0o600)
             lines = [
-                f"fabric: '{self.setting.fabric}'",
+                f"fabric: '{self.setting.spec}'",
                 "state_file: state.json",
                 f"rest: {{port: {port}, token_file: token}}",
             ]
+            if self.setting.emulator:
+                lines += ["emulator: emulator.sock", "open_vswitch: openvswitch"]
             if count > 1:
                 addresses = ", ".join(f"'127.0.0.1:{each}'" for each in ports)
                 lines.append(f"controllers: [{addresses}]")
@@ -156,16 +172,28 @@ class World:
 
     def at(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function at a time after the start."""
+        excused_s = self._excused_s
 
         def happen() -> None:
-            self.happened_s = self.hub.now_s
-            function(*args)
+            with self.excused_for(excused_s):
+                function(*args)
 
         self.hub.call_at(self.start_s + seconds, self.hub.outside, happen)
+
+    @contextmanager
+    def excused_for(self, seconds: float) -> Iterator[None]:
+        """Have what happens meanwhile, and what comes of it later, excuse for some time."""
+        before, self._excused_s = self._excused_s, seconds
+        self.due_s = max(self.due_s, self.hub.now_s + seconds)
+        try:
+            yield
+        finally:
+            self._excused_s = before
 
     def heal(self) -> None:
         """End what would not end by itself."""
         self.is_calm = True
+        self.silent_until_s = 0.0
         self._kills.clear()
 
     # --- what others ask ---------------------------------------------------------------------
@@ -176,6 +204,11 @@ class World:
             if controller.process is self.hub.current:
                 return controller
         raise AssertionError("no controller runs now")
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether emulator and Open vSwitch do not answer now."""
+        return self.hub.now_s < self.silent_until_s
 
     def is_cut_off(self, controller: Controller, switch: Switch) -> bool:
         """Return whether a switch cannot reach a controller."""
@@ -195,32 +228,37 @@ class World:
         """Return the pairs whose frames the certificate of a change names as stopped."""
         names = [host.name for host in self.fabric.hosts]
         stopped: set[Pair] = set()
-        for controller in self.controllers.values():
-            app = controller.app
-            plan = None if app is None else app.service.state.update.plan
-            for step in () if plan is None else plan.change.steps:
-                for source, destination in step.stopped:
-                    if destination in names:
-                        stopped.add((source, destination))
-                        continue
-                    stopped |= {(source, f"{EVERYBODY}: {name}") for name in names}
-                    if destination == EVERYTHING:
-                        stopped |= {(source, name) for name in names}
+        update = self._author_update()
+        plan = None if update is None else update.plan
+        for step in () if plan is None else plan.change.steps:
+            for source, destination in step.stopped:
+                if destination in names:
+                    stopped.add((source, destination))
+                    continue
+                stopped |= {(source, f"{EVERYBODY}: {name}") for name in names}
+                if destination == EVERYTHING:
+                    stopped |= {(source, name) for name in names}
         return stopped
+
+    def _author_update(self) -> UpdateState | None:
+        """Return the update whose rules switches take now; its controller may have died."""
+        self._author = self.leader() or self._author
+        app = None if self._author is None else self._author.last_app
+        return None if app is None else app.service.state.update
 
     def step(self) -> object:
         """Return what identifies the step whose rules switches take now."""
-        leader = self.leader()
-        if leader is None or leader.app is None:
+        update = self._author_update()
+        if self._author is None or update is None:
             return None
-        return leader.process.name, leader.app.service.state.update.number
+        return self._author.process.name, update.number
 
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
-        """Return the ports of links that a controller takes for failed."""
-        names: set[str] = set()
-        for controller in self.controllers.values():
-            if controller.app is not None:
-                names |= set(controller.app.service.state.update.union.failures.names)
+        """Return the ports of links that a controller takes for failed, or its rules avoid."""
+        update = self._author_update()
+        names = set[str]()
+        if update is not None:
+            names = {*update.union.failures.names, *update.avoided.names}
         links = self.network.links.values()
         return frozenset(
             end
@@ -265,17 +303,30 @@ class World:
 
     def about_to(self, what: str, process: Process) -> None:
         """Let a controller die at a chosen message or write."""
-        key = (what, id(process))
-        if key in self._kills:
-            self._kills[key] -= 1
-            if self._kills[key] <= 0:
-                del self._kills[key]
-                self.controller_of().kill()
-                self.hub.leave_for_ever()
+        count, after_s = self._kills.pop((what, process.name), (0, 0.0))
+        if count > 1:
+            self._kills[what, process.name] = count - 1, after_s
+        elif count:
+            self.end(self.controller_of(), after_s)
+            self.hub.leave_for_ever()
 
-    def kill_at(self, controller: Controller, what: str, count: int) -> None:
-        """Have a controller die at its next message (``send``) or write, or a later one."""
-        self._kills[what, id(controller.process)] = count
+    def kill_at(self, controller: Controller, what: str, count: int, after_s: float) -> None:
+        """Have a controller die at its next message (``send``) or write, or a later one.
+
+        It starts again ``after_s`` later.
+        """
+        self._kills[what, controller.process.name] = count, after_s
+
+    def end(self, controller: Controller, after_s: float) -> None:
+        """Have a controller die, and start again later."""
+
+        def start_again() -> None:
+            if not controller.is_running:
+                controller.start()
+
+        if controller.is_running:
+            controller.kill()
+        self.later(after_s, start_again)
 
     @property
     def digest(self) -> str:
@@ -291,6 +342,24 @@ class World:
         self.hub.call_at(
             self.hub.now_s + draws.between(*_FRAME_S, "frame"), self.hub.outside, self._next_frame
         )
+
+    def answered(self, path: str, body: dict[str, Any], code: int | None) -> None:
+        """Take the answer to an operator; ``code`` None: there was none."""
+        engine, parts = body.get("engine"), set(body.get("parts", ()))
+        if code is None:
+            self._accepted["drained" if parts else "engine"] = ...
+        elif code == HTTPStatus.OK and engine is not None:
+            self._accepted["engine"] = engine
+        elif code == HTTPStatus.OK and self._accepted["drained"] is not ...:
+            before = self._accepted["drained"]
+            self._accepted["drained"] = before | parts if path == "/drain" else before - parts
+
+    def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
+        """Yield what operators were told that has been done, and is not so."""
+        now = {"engine": status["request"]["engine"], "drained": set(status["drained"])}
+        for key, value in self._accepted.items():
+            if value not in (..., now[key]):
+                yield f"{key} is {now[key]}, but {value} was accepted"
 
     # --- the end -----------------------------------------------------------------------------
 
@@ -314,6 +383,10 @@ class World:
             lines.append(f"not installed: {', '.join(waiting)}")
         if not service.state.update.is_there:
             lines.append(f"the routes change: {status['routes']}")
+        lines += self._forgotten(status)
+        up = {link.name for link in self.network.links.values() if self.network.carries(link)}
+        avoided = sorted(up & set(service.state.update.avoided.links))
+        lines += [f"routes avoid {name}, which is up" for name in avoided]
         if service.state.update.generations_in_flight:
             lines.append("older rules are left")
         lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]
@@ -326,11 +399,11 @@ class World:
     def judge_service(self) -> None:
         """Judge whether all pairs that are connected are served, if nothing excuses it.
 
-        Excused is the time until :data:`SERVED_S` after a fault has begun or ended, and that in
-        which a switch has no power, no controller leads, or it waits for a switch.
+        Excused is the time after a fault has begun or ended that its kind has, and that in which a
+        switch has no power, no controller leads, or it waits for a switch.
         """
         leader = self.leader()
-        if leader is None or leader.app is None or self.hub.now_s - self.happened_s < SERVED_S:
+        if leader is None or leader.app is None or self.hub.now_s < self.due_s:
             return
         known = leader.app.service.state.observed.switches.values()
         if not all(switch.connected and switch.installed for switch in known):
@@ -342,7 +415,7 @@ class World:
         connected = self.network.connected()
         late = [pair for pair in self.judge.undelivered() if pair in connected]
         for a, b in sorted(late):
-            self.violated("late", f"{SERVED_S:g} s without a fault", f"{a} -> {b} is not delivered")
+            self.violated("late", "the time since the last fault", f"{a} -> {b} is not delivered")
 
     def settle(self, limit_s: float) -> float:
         """Let the world be calm until the fabric is settled; return how long that took."""

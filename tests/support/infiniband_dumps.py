@@ -135,22 +135,32 @@ class Subnet:
 
     # The oracle: every packet alone, hop by hop.
 
-    def judged(self, with_vls: bool = True, with_sls: bool = True) -> tuple[bool, int]:
-        """Return whether the dependencies close no cycle, and how many packets do not arrive."""
+    def judged(
+        self, with_vls: bool = True, with_sls: bool = True, *, unknown_sls: bool = True
+    ) -> tuple[bool, int]:
+        """Return whether the dependencies close no cycle, and how many packets do not arrive.
+
+        Without ``unknown_sls``, packets are those whose SL is known.
+        """
         edges: set[tuple[tuple[int, int, int], tuple[int, int, int]]] = set()
         lost = 0
         for source in range(len(self.hosts)):
             for target in range(len(self.hosts)):
                 for lid in self.lids(target) if target != source else ():
                     path_sl = self.path_sls.get((source, lid)) if with_sls else None
+                    if path_sl is None and not unknown_sls:
+                        continue
                     for sl in SLS if path_sl is None else (path_sl,):
                         arrived, path = self._walk(source, target, lid, sl, with_vls)
                         edges.update(pairwise(path))
                         lost += not arrived and sl == (path_sl or 0)
         return not has_cycle(edges), lost
 
-    def acyclic_with(self, stale: Iterable[int]) -> bool:
-        """Return whether dependencies close no cycle if hosts also send to ``stale`` LIDs."""
+    def acyclic_with(self, stale: Iterable[int], *, unknown_sls: bool = True) -> bool:
+        """Return whether dependencies close no cycle if hosts also send to ``stale`` LIDs.
+
+        These packets have any SL; without ``unknown_sls``, others are those whose SL is known.
+        """
         edges: set[tuple[tuple[int, int, int], tuple[int, int, int]]] = set()
         for source in range(len(self.hosts)):
             for lid in stale:
@@ -159,6 +169,8 @@ class Subnet:
             for target in range(len(self.hosts)):
                 for lid in self.lids(target) if target != source else ():
                     path_sl = self.path_sls.get((source, lid))
+                    if path_sl is None and not unknown_sls:
+                        continue
                     for sl in SLS if path_sl is None else (path_sl,):
                         edges.update(pairwise(self._walk(source, target, lid, sl, True)[1]))
         return not has_cycle(edges)

@@ -145,11 +145,14 @@ class Reports:
 
     def __init__(self) -> None:
         self.kinds: list[str] = []
+        self.drops: list[tuple[str, dict[str, Any]]] = []
         self.failed: list[str] = []
         self.installations = 0
 
     def tell(self, kind: str, **fields: Any) -> None:
         self.kinds.append(kind)
+        if kind in ("dropping", "dropped"):
+            self.drops.append((kind, fields))
         if kind == "failures":
             self.failed = fields["failed"]
 

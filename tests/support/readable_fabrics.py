@@ -9,6 +9,7 @@ from pathlib import Path
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
+from tests.support.adaptive_subnets import far_text
 from tests.support.classical_deadlocks import dual_tor, routing_loop
 from tests.support.infiniband_dumps import of_plan
 from tests.support.linux_dumps import fdb_rows, fdb_text, write_linux
@@ -26,6 +27,14 @@ def _infiniband(folder: Path) -> Path:
     subnet = of_plan(make_plan(load("ring,5"), "minimal"))
     assert subnet is not None
     return subnet.write(folder)
+
+
+def _adaptive(folder: Path) -> Path:
+    """Write the same, and that switches choose among no further ports."""
+    subnet = of_plan(make_plan(load("ring,5"), "minimal"))
+    assert subnet is not None
+    (subnet.write(folder) / "ibdiagnet2.far").write_text(far_text(subnet, {}))
+    return folder
 
 
 def _routers(form: str) -> Callable[[Path], Path]:
@@ -94,6 +103,7 @@ def _open_vswitch(*, hosts: bool) -> Callable[[Path], Path]:
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "infiniband": _infiniband,
+    "infiniband-adaptive": _adaptive,
     **{form: _routers(form) for form in ("sonic", "flat", "redis", "frr", "older", "text")},
     "dual-tor": lambda folder: dual_tor(remapped=False).write(folder),
     "remarked": _remarked,

@@ -80,7 +80,10 @@ def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate:
 
 def _figures(verdict: ImportedVerdict) -> dict[str, object]:
     values = verdict.as_json()
-    for key in ("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs", "unread"):
+    for key in (
+        *("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"),
+        *("losses", "assumes", "unread"),
+    ):
         values.pop(key)
     values["acyclic"] = "unknown" if verdict.acyclic is None else verdict.acyclic
     for vc, acyclic in verdict.vcs.items():

@@ -19,11 +19,12 @@ from knotless.emulation.runtime import require_root
 from knotless.verification.changes.certificate import write_step_files
 
 _POLL_S = 0.1
+_SHOWN_PAIRS = 8
 _TIERS = {
     0: "nothing changes",
     1: "one step: all switches at once, in any order",
-    2: "two-phase, with a second VLAN generation: no frame is stopped",
-    3: "with dropping: in batches, or some frames are stopped",
+    2: "two-phase, with a second VLAN generation: no frame is dropped",
+    3: "with dropping: in batches, or some frames are dropped",
 }
 
 
@@ -125,14 +126,17 @@ def show(answer: Mapping[str, Any]) -> None:
     proof, tier = answer["certificate"], answer["tier"]
     click.echo(f"tier {tier}: {_TIERS[tier]}; {answer['rules_changed']} rules change")
     for step, of_step in zip(answer["steps"], proof["steps"], strict=True):
-        stopped = f", {step['stopped_pairs']} pairs of hosts stopped" * bool(step["stopped_pairs"])
+        dropped = f", frames of {step['dropped_pairs']} pairs DROPPED" * bool(step["dropped_pairs"])
         drain = ", then wait until older frames have left" * step["drain"]
         safe = "no cycle" if of_step["acyclic"] else f"CYCLE {' '.join(of_step['cycle'])}"
-        lost = f"{of_step['lost']} lost" if of_step["lost"] else "nothing lost"
+        nothing = "nothing else lost" if step["dropped_pairs"] else "nothing lost"
+        lost = f"{of_step['lost']} lost" if of_step["lost"] else nothing
         click.echo(
-            f"  {step['step']}. {step['action']}: {step['rules_changed']} rules{stopped}{drain};"
+            f"  {step['step']}. {step['action']}: {step['rules_changed']} rules{dropped}{drain};"
             f" {safe} in {of_step['dependencies']} dependencies, {lost}"
         )
+    if proof["dropped_pairs"]:
+        click.echo(_drops(proof))
     if proof["steps"]:
         verdict = "proven" if proof["proven"] else "NOT PROVEN"
         last = proof["steps"][-1]["sha256"][:16]
@@ -140,6 +144,16 @@ def show(answer: Mapping[str, Any]) -> None:
             f"certificate: {verdict} under {proof['flow_control']}; rules"
             f" {proof['before'][:16]} -> {last}"
         )
+
+
+def _drops(proof: Mapping[str, Any]) -> str:
+    """Return which frames a change drops, and for about how long, in one line."""
+    shown = [f"{source}->{destination}" for source, destination in proof["dropped"][:_SHOWN_PAIRS]]
+    more = " .." if len(proof["dropped"]) > _SHOWN_PAIRS else ""
+    return (
+        f"DROPPED at their first switch, for about {proof['estimated_drop_s']:.1f} s: frames of"
+        f" {proof['dropped_pairs']} pairs, {' '.join(shown)}{more}"
+    )
 
 
 def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> float:

@@ -61,7 +61,7 @@ def print_verdict(
     remedies: Sequence[Remedy] | None = None,
     as_json: bool,
 ) -> NoReturn:
-    """Print a verdict; exit with status 1 unless all is delivered without a cycle.
+    """Print a verdict; exit with status 1 unless all is delivered without a cycle or loss.
 
     With a ``certificate``, the status is 0 only if no deadlock is possible after any failure.
 
@@ -83,6 +83,11 @@ def print_verdict(
         for line in [*lines, *_steps(verdict, what)]:
             click.echo(line)
         click.echo("not all is delivered" if verdict.failed else "all is delivered")
+        if isinstance(verdict, ImportedVerdict) and verdict.losses:
+            count = len(verdict.losses)
+            click.echo(f"packets of lossless priorities can be lost: {count} of the problems above")
+        if verdict.assumes and not verdict.cycle:
+            click.echo(f"assumed: {'; '.join(verdict.assumes)}")
         click.echo(verdict.text)
         for line in certificate_lines(certificate) if certificate is not None else ():
             click.echo(line)

@@ -46,7 +46,7 @@ def command(
     refused changes nothing.
 
     With SPEC nothing needs to run: the steps from one plan to another are only shown (--dry-run),
-    or written (--out).
+    or written (--out). Multicast groups are those of the new plan; --from has none.
     """
     if spec is None:
         if before is not None:
@@ -56,7 +56,7 @@ def command(
     if not request.dry_run and request.out is None:
         raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
     fabric = load(spec)
-    own = ("engine", "vcs", "root", "select")
+    own = ("engine", "vcs", "root", "select", "multicast")
     common = {key: value for key, value in options.items() if key not in own}
     old = make_plan(fabric, request_of(before or "auto", **common))
     change = between_plans(old, make_plan(fabric, PlanRequest.from_options(**options)))

@@ -63,9 +63,9 @@ def command(
     """Read the state of switches from each PATH and trace all packets.
 
     PATH is a directory of rules (as written by knotless flows), or files and folders with the
-    state of a real fabric: see docs/check-your-fabric.md. The exit status is 0 if all is delivered
-    and there is no cycle of channel dependencies, else 1. Each step of a cycle is shown with a
-    packet that takes it.
+    state of a real fabric: see docs/check-your-fabric.md. The exit status is 0 if all is delivered,
+    there is no cycle of channel dependencies, and lossless packets cannot be lost, else 1. Each
+    step of a cycle is shown with a packet that takes it.
 
     Example: knotless check rules --flow-control pause
 
@@ -110,7 +110,7 @@ def command(
         certificate = certified(model, tried)
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
-    hidden = {"fabric", "problems", "witnesses"}
+    hidden = {"fabric", "problems", "witnesses", "assumes"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
     print_verdict(

@@ -20,9 +20,10 @@ Example: knotless drain s1-s2
 def command(parts: tuple[str, ...], request: RequestOptions) -> None:
     """Have the routes leave each PART, so that it may be touched: s5, s1-s2, s1:2-s2:3.
 
-    The routes change in proven steps, without loss. No route uses a drained link. A drained switch
-    forwards nothing between its neighbours; its own hosts keep one link. The exit status is 0 when
-    no frame is on the part any more. It stays drained until knotless undrain, also if the
+    The routes change in proven steps; what these drop, of some pairs of hosts for a moment, is said
+    (--dry-run: before). No route uses a drained link. A drained switch forwards nothing between its
+    neighbours; its own hosts keep one link. The exit status is 0 when no frame is on the part any
+    more. It stays drained until knotless undrain, also if the
     controller starts again.
     """
     perform("/drain", {"parts": list(parts)}, request)

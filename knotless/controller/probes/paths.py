@@ -86,6 +86,8 @@ class Path:
     """Probes that the sender was given."""
     under_way: deque[int] = field(default_factory=deque)
     """Their numbers, since the last that arrived: they may wait in the sender."""
+    crossed: int = 0
+    """The highest number of a probe that has arrived at the right port."""
     first: Reading | None = None
     last: Reading | None = None
     lost: Reading | None = None
@@ -214,20 +216,24 @@ class PathMonitor:
         while path.under_way and path.under_way[0] <= number:
             path.under_way.popleft()
         wrong, state = self.wiring.wrong_ports, path.state
-        self._arrived(path, receiver, reflected=reflected, now_s=now_s)
+        self._arrived(path, receiver, number, reflected=reflected, now_s=now_s)
         if state != path.state or wrong != self.wiring.wrong_ports:
             self.changed = True
 
-    def _arrived(self, path: Path, receiver: Port, *, reflected: bool, now_s: float) -> None:
+    def _arrived(
+        self, path: Path, receiver: Port, number: int, *, reflected: bool, now_s: float
+    ) -> None:
         sender = path.sender
         if reflected:
             # Whoever has sent it back: the switch at the other end holds our rules.
             if receiver == sender and path.mode == "reflected":
                 self._works(path, now_s)
+                path.crossed = max(path.crossed, number)
                 if path.state == "working":
                     self.paths[path.receiver].state = "working"
         elif self.wiring.see(sender, receiver):
             self._works(path, now_s)
+            path.crossed = max(path.crossed, number)
         else:
             for port in (sender, receiver):
                 if (wrong := self.paths.get(port)) is not None:
@@ -291,6 +297,10 @@ class PathMonitor:
     def probes_given(self) -> dict[Port, tuple[int, int]]:
         """Return the probes that each port was given, and those that may not have left it."""
         return {port: (path.given, len(path.under_way)) for port, path in self.paths.items()}
+
+    def crossed(self) -> dict[Port, int]:
+        """Return the number of the latest probe of each port that has crossed its link."""
+        return {port: path.crossed for port, path in self.paths.items()}
 
     def settled(self, ends: Iterable[Port]) -> bool:
         """Return whether probes show where the cables at these ports lead, if they can.

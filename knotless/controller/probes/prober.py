@@ -15,7 +15,7 @@ from typing import Protocol
 from knotless.base.flow_control import FlowControl
 from knotless.controller import runtime
 from knotless.controller.emulator import EmulatorError, ask, left_port, paused_us
-from knotless.controller.observed import ObservedSwitch, Port, port_text
+from knotless.controller.observed import ObservedSwitch, Port, ProbeNumbers, port_text
 from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.openflow.session import Connections, Session, SwitchGoneError
 from knotless.controller.probes.cables import Wiring
@@ -83,7 +83,9 @@ class Prober:
             flight_us=_flight_us(state.observed.fabric),
         )
         self._frames, self._explorer = Frames(priority), explorer
-        if priority is not None:
+        if priority is None:
+            state.observed.probes_crossed = self._crossed
+        else:
             state.observed.probes_given = self._paths.probes_given
         self._woken = runtime.Event()
         self._ports = self._declared_ports()
@@ -97,6 +99,9 @@ class Prober:
         self._connections, self._faults_changed = connections, faults_changed
         if self._sends:
             runtime.spawn(self._run)
+
+    def _crossed(self) -> tuple[int, ProbeNumbers]:
+        return self._frames.round, self._paths.crossed()
 
     def wake(self) -> None:
         """Look at the ports again."""

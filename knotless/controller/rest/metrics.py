@@ -63,6 +63,16 @@ class Metrics:
             buckets=_INSTALL_BUCKETS_S,
             registry=registry,
         )
+        self.dropped_pairs = Counter(
+            "knotless_change_dropped_pairs",
+            "Pairs of hosts whose frames changes of routes have dropped at admission.",
+            registry=registry,
+        )
+        self.dropped_s = Counter(
+            "knotless_change_dropping_seconds",
+            "Time in which changes of routes dropped frames of some pairs at admission.",
+            registry=registry,
+        )
         registry.register(_Gauges(status, now_s))
 
     def response(self) -> Response:
@@ -115,6 +125,11 @@ class _Gauges(Collector):
             "knotless_frames_not_admitted",
             "Frames that switches dropped because their port may not send them.",
             state.unadmitted.total,
+        )
+        yield GaugeMetricFamily(
+            "knotless_dropping_pairs",
+            "Pairs of hosts whose frames a step of a change drops now.",
+            state.update.dropping,
         )
         yield GaugeMetricFamily(
             "knotless_active",

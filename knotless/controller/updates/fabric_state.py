@@ -5,6 +5,10 @@ Everything that the controller shows or decides is a function of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from knotless.base.errors import FaultError
 from knotless.controller.desired import DesiredState
 from knotless.controller.observed import Observed, UnadmittedFrames
 from knotless.controller.updates.journal import BegunUpdate
@@ -12,6 +16,42 @@ from knotless.controller.updates.planning import Goal
 from knotless.controller.updates.precomputed import PrecomputedRepairs
 from knotless.controller.updates.state import UpdateState
 from knotless.topologies.failures import Failures
+
+MAX_PLANNING_S = 30.0
+"""Planning that takes longer is a problem."""
+_FAULT_SHOWN_S = 60.0
+"""A request that ended with a fault is a problem for so long; the answer has the reason too."""
+
+
+class PlanningWatch:
+    """What is being planned, since when, and which requests have ended with a fault. Pure."""
+
+    def __init__(self) -> None:
+        self._since_s: dict[str, float] = {}
+        self._fault: tuple[str, str, float] | None = None
+
+    @contextmanager
+    def timed(
+        self, subject: str, clock: Callable[[], float], *, is_request: bool = False
+    ) -> Iterator[None]:
+        """Record that a subject is planned inside; note a fault that ends a request."""
+        self._since_s[subject] = clock()
+        try:
+            yield
+        except FaultError as error:
+            if is_request:
+                self._fault = (subject, str(error), clock())
+            raise
+        finally:
+            del self._since_s[subject]
+
+    def problems(self, now_s: float) -> list[str]:
+        """Return what takes too long, and the last fault, one line each."""
+        late = [name for name, at_s in self._since_s.items() if now_s - at_s > MAX_PLANNING_S]
+        lines = [f"planning of {name} takes more than {MAX_PLANNING_S:g} s" for name in late]
+        if self._fault is not None and now_s - self._fault[2] < _FAULT_SHOWN_S:
+            lines.append(f"{self._fault[0]} was not performed: {self._fault[1]}")
+        return lines
 
 
 class FabricState:
@@ -23,6 +63,7 @@ class FabricState:
     update : the rules that switches shall hold now, and the steps that are left.
     unadmitted : frames that switches did not admit.
     precomputed : update plans for failures that have not happened yet.
+    planning : what is being planned, for reports.
 
     """
 
@@ -32,6 +73,7 @@ class FabricState:
         self.update = UpdateState(desired)
         self.unadmitted = UnadmittedFrames(desired.fabric)
         self.precomputed = PrecomputedRepairs()
+        self.planning = PlanningWatch()
         self._leads, self._is_interrupted = True, False
 
     @property
@@ -57,8 +99,12 @@ class FabricState:
 
     @property
     def ready(self) -> bool:
-        """Whether every switch has acknowledged exactly its rules, which are those of a plan."""
-        return self._leads and self.observed.ready and self.update.has_plan
+        """Whether every switch has acknowledged exactly its rules, and these are of a plan.
+
+        It is not if the goal cannot be reached: the rules are of another plan than it asks for.
+        """
+        is_reachable = self.update.problem is None and self.update.has_plan
+        return self._leads and self.observed.ready and is_reachable
 
     def lead(self) -> None:
         """Change rules from now on."""

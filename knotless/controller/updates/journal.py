@@ -141,6 +141,9 @@ _MAX_WAITING = 16
 class History:
     """The last ``size`` updates, oldest first; ``clock`` is the time of day in seconds.
 
+    ``dropped_s`` of an entry is the time in which frames of some pairs were dropped at admission:
+    by its steps, or by those of updates that were given up for it.
+
     An entry says when each switch confirmed each step, and has the certificate of the proofs. That
     takes time to compute: :meth:`certify` does it.
     """
@@ -150,11 +153,16 @@ class History:
         self._entries: deque[dict[str, Any]] = deque(maxlen=size)
         self._waiting: deque[tuple[dict[str, Any], UpdatePlan]] = deque()
         self._confirmed: dict[int, dict[str, float]] = {}
+        self._dropped_s = 0.0
         self._count = 0
 
     def confirmed(self, switch: str, step: int) -> None:
         """Record that a switch holds the rules of a step, by the number of all steps so far."""
         self._confirmed.setdefault(step, {})[switch] = round(self._clock(), 6)
+
+    def dropped(self, seconds: float) -> None:
+        """Record for how long frames of some pairs were dropped for the update that goes on."""
+        self._dropped_s += seconds
 
     def add(
         self, plan: UpdatePlan, last_step: int, seconds: float, stretch: float | None = None
@@ -175,12 +183,14 @@ class History:
             "repair": plan.kind,
             "tier": change.tier,
             "rules_changed": plan.rules_changed,
+            "dropped_pairs": change.count(change.dropped),
+            "dropped_s": round(self._dropped_s, 6),
             "seconds": round(seconds, 6),
             "stretch": stretch,
             "confirmed": [self._confirmed.get(step, {}) for step in range(first, last_step + 1)],
             "certificate": None,
         }
-        self._confirmed = {}
+        self._confirmed, self._dropped_s = {}, 0.0
         self._entries.append(entry)
         self._waiting.append((entry, plan))
         if len(self._waiting) > _MAX_WAITING:

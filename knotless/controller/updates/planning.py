@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 
-from knotless.base.errors import FabricError, PlanError
+from knotless.base.errors import FabricError, PlanError, faults_in_one_line
 from knotless.base.flow_control import FlowControl
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.routing.multicast import MulticastGroup
 from knotless.routing.plan import Plan
 from knotless.routing.repair import Repair, repair
 from knotless.topologies.drained import Avoided, avoided
@@ -121,7 +122,8 @@ class UpdateTask:
     they hold exactly those of a plan. ``carrying``: a link that counts as failed may still carry
     frames, because it has a carrier, and only probes say that it has failed. ``unread`` are
     switches that are missing, and what they were last known to hold: they do not take part in
-    steps, and may go on forwarding by that.
+    steps, and may go on forwarding by that. ``multicast`` are the groups of the rules that switches
+    hold, and of those in flight.
     """
 
     goal: Goal
@@ -132,6 +134,7 @@ class UpdateTask:
     union: FabricUnion | None = None
     carrying: bool = False
     unread: FabricRules = field(default_factory=dict)
+    multicast: tuple[MulticastGroup, ...] = ()
 
     @property
     def whole(self) -> Fabric:
@@ -144,6 +147,7 @@ class UpdateTask:
         return self.union.failures if self.union else self.goal.failures
 
 
+@faults_in_one_line("planning")
 def plan_update(task: UpdateTask) -> UpdatePlan:
     """Return the update plan of a task; for a thread of its own, since it can take seconds.
 
@@ -151,6 +155,8 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
     ------
     PlanError
         There is no repair, no proven order of steps, or hosts would have to change their tags.
+    FaultError
+        An engine, or Knotless, fails: the line says how, the log where.
 
     """
     _refuse_to_separate(task)
@@ -177,7 +183,7 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
         held.rules,
         task.flow_control,
         held.tags,
-        intact.multicast,
+        task.multicast,
         tuple(in_flight),
         plan=task.plan if held is task.held and not task.union else None,
         whole=whole if failures else None,
@@ -232,7 +238,7 @@ def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
     """Raise PlanError if a step is not proven together with what missing switches may hold."""
     if not task.unread:
         return
-    context = ProofContext(task.whole, change.before.flow_control, change.before.multicast)
+    context = ProofContext(task.whole, change.before.flow_control, change.groups)
     for step in change.steps:
         generations = [
             Generation({**older.rules, **task.unread}, older.tags)
@@ -260,7 +266,7 @@ def _is_safe_with_links(change: Change, task: UpdateTask, older: tuple[Generatio
     a link that never was down are still there in the later steps. The proofs have what switches do
     during the failures; before and after these they do ``older``, if that differs.
     """
-    context = ProofContext(task.whole, change.before.flow_control, change.before.multicast)
+    context = ProofContext(task.whole, change.before.flow_control, change.groups)
     steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
     return all(context.judge(each).outcome.acyclic for each in generations)

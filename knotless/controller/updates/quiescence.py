@@ -6,17 +6,17 @@ sent on it before the round began. There are two ways to see that:
 
 - Switches count the frames of a port by number only (:class:`CountedRounds`). If channels keep the
   order of frames, a round ends when the receiving port has counted as many frames as the sending
-  port had at its beginning. If they do not, because frames of several priorities overtake each
-  other, the channel must have been empty for a moment. Probes may have a priority of their own and
-  overtake all others, so as many frames more must have arrived as probes can have left after the
-  beginning. The ports are read one after the other: a frame can leave a channel that is read late
-  and enter one that was read before, so a round begins with counters that were all read after the
-  last one ended.
+  port had at its beginning, or when a probe has arrived that was sent after it. If they do not,
+  because frames of several priorities overtake each other, the channel must have been empty for a
+  moment. Probes may have a priority of their own and overtake all others, so as many frames more
+  must have arrived as probes can have left after the beginning. The ports are read one after the
+  other: a frame can leave a channel that is read late and enter one that was read before, so a
+  round begins with counters that were all read after the last one ended.
 - The emulator of a fabric of ours counts every priority, as queue counters of hardware do, and all
   channels at one moment (:class:`PriorityRounds`).
 
 Frames that a cut link has lost never arrive. They are counted when the link returns, and kept
-(:class:`ChannelLosses`).
+(:class:`ChannelLosses`); a probe that has arrived shows that nothing is left whatever was lost.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from knotless.controller.observed import (
     Channel,
     Counters,
     Observed,
+    ProbeNumbers,
     ProbesGiven,
     channels_between,
     port_text,
@@ -46,6 +47,7 @@ from knotless.controller.updates.state import UpdateState
 from knotless.topologies.failures import Failures, usable
 
 NO_PROBES: ProbesGiven = {}
+_NONE_CROSSED: tuple[int, ProbeNumbers] = (0, {})
 _SNAPSHOT_INTERVAL_S = 0.005
 """A round needs at least as long as a frame needs for a link."""
 _SHOWN = 3
@@ -77,6 +79,8 @@ class CountedRounds:
         """Channels that have not delivered in this round -> frames that were sent before it, and
         probes that may leave after its beginning, less those that were given before."""
         self._before: Counters | None = None
+        self._sent_before = 0
+        """The highest number of a probe that may have been sent before this round."""
 
     @property
     def late(self) -> list[Channel]:
@@ -88,15 +92,22 @@ class CountedRounds:
         return all(a in counters and b in counters for a, b in self._channels)
 
     def see(
-        self, counters: Counters, earlier: ProbesGiven = NO_PROBES, later: ProbesGiven = NO_PROBES
+        self,
+        counters: Counters,
+        earlier: ProbesGiven = NO_PROBES,
+        later: ProbesGiven = NO_PROBES,
+        crossed: tuple[int, ProbeNumbers] = _NONE_CROSSED,
     ) -> bool:
         """Take counters of all ports, read since the last call; return whether all is done.
 
-        ``earlier`` and ``later`` are the probes before the counters were read and after that.
+        ``earlier`` and ``later`` are the probes before the counters were read and after that, if
+        they can overtake other frames; ``crossed`` is
+        :attr:`~knotless.controller.observed.Observed.probes_crossed` if they cannot.
         """
         before, self._before = self._before, counters
+        highest, arrived = crossed
         if before is None or not self._late:
-            self._late = {}
+            self._late, self._sent_before = {}, highest
             for channel in self._channels:
                 given, under_way = earlier.get(channel[0], (0, 0))
                 self._late[channel] = counters[channel[0]][1] + under_way - given
@@ -105,6 +116,7 @@ class CountedRounds:
             channel: sent
             for channel, sent in self._late.items()
             if not self._has_delivered(channel, sent, before, counters, later)
+            and not (self._keeps_order and arrived.get(channel[0], 0) > self._sent_before)
         }
         if not self._late:
             self._left -= 1
@@ -236,7 +248,8 @@ class CountedQuiescence:
             self._rounds = self._begun(failures, counters)
         if self._rounds is None or not self._rounds.counted_in(counters):
             return False
-        return self._rounds.see(counters, earlier, self._observed.probes_given())
+        later, crossed = self._observed.probes_given(), self._observed.probes_crossed()
+        return self._rounds.see(counters, earlier, later, crossed)
 
     def _begun(self, failures: Failures, counters: Counters) -> CountedRounds | None:
         """Begin to wait for all channels that have not failed; None: counters are missing."""

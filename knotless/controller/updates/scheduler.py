@@ -131,6 +131,9 @@ class UpdateScheduler:
         self._kept_number: int | None = None
         """The number of the step of which the rules of switches were kept."""
         self._was_precomputed = False
+        self._dropping_since_s: float | None = None
+        self._most_dropped = 0
+        """Pairs whose frames were dropped since then, in the step that drops most."""
         self._precompute = timing.precompute
         self._collection = DeferredCollection()
         self._update.purges_megaflows = timing.open_vswitch is not None
@@ -168,6 +171,7 @@ class UpdateScheduler:
         if not self._state.leads:
             return
         self._take_due_steps()
+        self._report_dropping()
         if self._update.waiting:
             return
         self._purge_if_needed()
@@ -230,7 +234,8 @@ class UpdateScheduler:
         number = self._update.number
         try:
             precomputed = self._state.precomputed.find(task)
-            plan: UpdatePlan = precomputed or self._timing.execute(plan_update, task)
+            with self._state.planning.timed("the routes", runtime.now_s):
+                plan: UpdatePlan = precomputed or self._timing.execute(plan_update, task)
         except KnotlessError as error:
             if self._update.number == number and self._update.refuse(task, str(error)):
                 left = " until packets of older rules have left" if task.in_flight else ""
@@ -263,6 +268,20 @@ class UpdateScheduler:
         self._uncounted = frozenset(link.name for link in missing)
         runtime.spawn_after(self._timing.retry_s, self._count_again)
         return False
+
+    def _report_dropping(self) -> None:
+        """Report when frames begin to be dropped for a step, and when all are admitted again."""
+        pairs = self._update.dropping
+        if pairs:
+            if self._dropping_since_s is None:
+                self._dropping_since_s, self._most_dropped = runtime.now_s(), 0
+                self._reporter.tell("dropping", pairs=pairs)
+                _LOG.warning("frames of %d pairs of hosts are dropped during a step", pairs)
+            self._most_dropped = max(self._most_dropped, pairs)
+        elif self._dropping_since_s is not None:
+            seconds, self._dropping_since_s = runtime.now_s() - self._dropping_since_s, None
+            self._reporter.tell("dropped", pairs=self._most_dropped, seconds=round(seconds, 4))
+            _LOG.info("no frame is dropped any more, after %.3f s", seconds)
 
     # --- between steps -----------------------------------------------------------------------
 

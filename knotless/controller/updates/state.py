@@ -25,10 +25,12 @@ from knotless.forwarding.openflow.vlan_generations import (
     priorities_of,
     vlan_generation_of,
 )
+from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
+from knotless.verification.changes.stops import dropped_rules
 from knotless.verification.dependencies import longest_chain
 
 _NO_RULES = SwitchRules(())
@@ -68,12 +70,15 @@ class UpdateState:
         self._in_flight: tuple[Generation, ...] = ()
         self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
         """The steps that are left, with the changes of each step in each switch."""
+        self._dropped = self._dropped_before = 0
+        """The pairs that the current step drops at admission, and that the one before it did."""
         self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
         """The rules before and after the last step, and its changes in each switch."""
         self._step: Step | None = None
         self._first: Step | None = None
         self._waiting = set(rules)
         self._refused: tuple[Goal, Failures] | None = None
+        self._reported = Failures()
         self._unavoided: set[str] = set()
         """Links that have failed since the last update that avoids them; they may have returned."""
         self.purges_megaflows = self._needs_purge = False
@@ -82,6 +87,8 @@ class UpdateState:
         """The switches that are missing since the beginning, and what they may hold."""
         self._is_abandoned = self._is_inherited = False
         self._first_plan: Plan | None = desired.routed
+        self._multicast = desired.plan.multicast
+        """The groups of the rules that switches hold, and of those in flight."""
 
     def inherit(
         self,
@@ -100,10 +107,12 @@ class UpdateState:
         self.goal = self._reached = inherited.goal
         self.plan, self.problem, self._refused = None, None, None
         self._first_plan, self._held = inherited.plan, inherited.held
+        self._multicast = inherited.goal.desired.plan.multicast
         self._in_flight = () if is_quiescent else (inherited.held,)
         self._steps.clear()
         self._step = self._first = None
         self._needs_purge = False
+        self._dropped = self._dropped_before = dropped_rules(inherited.held.rules)
         self._waiting = set(inherited.held.rules)
         self._unread = {name: self.wanted(name) for name in unread}
         self.is_fresh, self._is_abandoned = False, inherited.plan is None
@@ -150,8 +159,11 @@ class UpdateState:
 
         What returns before the last change is complete counts as failed until then, so that no
         frame is on it when it is used again. A link that has failed counts as failed until routes
-        have avoided it: only when nothing but probes crosses it can its losses be counted.
+        have avoided it: only when nothing but probes crosses it can its losses be counted. If there
+        was no plan for that, it is tried again whenever something else is reported.
         """
+        if failures != self._reported:
+            self._reported, self.problem, self._refused = failures, None, None
         existing = {link.name for link in self.union.fabric.links}
         self._unavoided = (self._unavoided | set(failures.links)) & existing
         self._unavoided -= set(self._reached.failures.links)
@@ -243,6 +255,11 @@ class UpdateState:
         return not (self.waiting or left or self._is_abandoned) and self.goal == self._reached
 
     @property
+    def dropping(self) -> int:
+        """The number of pairs of hosts whose frames switches drop now, so that a step is safe."""
+        return max(self._dropped, self._dropped_before) if self.waiting else self._dropped
+
+    @property
     def generations_in_flight(self) -> int:
         """The number of older generations of rules that may still have packets in the fabric."""
         return len(self._in_flight)
@@ -252,6 +269,8 @@ class UpdateState:
         self._in_flight = ()
         if self.awaits_quiescence:
             self._step, self._is_inherited = None, False
+        if self.is_there:
+            self._multicast = self._reached.desired.plan.multicast
         self._refused = None  # with fewer generations there may be a proof
 
     @property
@@ -321,6 +340,7 @@ class UpdateState:
             "first_priority": vlan_generation.first_priority,
             "waiting_for": sorted(self.waiting),
             "older_rules": self.generations_in_flight,
+            "dropping": self.dropping,
         }
 
     @property
@@ -376,6 +396,7 @@ class UpdateState:
             union=None if union.staying is None else union,
             carrying=self.carrying,
             unread=dict(self._unread),
+            multicast=self._multicast,
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:
@@ -400,9 +421,13 @@ class UpdateState:
             self._step = None
         self.plan, self.problem, self._refused = plan, None, None
         self._reached = plan.goal
+        self._multicast = united(self._multicast, plan.change.multicast)
         self._is_abandoned = False
         self._steps = deque(zip(plan.change.steps, plan.differences, strict=True))
         self._first = plan.change.steps[0] if plan.change.steps else None
+
+    def _count(self, step: Step) -> int:
+        return self.plan.change.count(step.stopped) if self.plan else 0
 
     def begin(self) -> Mapping[str, SwitchRules]:
         """Begin the next step, and return the rules of the switches that it changes.
@@ -413,6 +438,7 @@ class UpdateState:
             return {}
         self._step, changes = self._steps.popleft()
         before, self._held = self._held, Generation(self._step.rules, self._step.tags)
+        self._dropped_before, self._dropped = self._dropped, self._count(self._step)
         self._last = (before.rules, self._held.rules, changes)
         self._in_flight = (*self._in_flight, before)
         self.number += 1

@@ -95,8 +95,11 @@ class CompiledRules(Mapping[str, SwitchRules]):
         return self.core.switches()
 
     def equal_columns(self, other: CompiledRules) -> bool:
-        """Tell whether the rules of all switches are equal, listed in the same order."""
-        return self.names == other.names and all(
+        """Tell whether the rules of all switches are equal, listed in the same order.
+
+        A subclass may add rules that are in no column: what has another type is never equal.
+        """
+        return (type(self), self.names) == (type(other), other.names) and all(
             np.array_equal(column, other._columns[key]) for key, column in self._columns.items()
         )
 

@@ -85,8 +85,8 @@ class ProtectedRules(CompiledRules):
 
     def equal_columns(self, other: CompiledRules) -> bool:
         """Tell whether the rules of all switches are equal, listed in the same order."""
-        added = other._added if isinstance(other, ProtectedRules) else {}
-        return added == self._added and super().equal_columns(other)
+        is_alike = isinstance(other, ProtectedRules) and other._added == self._added
+        return is_alike and super().equal_columns(other)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -217,6 +217,7 @@ class _SwitchBackups:
         """
         default = Counter(action_by_destination.values()).most_common(1)[0][0]
         yield [], default, 0
+        known: list[Masked] = []
         for action in dict.fromkeys(action_by_destination.values()):
             if action == default:
                 continue
@@ -226,7 +227,11 @@ class _SwitchBackups:
             excluded = self._macs(
                 to for to, other in action_by_destination.items() if other != action
             )
-            for value, mask in cubes(included, excluded):
+            # No address, not even of an unknown host, may match two rules of one priority that
+            # differ: which of them counts is not defined (OpenFlow 1.3, 5.3).
+            pairs = cubes(included, excluded, known)
+            known += pairs
+            for value, mask in pairs:
                 field = Field("eth_dst", value, None if mask == ALL_BITS else mask)
                 yield [field], action, 2
 
@@ -255,23 +260,29 @@ class _SwitchBackups:
             self.rules.append(rule)
 
 
-def cubes(included: Collection[Masked], excluded: Collection[Masked]) -> list[Masked]:
+def cubes(
+    included: Collection[Masked],
+    excluded: Collection[Masked],
+    apart: Collection[Masked] = (),
+) -> list[Masked]:
     """Return (value, mask) pairs that match all that ``included`` ones do, and nothing else's.
 
-    Greedy: from the lowest one that is not matched yet, bits are left out from the lowest on, as
-    long as nothing that an ``excluded`` one matches is matched. Bits in which all values agree are
-    always left out.
+    No address matches one of them and one of the pairs ``apart``, which match nothing that an
+    included one matches and mask nothing in which all values agree. Greedy: from the lowest one
+    that is not matched yet, bits are left out from the lowest on, as long as nothing that an
+    ``excluded`` one or one ``apart`` matches is matched. Bits in which all values agree are always
+    left out.
     """
     everything = [value for value, _ in (*included, *excluded)]
     differing = reduce(or_, (value ^ everything[0] for value in everything), 0)
-    matches: list[Masked] = []
+    others, matches = (*excluded, *apart), list[Masked]()
     unmatched = set(included)
     while unmatched:
         value, whole = min(unmatched)
         mask = whole & differing
         for bit in [1 << i for i in range(48) if mask >> i & 1]:
             smaller = mask & ~bit
-            if not any((value ^ other) & smaller & of_other == 0 for other, of_other in excluded):
+            if all((value ^ other) & smaller & other_mask for other, other_mask in others):
                 mask = smaller
         unmatched = {
             (other, of_other)

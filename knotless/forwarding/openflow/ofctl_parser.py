@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import TypeVar
 
@@ -71,6 +71,7 @@ _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
 _FAILOVER = ("ff", "fast_failover")
 PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
 _PRESENT = 0x1000
+_NO_NAMES: Mapping[str, int] = {}
 _IGNORED = re.compile(
     r"(duration|n_packets|n_bytes|idle_age|hard_age|idle_timeout|hard_timeout|importance)=[0-9.]+s?"
     r"|send_flow_rem|reset_counts|no_packet_counts|no_byte_counts|check_overlap"
@@ -93,10 +94,13 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
     return SwitchRules(tuple(rules), tuple(groups))
 
 
-def parse_known(text: str) -> tuple[SwitchRules, tuple[str, ...]]:
+def parse_known(
+    text: str, ports: Mapping[str, int] = _NO_NAMES
+) -> tuple[SwitchRules, tuple[str, ...]]:
     """Return the rules and groups in ``text``, and what is wrong with lines that are neither.
 
-    Lines that cannot be represented are left out.
+    ``ports`` are the numbers of ports that rules name, as ``ovs-ofctl --names`` writes them. Lines
+    that cannot be represented are left out.
     """
     rules: list[Rule] = []
     groups: dict[int, Group] = {}
@@ -104,10 +108,10 @@ def parse_known(text: str) -> tuple[SwitchRules, tuple[str, ...]]:
     for number, line in _lines(text):
         try:
             if line.startswith("group_id="):
-                group = _group_of(line)
+                group = _group_of(line, ports)
                 groups[group.group_id] = group
             else:
-                rules.append(_rule_of(line))
+                rules.append(_rule_of(line, ports))
         except RuleError as error:
             unknown.append(f"line {number}: {error}")
     ordered = tuple(groups[number] for number in sorted(groups))
@@ -129,7 +133,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, bare
 
 
-def _rule_of(line: str) -> Rule:
+def _rule_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Rule:
     head, separator, instructions = line.partition("actions=")
     if not separator:
         raise RuleError("actions= is missing")
@@ -146,16 +150,16 @@ def _rule_of(line: str) -> Rule:
         elif name == "cookie":
             cookie = _number(value, 2**64 - 1)
         else:
-            for field in _fields_of(name, value):
+            for field in _fields_of(name, value, ports):
                 if fields.setdefault(field.name, field) != field:
                     raise RuleError(f"{field.name} is matched twice")
     if "vlan_pcp" in fields:
         fields.setdefault("vlan_vid", Field("vlan_vid", _PRESENT, _PRESENT))
-    actions, metadata, goto = _instructions_of(instructions)
+    actions, metadata, goto = _instructions_of(instructions, ports)
     return Rule(table, priority, match_order(fields.values()), actions, metadata, goto, cookie)
 
 
-def _fields_of(name: str, value: str) -> Iterator[Field]:
+def _fields_of(name: str, value: str, ports: Mapping[str, int]) -> Iterator[Field]:
     if name in _PROTOCOLS and not value:
         yield Field("eth_type", _PROTOCOLS[name])
     elif name == "dl_vlan":
@@ -163,6 +167,8 @@ def _fields_of(name: str, value: str) -> Iterator[Field]:
         yield Field("vlan_vid", 0 if number == 0xFFFF else _PRESENT | number & 0xFFF)
     elif name == "vlan_tci":
         yield from _tci_fields(value)
+    elif name == "in_port" and "/" not in value:
+        yield Field("in_port", _port(value, ports))
     elif name in _NAMES:
         ours = _NAMES[name]
         number, mask = _value_and_mask(ours, value)
@@ -204,14 +210,16 @@ def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
         def read(text: str) -> int:
             return _number(text, (1 << bits) - 1)
 
-    value = PORTS[text] if name == "in_port" and text in PORTS else read(value_text)
+    value = read(value_text)
     if not slash:
         return value, None
     mask = read(mask_text)
     return value & mask, _partial(mask, bits)
 
 
-def _instructions_of(text: str) -> tuple[tuple[Action, ...], int | None, int | None]:
+def _instructions_of(
+    text: str, ports: Mapping[str, int]
+) -> tuple[tuple[Action, ...], int | None, int | None]:
     actions: list[Action] = []
     metadata: int | None = None
     goto: int | None = None
@@ -224,11 +232,11 @@ def _instructions_of(text: str) -> tuple[tuple[Action, ...], int | None, int | N
                 raise RuleError("write_metadata with a mask is not supported")
             metadata = _number(value, 2**64 - 1)
         elif token not in ("drop", ""):
-            actions.append(_action_of(token))
+            actions.append(_action_of(token, ports))
     return tuple(actions), metadata, goto
 
 
-def _action_of(token: str) -> Action:
+def _action_of(token: str, ports: Mapping[str, int]) -> Action:
     name, _, argument = token.partition(":")
     if token in ("pop_vlan", "strip_vlan"):
         return PopVlan()
@@ -236,10 +244,10 @@ def _action_of(token: str) -> Action:
         return Output(PORTS[token])
     if name == "CONTROLLER":
         return Output(CONTROLLER)
-    if token.isdigit():
-        return Output(_number(token, 0xFFFFFFFF))
+    if token.isdigit() or token.strip('"') in ports:
+        return Output(_port(token, ports))
     if name == "output":
-        return Output(PORTS[argument] if argument in PORTS else _number(argument, 0xFFFFFFFF))
+        return Output(_port(argument, ports))
     if name == "push_vlan":
         if _number(argument, 0xFFFF) != 0x8100:
             raise RuleError(f"action {token!r} is not supported; the tag type must be 0x8100")
@@ -260,7 +268,7 @@ def _action_of(token: str) -> Action:
     raise RuleError(f"action {token[:60]!r} is not supported")
 
 
-def _group_of(line: str) -> Group:
+def _group_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
     attributes = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
     kind = attributes.get("type", "all")
@@ -274,8 +282,8 @@ def _group_of(line: str) -> Group:
         if kind in _FAILOVER:
             if watched is None:
                 raise RuleError("a bucket of a group of type ff without a watch_port")
-            watch.append(_number(watched[1], 0xFFFFFFFF))
-        actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket))
+            watch.append(_port(watched[1], ports))
+        actions, metadata, goto = _instructions_of(re.sub(r"^.*?actions=", "", bucket), ports)
         if metadata is not None or goto is not None:
             raise RuleError("a group cannot go to a table")
         lists.append(actions)
@@ -291,6 +299,22 @@ def _split(text: str) -> list[str]:
             parts.append(text[start:place].strip())
             start = place + 1
     return [*parts, text[start:].strip()]
+
+
+def _port(text: str, ports: Mapping[str, int]) -> int:
+    """Return the number of a port that is given by number or by name, in quotes or without."""
+    if text in PORTS:
+        return PORTS[text]
+    name = text.strip('"')
+    if name in ports:
+        return ports[name]
+    if name == "LOCAL":
+        raise RuleError("port LOCAL, the switch itself, is not supported")
+    if not text[:1].isdecimal():
+        raise RuleError(
+            f"port {name[:40]!r} has no number: ovs-ofctl dump-ports-desc of the switch is needed"
+        )
+    return _number(text, 0xFFFFFFFF)
 
 
 def _number(text: str, maximum: int) -> int:

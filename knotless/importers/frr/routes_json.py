@@ -1,8 +1,11 @@
-"""Output of FRR's ``show ip route json``, also for all VRFs."""
+"""Output of FRR's ``show ip route json``, also for all VRFs.
+
+Older versions print an object for each VRF one after the other, without its name.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.base.errors import RuleError
@@ -19,23 +22,48 @@ def _is_routes(value: object) -> bool:
 def _recognises(content: Content) -> bool:
     if not content.text.lstrip().startswith("{") or '"nexthops"' not in content.text:
         return False
-    value = content.json
-    return _is_routes(value) or (
-        isinstance(value, dict) and all(_is_routes(of_vrf) for of_vrf in value.values())
+    values = content.json_values
+    if len(values) > 1:
+        return all(map(_is_routes, values))
+    return _is_routes(values[0]) or (
+        isinstance(values[0], dict) and all(_is_routes(of_vrf) for of_vrf in values[0].values())
     )
 
 
 def _read(content: Content) -> RouteDump:
-    value = content.json
     dump = RouteDump()
     shared: dict[tuple[NextHop, ...], tuple[NextHop, ...]] = {}
-    for vrf, routes in ({DEFAULT_VRF: value} if _is_routes(value) else value).items():
+    for vrf, routes in _by_vrf(content.json_values, dump):
         if not isinstance(routes, dict):
             raise RuleError(f"VRF {vrf[:40]!r}: must be an object")
         for prefix, entries in routes.items():
             # Older versions escape the slash twice.
             _read_prefix(dump, vrf, prefix.replace("\\/", "/"), entries, shared)
     return dump
+
+
+def _by_vrf(values: Sequence[Any], dump: RouteDump) -> Iterator[tuple[str, Any]]:
+    """Yield the routes of each VRF; of several values without names, VRF 0 is the default one."""
+    if len(values) == 1:
+        yield from [(DEFAULT_VRF, values[0])] if _is_routes(values[0]) else values[0].items()
+        return
+    named: set[str] = set()
+    for routes in values:
+        vrf = _vrf_of(routes)
+        if vrf in named:
+            dump.unclear.append(f"any prefix: VRF {vrf[:40]} occurs twice")
+        named.add(vrf)
+        yield vrf, routes
+
+
+def _vrf_of(routes: Mapping[str, Any]) -> str:
+    """Return the name of the VRF of a route, or one made of its number."""
+    for entry in (entry for entries in routes.values() for entry in entries):
+        if isinstance(entry, dict) and "vrfName" in entry:
+            return str(entry["vrfName"])
+        if isinstance(entry, dict) and entry.get("vrfId"):
+            return f"vrf{str(entry['vrfId'])[:10]}"
+    return DEFAULT_VRF
 
 
 def _read_prefix(

@@ -7,7 +7,7 @@ o = LFT[destination LID], on VL = SL2VL[i][o][SL]. Every VL has its own credits,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
@@ -21,6 +21,7 @@ from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
 from knotless.importers.infiniband.lfts import MAX_LID, NO_PORT, ForwardingTables
 from knotless.importers.infiniband.path_sls import PathSls
 from knotless.importers.infiniband.sl2vl import DROP_VL, SLS, SlTables
@@ -35,8 +36,10 @@ from knotless.importers.next_hops import (
     VcMap,
     classes_at,
 )
+from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.topologies.formats.ibnetdiscover import Discovered
 
+_FIRST_CHOICE = 256
 MEMORY_PER_PAIR = 12
 """Bytes for a source and a destination, while their SLs are put together."""
 CREDITS: Literal["credits"] = "credits"
@@ -63,11 +66,21 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
     findings = Findings()
     tables = _tables(files, findings)
-    unassigned = _unassigned(subnet, tables)
+    adaptive = _adaptive(subnet, files, tables, findings)
+    unassigned = _unassigned(subnet, tables, adaptive)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * len(unassigned), RuleError)
-    hops = _next_hops(subnet, tables, findings, unassigned)
+    hops = _next_hops(subnet, tables, adaptive, findings, unassigned)
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
+    sent = _between_hosts(subnet)
+    traffics = _traffics(subnet, hops, vcs, sls, sent, findings, unassigned)
+    is_known = sls is not None and not (sent[: len(sls)] & (sls == NOT_SENT)).any()
+    if not is_known and len(np.unique(vcs.rows, axis=1).T) > 1:
+        certain = traffics[: sls is not None]
+        if len(unassigned):
+            nobody = np.zeros_like(sent)
+            certain += _traffics(subnet, hops, vcs, None, nobody, Findings(), unassigned)
+        _judge_sls(certain, findings)
     unknown = np.flatnonzero(subnet.lids < 0)
     for host in unknown[:5]:
         findings.gap(f"the LID of {subnet.fabric.hosts[host].name}")
@@ -78,31 +91,106 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         fabric=subnet.fabric,
         channels=subnet.channels,
         flow_control=CREDITS,
-        traffics=tuple(_traffics(subnet, hops, vcs, sls, findings, unassigned)),
-        pairs=int(np.count_nonzero(_others(subnet))),
+        traffics=tuple(traffics),
+        pairs=int(np.count_nonzero(sent)),
         label="SL",
         hops=hops,
         findings=findings,
-        management=tuple(_to_switches(subnet, files)),
+        management=dict(_management(subnet, files, tables, adaptive)),
     )
 
 
-def _to_switches(subnet: Subnet, files: Sequence[FoundFile]) -> list[TableTraffic]:
-    """Return what hosts send to the LIDs of switches; what is missing is known already."""
-    with_switches, findings = subnet.with_switches(), Findings()
-    if len(with_switches.lids) == len(subnet.lids):
-        return []
-    count = len(with_switches.lids)
+def _management(
+    subnet: Subnet,
+    files: Sequence[FoundFile],
+    tables: LidTables,
+    adaptive: Adaptive,
+) -> Iterator[tuple[str, tuple[TableTraffic, ...]]]:
+    """Yield what hosts do not send to each other; what is missing is known already."""
+    if subnet.aggregating.any():
+        count = np.count_nonzero(subnet.aggregating)
+        sent = _all_others(subnet) & ~_between_hosts(subnet)
+        name = f"packets of {count} aggregation nodes"
+        yield name, _also_sent(subnet, files, tables, adaptive, sent)
+    with_switches = subnet.with_switches()
+    if len(with_switches.lids) > len(subnet.lids):
+        sent = _all_others(with_switches)
+        sent[:, with_switches.owner >= 0] = False
+        name = "packets to the switches' own LIDs"
+        yield name, _also_sent(with_switches, files, tables, adaptive, sent)
+
+
+def _also_sent(
+    subnet: Subnet,
+    files: Sequence[FoundFile],
+    tables: LidTables,
+    adaptive: Adaptive,
+    sent: NDArray[np.bool_],
+) -> tuple[TableTraffic, ...]:
+    count, findings = len(subnet.lids), Findings()
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
-    hops = _next_hops(with_switches, _tables(files, findings), findings)
-    sls = _path_sls(with_switches, files)
-    vcs = _vcs(with_switches, files, sls, findings)
-    return _traffics(with_switches, hops, vcs, sls, findings)
+    hops = _next_hops(subnet, tables, adaptive, findings)
+    sls = _path_sls(subnet, files)
+    vcs = _vcs(subnet, files, sls, findings)
+    return tuple(_traffics(subnet, hops, vcs, sls, sent, findings))
 
 
-def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray[np.uint8]]:
+def _judge_sls(certain: Sequence[TableTraffic], findings: Findings) -> None:
+    """Doubt cycles that need SLs which are not known to be used: those of ``certain`` packets are.
+
+    Engines such as LASH and DFSSSP keep paths apart by their SLs.
+    """
+    edges = [traffic.state.dependencies for traffic in certain]
+    held, held_vl, wanted, wanted_vl = np.concatenate([np.empty((0, 6), np.int64), *edges]).T[:4]
+    nodes = np.stack([virtual_channel(held, held_vl), virtual_channel(wanted, wanted_vl)], 1)
+    if not find_cycle(nodes):
+        findings.doubt("the SLs of paths (saquery -p): SLs use different VLs")
+
+
+LidTables = dict[int, NDArray[np.uint8]]
+"""The output port by LID, by switch GUID."""
+Adaptive = dict[int, AdaptiveTable]
+
+
+def _adaptive(
+    subnet: Subnet, files: Sequence[FoundFile], tables: LidTables, findings: Findings
+) -> Adaptive:
+    """Return the adaptive tables by switch GUID; their static ports are added to ``tables``."""
+    adaptive: Adaptive = {}
+    for file in files:
+        if isinstance(file.value, AdaptiveTables):
+            for guid, table in file.value.of_switch.items():
+                if adaptive.setdefault(guid, table) != table:
+                    findings.unclear(f"which of two adaptive tables of 0x{guid:016x} is right")
+    for guid, table in adaptive.items():
+        if table.private:
+            findings.unclear(f"which of several tables (PLFT) of 0x{guid:016x} packets meet")
+        used = {group for _, group in table.entries.values() if group is not None}
+        for group in sorted(used - table.groups.keys())[:1]:
+            findings.unclear(f"the ports of group {group} of 0x{guid:016x}")
+        static = np.full(MAX_LID + 1, NO_PORT, dtype=np.uint8)
+        for lid, (port, _) in table.entries.items():
+            static[lid] = port
+        if not np.array_equal(tables.setdefault(guid, static), static):
+            findings.unclear(f"which of two forwarding tables of 0x{guid:016x} is right")
+    without = [
+        switch.name
+        for switch, guid in zip(subnet.fabric.switches, subnet.guids, strict=True)
+        if guid not in adaptive
+    ]
+    if len(without) == len(subnet.guids):
+        findings.note(
+            "adaptive routing is not seen in these tables (ibdiagnet2.far has it): switches that"
+            " use it send packets out of other ports too, which can close cycles"
+        )
+    elif without:
+        findings.gap(f"the adaptive routing of {_listed(without)}")
+    return adaptive
+
+
+def _tables(files: Sequence[FoundFile], findings: Findings) -> LidTables:
     """Return the output port by LID, by switch GUID; from several files if they agree."""
-    tables: dict[int, NDArray[np.uint8]] = {}
+    tables: LidTables = {}
     for file in files:
         if not isinstance(file.value, ForwardingTables):
             continue
@@ -118,31 +206,35 @@ def _tables(files: Sequence[FoundFile], findings: Findings) -> dict[int, NDArray
 _NO_LIDS = np.empty(0, dtype=np.int32)
 
 
-def _unassigned(subnet: Subnet, tables: dict[int, NDArray[np.uint8]]) -> NDArray[np.int32]:
+def _unassigned(subnet: Subnet, tables: LidTables, adaptive: Adaptive) -> NDArray[np.int32]:
     """Return the LIDs of which tables have entries although no port has them, as of old ones.
 
     It is one of those that all switches treat alike. A LID for which a switch has port 0 is its
     own.
     """
-    cabled = [tables[guid] for guid in subnet.guids if guid in tables]
+    cabled = [guid for guid in subnet.guids if guid in tables]
     unknown = np.ones(MAX_LID + 1, dtype=bool)
     unknown[[0, *subnet.lids[subnet.lids > 0], *subnet.switch_lids[subnet.switch_lids > 0]]] = False
     has_entry = np.zeros(MAX_LID + 1, dtype=bool)
-    for table in cabled:
-        has_entry |= table != NO_PORT
-        unknown &= table != 0
+    for guid in cabled:
+        has_entry |= tables[guid] != NO_PORT
+        if guid in adaptive:
+            has_entry[[*adaptive[guid].entries]] = True
+        unknown &= tables[guid] != 0
     lids = np.flatnonzero(unknown & has_entry).astype(np.int32)
     if not len(lids):
         return lids
     refuse_beyond("this subnet", MEMORY_PER_PAIR * len(lids) * len(cabled), RuleError)
-    rows = np.stack([table[lids] for table in cabled], axis=1)
+    outs = (_outputs(tables[guid], adaptive.get(guid), lids)[0] for guid in cabled)
+    rows = np.stack([out.astype(np.uint16) for out in outs], axis=1)
     _, first = np.unique(rows, axis=0, return_index=True)
     return lids[np.sort(first)]
 
 
 def _next_hops(
     subnet: Subnet,
-    tables: dict[int, NDArray[np.uint8]],
+    tables: LidTables,
+    adaptive: Adaptive,
     findings: Findings,
     unassigned: NDArray[np.int32] = _NO_LIDS,
 ) -> NextHops:
@@ -163,20 +255,25 @@ def _next_hops(
         if guid not in tables:
             action_of.append(np.array([actions.unknown()], dtype=np.uint32))
             continue
-        out = tables[guid][np.maximum(lids, 0)].astype(np.int32)
-        out[lids < 0] = -1
-        classes[:, switch], ports = classes_at(out, homes == switch)
+        out, choices = _outputs(tables[guid], adaptive.get(guid), lids)
+        classes[:, switch], values = classes_at(out, homes == switch)
         linked = {*fabric.neighbours[node.name], *fabric.hosts_at[node.name]}
-        uncabled = [
-            port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
+        sets = [
+            choices[value - _FIRST_CHOICE] if value >= _FIRST_CHOICE else (value,)
+            for value in values.tolist()
         ]
+        uncabled = sorted(
+            {port for ports in sets for port in ports if 0 < port < NO_PORT and port not in linked}
+        )
         if uncabled:
             findings.note(f"{node.name}: entries name port {uncabled[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
-                    actions.unknown() if port < 0 else actions.send([port] * (port in linked))
-                    for port in ports.tolist()
+                    actions.unknown()
+                    if min(ports) < 0
+                    else actions.send([port for port in ports if port in linked])
+                    for ports in sets
                 ],
                 dtype=np.uint32,
             )
@@ -185,6 +282,22 @@ def _next_hops(
     if unused:
         findings.note(f"no cable leads to switch 0x{unused[0]:016x}; its table is not used")
     return NextHops(subnet.channels, subnet.ends, classes, action_of, actions)
+
+
+def _outputs(
+    ports: NDArray[np.uint8], adaptive: AdaptiveTable | None, lids: NDArray[np.int32]
+) -> tuple[NDArray[np.int32], list[tuple[int, ...]]]:
+    """Return the port by LID, or from 256 on the number of a set of ports, and these sets.
+
+    A LID that is not known (-1) has port -1.
+    """
+    out = ports[np.maximum(lids, 0)].astype(np.int32)
+    out[lids < 0] = -1
+    numbers: dict[tuple[int, ...], int] = {}
+    for place, lid in enumerate(lids.tolist() if adaptive else ()):
+        if adaptive and lid in adaptive.entries and len(choice := adaptive.ports(lid)) > 1:
+            out[place] = _FIRST_CHOICE + numbers.setdefault(choice, len(numbers))
+    return out, list(numbers)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -252,17 +365,19 @@ def _traffics(
     hops: NextHops,
     vcs: VcMap,
     sls: NDArray[np.uint16] | None,
+    sent: NDArray[np.bool_],
     findings: Findings,
     unassigned: NDArray[np.int32] = _NO_LIDS,
 ) -> list[TableTraffic]:
     """Return what is sent: with the known SLs of paths, and with any SL where they are unknown.
 
-    Packets to ``unassigned`` LIDs have any SL.
+    ``sent`` (destinations, destinations) is who sends to whom. Packets to ``unassigned`` LIDs have
+    any SL.
     """
     hosts, count = len(subnet.fabric.hosts), len(subnet.lids)
     others = np.zeros((count, count + len(unassigned)), dtype=bool)
-    others[:, :count] = _others(subnet)
-    others[:hosts, count:] = True
+    others[:, :count] = sent
+    others[:hosts, count:] = ~subnet.aggregating[:, None]
     names = [*subnet.lids[hosts:].tolist(), *unassigned.tolist()]
     if sls is not None:
         known_sls = np.full(others.shape, NOT_SENT, dtype=np.uint16)
@@ -277,7 +392,7 @@ def _traffics(
     else:
         findings.note("no path SLs: every path is taken to use any SL")
         traffics = []
-    whole = sls is None and count == hosts
+    whole = sls is None and count == hosts and np.array_equal(sent, _all_others(subnet))
     labels = None if whole else np.where(others, 0, NOT_SENT).astype(np.uint16)
     together = _hosts_alike(hops, vcs) if whole else None
     _, firsts = np.unique(vcs.rows, axis=1, return_index=True)
@@ -290,15 +405,19 @@ def _traffics(
     return traffics
 
 
-def _others(subnet: Subnet) -> NDArray[np.bool_]:
-    """Return whether each destination is a host that sends to another host's destination.
-
-    If switches are destinations, hosts send to these alone.
-    """
+def _all_others(subnet: Subnet) -> NDArray[np.bool_]:
+    """Return whether each destination is a host, and sends to each of another owner."""
     others: NDArray[np.bool_] = subnet.owner[:, None] != subnet.owner[None, :]
     others[len(subnet.fabric.hosts) :] = False
-    if (subnet.owner < 0).any():
-        others[:, subnet.owner >= 0] = False
+    return others
+
+
+def _between_hosts(subnet: Subnet) -> NDArray[np.bool_]:
+    """Return who sends to whom among hosts that are no aggregation nodes."""
+    others = _all_others(subnet)
+    aggregating = subnet.aggregating[subnet.owner]
+    others[aggregating] = False
+    others[:, aggregating] = False
     return others
 
 

@@ -35,7 +35,7 @@ _KEYS = {
     "buffer": ("prio-buffer",),
 }
 """The keys that each command prints; of each group one is needed."""
-_READ = {key for keys in _KEYS.values() for key in keys}
+_READ = {"pcp-prio", *(key for keys in _KEYS.values() for key in keys)}
 _DSCPS = {
     **{f"CS{n}": 8 * n for n in range(8)},
     **{f"AF{n}{drop}": 8 * n + 2 * drop for n in range(1, 5) for drop in range(1, 4)},
@@ -87,6 +87,10 @@ def _add_port(database: SonicTables, port: str, values: Values) -> None:
     ]
     if missing:
         database.tables["DCB"][port] = {"missing": ", ".join(missing)}
+        return
+    if "pcp-prio" in values:
+        text = f"the meaning of pcp-prio (dcb app show dev {port})"
+        database.tables["DCB"][port] = {"missing": text}
         return
     try:
         queues, buffers = _shared(values["prio-tc"]), _shared(values["prio-buffer"])

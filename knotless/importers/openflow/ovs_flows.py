@@ -1,15 +1,32 @@
-"""Rules and groups of an Open vSwitch bridge: ``ovs-ofctl dump-flows`` and ``dump-groups``."""
+"""Rules and groups of an Open vSwitch bridge: ``ovs-ofctl dump-flows`` and ``dump-groups``.
+
+They may name ports, whose numbers are in another file of the switch.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from knotless.forwarding.openflow.ofctl_parser import parse_known
+from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.importers.file_kinds import Content, FileKind
 
 _RULE = re.compile(r"^\s*(?:cookie=0x[0-9a-f]+,|table=\d+,|priority=\d+).*\bactions=", re.MULTILINE)
 _GROUP = re.compile(r"^\s*group_id=\d+,\s*type=", re.MULTILINE)
 _EMPTY = re.compile(r"\s*(?:OFPST_(?:FLOW|GROUP_DESC)|NXST_FLOW) reply")
+
+
+@dataclass(frozen=True)
+class OvsRules:
+    """The text of a dump."""
+
+    text: str
+
+    def parsed(self, ports: Mapping[str, int]) -> tuple[SwitchRules, tuple[str, ...]]:
+        """Return the rules and groups, and what is wrong with other lines; see parse_known."""
+        return parse_known(self.text, ports)
 
 
 def _recognises(content: Content) -> bool:
@@ -22,5 +39,5 @@ KIND = FileKind(
     "Open vSwitch rules and groups",
     "openflow",
     _recognises,
-    lambda content: parse_known(content.text),
+    lambda content: OvsRules(content.text),
 )

@@ -67,6 +67,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
     findings = Findings()
     switches, listed = _switches(files, findings)
     if not any(switch.rules and switch.rules.rules for switch in switches):
+        if findings.gaps:
+            raise RuleError(f"there are no rules that can be read: {next(iter(findings.gaps))}")
         raise RuleError("there are no rules: ovs-ofctl dump-flows of each switch is needed")
     index = {switch.name: number for number, switch in enumerate(switches)}
     peer: dict[End, End] = {}
@@ -155,6 +157,7 @@ def _switches(
     """Return the switches, by name, and the cables that a file of the whole fabric lists."""
     switches: dict[str, _Switch] = {}
     listed: list[tuple[NamedEnd, NamedEnd]] = []
+    dumps: list[FoundFile] = []
     for file in files:
         if isinstance(file.value, NamedCables):
             listed += file.value.cables
@@ -173,14 +176,17 @@ def _switches(
                 for neighbour in file.value.heard
             ]
         else:
-            rules, unknown = file.value
-            merged = switch.rules or SwitchRules(())
-            switch.rules = SwitchRules(
-                tuple(sorted((*merged.rules, *rules.rules), key=lambda rule: rule.order)),
-                (*merged.groups, *rules.groups),
-            )
-            for text in unknown[:5]:
-                findings.unclear(f"what a rule of {switch.name} does: {file.path}: {text}")
+            dumps.append(file)
+    for file in dumps:
+        switch = switches[file.device.name]
+        rules, unknown = file.value.parsed(switch.ports)
+        merged = switch.rules or SwitchRules(())
+        switch.rules = SwitchRules(
+            tuple(sorted((*merged.rules, *rules.rules), key=lambda rule: rule.order)),
+            (*merged.groups, *rules.groups),
+        )
+        for text in unknown[:5]:
+            findings.unclear(f"what a rule of {switch.name} does: {file.path}: {text}")
     return [switches[name] for name in sorted(switches, key=natural)], listed
 
 

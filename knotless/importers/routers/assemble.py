@@ -22,15 +22,16 @@ from knotless.importers.findings import Findings
 from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
+from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
 from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
 from knotless.importers.routers.files import chosen_routes, routers_of
-from knotless.importers.routers.headroom import small_headroom
-from knotless.importers.routers.pfc import Priorities, Qos, irregular, priorities_of
+from knotless.importers.routers.pfc import Priorities, Qos, judge_pfc, priorities_of
 from knotless.importers.routers.qos import qos_of
-from knotless.importers.routers.router import Router, unsupported
+from knotless.importers.routers.router import Router
 from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
+from knotless.importers.routers.tables import judge_tables
 from knotless.importers.routers.tunnels import servers_of, tunnels_of
 from knotless.importers.routers.unread import described, unread_ports
 
@@ -59,8 +60,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     for router in routers:
         for text in _missing_routes(router, dumped[router.name]):
             findings.gap(text)
-    for text in (text for router in routers for text in unsupported(router)):
-        findings.unclear(text)
+    judge_tables(routers, findings)
     cabling = cabling_of(routers, routes, cables, findings)
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
@@ -100,6 +100,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
             f"which ports spanning tree blocks at {name}: it floods what is for unknown addresses,"
             " and its cables to other bridges close a loop"
         )
+    label = "DSCP"
     if qos is None:
         traffics, pausing = (_one_traffic(routed, destinations, bridges),), None
     else:
@@ -110,10 +111,9 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
             destinations, hops=destinations.hops.repeated(priorities.repetitions)
         )
         traffics, pausing = tuple(_traffics(routed, destinations, priorities)), priorities.pausing
-        for text in irregular(routed, qos):
-            findings.problem(text)
-    for text in (text for router in routers for text in small_headroom(router)):
-        findings.problem(text)
+        label = priorities.shown[0]
+        judge_pfc(routed, qos, findings)
+        judge_buffers(routers, qos, cabling.peers, findings)
     names = [switch.name for switch in routed.fabric.switches]
     read = RoutesRead(routers, names, routes, routed.interfaces, destinations.addresses)
     return TableFabric(
@@ -122,7 +122,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         flow_control=FlowControl.PFC,
         traffics=traffics,
         pairs=destinations.pairs,
-        label="DSCP",
+        label=label,
         hops=destinations.hops,
         findings=findings,
         pausing=pausing,
@@ -218,14 +218,33 @@ def _qos(
         )
     if any("DCB" in router.tables for router in routers):
         findings.note("Linux: packets are taken to keep their DSCP")
-    watched = [r.name for r in routers if set(r.table("PFC_WD")) - {"GLOBAL"}]
-    if watched:
-        findings.note(
-            f"{len(watched)} switches have a PFC watchdog, which ends a deadlock by dropping but"
-            " does not prevent it"
-        )
+    _judge_watchdogs(routers, findings)
     by_router = {router_name: ports for router_name, ports in settings.items() if ports is not None}
     return None if without else by_router
+
+
+_WATCHDOG = {
+    "drop": "which ends a deadlock by dropping but does not prevent it",
+    "alert": "which only reports a deadlock and does not end it",
+    "forward": (
+        "which sends what is paused all the same, so that the next switch can lose it; it neither"
+        " prevents a deadlock nor ends one without loss"
+    ),
+}
+"""What a PFC watchdog does, by its action: SONiC, sonic-pfcwd.yang and orchagent."""
+
+
+def _judge_watchdogs(routers: Sequence[Router], findings: Findings) -> None:
+    switches: dict[str, set[str]] = {}
+    for router in routers:
+        for port, fields in router.table("PFC_WD").items():
+            if port != "GLOBAL":
+                switches.setdefault(fields.get("action", "drop"), set()).add(router.host)
+    for action, hosts in sorted(switches.items()):
+        does = _WATCHDOG.get(action, "which is not known here")
+        findings.note(
+            f"{len(hosts)} switches have a PFC watchdog with action {action[:20]}, {does}"
+        )
 
 
 def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
@@ -272,22 +291,22 @@ def _one_traffic(
 def _traffics(
     routed: RouterFabric, destinations: Destinations, priorities: Priorities
 ) -> Iterable[TableTraffic]:
-    for number, dscp in enumerate(priorities.dscps[: priorities.sent]):
-        vcs, dscps = priorities.of_dscp(number)
-        yield _traffic(routed, destinations, vcs, dscp, dscps, number == 0)
+    for number in range(priorities.sent):
+        vcs, marks = priorities.of_mark(number)
+        yield _traffic(routed, destinations, vcs, marks[0], marks, number == 0)
 
 
 def _traffic(
     routed: RouterFabric,
     destinations: Destinations,
     vcs: VcMap,
-    dscp: int,
-    dscps: Sequence[int],
+    mark: int,
+    marks: Sequence[int],
     counted: bool,
 ) -> TableTraffic:
     first_labels = destinations.first_labels
     core = destinations.hops.state(vcs, first_labels)
     state = ForwardingState(routed.fabric, routed.channels, (), core, more=destinations.more)
     return TableTraffic(
-        state, lambda _source, _destination: dscp, vcs, first_labels, dscps, counted=counted
+        state, lambda _source, _destination: mark, vcs, first_labels, marks, counted=counted
     )

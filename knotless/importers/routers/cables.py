@@ -33,6 +33,10 @@ _OWN_PREFIXES = (
 """Prefixes of the names of ports that do not belong to the fabric."""
 
 
+_SERVER = "Server"
+"""The type in DEVICE_NEIGHBOR_METADATA of a host, which may have ports at several switches."""
+
+
 def is_own(interface: str) -> bool:
     """Tell whether an interface leads to the router itself or to its management network."""
     return interface.startswith(_OWN_PREFIXES)
@@ -162,11 +166,13 @@ def _by_lldp(
     routers: Sequence[Router], names: _Names, cabling: Cabling, findings: Findings
 ) -> None:
     heard_by: dict[str, set[str]] = {}
+    kinds: dict[str, set[str]] = {}
     for router in routers:
         for heard in router.heard or ():
             heard_by.setdefault(heard.system, set()).add(router.name)
+        for system, fields in router.table("DEVICE_NEIGHBOR_METADATA").items():
+            kinds.setdefault(system, set()).add(fields.get("type", ""))
     for router in routers:
-        kinds = router.table("DEVICE_NEIGHBOR_METADATA")
         for heard in router.heard or ():
             port = (router.name, heard.interface)
             if is_own(heard.interface) or _is_internal(router, heard.interface):
@@ -176,10 +182,9 @@ def _by_lldp(
                 peer = _confirmed(names.routers[peer[0]], router.host, peer)
                 cabling.join(port, peer, findings)
                 continue
-            kind = kinds.get(heard.system, {}).get("type", "")
-            routes_too = (
-                "Router" in kind or len(heard_by.get(heard.system, ())) > 1 or heard.forwards
-            )
+            types = kinds.get(heard.system, set())
+            several = len(heard_by.get(heard.system, ())) > 1 and types != {_SERVER}
+            routes_too = any("Router" in kind for kind in types) or several or heard.forwards
             if heard.system and routes_too:
                 cabling.absent.add(heard.system)
                 cabling.join(

@@ -19,7 +19,16 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import VcMap
 from knotless.importers.routers.fabric import RouterFabric, channel_ends
-from knotless.importers.routers.qos import DSCPS, MAX_QUEUE, PRIORITIES, Map, PortQos, port_qos
+from knotless.importers.routers.qos import (
+    DSCPS,
+    MARKS,
+    MAX_QUEUE,
+    PRIORITIES,
+    Map,
+    PortQos,
+    mark_text,
+    port_qos,
+)
 from knotless.importers.routers.tunnels import Tunnel
 
 MAX_LABELS = 65_000
@@ -30,36 +39,39 @@ Qos = Mapping[str, Mapping[str, PortQos]]
 
 @dataclass(frozen=True)
 class Priorities:
-    """The virtual channels of packets: for each of the DSCPs that they may have, by label.
+    """The virtual channels of packets: for each of the marks that they may have, by label.
 
-    Label 0 is that of packets in no tunnel, label i + 1 that of tunnel i. ``dscps``, of which the
-    first ``sent`` are those that hosts send, are one for each set of DSCPs that all ports treat
-    alike and some port does not drop, or gives a DSCP that it does not drop. ``pausing``
+    A mark is what packets carry: ``64 * PCP + DSCP``. Label 0 is that of packets in no tunnel,
+    label i + 1 that of tunnel i. ``marks``, of which the first ``sent`` are those that hosts send,
+    are one for each set of marks that all ports treat alike and some port does not drop, or gives
+    a mark that it does not drop. ``shown`` is what they are called, and what each is divided by to
+    show it. ``pausing``
     (channels, priority groups, queues) is whether a priority group at the receiver stops a queue
     of the sender.
     """
 
     vcs: VcMap
-    dscps: tuple[int, ...]
+    marks: tuple[int, ...]
     sent: int
     labels: int
     pausing: NDArray[np.bool_]
+    shown: tuple[str, int] = ("DSCP", 1)
 
     @property
     def repetitions(self) -> int:
-        """The number of labels for one of next hops: one for each DSCP, if these change."""
-        return 1 if self.vcs.labels is None else len(self.dscps)
+        """The number of labels for one of next hops: one for each mark, if these change."""
+        return 1 if self.vcs.labels is None else len(self.marks)
 
-    def of_dscp(self, number: int) -> tuple[VcMap, list[int]]:
-        """Return the virtual channels of what is sent with ``dscps[number]``, and its DSCPs.
+    def of_mark(self, number: int) -> tuple[VcMap, list[int]]:
+        """Return the virtual channels of what is sent with ``marks[number]``, and its marks.
 
-        These are by label; packets in tunnels have the DSCP inside.
+        These are by label, as they are shown; packets in tunnels have the DSCP inside.
         """
-        others = range(len(self.dscps)) if self.repetitions > 1 else ()
+        others = range(len(self.marks)) if self.repetitions > 1 else ()
         blocks = [number, *(other for other in others if other != number)]
         labels = [(block, label) for block in blocks for label in range(self.labels)]
         vcs = self.vcs.with_labels([block * self.labels + label for block, label in labels])
-        return vcs, [self.dscps[block] for block, _ in labels]
+        return vcs, [self.marks[block] // self.shown[1] for block, _ in labels]
 
 
 def priorities_of(
@@ -76,15 +88,15 @@ def priorities_of(
     ``switched`` are the member ports of VLANs.
     """
     every = {port for settings in qos.values() for port in settings.values()}
-    dscps, sent, alike = _lossless(every)
-    outer = _outer_dscps(qos, tunnels, dscps, findings)
+    marks, sent, alike = _lossless(every)
+    outer = _outer_marks(qos, tunnels, marks, findings)
     remarked = any(port.remarks for port in every)
     if remarked and tunnels:
         findings.unclear("what tc_to_dscp_map of ports does to packets in tunnels")
-    place = {dscp: number for number, dscp in enumerate(dscps)}
+    place = {mark: number for number, mark in enumerate(marks)}
     labels = 1 + len(tunnels)
-    if remarked and len(dscps) * labels > MAX_LABELS:
-        raise RuleError(f"{len(dscps)} DSCPs in {len(tunnels)} tunnels are too many to follow")
+    if remarked and len(marks) * labels > MAX_LABELS:
+        raise RuleError(f"{len(marks)} DSCPs in {len(tunnels)} tunnels are too many to follow")
     count = len(routed.channels)
     pausing = np.zeros((count, PRIORITIES, MAX_QUEUE + 1), dtype=bool)
     entering: list[list[tuple[int, Map]]] = [[] for _ in routed.names]
@@ -114,16 +126,16 @@ def priorities_of(
         for entering_channel, classes in entering[int(routed.channels.tail[channel])]:
             if classes not in by_map:
                 turn = _Turn(classes, out, into, sender[0], receiving[0])
-                row = tuple(vc for dscp in dscps for vc in turn.vcs(dscp, tunnels, outer))
-                onward = tuple(place[alike[turn.onward(dscp)]] for dscp in dscps)
+                row = tuple(vc for mark in marks for vc in turn.vcs(mark, tunnels, outer))
+                onward = tuple(place[alike[turn.onward(mark)]] for mark in marks)
                 by_map[classes] = numbers.setdefault((row, onward), len(numbers))
             columns.append((entering_channel, channel, by_map[classes]))
-    rows = np.array([row for row, _ in numbers], dtype=np.uint8).reshape(-1, len(dscps) * labels)
+    rows = np.array([row for row, _ in numbers], dtype=np.uint8).reshape(-1, len(marks) * labels)
     channel_in, out_channel, of_row = np.array(columns, dtype=np.uint32).reshape(-1, 3).T.copy()
-    blocks = np.array([onward for _, onward in numbers], np.uint16).reshape(-1, len(dscps), 1)
+    blocks = np.array([onward for _, onward in numbers], np.uint16).reshape(-1, len(marks), 1)
     onward_labels = (blocks * labels + np.arange(labels, dtype=np.uint16)).reshape(rows.shape)
     vcs = VcMap(channel_in, out_channel, of_row, rows, onward_labels if remarked else None)
-    return Priorities(vcs, dscps, sent, labels, pausing)
+    return Priorities(vcs, marks, sent, labels, pausing, _shown(every, findings))
 
 
 def _of_hosts(
@@ -145,72 +157,96 @@ class _Turn:
     sender: str
     receiver: str
 
-    def onward(self, dscp: int) -> int:
-        """Return the DSCP that packets leave with."""
-        return dscp if self.out.remarks is None else self.out.remarks[self.classes[dscp]]
+    def onward(self, mark: int) -> int:
+        """Return the mark that packets leave with."""
+        if self.out.remarks is None:
+            return mark
+        return _with_dscp(mark, self.out.remarks[self.classes[mark]])
 
-    def vcs(self, dscp: int, tunnels: Sequence[Tunnel], outer: _Outer) -> Iterator[int]:
+    def vcs(self, mark: int, tunnels: Sequence[Tunnel], outer: _Outer) -> Iterator[int]:
         """Yield the virtual channel of packets in no tunnel, then in each."""
-        group = self.into.groups[self.into.classes[self.onward(dscp)]]
-        yield self.out.queues[self.classes[dscp]] * PRIORITIES + group
+        group = self.into.groups[self.into.classes[self.onward(mark)]]
+        yield self.out.queues[self.classes[mark]] * PRIORITIES + group
         for number, tunnel in enumerate(tunnels):
-            shown = outer[number, dscp]
+            shown = outer[number, mark]
             queue = self.out.queues[self.classes[shown]]
             if self.sender == tunnel.source and tunnel.queues is not None:
-                queue = tunnel.queues[self.classes[dscp]]
+                queue = tunnel.queues[self.classes[mark]]
             elif self.sender == tunnel.source:
-                queue = self.out.queues[self.classes[dscp]]
+                queue = self.out.queues[self.classes[mark]]
             group = self.into.groups[self.into.classes[shown]]
             if self.receiver == tunnel.peer and (tunnel.classes or tunnel.groups):
-                kind = (tunnel.classes or self.into.classes)[shown]
+                kind = self.into.classes[shown]
+                if tunnel.classes:
+                    kind = tunnel.classes[shown % DSCPS]
                 group = (tunnel.groups or self.into.groups)[kind]
             yield queue * PRIORITIES + group
 
 
 _Outer = dict[tuple[int, int], int]
-"""The outer DSCP by tunnel and inner DSCP."""
+"""The outer mark by tunnel and inner mark."""
 
 
-def _outer_dscps(
-    qos: Qos, tunnels: Sequence[Tunnel], dscps: Iterable[int], findings: Findings
+def _with_dscp(mark: int, dscp: int) -> int:
+    return mark - mark % DSCPS + dscp
+
+
+def _shown(ports: Iterable[PortQos], findings: Findings) -> tuple[str, int]:
+    """Return what marks are called, and what they are divided by to show them.
+
+    A packet may lose its PCP with its tag; what PCP 0 means is known only if it is lossy.
+    """
+    trusting = [port for port in ports if port.trusts_pcp]
+    if not trusting:
+        return "DSCP", 1
+    if any(not port.lossless_marks.isdisjoint(range(DSCPS)) for port in trusting):
+        findings.gap("whether packets keep their PCP: untagged ones have PCP 0, which is lossless")
+    mixed = any(len({*port.classes[:DSCPS]}) > 1 for port in ports)
+    return ("64*PCP+DSCP", 1) if mixed else ("PCP", DSCPS)
+
+
+def _outer_marks(
+    qos: Qos, tunnels: Sequence[Tunnel], marks: Iterable[int], findings: Findings
 ) -> _Outer:
     outer = {}
     for number, tunnel in enumerate(tunnels):
         maps = {port.classes for name, port in qos[tunnel.source].items() if name}
-        for dscp in dscps:
+        for mark in marks:
             if tunnel.dscps is None:
-                outer[number, dscp] = dscp
+                outer[number, mark] = mark
                 continue
-            shown = sorted({tunnel.dscps[classes[dscp]] for classes in maps} or {dscp})
-            if len(shown) > 1:
-                findings.unclear(f"the DSCP of DSCP {dscp} in the tunnel from {tunnel.source}")
-            outer[number, dscp] = shown[0]
+            dscps = sorted({tunnel.dscps[classes[mark]] for classes in maps} or {mark % DSCPS})
+            if len(dscps) > 1:
+                what = mark_text(mark, qos[tunnel.source].values())
+                findings.unclear(f"the DSCP of {what} in the tunnel from {tunnel.source}")
+            outer[number, mark] = _with_dscp(mark, dscps[0])
     return outer
 
 
 def _lossless(ports: AbstractSet[PortQos]) -> tuple[tuple[int, ...], int, Map]:
-    """Return the DSCPs of packets that some port keeps lossless, one of each set treated alike.
+    """Return the marks of packets that some port keeps lossless, one of each set treated alike.
 
-    These are the DSCPs that hosts send, whose number is the second value, and those that ports
-    make of them. The third value is by DSCP the one that stands for it. If no port is lossless,
-    DSCP 0 stands for all packets.
+    These are the marks that hosts send, whose number is the second value, and those that ports
+    make of them. The third value is by mark the one that stands for it. If no port is lossless,
+    mark 0 stands for all packets.
     """
     maps = sorted({port.classes for port in ports})
     first: dict[tuple[int, ...], int] = {}
-    alike = tuple(first.setdefault(tuple(classes[d] for classes in maps), d) for d in range(DSCPS))
+    alike = tuple(first.setdefault(tuple(classes[m] for classes in maps), m) for m in range(MARKS))
     remarks = {port.remarks for port in ports if port.remarks is not None}
     remarked = {
-        d: {alike[to[classes[d]]] for to in remarks for classes in maps} for d in first.values()
+        m: {alike[_with_dscp(m, to[classes[m]])] for to in remarks for classes in maps}
+        for m in first.values()
     }
-    lossless = {d for port in ports for d in port.lossless_dscps}
-    sent = [d for d in remarked if lossless & _closure({d}, remarked)] or [0]
+    lossless = {m for port in ports for m in port.lossless_marks}
+    sent = [m for m in remarked if lossless & _closure({m}, remarked)] or [0]
     every = _closure({*sent}, remarked)
     return (*sent, *sorted(every - {*sent})), len(sent), alike
 
 
-def _closure(dscps: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) -> set[int]:
-    """Return DSCPs with all that ports make of them, one after the other."""
-    closure, pending = set(dscps), [*dscps]
+def _closure(marks: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) -> set[int]:
+    """Return marks with all that ports make of them, one after the other."""
+    closure, pending = set(marks), [*marks]
     while pending:
         more = remarked[pending.pop()] - closure
         closure |= more
@@ -218,8 +254,15 @@ def _closure(dscps: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) 
     return closure
 
 
-def irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
-    """Yield what is unusual about PFC on cables between routers."""
+def judge_pfc(routed: RouterFabric, qos: Qos, findings: Findings) -> None:
+    """Add what is unusual about PFC on cables between routers."""
+    for text in _not_obeyed(routed, qos):
+        findings.loss(text)
+    for text in _irregular(routed, qos):
+        findings.problem(text)
+
+
+def _not_obeyed(routed: RouterFabric, qos: Qos) -> Iterator[str]:
     for sender, receiver in channel_ends(routed):
         out, into = port_qos(qos[sender[0]], sender[1]), port_qos(qos[receiver[0]], receiver[1])
         lost = sorted(frozenset().union(*into.pauses) - out.obeys)
@@ -228,7 +271,12 @@ def irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
                 f"{receiver[0]}:{receiver[1]} pauses priority {lost[0]}, which"
                 f" {sender[0]}:{sender[1]} does not obey: its packets can be lost"
             )
-        for tc, dscp in enumerate(out.remarks or ()):
+
+
+def _irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
+    for sender, receiver in channel_ends(routed):
+        out, into = port_qos(qos[sender[0]], sender[1]), port_qos(qos[receiver[0]], receiver[1])
+        for tc, dscp in enumerate(out.remarks or () if not into.trusts_pcp else ()):
             group = into.groups[into.classes[dscp]]
             if into.pauses[group] and out.queues[tc] != group:
                 yield (
@@ -240,15 +288,15 @@ def irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
             if settings.remarks is not None:
                 continue  # the next switch gets another DSCP
             moved = [
-                d
-                for d in sorted(settings.lossless_dscps)
-                if settings.queues[settings.classes[d]] != settings.groups[settings.classes[d]]
+                mark
+                for mark in sorted(settings.lossless_marks)
+                if settings.queues[settings.classes[mark]]
+                != settings.groups[settings.classes[mark]]
             ]
             if moved and port:
                 queue, group = (
                     settings.queues[settings.classes[moved[0]]],
                     settings.groups[settings.classes[moved[0]]],
                 )
-                yield (
-                    f"{name}:{port}: DSCP {moved[0]} has queue {queue} but priority group {group}"
-                )
+                what = mark_text(moved[0], [settings])
+                yield f"{name}:{port}: {what} has queue {queue} but priority group {group}"

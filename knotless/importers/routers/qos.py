@@ -1,15 +1,16 @@
 """Priorities and PFC of a SONiC switch: from DSCP to queue and priority group, and what pauses.
 
-A packet's DSCP gives its traffic class (by the map of the input port), which gives the queue at the
-output (map of the output port) and the priority group, the buffer at the input (map of the input
-port). A priority group that fills up pauses its priorities, where PFC is enabled; a paused priority
-stops a queue of the sender. Ports without a map use class, queue and priority group 0, as
-the Switch Abstraction Interface defines. An output port can give packets another DSCP, by class.
+A packet's DSCP, or at ports that trust it the PCP of its VLAN tag, gives its traffic class (by the
+map of the input port), which gives the queue at the output (map of the output port) and the
+priority group, the buffer at the input (map of the input port). A priority group that fills up
+pauses its priorities, where PFC is enabled; a paused priority stops a queue of the sender. Ports
+without a map use class, queue and priority group 0, as the Switch Abstraction Interface defines. An
+output port can give packets another DSCP, by class.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +20,14 @@ from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
 
 DSCPS, CLASSES, PRIORITIES = 64, 16, 8
+MARKS = PRIORITIES * DSCPS
+"""The number of marks: of what a packet carries, ``PCP * DSCPS + DSCP``."""
 MAX_QUEUE = 15
+COMPUTED = "NULL"
+"""The name of the buffer profile of priority groups that the switch computes."""
 _FIELDS = {
     "dscp_to_tc_map": "DSCP_TO_TC_MAP",
+    "dot1p_to_tc_map": "DOT1P_TO_TC_MAP",
     "tc_to_queue_map": "TC_TO_QUEUE_MAP",
     "tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
     "pfc_to_queue_map": "MAP_PFC_PRIORITY_TO_QUEUE",
@@ -33,31 +39,31 @@ _FIELDS = {
     "decap_dscp_to_tc_map": "DSCP_TO_TC_MAP",
     "decap_tc_to_pg_map": "TC_TO_PRIORITY_GROUP_MAP",
 }
-_PORT_FIELDS = {
+INTERPRETED = {
     "dscp_to_tc_map",
+    "dot1p_to_tc_map",
     "tc_to_queue_map",
     "tc_to_pg_map",
     "pfc_to_queue_map",
     "pfc_to_pg_map",
     "tc_to_dscp_map",
     "pfc_enable",
-    "pfcwd_sw_enable",
-    "scheduler",
-    "dot1p_to_tc_map",
-    "NULL",
-    "",
 }
+WITHOUT_EFFECT = {"pfcwd_sw_enable", "scheduler", "NULL", ""}
+"""Fields that change neither the priority of a packet nor what pauses: the priorities that the
+watchdog watches, and rates."""
 
 Map = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class PortQos:
-    """The maps of a port: TC by DSCP, queue and priority group by TC; and its PFC.
+    """The maps of a port: TC by mark, queue and priority group by TC; and its PFC.
 
     ``remarks`` is the DSCP by TC that packets leave with, None: they keep theirs. ``pauses`` are
     the priorities that each priority group pauses, ``obeys`` the priorities whose pauses stop a
-    queue, ``stopped`` the queue that each stops.
+    queue, ``stopped`` the queue that each stops. ``lossy`` are priority groups with PFC that send
+    no pause, since their buffer profile has no ``xoff``.
     """
 
     classes: Map
@@ -67,11 +73,13 @@ class PortQos:
     obeys: frozenset[int]
     stopped: Map
     remarks: Map | None = None
+    trusts_pcp: bool = False
+    lossy: frozenset[int] = frozenset()
 
     @cached_property
-    def lossless_dscps(self) -> frozenset[int]:
-        """The DSCPs whose packets the port does not drop for lack of buffer."""
-        return frozenset(d for d in range(DSCPS) if self.pauses[self.groups[self.classes[d]]])
+    def lossless_marks(self) -> frozenset[int]:
+        """The marks whose packets the port does not drop for lack of buffer."""
+        return frozenset(m for m in range(MARKS) if self.pauses[self.groups[self.classes[m]]])
 
 
 def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
@@ -90,8 +98,8 @@ def qos_of(router: Router, findings: Findings) -> dict[str, PortQos] | None:
             if port != "global":
                 settings[port] = reader.port(port, {**common, **fields})
     for name in sorted({used for fields in of_ports.values() for used in fields}):
-        if name not in _PORT_FIELDS:
-            findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.name}")
+        if name not in INTERPRETED | WITHOUT_EFFECT:
+            findings.unclear(f"what {name} of PORT_QOS_MAP does at {router.host}")
     return settings
 
 
@@ -113,7 +121,7 @@ def number_map(
         return None
     rows = router.table(_FIELDS[field]).get(name)
     if rows is None:
-        findings.unclear(f"{_FIELDS[field]}|{name} of {router.name}")
+        findings.unclear(f"{_FIELDS[field]}|{name} of {router.host}")
         return None
     numbers = [number if identity else 0 for number in range(size)]
     for key, value in rows.items():
@@ -138,26 +146,41 @@ class _Reader:
     def port(self, port: str, fields: Fields) -> PortQos:
         enabled = self.priorities(port, fields)
         to_group = self.map(fields, "pfc_to_pg_map", PRIORITIES, PRIORITIES - 1, True)
-        pauses = []
+        pauses, lossy = [], set()
         for group in range(PRIORITIES):
             sent = frozenset(p for p in enabled if to_group[p] == group)
             if sent and (port, group) in self.lossy:
-                self.findings.note(
-                    f"{self.router.name}: {port} has PFC for priority group {group}, whose buffer"
-                    " profile has no xoff"
-                )
+                lossy.add(group)
                 sent = frozenset()
             pauses.append(sent)
         asymmetric = self.router.table("PORT").get(port, {}).get("pfc_asym") == "on"
         return PortQos(
-            self.map(fields, "dscp_to_tc_map", DSCPS, CLASSES - 1, False),
+            self.classes(fields),
             self.map(fields, "tc_to_queue_map", CLASSES, MAX_QUEUE, False),
             self.map(fields, "tc_to_pg_map", CLASSES, PRIORITIES - 1, False),
             tuple(pauses),
             frozenset(range(PRIORITIES)) if asymmetric else enabled,
             self.map(fields, "pfc_to_queue_map", PRIORITIES, MAX_QUEUE, True),
             self.remarks(fields),
+            bool(fields.get("dot1p_to_tc_map")) and not fields.get("dscp_to_tc_map"),
+            frozenset(lossy),
         )
+
+    def classes(self, fields: Fields) -> Map:
+        """Return the class by mark: by the DSCP, or by the PCP where a port has only its map."""
+        by_dscp = self.map(fields, "dscp_to_tc_map", DSCPS, CLASSES - 1, False)
+        if not fields.get("dot1p_to_tc_map"):
+            return by_dscp * PRIORITIES
+        by_pcp = self.map(fields, "dot1p_to_tc_map", PRIORITIES, CLASSES - 1, False)
+        if fields.get("dscp_to_tc_map"):
+            self.findings.unclear(
+                f"which of dscp_to_tc_map and dot1p_to_tc_map counts at {self.router.host}"
+            )
+            return by_dscp * PRIORITIES
+        self.findings.note(
+            "ports trust the PCP of VLAN tags (dot1p_to_tc_map): packets are taken to keep theirs"
+        )
+        return tuple(by_pcp[mark // DSCPS] for mark in range(MARKS))
 
     def remarks(self, fields: Fields) -> Map | None:
         """Return the DSCP by class that a port gives packets; every class in use must have one."""
@@ -171,7 +194,7 @@ class _Reader:
             missing = used - self.router.table("TC_TO_DSCP_MAP")[name].keys()
             for tc in sorted(missing, key=int)[:1]:
                 self.findings.unclear(
-                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.name}"
+                    f"the DSCP of class {tc} in TC_TO_DSCP_MAP|{name} of {self.router.host}"
                 )
         return remarks
 
@@ -184,30 +207,54 @@ class _Reader:
         return frozenset(map(int, texts))
 
 
+@dataclass(frozen=True)
+class PriorityGroups:
+    """Priority groups of a port with their buffer profile: its name, None if it does not exist."""
+
+    port: str
+    groups: range
+    name: str
+    profile: Fields | None
+
+
 def _lossy_groups(router: Router) -> set[tuple[str, int]]:
     """Return the (port, priority group) whose buffer profile is known and has no ``xoff``."""
     return {
-        (port, group)
-        for port, groups, profile in groups_of(router)
-        if "xoff" not in profile
-        for group in groups
+        (row.port, group)
+        for row in groups_of(router)
+        if row.profile is not None and "xoff" not in row.profile
+        for group in row.groups
     }
 
 
-def groups_of(router: Router) -> Iterator[tuple[str, range, Fields]]:
-    """Yield ports with priority groups whose buffer profile is known, and this profile."""
-    profiles = router.table("BUFFER_PROFILE")
-    for key, fields in router.table("BUFFER_PG").items():
+def groups_of(router: Router) -> Iterator[PriorityGroups]:
+    """Yield the priority groups that have a buffer profile: those in force, else as configured.
+
+    Last come those whose profile the switch computes (:data:`COMPUTED`) and APPL_DB does not have.
+    """
+    profiles = {**router.table("BUFFER_PROFILE"), **router.table("BUFFER_PROFILE_TABLE")}
+    rows = {**router.table("BUFFER_PG")}
+    for key, fields in router.table("BUFFER_PG_TABLE").items():
+        rows[key.replace(":", "|")] = fields
+    in_order = sorted(rows.items(), key=lambda row: row[1].get("profile", COMPUTED) == COMPUTED)
+    for key, fields in in_order:
         ports, _, groups = key.rpartition("|")
-        profile = profiles.get(fields.get("profile", ""))
+        name = fields.get("profile", COMPUTED)
         first, _, last = groups.partition("-")
         numbers = [int(text) for text in (first, last) if text.isdecimal() and len(text) < 4]
-        if profile is None or not first.isdecimal() or not numbers:
+        if not first.isdecimal() or not numbers:
             continue
         of_profile = range(numbers[0], min(numbers[-1], PRIORITIES - 1) + 1)
         for port in ports.split(","):
             if of_profile:
-                yield port, of_profile, profile
+                yield PriorityGroups(port, of_profile, name, profiles.get(name))
+
+
+def mark_text(mark: int, ports: Iterable[PortQos]) -> str:
+    """Return what a packet carries as text, as far as ``ports`` look at it."""
+    trusted = {port.trusts_pcp for port in ports}
+    texts = [f"DSCP {mark % DSCPS}"] * (trusted != {True}) + [f"PCP {mark // DSCPS}"] * any(trusted)
+    return ", ".join(texts)
 
 
 def port_qos(of_switch: Mapping[str, PortQos], port: str) -> PortQos:

@@ -16,22 +16,18 @@ from knotless.importers.routers.qos import CLASSES, DSCPS, MAX_QUEUE, PRIORITIES
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
 
-_KNOWN = {
+INTERPRETED = {
     "tunnel_type",
     "dst_ip",
-    "src_ip",
     "dscp_mode",
-    "ecn_mode",
-    "encap_ecn_mode",
-    "ttl_mode",
     "encap_tc_to_queue_map",
     "encap_tc_to_dscp_map",
     "encap_tc_color_to_dscp_map",
     "decap_dscp_to_tc_map",
     "decap_tc_to_pg_map",
-    "NULL",
-    "",
 }
+WITHOUT_EFFECT = {"src_ip", "ecn_mode", "encap_ecn_mode", "ttl_mode", "NULL", ""}
+"""Fields that change neither where packets in the tunnel go nor their priority."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +79,11 @@ def tunnels_of(routers: Sequence[Router], findings: Findings) -> tuple[Tunnel, .
             continue
         into, out = _fields(router, findings), _fields(ends[address], findings)
         dscps = number_map(router, into, "encap_tc_to_dscp_map", CLASSES, DSCPS - 1, findings)
+        if dscps is not None and out.get("dscp_mode") == "uniform":
+            findings.unclear(
+                f"the DSCP after the tunnel to {ends[address].name}: dscp_mode uniform takes that"
+                " of the tunnel"
+            )
         tunnels.append(
             Tunnel(
                 router.name,
@@ -111,8 +112,12 @@ def _fields(router: Router, findings: Findings) -> Fields:
         findings.note(f"{router.name} has no TUNNEL: the tunnel is taken not to change priorities")
         return {}
     fields = next(iter(rows.values()))
-    for name in sorted(set(fields) - _KNOWN):
+    for name in sorted(set(fields) - INTERPRETED - WITHOUT_EFFECT):
         findings.unclear(f"what {name} of TUNNEL does at {router.name}")
+    if fields.get("tunnel_type", "IPINIP").upper() != "IPINIP":
+        findings.unclear(
+            f"what a tunnel of type {fields['tunnel_type'][:20]} does at {router.name}"
+        )
     return fields
 
 

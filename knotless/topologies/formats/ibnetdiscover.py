@@ -28,6 +28,7 @@ _PORT = re.compile(
     r'"([SHR]-[0-9A-Fa-f]{1,16})"\[(\d{1,3})\]'
 )
 _ATTRIBUTE = re.compile(r"[a-z]{1,20}=")
+_DEVICE = re.compile(r"devid=0x([0-9A-Fa-f]{1,8})$")
 _GUID = re.compile(r"\(([0-9A-Fa-f]{1,16})\)")
 _DESCRIPTION = re.compile(r'#\s*"(.*)"')
 _LID = re.compile(r"\blid (\d{1,5})(?: lmc ([0-7]))?(?!.*\")")
@@ -53,12 +54,13 @@ class Discovered:
 
     ``descriptions`` are by node, in file order. ``ends`` are the far ends of the linked ports,
     listed from both ends. ``ids`` are by port, of switches for port 0; a port is missing if the
-    output does not tell.
+    output does not tell. ``devices`` are the device numbers (``devid``) of nodes.
     """
 
     descriptions: dict[str, str] = field(default_factory=dict)
     ends: dict[End, End] = field(default_factory=dict)
     ids: dict[End, PortIds] = field(default_factory=dict)
+    devices: dict[str, int] = field(default_factory=dict)
 
     @property
     def switches(self) -> list[str]:
@@ -112,11 +114,13 @@ def discovered(text: str) -> Discovered:
     lines: dict[End, int] = {}
     opened: dict[str, int] = {}
     node = ""
+    device: re.Match[str] | None = None
     # Not splitlines(): it also splits at control characters, which descriptions may contain.
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         where = f"line {number}"
         if not line or line.startswith("#") or _ATTRIBUTE.match(line):
+            device = _DEVICE.match(line) or device
             continue
         if block := _BLOCK.match(line):
             kind, _, node = block.groups()
@@ -125,6 +129,8 @@ def discovered(text: str) -> Discovered:
             if node in opened:
                 raise FabricError(f"{where}: {node} occurs twice")
             opened[node] = number
+            if device:
+                subnet.devices[node], device = int(device[1], 16), None
             _note_node(subnet, node, line[block.end() :])
         elif port := _PORT.match(line):
             if not node:

@@ -12,22 +12,32 @@ from knotless.base.files import write_all
 from knotless.forwarding.openflow.directory import dir_files, write_files
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import FabricRules
-from knotless.verification.changes.change import Change, Step
+from knotless.verification.changes.change import Change
 from knotless.verification.dependencies import longest_chain
 
 MAX_STOPPED = 1000
 """Pairs that are listed by name."""
+INSTALL_S = 0.1
+"""An estimate: until all switches have confirmed a step."""
+READ_S = 1.0
+"""An estimate: until cached entries are removed, and counters have been read."""
+WAITING_BYTES = 64 << 10
+"""An estimate: of the frames that wait for a link."""
 
 
 def certificate(change: Change) -> dict[str, object]:
     """Return what was proven for each step.
 
     ``tier``, ``proven``, ``rules_changed``, the ``fabric`` and the ``flow_control`` for which it
-    is proven, the digest of the rules ``before``, and for each of ``steps``:
+    is proven, the digest of the rules ``before``, what is dropped in any step (``dropped``,
+    ``dropped_pairs`` and ``estimated_drop_s``, as below), and for each of ``steps``:
 
     step, action : its number, from 1, and what is done.
     drain : whether it awaits quiescence: all packets of older rules have left the fabric.
-    stopped : (source, destination) of the frames that are dropped at admission, and how many.
+    dropped, dropped_pairs : (source, destination) of the frames that are dropped at admission, at
+        most :data:`MAX_STOPPED`, and how many these are in all, each destination counted.
+    estimated_drop_s : how long, roughly: see :func:`estimated_drop_s`.
+    stopped, stopped_pairs : the same list, and the number of its entries.
     rules_changed : rules and groups that are added, modified or deleted.
     sha256 : of all rules after the step, see :func:`digest`.
     generations : how many generations of rules packets could meet.
@@ -40,21 +50,22 @@ def certificate(change: Change) -> dict[str, object]:
         that it held at the beginning, no packet of older rules is left.
     problems : why packets are lost, and problems of rules.
     """
-    steps = [_of_step(number, step) for number, step in enumerate(change.steps, 1)]
-    return {**_head(change), "steps": steps}
+    return {**_head(change), "steps": _steps(change)}
 
 
 def described(change: Change) -> dict[str, object]:
     """Return ``tier``, ``steps``, ``rules_changed`` and ``certificate``, as commands print them.
 
-    The steps have ``step action drain stopped_pairs rules_changed``.
+    The steps have ``step action drain stopped_pairs rules_changed``. ``dropped``, ``dropped_pairs``
+    and ``estimated_drop_s`` say what the change drops: see :func:`certificate`.
     """
-    keys = ("step", "action", "drain", "stopped_pairs", "rules_changed")
-    steps = [_of_step(number, step) for number, step in enumerate(change.steps, 1)]
+    keys = ("step", "action", "drain", "stopped_pairs", "dropped_pairs", "rules_changed")
+    steps = _steps(change)
     return {
         "tier": change.tier,
         "steps": [{key: step[key] for key in keys} for step in steps],
         "rules_changed": change.rules_changed,
+        **_drops(change),
         "certificate": {**_head(change), "steps": steps},
     }
 
@@ -67,18 +78,60 @@ def _head(change: Change) -> dict[str, object]:
         "proven": change.proven,
         "rules_changed": change.rules_changed,
         "before": digest(change.before.rules),
+        **_drops(change),
     }
 
 
-def _of_step(number: int, step: Step) -> dict[str, object]:
+def _drops(change: Change) -> dict[str, object]:
+    return {
+        "dropped": [list(pair) for pair in change.dropped[:MAX_STOPPED]],
+        "dropped_pairs": change.count(change.dropped),
+        "estimated_drop_s": estimated_drop_s(change),
+    }
+
+
+def estimated_drop_s(change: Change) -> float:
+    """Return for how long a change drops frames of any pair, roughly.
+
+    A step takes :data:`INSTALL_S`. A drain takes :data:`READ_S`, and as many rounds as the longest
+    chain has virtual channels, in each of which every link sends :data:`WAITING_BYTES`.
+    """
+    return round(sum(_step_drop_s(change, number) for number in range(len(change.steps))), 3)
+
+
+def _step_drop_s(change: Change, number: int) -> float:
+    """Return the part of a step, and of the messages that end its drops."""
+    step = change.steps[number]
+    if not step.stopped:
+        return INSTALL_S if number and change.steps[number - 1].stopped else 0.0
+    if not step.await_quiescence:
+        return INSTALL_S
+    links = change.before.fabric.links
+    per_round_s = max(
+        (WAITING_BYTES * 8 / (1e6 * link.rate_mbps) + link.delay_us / 1e6 for link in links),
+        default=0.0,
+    )
+    rounds = longest_chain(step.proof.mixed.dependencies) or 0
+    return INSTALL_S + READ_S + rounds * per_round_s
+
+
+def _steps(change: Change) -> list[dict[str, object]]:
+    return [_of_step(change, number) for number in range(len(change.steps))]
+
+
+def _of_step(change: Change, number: int) -> dict[str, object]:
+    step = change.steps[number]
     proof, after = step.proof, step.proof.after.outcome
     mixed = proof.mixed.outcome
     return {
-        "step": number,
+        "step": number + 1,
         "action": step.action,
         "drain": step.await_quiescence,
         "stopped": [list(pair) for pair in step.stopped[:MAX_STOPPED]],
         "stopped_pairs": len(step.stopped),
+        "dropped": [list(pair) for pair in step.stopped[:MAX_STOPPED]],
+        "dropped_pairs": change.count(step.stopped),
+        "estimated_drop_s": round(_step_drop_s(change, number), 3),
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),
         "generations": len(proof.generations),
@@ -113,8 +166,14 @@ CERTIFICATE = "certificate.json"
 def step_files(change: Change) -> list[dict[str, str]]:
     """Return the files of the rules before the change, and of those after each step, by name."""
     before = change.before
+    groups = [before.multicast, *(change.groups for _ in change.steps)]
+    if change.steps:
+        groups[-1] = change.multicast
     states = [(before.rules, before.tags), *((step.rules, step.tags) for step in change.steps)]
-    return [dir_files(before.fabric, rules, before.multicast, tags) for rules, tags in states]
+    return [
+        dir_files(before.fabric, rules, of_state, tags)
+        for (rules, tags), of_state in zip(states, groups, strict=True)
+    ]
 
 
 def write_steps(change: Change, directory: str | Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -9,7 +10,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
 from knotless.forwarding.openflow.vlan_generations import rules_changed
-from knotless.routing.multicast import MulticastGroup
+from knotless.routing.multicast import MulticastGroup, united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
@@ -17,8 +18,19 @@ from knotless.verification.changes.proof import Proof
 
 Pair = tuple[str, str]
 """A source host, and a destination host, ``all``, ``multicast:N`` or :data:`EVERYTHING`."""
+ALL = "all"
+"""As the destination of a pair: frames of the source to all hosts and to groups."""
 EVERYTHING = "everything"
 """As the destination of a pair: all frames of the source."""
+
+
+def pair_count(pairs: Iterable[Pair], fabric: Fabric, groups: Sized = ()) -> int:
+    """Return the number of (source, destination) that pairs stand for.
+
+    A destination is a host, all hosts, or a group; :data:`EVERYTHING` is each of them.
+    """
+    each = len(fabric.hosts) - 1 + 1 + len(groups)
+    return sum(each if destination == EVERYTHING else 1 for _, destination in set(pairs))
 
 
 @dataclass(frozen=True)
@@ -73,21 +85,39 @@ class Change:
     """The steps to a plan; see :func:`knotless.verification.changes.planner.plan_change`.
 
     ``tier`` is 1 if all switches change at once, 2 if a second VLAN generation is used, 3 if
-    switches change in batches or frames are stopped; 0 if nothing changes. ``before`` is what is
+    switches change in batches or frames are dropped; 0 if nothing changes. ``before`` is what is
     installed. ``in_place``: the first step drops what leads to failed links; those after it are
     proven only if no failed link has carried frames again before all switches have confirmed the
-    first one.
+    first one. ``multicast`` are the groups of the new plan.
     """
 
     tier: int
     before: Installed
     steps: tuple[Step, ...]
     in_place: bool = False
+    multicast: tuple[MulticastGroup, ...] = ()
+
+    @property
+    def groups(self) -> tuple[MulticastGroup, ...]:
+        """The groups to which hosts may send during the change: of the old plan and the new one."""
+        return united(self.before.multicast, self.multicast)
 
     @property
     def proven(self) -> bool:
-        """Return whether no step can deadlock, or lose a packet that is not stopped."""
+        """Return whether no step can deadlock, or lose a packet that it does not drop by its rules.
+
+        What it drops is in :attr:`dropped`.
+        """
         return all(step.proof.safe for step in self.steps)
+
+    @property
+    def dropped(self) -> tuple[Pair, ...]:
+        """The pairs whose frames some step drops at the port of their source."""
+        return tuple(sorted({pair for step in self.steps for pair in step.stopped}))
+
+    def count(self, pairs: Iterable[Pair]) -> int:
+        """Return the number of (source, destination) that pairs stand for."""
+        return pair_count(pairs, self.before.fabric, self.groups)
 
     @property
     def rules_changed(self) -> int:

@@ -44,7 +44,9 @@ def common_rules(old: Plan, new: Plan) -> CompiledRules | None:
 
     They forward as both plans do, and drop packets of either plan that these treat differently.
     """
-    if old.fabric != new.fabric or not np.array_equal(old.pair_vlans, new.pair_vlans):
+    if (old.fabric, old.multicast) != (new.fabric, new.multicast):
+        return None  # their states have other destinations
+    if not np.array_equal(old.pair_vlans, new.pair_vlans):
         return None
     routes = common_routes(old.routes, new.routes)
     if routes is None or "host" in (old.tagging, new.tagging):

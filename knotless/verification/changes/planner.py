@@ -8,17 +8,21 @@ Two-phase : the new rules are installed in a VLAN generation that is not in use
 the old generation is empty it is removed. Under PFC the new generation gets priorities of its own
 if it can deadlock with the old one.
 
-With dropping : frames of some pairs are stopped at admission until the old generation is empty, so
+In stages : two-phase, but admission is switched over for some pairs of hosts after the others, when
+these have left the old generation (:mod:`knotless.verification.changes.stages`).
+
+With dropping : as two-phase or in stages, while frames of some pairs are dropped at admission, so
 that what is left cannot deadlock. If no VLAN generation is free, switches change in batches
-(:mod:`knotless.verification.changes.steps`). If neither is proven, everything is stopped.
+(:mod:`knotless.verification.changes.steps`). If neither is proven, everything is dropped.
 
 If the new plan is of another fabric, rules of both never meet on a packet: two VLAN generations, or
-all frames are stopped. Compiled rules forward an address that no host of their fabric has to some
+all frames are dropped. Compiled rules forward an address that no host of their fabric has to some
 host or other, so that the rules of two fabrics together could send such a packet round for ever.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -41,13 +45,25 @@ from knotless.forwarding.openflow.vlan_generations import (
     without_admission,
 )
 from knotless.routing.graphs.channels import PRIORITIES
+from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
-from knotless.verification.changes.change import EVERYTHING, Change, Installed, Pair
+from knotless.verification.changes.change import ALL, Change, Installed, Pair
 from knotless.verification.changes.in_place import common_rules, guarded
 from knotless.verification.changes.proof import ProofContext, Prover
+from knotless.verification.changes.stages import (
+    EVERYBODY,
+    MAX_HOSTS,
+    Schedule,
+    Stage,
+    dropped_throughout,
+    edges_by_pair,
+    everything_dropped,
+    schedule_between,
+    throughout,
+)
 from knotless.verification.changes.steps import Steps, add_batches
-from knotless.verification.changes.stops import pairs_to_stop
+from knotless.verification.changes.stops import keeping
 
 
 def plan_change(before: Installed, new_plan: Plan) -> Change:
@@ -63,18 +79,20 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
         of ``before``, or so can what is installed: then nothing can be proven.
 
     """
-    return _planner(before, new_plan).change()
+    return replace(_planner(before, new_plan).change(), multicast=new_plan.multicast)
 
 
 def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
     """Return the steps of a repair in place (:mod:`verification.changes.in_place`), or None."""
     steps = _planner(before, new_plan).in_place()
-    return None if steps is None else steps.change(1, in_place=True)
+    if steps is None:
+        return None
+    return replace(steps.change(1, in_place=True), multicast=new_plan.multicast)
 
 
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
-    groups = {group.number: group for group in (*before.multicast, *new_plan.multicast)}
-    context = ProofContext(before.fabric, before.flow_control, tuple(groups.values()))
+    groups = united(before.multicast, new_plan.multicast)
+    context = ProofContext(before.fabric, before.flow_control, groups)
     return _Planner(before, new_plan, Prover(context, before.staying))
 
 
@@ -137,7 +155,7 @@ class _Planner:
             if side_by_side and (steps := self.two_phase(side_by_side)).proven:
                 return steps.change(2)
         if side_by_side:
-            steps = self.two_phase_with_dropping(side_by_side)
+            steps = self.in_stages(side_by_side)
             suffices = steps.proven
         elif self.before.staying is None:
             steps = Steps(self.prover, self.before)
@@ -146,9 +164,18 @@ class _Planner:
             suffices = False
         if not suffices:
             steps = self.stopped_in_place()
-        if not steps.proven:
+        if not steps.proven and not (self._loses_already and steps.acyclic):
             raise PlanError("no order of steps could be proven for this change")
-        return steps.change(3)
+        drops = not side_by_side or any(step.stopped for step in steps.steps)
+        return steps.change(3 if drops else 2)
+
+    @property
+    def _loses_already(self) -> bool:
+        """Whether what is installed loses packets by itself, as in the middle of a step.
+
+        What a mixture loses besides is not known exactly then (:attr:`Proof.lost`).
+        """
+        return any(self.prover.alone(Generation(self.before.rules, self.before.tags)).lost)
 
     def in_generation(self, generation: VlanGeneration) -> tuple[FabricRules, HostTags | None]:
         """Return the new rules and tags in a VLAN generation; for the same one the same objects."""
@@ -257,52 +284,81 @@ class _Planner:
             steps.add("remove the old VLAN generation", side_by_side.new, side_by_side.tags)
         return steps
 
-    def two_phase_with_dropping(self, side_by_side: _SideBySide) -> Steps:
-        """With dropping: two-phase, while the pairs that could close a cycle are stopped."""
+    def in_stages(self, side_by_side: _SideBySide) -> Steps:
+        """Two-phase, in stages and while few pairs are dropped; else while more are, throughout."""
         context = self.prover.context
-        states = [
-            state_of_rules(context.fabric, rules, context.multicast, tags, any_address=False)
+        if len(context.fabric.hosts) > MAX_HOSTS:
+            return self._scheduled(side_by_side, throughout(everything_dropped(context.fabric)))
+        old, new = (
+            edges_by_pair(
+                state_of_rules(context.fabric, rules, context.multicast, tags, any_address=False),
+                context.flow_control,
+            )
             for rules, tags in (
                 (self.before.rules, self.before.tags),
                 (side_by_side.new, side_by_side.tags),
             )
-        ]
-        stopped = pairs_to_stop(states, context.flow_control)
-        steps = Steps(self.prover, self.before)
-        action = "install the new VLAN generation, stop frames that could close a cycle"
-        steps.add(
-            action, side_by_side.installed, self.before.tags, await_quiescence=True, stopped=stopped
         )
-        self._switch_over(steps, side_by_side, stopped)
-        action = "remove the old VLAN generation, admit the stopped frames"
+        if self.before.tags is None and side_by_side.tags is None:
+            with suppress(RuleError):
+                steps = self._scheduled(side_by_side, schedule_between(old, new))
+                if steps.proven:
+                    return steps
+        return self._scheduled(side_by_side, throughout(dropped_throughout(old, new)))
+
+    def _scheduled(self, side_by_side: _SideBySide, schedule: Schedule) -> Steps:
+        """Switch admission over in the stages of a schedule.
+
+        Raises RuleError if a switch cannot admit some pairs of a host to the old routes.
+        """
+        steps, dropped = Steps(self.prover, self.before), self._expanded(schedule.dropped_before)
+        steps.add(
+            "install the new VLAN generation" + _dropping(dropped),
+            side_by_side.installed,
+            self.before.tags,
+            await_quiescence=bool(dropped or self.before.older_generations),
+            stopped=dropped,
+        )
+        for stage in schedule.stages:
+            self._switch_over(steps, side_by_side, stage)
+        action = "remove the old VLAN generation"
+        if schedule.stages[-1].dropped:
+            action += ", admit the dropped frames"
         steps.add(action, side_by_side.new, side_by_side.tags)
         return steps
 
+    def _expanded(self, pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+        """Return the pairs, and those of groups, whose frames are dropped with those to all."""
+        groups = [f"multicast:{group.number}" for group in self.prover.context.multicast]
+        more = [(source, name) for source, to in pairs if to == ALL for name in groups]
+        return tuple(sorted({*pairs, *more}))
+
     def _switch_over(
-        self, steps: Steps, side_by_side: _SideBySide, stopped: tuple[Pair, ...] = ()
+        self, steps: Steps, side_by_side: _SideBySide, stage: Stage = EVERYBODY
     ) -> None:
-        """Add the steps that admit all frames to the new generation, until the old is quiescent."""
+        """Add the steps that admit frames to the new generation, until the old is quiescent."""
+        context = self.prover.context
         old_tags, retagged = self.before.tags, side_by_side.tags != self.before.tags
+        dropped = self._expanded(stage.dropped)
+        admitting = side_by_side.admitting
         action = "switch admission over to the new VLAN generation"
-        steps.add(
-            action, side_by_side.admitting, old_tags, await_quiescence=not retagged, stopped=stopped
-        )
+        if stage.staying:
+            admitting = keeping(
+                admitting, self.before.rules, context.fabric, stage.staying, context.multicast
+            )
+            action += f", but for {len(stage.staying)} pairs of hosts"
+        action += _dropping(dropped)
+        steps.add(action, admitting, old_tags, await_quiescence=not retagged, stopped=dropped)
         if retagged:
             action = "hosts take their new tags"
-            steps.add(
-                action,
-                side_by_side.admitting,
-                side_by_side.tags,
-                await_quiescence=True,
-                stopped=stopped,
-            )
+            steps.add(action, admitting, side_by_side.tags, await_quiescence=True, stopped=dropped)
 
     def stopped_in_place(self) -> Steps:
         """With dropping, without a free VLAN generation: all frames are stopped."""
         rules, tags = self.in_generation(self._generation_in_place())
-        stopped = tuple((host.name, EVERYTHING) for host in self.before.fabric.hosts)
+        stopped = everything_dropped(self.before.fabric)
         steps = Steps(self.prover, self.before)
-        action = "stop all frames"
+        action = "drop all frames"
         steps.add(
             action, self.before.rules, self.before.tags, await_quiescence=True, stopped=stopped
         )
@@ -323,3 +379,8 @@ class _Planner:
                     f"{subject} {verdict_text(context.flow_control, outcome.cycle)}; no change"
                     " between rules of which either can deadlock can be proven"
                 )
+
+
+def _dropping(pairs: tuple[Pair, ...]) -> str:
+    """Return what the action of a step says of the pairs that it drops."""
+    return f", drop frames of {len(pairs)} pairs that could close a cycle" if pairs else ""

@@ -90,14 +90,14 @@ class ProofContext:
 class Proof:
     """The outcome of all mixtures of some generations, installed one after the other.
 
-    ``judge_alone`` returns the outcome of one generation; each is computed when it is needed.
+    ``judge`` returns the outcome of some of the generations; each is computed when it is needed.
     ``refused`` are frames with tags that are not admitted, see
     :func:`knotless.verification.changes.admission.refused_frames`.
     """
 
     generations: tuple[Generation, ...]
     mixed: StepVerdict
-    judge_alone: Callable[[Generation], StepVerdict]
+    judge: Callable[[Sequence[Generation]], StepVerdict]
     context: ProofContext
     refused: int = 0
     staying: Proof | None = None
@@ -107,9 +107,7 @@ class Proof:
         """Return the same proof, of equal ``generations``, which keeps no outcome of one alone."""
         fresh = Prover(self.context)
         staying = self.staying and self.staying.without_cache(generations)
-        return replace(
-            self, generations=tuple(generations), judge_alone=fresh.alone, staying=staying
-        )
+        return replace(self, generations=tuple(generations), judge=fresh.judge, staying=staying)
 
     @property
     def acyclic(self) -> bool:
@@ -119,7 +117,7 @@ class Proof:
     @property
     def after(self) -> StepVerdict:
         """The outcome of the last generation alone."""
-        return self.judge_alone(self.generations[-1])
+        return self.judge(self.generations[-1:])
 
     def problems(self) -> list[str]:
         """Describe what mixtures fail, and problems of rules."""
@@ -127,26 +125,34 @@ class Proof:
 
     @cached_property
     def lost(self) -> int:
-        """The receivers that some mixture fails although each generation alone serves them.
+        """The receivers that some mixture fails because of the last generation: an upper limit.
 
-        A mixture fails all that one of its generations fails. So it fails nothing else if it
-        fails no more than the one that fails most; otherwise the figure is an upper limit.
+        Packets that are sent from now on meet it and the one before, older ones all generations.
         """
         if self.staying is not None:
             return self.staying.lost
         if not any(self.mixed.lost):
             return self.refused
-        alone = [self.judge_alone(generation) for generation in self.generations]
-        if any(verdict.failed == self.mixed.failed for verdict in alone):
-            return self.refused
-        kinds = range(len(self.mixed.lost))
-        lost_alone = sum(max(verdict.lost[kind] for verdict in alone) for kind in kinds)
-        return sum(self.mixed.lost) - lost_alone + self.refused
+        two = self.generations[-2:]
+        lost = self._lost_by_last(two) + self.refused
+        return lost if two == self.generations else lost + self._lost_by_last(self.generations)
+
+    def _lost_by_last(self, generations: Sequence[Generation]) -> int:
+        """Return what a mixture fails, and neither the last generation nor the others do.
+
+        It fails all that these fail. So it fails nothing else if it fails no more than one of them.
+        """
+        mixed = self.judge(generations)
+        parts = [self.judge(generations[:-1] or generations), self.judge(generations[-1:])]
+        if any(part.failed == mixed.failed for part in parts):
+            return 0
+        kinds = range(len(mixed.lost))
+        return sum(mixed.lost) - sum(max(part.lost[kind] for part in parts) for kind in kinds)
 
     @property
     def fails_no_more(self) -> bool:
         """Return whether no mixture fails a receiver that the first generation serves."""
-        return self.judge_alone(self.generations[0]).failed == self.mixed.failed
+        return self.judge(self.generations[:1]).failed == self.mixed.failed
 
     @property
     def safe(self) -> bool:
@@ -189,4 +195,4 @@ class Prover:
         refused = refused_frames(context.fabric, generations, context.multicast)
         staying = None if self._staying is None else self._staying.prove(generations)
         mixed = self.judge(generations)
-        return Proof(tuple(generations), mixed, self.alone, context, refused, staying)
+        return Proof(tuple(generations), mixed, self.judge, context, refused, staying)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import le
+
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.openflow.vlan_generations import same_rules
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import Change, Installed, Pair, Step
-from knotless.verification.changes.proof import Proof, Prover
+from knotless.verification.changes.proof import Proof, Prover, StepVerdict
 from knotless.verification.changes.stops import stopping
 
 
@@ -22,6 +24,10 @@ class Steps:
     def proof(self, rules: FabricRules, tags: HostTags | None) -> Proof:
         """Return the proof of a step to ``rules`` after those so far, without adding it."""
         return self._prover.prove([*self._generations, Generation(rules, tags)])
+
+    def alone(self, rules: FabricRules) -> StepVerdict:
+        """Return the outcome of ``rules`` alone, with the tags of before."""
+        return self._prover.alone(Generation(rules, self.before.tags))
 
     def add(
         self,
@@ -51,6 +57,11 @@ class Steps:
         """Return whether each step is proven."""
         return all(step.proof.safe for step in self.steps)
 
+    @property
+    def acyclic(self) -> bool:
+        """Return whether no step can deadlock."""
+        return all(step.proof.acyclic for step in self.steps)
+
     def change(self, tier: int, *, in_place: bool = False) -> Change:
         """Return the change that consists of these steps."""
         return Change(tier, self.before, tuple(self.steps), in_place)
@@ -64,9 +75,11 @@ def add_batches(steps: Steps, rules: FabricRules, tags: HostTags | None) -> bool
     """Add steps to ``rules`` in which only some switches change; return whether that is possible.
 
     Each batch is the largest that this rule finds: in the order of the fabric, a switch joins if
-    the step is still proven with it. Packets of all earlier batches may still be in the fabric.
-    Hosts that tag change their tags after the last batch.
+    the step is still proven with it, and what is installed then loses nothing that the new rules
+    deliver. Packets of all earlier batches may still be in the fabric. Hosts that tag change their
+    tags after the last batch.
     """
+    goal = steps.alone(rules).lost
     installed = dict(steps.before.rules)
     waiting = [name for name in rules if installed.get(name) != rules[name]]
     if len(waiting) > MAX_SWITCHES:
@@ -75,7 +88,8 @@ def add_batches(steps: Steps, rules: FabricRules, tags: HostTags | None) -> bool
         batch: list[str] = []
         for name in waiting:
             tried = {**installed, **{other: rules[other] for other in (*batch, name)}}
-            if steps.proof(tried, steps.before.tags).safe:
+            proof = steps.proof(tried, steps.before.tags)
+            if proof.safe and all(map(le, proof.after.lost, goal)):
                 batch.append(name)
         if not batch:
             return False

@@ -1,14 +1,11 @@
-"""Frames that are stopped at admission, so that the rest can change without a deadlock."""
+"""Admission of single pairs: frames that are dropped there, or still take the old routes."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-import numpy as np
-
-from knotless.base.errors import PlanError
-from knotless.base.flow_control import FlowControl
+from knotless.base.errors import PlanError, RuleError
 from knotless.forwarding.openflow.rules import (
     ADMISSION,
     COOKIE,
@@ -19,85 +16,17 @@ from knotless.forwarding.openflow.rules import (
     match_order,
 )
 from knotless.forwarding.openflow.unused_addresses import ALL_BITS, masks_of
-from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import waiting
-from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
+from knotless.forwarding.openflow.vlan_generations import admits_untagged
 from knotless.routing.multicast import MulticastGroup
-from knotless.topologies.fabric import Fabric
+from knotless.topologies.fabric import Fabric, Host
 from knotless.topologies.numbering import mac_value
-from knotless.verification.changes.change import EVERYTHING, Pair
+from knotless.verification.changes.change import ALL, EVERYTHING, Pair
 
-MAX_HOSTS = 256
-"""Fabrics with more hosts stop everything: to choose pairs, each of them is traced."""
 PRIORITY = 0xFFFF
-"""Of the rules that stop frames: above all others."""
+"""Of the rules that drop frames: above all others."""
 _GROUP_BIT = 1 << 40
-
-Edge = tuple[int, int]
-
-
-def pairs_to_stop(states: Iterable[ForwardingState], flow_control: FlowControl) -> tuple[Pair, ...]:
-    """Return the pairs without which the dependencies of all ``states`` together have no cycle.
-
-    While there is a cycle, all pairs that cause its least used dependency are chosen, the first
-    of equal ones. Then each chosen pair that closes no cycle with the others is left out again.
-    """
-    edges: defaultdict[Pair, set[Edge]] = defaultdict(set)
-    for state in states:
-        if len(state.fabric.hosts) > MAX_HOSTS:
-            return tuple((host.name, EVERYTHING) for host in state.fabric.hosts)
-        for pair, of_pair in _edges_of_pairs(state, flow_control):
-            edges[pair] |= of_pair
-    causes: defaultdict[Edge, set[Pair]] = defaultdict(set)
-    for pair, of_pair in edges.items():
-        for edge in of_pair:
-            causes[edge].add(pair)
-    chosen: set[Pair] = set()
-    while cycle := find_cycle(sorted(edge for edge, pairs in causes.items() if pairs)):
-        steps = list(zip(cycle, [*cycle[1:], cycle[0]], strict=True))
-        least = set(causes[min(steps, key=lambda edge: len(causes[edge]))])
-        chosen |= least
-        for pairs in causes.values():
-            pairs -= least
-    admitted = {edge for edge, pairs in causes.items() if pairs}
-    stopped = []
-    for pair in sorted(chosen):
-        if edges[pair] <= admitted or not find_cycle(sorted(admitted | edges[pair])):
-            admitted |= edges[pair]
-        else:
-            stopped.append(pair)
-    return tuple(stopped)
-
-
-def _edges_of_pairs(
-    state: ForwardingState, flow_control: FlowControl
-) -> Iterable[tuple[Pair, set[Edge]]]:
-    hosts = [host.name for host in state.fabric.hosts]
-    for source in hosts:
-        for destination in hosts:
-            if source != destination:
-                number = state.fabric.host_index[destination]
-                yield (source, destination), _edges(state, source, number, flow_control)
-        for group in range(len(state.groups) + 1):
-            number = state.core.flood_of(state.fabric.host_index[source], group)
-            pair = (source, state.destination_name(number))
-            yield pair, _edges(state, source, number, flow_control)
-
-
-def _edges(
-    state: ForwardingState, source: str, number: int, flow_control: FlowControl
-) -> set[Edge]:
-    """Return the dependencies of a packet: where one link enters a switch and one leaves it."""
-    channels = state.channels
-    hops = [hop for hop in state.trace_number(source, number).hops if hop.channel < len(channels)]
-    edges = [
-        (virtual_channel(one.channel, one.priority), virtual_channel(other.channel, other.priority))
-        for one in hops
-        for other in hops
-        if channels.head[one.channel] == channels.tail[other.channel]
-    ]
-    dependencies = waiting(np.array(edges, dtype=np.int64).reshape(-1, 2), flow_control)
-    return {(int(holds), int(requests)) for holds, requests in dependencies.tolist()}
+_ROOM = 100
+"""Priorities above the admission of hosts, below those of addresses that no host may use."""
 
 
 def stopping(
@@ -119,34 +48,114 @@ def stopping(
     """
     if not pairs:
         return rules
-    address = {f"multicast:{group.number}": group.address for group in groups}
-    address |= {host.name: mac_value(host.mac) for host in fabric.hosts}
-    masks = masks_of(mac_value(host.mac) for host in fabric.hosts)
+    destinations = _Destinations(fabric, groups)
     added: defaultdict[str, list[Rule]] = defaultdict(list)
     for source, destination in pairs:
-        if source not in fabric.host_index:
-            raise PlanError(f"{fabric.name} has no host {source!r}")
-        host = fabric.hosts[fabric.host_index[source]]
-        match = [Field("in_port", host.port)]
-        if destination == "all":
-            match.append(Field("eth_dst", _GROUP_BIT, _GROUP_BIT))
-        elif destination != EVERYTHING:
-            value = _address(fabric, address, destination)
-            mask = masks.get(value, ALL_BITS)
-            match.append(Field("eth_dst", value & mask, None if mask == ALL_BITS else mask))
+        host, match = destinations.host(source), []
+        if destination != EVERYTHING:
+            match.append(destinations.field(destination))
+        match.append(Field("in_port", host.port))
         added[host.switch].append(Rule(ADMISSION, PRIORITY, match_order(match), cookie=COOKIE))
+    return _joined(rules, added)
+
+
+def dropped_rules(rules: FabricRules) -> int:
+    """Return how many rules of :func:`stopping` switches hold: one for each pair."""
+    return sum(
+        rule.table == ADMISSION and rule.priority == PRIORITY
+        for of_switch in rules.values()
+        for rule in of_switch.rules
+    )
+
+
+def keeping(
+    rules: FabricRules,
+    old: FabricRules,
+    fabric: Fabric,
+    pairs: Collection[Pair],
+    groups: Collection[MulticastGroup] = (),
+) -> FabricRules:
+    """Return ``rules`` and rules that admit the frames of ``pairs`` as the ``old`` rules do.
+
+    Raises
+    ------
+    PlanError
+        A pair names no host or group.
+    RuleError
+        A switch has too many admission rules for a host.
+
+    """
+    destinations = _Destinations(fabric, groups)
+    added: defaultdict[str, list[Rule]] = defaultdict(list)
+    for source, destination in pairs:
+        host, wanted = destinations.host(source), destinations.field(destination)
+        now, before = (each.get(host.switch, SwitchRules(())) for each in (rules, old))
+        at_switch = [rule for rule in now.rules if admits_untagged(rule)]
+        above = 1 + max((rule.priority for rule in at_switch), default=0)
+        of_host = [
+            rule
+            for rule in before.rules
+            if admits_untagged(rule) and Field("in_port", host.port) in rule.match
+        ]
+        lowest = min((rule.priority for rule in of_host), default=0)
+        for rule in of_host:
+            if rule.priority - lowest >= _ROOM:
+                raise RuleError(f"{host.switch}: too many kinds of admission rules for {source}")
+            if (match := _narrowed(rule.match, wanted)) is not None:
+                priority = above + rule.priority - lowest
+                added[host.switch].append(rule._replace(priority=priority, match=match))
+    return _joined(rules, added)
+
+
+def _narrowed(match: Iterable[Field], wanted: Field) -> tuple[Field, ...] | None:
+    """Return a match with one more condition on a field; None if nothing matches both."""
+    fields = {field.name: field for field in match}
+    has = fields.get(wanted.name, Field(wanted.name, 0, 0))
+    masks = [ALL_BITS if field.mask is None else field.mask for field in (has, wanted)]
+    if (has.value ^ wanted.value) & masks[0] & masks[1]:
+        return None
+    mask = masks[0] | masks[1]
+    value = has.value & masks[0] | wanted.value & masks[1]
+    fields[wanted.name] = Field(wanted.name, value, None if mask == ALL_BITS else mask)
+    return match_order(fields.values())
+
+
+class _Destinations:
+    """The addresses of a fabric's hosts and groups; an unknown name raises PlanError."""
+
+    def __init__(self, fabric: Fabric, groups: Collection[MulticastGroup]) -> None:
+        self._fabric = fabric
+        self._addresses: Mapping[str, int] = {
+            **{f"multicast:{group.number}": group.address for group in groups},
+            **{host.name: mac_value(host.mac) for host in fabric.hosts},
+        }
+        self._masks = masks_of(mac_value(host.mac) for host in fabric.hosts)
+
+    def host(self, source: str) -> Host:
+        if source not in self._fabric.host_index:
+            raise PlanError(f"{self._fabric.name} has no host {source!r}")
+        return self._fabric.hosts[self._fabric.host_index[source]]
+
+    def field(self, destination: str) -> Field:
+        """Return what matches frames to a host, or to a group; all groups together: ``all``.
+
+        Frames for unused addresses that belong to the host are matched as well.
+        """
+        if destination == ALL:
+            return Field("eth_dst", _GROUP_BIT, _GROUP_BIT)
+        if destination not in self._addresses:
+            raise PlanError(f"{self._fabric.name} has no host or group {destination!r}")
+        value = self._addresses[destination]
+        mask = self._masks.get(value, ALL_BITS)
+        return Field("eth_dst", value & mask, None if mask == ALL_BITS else mask)
+
+
+def _joined(rules: FabricRules, added: Mapping[str, list[Rule]]) -> FabricRules:
     nothing = SwitchRules(())
     return {
-        name: _with(rules.get(name, nothing), added[name])
+        name: _with(rules.get(name, nothing), added.get(name, []))
         for name in dict.fromkeys([*rules, *added])
     }
-
-
-def _address(fabric: Fabric, address: Mapping[str, int], destination: str) -> int:
-    try:
-        return address[destination]
-    except KeyError:
-        raise PlanError(f"{fabric.name} has no host or group {destination!r}") from None
 
 
 def _with(rules: SwitchRules, added: list[Rule]) -> SwitchRules:

@@ -179,3 +179,10 @@ def test_an_interrupt_is_not_hidden_by_an_error_of_the_clean_up(
     assert (done.exit_code, done.stderr.strip()) == (130, "knotless: interrupted")
     done = run("close")
     assert (done.exit_code, done.stderr.strip()) == (2, "knotless: a worker has not ended")
+
+
+def test_a_dry_run_without_a_fabric_shows_the_steps_that_add_a_group() -> None:
+    words = ("change", "ring,4", "--multicast", "1=h1,h2", "--dry-run", "--json")
+    answer = json.loads(run(*words).stdout)
+    assert (answer["tier"], answer["certificate"]["proven"]) == (2, True)
+    assert answer["rules_changed"] > 0

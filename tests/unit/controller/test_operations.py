@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import FaultError, KnotlessError
+from knotless.controller import runtime
 from knotless.controller.config import Config, parse
 from knotless.controller.desired import DesiredState
 from knotless.controller.operations import Operations, Overrides, read_overrides
@@ -23,6 +24,8 @@ from knotless.forwarding.openflow.directory import read_dir
 from knotless.topologies import load
 from knotless.topologies.failures import NO_FAILURES
 from knotless.verification.changes.certificate import digest, write_step_files
+from knotless.verification.check import check
+from tests.support.panics import PANIC, PanicException
 
 
 def in_place(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -80,12 +83,14 @@ def test_a_dry_run_shows_the_steps_and_changes_nothing(tmp_path: Path) -> None:
     answer = model.post("change", root="s3", dry_run=True, rules=True)
     assert {"tier", "steps", "rules_changed", "certificate"} <= answer.keys()
     assert answer["performed"] is False
-    assert answer["tier"] == answer["certificate"]["tier"] == 3
+    assert answer["tier"] == answer["certificate"]["tier"] == 2
     assert len(answer["files"]) == len(answer["steps"]) + 1
     assert answer["rules_changed"] == sum(step["rules_changed"] for step in answer["steps"])
     assert (model.state.desired, (tmp_path / "state").exists()) == (before, False)
     write_step_files(answer["files"], answer["certificate"], tmp_path / "steps")
-    digests = [digest(read_dir(tmp_path / "steps" / str(k))[1]) for k in range(4)]
+    digests = [
+        digest(read_dir(tmp_path / "steps" / str(k))[1]) for k in range(len(answer["files"]))
+    ]
     proven = answer["certificate"]
     assert digests == [proven["before"], *(step["sha256"] for step in proven["steps"])]
 
@@ -190,6 +195,22 @@ def test_a_malformed_request_is_refused(body: bytes) -> None:
         Model("fabric: ring,4\n").operations.change(body)
 
 
+def test_the_history_says_what_was_dropped_and_for_how_long() -> None:
+    model = Model("fabric: ring,4\nengine: updown\nroot: s3\nflow_control: pause\n")
+    answer = model.post("change", engine="lturn", root=None)
+    assert answer["dropped_pairs"] == len(answer["dropped"]) > 0
+    model.history.dropped(0.25)
+    model.settle()
+    model.post("change")
+    model.settle()
+    entries: Any = model.history.as_json()["changes"]
+    assert (entries[0]["dropped_pairs"], entries[0]["dropped_s"]) == (answer["dropped_pairs"], 0.25)
+    assert entries[1]["dropped_s"] == 0.0
+    while model.history.certify(in_place):
+        pass
+    assert entries[0]["certificate"]["dropped"] == answer["dropped"]
+
+
 def test_the_history_keeps_the_last_changes_with_certificates() -> None:
     model = Model("fabric: ring,4\nengine: updown\n")
     for root in ("s2", "s3", "s4", "s1"):
@@ -205,3 +226,61 @@ def test_the_history_keeps_the_last_changes_with_certificates() -> None:
         assert entry["tier"] == entry["certificate"]["tier"]
         assert len(entry["confirmed"]) == len(entry["certificate"]["steps"])
         assert all(times and set(times.values()) == {7.0} for times in entry["confirmed"])
+
+
+def _panic(*_what: object) -> Any:
+    raise PanicException(PANIC)
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_panic_ends_the_request_and_is_a_problem_for_a_minute(
+    dry_run: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model("fabric: ring,4\nengine: updown\n")
+    before = model.state.desired
+    with monkeypatch.context() as patch:
+        patch.setattr("knotless.controller.updates.planning.plan_change", _panic)
+        with pytest.raises(FaultError) as caught:
+            model.post("change", root="s3", dry_run=dry_run)
+    line = "planning failed: PanicException: index out of bounds: the len is 512 but the index"
+    assert str(caught.value).startswith(line)
+    assert model.state.desired is before
+    planning, now_s = model.state.planning, runtime.now_s()
+    problem = f"the last request was not performed: {caught.value}"
+    assert planning.problems(now_s) == [problem]
+    assert problem in Status(model.state).problems(now_s)
+    assert planning.problems(now_s + 60) == []
+    model.post("change", root="s3")
+    model.settle()
+    assert model.state.desired.plan.request.root == "s3"
+
+
+def test_planning_that_takes_more_than_30_s_is_a_problem() -> None:
+    model = Model("fabric: ring,4\nengine: updown\n")
+    seen = []
+
+    def execute(function: Callable[..., Any], *arguments: Any) -> Any:
+        planning, now_s = model.state.planning, runtime.now_s()
+        seen.append((planning.problems(now_s + 29), planning.problems(now_s + 31)))
+        return function(*arguments)
+
+    model.operations.execute = execute
+    model.post("change", root="s3")
+    assert seen[-1] == ([], ["planning of the last request takes more than 30 s"])
+    assert model.state.planning.problems(runtime.now_s() + 31) == []
+
+
+def test_a_group_is_added_and_removed_in_proven_steps() -> None:
+    model = Model("fabric: ring,4\n")
+    for groups in ({1: ["h1", "h2"]}, {1: ["h1", "h2"], 2: ["h2", "h3"]}, {2: ["h1", "h4"]}, {}):
+        before = {group.number for group in model.state.desired.plan.multicast}
+        answer = model.post("change", multicast=groups)
+        assert answer["certificate"]["proven"]
+        model.settle()
+        assert model.state.update.plan is not None
+        change = model.state.update.plan.change
+        assert {group.number for group in change.groups} == before | groups.keys()
+        held = {name: model.state.update.wanted(name) for name in model.state.desired.rules}
+        plan = model.state.desired.plan
+        verdict = check(plan.fabric, held, multicast=plan.multicast)
+        assert (verdict.ok, verdict.multicasts_undelivered) == (True, 0)

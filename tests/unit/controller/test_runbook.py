@@ -28,6 +28,7 @@ SOURCES = {
     "observed.py": ("problems",),
     "updates/quiescence.py": ("_not_left",),
     "updates/caches.py": ("problem",),
+    "updates/fabric_state.py": ("problems",),
 }
 """The functions that write the lines of ``problems``, by file of ``controller/``."""
 VARIABLE = r"[A-Z]{3,}"

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from knotless.base.errors import FaultError
 from knotless.controller import runtime
+from tests.support.panics import PANIC, PanicException
 
 
 def test_a_limit_ends_what_waits_too_long() -> None:
@@ -112,3 +114,18 @@ def test_a_call_waits_until_nobody_imports() -> None:
         _imp.release_lock()
     runtime.join([thread])
     assert calls == ["1"]
+
+
+def _fail(kind: type[BaseException]) -> None:
+    raise kind(PANIC)
+
+
+def test_a_panic_of_the_core_in_a_thread_of_the_system_reaches_its_caller() -> None:
+    with pytest.raises(PanicException, match="index out of bounds"), runtime.time_limit(60):
+        runtime.in_thread(_fail, PanicException)
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_what_would_end_the_thread_reaches_the_caller_as_a_fault(kind: type[BaseException]) -> None:
+    with pytest.raises(FaultError, match=f"^a computation failed: {kind.__name__}: index out"):
+        runtime.in_thread(_fail, kind)

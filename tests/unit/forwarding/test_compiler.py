@@ -15,6 +15,7 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_text
+from tests.support.ties import ties
 
 GROUP_BIT = 1 << 40
 
@@ -61,6 +62,7 @@ def test_rules_match_the_state(
     assert state.difference(read) == ""
     assert read.difference(state) == ""
     assert read.core.problems == []
+    assert next(ties(rules), None) is None
 
 
 @pytest.mark.parametrize(

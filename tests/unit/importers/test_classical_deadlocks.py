@@ -258,7 +258,7 @@ def _edit(folder: Path, router: str, table: str, rows: dict[str, dict[str, str]]
 @pytest.mark.parametrize(
     ("table", "rows", "named"),
     [
-        ("NEW_FORWARDING_TABLE", {"a": {}}, "what the table NEW_FORWARDING_TABLE of leaf1 does"),
+        ("VNET_ROUTE", {"a": {}}, "what the table VNET_ROUTE of leaf1 does: it forwards"),
         ("VRF", {"Vrf1": {"vni": "3000"}}, "what vni or fallback of VRF Vrf1 of leaf1"),
         ("NAT_GLOBAL", {"Values": {"admin_mode": "enabled"}}, "what NAT_GLOBAL of leaf1"),
         ("POLICY_BINDING_TABLE", {"Ethernet0": {}}, "the policy of Ethernet0 of leaf1"),

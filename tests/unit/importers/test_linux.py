@@ -59,7 +59,7 @@ def test_priorities_that_dcb_prints(net: RouterNet, acyclic: bool, tmp_path: Pat
     sonic = judged(net.write(tmp_path / "sonic" / "fabric"))
     assert (linux.missing, linux.acyclic, linux.vcs) == ([], acyclic, sonic.vcs)
     assert len(linux.cycle) == len(sonic.cycle)
-    assert linux.notes == ["Linux: packets are taken to keep their DSCP"]
+    assert linux.notes == ["Linux: packets are taken to keep their DSCP", *sonic.notes]
 
 
 @pytest.mark.parametrize("pfc", [True, False])
@@ -93,6 +93,16 @@ def test_what_dcb_does_not_print_of_a_port(lines: str, missing: str, tmp_path: P
     assert (verdict.acyclic, len(verdict.cycle)) == (None, 4)
     named = f"dcb {missing} show dev Ethernet0 of leaf2: which priorities it pauses"
     assert verdict.missing == [named]
+
+
+def test_priorities_by_the_pcp_are_not_followed(tmp_path: Path) -> None:
+    folder = write_linux(bounce(), tmp_path, pfc=True)
+    file = folder / "leaf2" / "dcb"
+    file.write_text(file.read_text().replace("default-prio 1", "default-prio 1\npcp-prio 3:3", 1))
+    verdict = judged(folder)
+    assert (verdict.acyclic, len(verdict.cycle)) == (None, 4)
+    named = "the meaning of pcp-prio (dcb app show dev Ethernet0) of leaf2"
+    assert verdict.missing == [f"{named}: which priorities it pauses"]
 
 
 def test_linux_has_no_patches_of_config_db(tmp_path: Path) -> None:

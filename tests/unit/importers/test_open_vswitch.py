@@ -192,3 +192,33 @@ def test_what_is_missing(tmp_path: Path) -> None:
         (folder / name / "groups").unlink()
     (folder / "s1" / "groups").unlink()
     assert "there are no rules" in complaint(folder)
+
+
+@pytest.mark.parametrize(("priority", "acyclic"), [(4, True), (5, False)])
+def test_rules_of_equal_priority_are_choices(priority: int, acyclic: bool, tmp_path: Path) -> None:
+    """Three switches in a ring; a rule of equal priority may send all frames on clockwise."""
+    edges = []
+    for n in range(3):
+        folder = tmp_path / f"s{n}"
+        folder.mkdir()
+        own = f"02:00:00:00:00:0{n}"
+        rules = [f"table=0, priority=9,dl_dst={own} actions=output:1"]
+        rules += [
+            f"table=0, priority=5,dl_dst=02:00:00:00:00:0{(n + way) % 3} actions=output:{port}"
+            for way, port in ((1, 2), (2, 3))
+        ]
+        hosts = "dl_dst=02:00:00:00:00:00/ff:ff:ff:ff:ff:00"
+        rules.append(f"table=0, priority={priority},{hosts} actions=output:2")
+        (folder / "flows").write_text("".join(f" cookie=0x0, {rule}\n" for rule in rules))
+        ends = [(f"s{n}", "2"), (f"s{(n + 1) % 3}", "3")], [(f"s{n}", "1"), (f"h{n}", own)]
+        edges += [
+            {
+                f"node{side}": {"hostname": name, "interfaceName": port}
+                for side, (name, port) in enumerate(cable, 1)
+            }
+            for cable in ends
+        ]
+    (tmp_path / "cables.json").write_text(json.dumps({"edges": edges}))
+    verdict = judged(tmp_path)
+    assert (verdict.acyclic, verdict.undelivered) == (acyclic, 0)
+    assert verdict.missing == []

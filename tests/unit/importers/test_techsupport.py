@@ -48,7 +48,9 @@ def test_archives_have_the_verdict_of_their_files(safe: bool, tmp_path: Path) ->
     plain = judged(net.write(tmp_path / "plain" / "fabric"))
     folder = write_techsupports(net, tmp_path / "packed" / "fabric")
     packed = judged(folder)
-    assert packed == plain
+    tables = "tables that are not interpreted, since they neither forward, remark, buffer nor pause"
+    assert packed.notes == [f"{tables}: LLDP_LOC_CHASSIS, PORT_TABLE", *plain.notes]
+    assert replace(packed, notes=plain.notes) == plain
     assert packed.acyclic is safe
     assert judged(*sorted(folder.iterdir())).cycle == plain.cycle
 

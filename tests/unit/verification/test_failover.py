@@ -154,9 +154,12 @@ def test_masks_match_what_they_shall_and_nothing_else() -> None:
         def matches(address: int, some: list[tuple[int, int]]) -> bool:
             return any(address & mask == value & mask for value, mask in some)
 
+        others = cubes(unwanted, wanted, matched)
         for address in range(64):  # used ones, and unused ones that belong to them
+            assert not (matches(address, matched) and matches(address, others))
             if matches(address, parts):
                 assert matches(address, matched) is matches(address, wanted)
+                assert matches(address, others) is matches(address, unwanted)
         for address in addresses:
             assert sum(matches(address, [part]) for part in parts) == 1
 
@@ -186,3 +189,16 @@ def test_a_change_leaves_room_for_the_priority_of_backups() -> None:
         change = between_plans(old, new)
         assert all(step.proof.acyclic for step in change.steps)
         assert coverage(fabric, change.steps[-1].rules, FlowControl.PFC).acyclic
+
+
+def test_a_change_to_the_same_routes_with_backups_installs_these() -> None:
+    fabric = load("ring,4")
+    bare, protected = (
+        make_plan(fabric, "updown", protection=protection)
+        for protection in ("none", "fast-failover")
+    )
+    for old, new in ((bare, protected), (protected, bare)):
+        change = between_plans(old, new)
+        assert change.steps[-1].rules == compile_rules(new)
+        assert change.rules_changed > 0
+    assert between_plans(protected, protected).tier == 0

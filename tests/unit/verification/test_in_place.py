@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import VIRTUAL_CHANNEL
@@ -167,3 +168,37 @@ def _plan(pick: random.Random) -> Plan:
     if pick.random() < 0.4:
         return make_plan(load(pick.choice(("ring,5", "torus,3,3", "mesh,3,3", "ring,6"))))
     return make_plan(small_fabric(pick), pick.choice(("updown", "lturn", "dl", "lash")))
+
+
+GROUPS: tuple[dict[int, list[str]], ...] = (
+    {},
+    {1: ["h1", "h2"]},
+    {1: ["h2", "h3"]},
+    {7: ["h1", "h2"]},
+    {1: ["h1", "h2"], 2: ["h2", "h3"]},
+)
+
+
+@pytest.mark.parametrize("spec", ["ring,4", "torus,4,4", "lsft,3", "torus,3,3,3"])
+def test_plans_with_other_groups_have_no_common_rules_but_proven_steps(spec: str) -> None:
+    fabric = load(spec)
+    for before in GROUPS:
+        for after in GROUPS:
+            old, new = (make_plan(fabric, multicast=groups) for groups in (before, after))
+            assert (common_rules(old, new) is None) == (before != after)
+            rules, flow_control = compile_rules(old), old.flow_control
+            installed = Installed(fabric, rules, flow_control, multicast=old.multicast, plan=old)
+            change = plan_change(installed, new)
+            assert change.proven
+            assert not any(step.stopped for step in change.steps)
+            last = change.steps[-1].rules if change.steps else rules
+            assert check(fabric, last, multicast=new.multicast).ok
+
+
+def test_states_of_other_groups_are_refused() -> None:
+    """What the core would look up in one state does not exist in the other."""
+    fabric = load("ring,4")
+    plain, grouped = make_plan(fabric), make_plan(fabric, multicast=GROUPS[1])
+    for one, other in ((plain, grouped), (grouped, plain)):
+        with pytest.raises(ValueError, match="different fabrics or groups"):
+            state_of_plan(one, [state_of_plan(other)])

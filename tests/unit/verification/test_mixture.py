@@ -198,3 +198,18 @@ def test_vlan_generations_do_not_mix() -> None:
         assert verdict.max_channel_load == alone.max_channel_load
     with pytest.raises(RuleError, match="priorities above 0"):
         rules_in(compiled, VlanGeneration(1, 7))
+
+
+def test_that_an_older_generation_stops_all_excuses_no_loss() -> None:
+    """Frames that it stopped are admitted by now: what the next step loses is lost."""
+    fabric = load("ring,5")
+    old, new = (
+        Generation(dict(compile_rules(make_plan(fabric, "updown", root=root))))
+        for root in ("s1", "s3")
+    )
+    stopped = Generation(dict.fromkeys(old.rules, SwitchRules(())))
+    prover = Prover(ProofContext(fabric, FlowControl.PAUSE))
+    assert prover.prove([old, new]).lost > 0
+    assert prover.prove([stopped, old, new]).lost > 0
+    # Where nothing is delivered now, nothing can be lost.
+    assert prover.prove([stopped, new]).lost == 0

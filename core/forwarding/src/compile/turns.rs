@@ -8,6 +8,9 @@ use super::rules::{Action, Rule, Rules, NONE, OUTPUT, VIRTUAL_CHANNEL};
 
 type Turn = (u32, u32, u8);
 
+/// The lowest OpenFlow priority of a rule that changes the priority.
+const LOWEST: u16 = 100;
+
 /// What a rule matches: in port, out port and priority, each any if None.
 type Pattern = (Option<u32>, Option<u32>, Option<u8>);
 
@@ -53,10 +56,34 @@ fn chosen(turns: &BTreeMap<Turn, u8>) -> BTreeMap<Pattern, u8> {
     chosen
 }
 
+/// Whether some turn fits both patterns.
+fn meet(a: Pattern, b: Pattern) -> bool {
+    a.0.is_none_or(|port| b.0.is_none_or(|other| port == other))
+        && a.1.is_none_or(|port| b.1.is_none_or(|other| port == other))
+        && a.2.is_none_or(|priority| b.2.is_none_or(|other| priority == other))
+}
+
+/// The OpenFlow priorities of patterns: of two that a turn fits and that give it different
+/// priorities, the first has the higher one. OpenFlow 1.3 (5.3) does not define which of two rules
+/// of equal priority counts. No turn of the plan fits two such patterns.
+fn ranked(chosen: &BTreeMap<Pattern, u8>) -> BTreeMap<Pattern, u16> {
+    let mut ranked: BTreeMap<Pattern, u16> = BTreeMap::new();
+    for (&pattern, &to) in chosen.iter().rev() {
+        let later =
+            ranked.iter().filter(|(&other, _)| meet(pattern, other) && chosen[&other] != to);
+        let rank = later.map(|(_, &rank)| rank + 1).max().unwrap_or(LOWEST);
+        ranked.insert(pattern, rank);
+    }
+    ranked
+}
+
 /// Adds the rules of the table.
 pub fn add(turns: &FxHashMap<Turn, u8>, rules: &mut Rules) {
     let turns = turns.iter().map(|(&turn, &to)| (turn, to)).collect();
-    for ((in_port, out_port, was), becomes) in chosen(&turns) {
+    let chosen = chosen(&turns);
+    let ranks = ranked(&chosen);
+    for (pattern, becomes) in chosen {
+        let (in_port, out_port, was) = pattern;
         let port = |port: Option<u32>| port.map_or(NONE, |port| port as i32);
         rules.rules.push(Rule {
             in_port: port(in_port),
@@ -64,7 +91,7 @@ pub fn add(turns: &FxHashMap<Turn, u8>, rules: &mut Rules) {
             vlan: super::vlans::TAGGED,
             vlan_pcp: was.map_or(NONE, i32::from),
             actions: rules.lists.id(&[Action::SetPriority(becomes)]),
-            ..Rule::new(VIRTUAL_CHANNEL, 100).goto(OUTPUT)
+            ..Rule::new(VIRTUAL_CHANNEL, ranks[&pattern]).goto(OUTPUT)
         });
     }
     rules.rules.push(Rule::new(VIRTUAL_CHANNEL, 0).goto(OUTPUT));
@@ -103,6 +130,16 @@ mod tests {
                     found.iter().filter(|(&p, _)| fits(p, turn)).map(|(_, &to)| to).collect();
                 assert!(changed.iter().all(|&becomes| becomes == to));
                 assert!(!changed.is_empty() || to == turn.2);
+            }
+            let ranks = ranked(&found);
+            for (&a, to) in &found {
+                for (&b, other) in &found {
+                    let frame = |in_port, out_port, was| {
+                        fits(a, (in_port, out_port, was)) && fits(b, (in_port, out_port, was))
+                    };
+                    let both = (0..4).any(|i| (4..8).any(|o| (0..3).any(|p| frame(i, o, p))));
+                    assert!(!both || to == other || ranks[&a] != ranks[&b]);
+                }
             }
         }
     }

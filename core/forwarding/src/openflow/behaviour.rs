@@ -14,6 +14,7 @@ use super::distinguish::{
 };
 use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
+use super::problem::Problem;
 use super::switch::{Field, Frame};
 use super::tags::Tags;
 use crate::fabric::{Fabric, NOWHERE};
@@ -295,14 +296,22 @@ impl Rules {
         let generations = &self.switches[switch as usize];
         let replayed = generations.is_replayed();
         for (generation, held) in generations.met(newest) {
-            let mut out = Vec::new();
-            followed &= held.outputs(in_port, frame, &mut out, &mut problems);
-            if replayed {
-                sets.push(Copies { newest: 0, out });
-            } else if sets.iter().all(|known| known.out != out) {
-                // A packet that has met older rules only can meet all that the other one can.
-                let newest = generations::newest(newest, generation, self.generations);
-                sets.push(Copies { newest, out });
+            let mut choices = Vec::new();
+            followed &= held.outputs(in_port, frame, &mut choices, &mut problems);
+            if replayed && choices.len() > 1 {
+                // There is one set for each generation.
+                problems.push(Problem::AmbiguousReplay);
+                followed = false;
+                choices.truncate(1);
+            }
+            for out in choices {
+                if replayed {
+                    sets.push(Copies { newest: 0, out });
+                } else if sets.iter().all(|known| known.out != out) {
+                    // A packet that has met older rules only can meet all that the other one can.
+                    let newest = generations::newest(newest, generation, self.generations);
+                    sets.push(Copies { newest, out });
+                }
             }
         }
         if replayed && sets.iter().all(|set| set.out == sets[0].out) {

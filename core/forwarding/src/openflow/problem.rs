@@ -16,6 +16,8 @@ pub enum Problem {
     SetsOther(String),
     OtherAction,
     ThreeTags,
+    TooManyChoices(usize),
+    AmbiguousReplay,
 }
 
 impl fmt::Display for Problem {
@@ -37,6 +39,13 @@ impl fmt::Display for Problem {
             Self::UntaggedSet(name) => write!(f, "a rule sets {name} of an untagged frame"),
             Self::SetsOther(name) => write!(f, "a rule sets {name}, which is not followed here"),
             Self::OtherAction => write!(f, "a rule has an action that is not followed here"),
+            Self::TooManyChoices(most) => write!(
+                f,
+                "rules of equal priority give a frame more than {most} choices; they are not followed"
+            ),
+            Self::AmbiguousReplay => {
+                write!(f, "rules of equal priority match the same frames; which one counts is open")
+            }
             Self::ThreeTags => write!(f, "a rule puts on a third tag, which is not followed here"),
         }
     }
@@ -47,7 +56,12 @@ impl Problem {
     pub(super) fn ends_it(&self) -> bool {
         matches!(
             self,
-            Self::SetsOther(_) | Self::OtherAction | Self::ThreeTags | Self::TooManyActions { .. }
+            Self::SetsOther(_)
+                | Self::OtherAction
+                | Self::ThreeTags
+                | Self::TooManyActions { .. }
+                | Self::TooManyChoices(_)
+                | Self::AmbiguousReplay
         )
     }
 }

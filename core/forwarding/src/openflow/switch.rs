@@ -18,6 +18,8 @@ const MOST_NESTED_GROUPS: usize = 8;
 /// The most actions followed for one frame in one switch, groups included: foreign rules may copy
 /// without end.
 const MOST_ACTIONS: usize = 10_000;
+/// The most choices among rules of equal priority that are followed for one frame in one switch.
+const MOST_CHOICES: usize = 64;
 
 /// The headers of a frame.
 #[derive(Debug, Clone, Copy)]
@@ -122,6 +124,11 @@ impl Rule {
         fields.map(move |&(_, value, mask)| (value & mask.unwrap_or(all), mask.unwrap_or(all)))
     }
 
+    /// Whether it does the same with every frame.
+    fn does_as(&self, other: &Self) -> bool {
+        (&self.actions, self.metadata, self.goto) == (&other.actions, other.metadata, other.goto)
+    }
+
     /// What it matches, packed (value, mask); None if no frame can match.
     fn packed(&self) -> Option<(Key, Key)> {
         let (mut value, mut mask): (Key, Key) = ([0; 4], [0; 4]);
@@ -151,12 +158,17 @@ impl Rule {
     }
 }
 
+/// Copies that leave: the port and the tags of each.
+pub type Copies = Vec<(u32, Tags)>;
+
 /// One frame on its way through the tables of a switch.
-struct Passage<'a> {
+#[derive(Clone)]
+struct Passage {
     in_port: u32,
     tags: Tags,
-    out: &'a mut Vec<(u32, Tags)>,
-    problems: &'a mut Vec<Problem>,
+    table: u8,
+    metadata: u64,
+    out: Copies,
     /// How many more actions are followed.
     left: usize,
 }
@@ -164,8 +176,11 @@ struct Passage<'a> {
 /// One switch's rules, made ready for looking up.
 #[derive(Debug, Default)]
 pub struct Switch {
-    tables: BTreeMap<u8, Table>,
+    /// Each with whether rules of equal priority match the same frames and differ.
+    tables: BTreeMap<u8, (Table, bool)>,
     rules: Vec<Rule>,
+    /// By place in `rules`: the end of those with the same priority.
+    run_ends: Vec<u32>,
     groups: FxHashMap<u32, Vec<Vec<Action>>>,
     /// The number of actions of each group, with those of the groups that it uses.
     actions: FxHashMap<u32, usize>,
@@ -178,70 +193,136 @@ impl PartialEq for Switch {
 }
 
 impl Switch {
-    /// Indexes rules; of those with one priority the first one wins.
+    /// Indexes rules.
     pub fn new(mut rules: Vec<Rule>, groups: Vec<(u32, Vec<Vec<Action>>)>) -> Self {
         rules.sort_by_key(|rule| -rule.priority);
-        let mut tables: BTreeMap<u8, Table> = BTreeMap::new();
+        let mut run_ends = vec![rules.len() as u32; rules.len()];
+        for place in (1..rules.len()).rev() {
+            let same = rules[place - 1].priority == rules[place].priority;
+            run_ends[place - 1] = if same { run_ends[place] } else { place as u32 };
+        }
+        let mut tables: BTreeMap<u8, (Table, bool)> = BTreeMap::new();
         for (place, rule) in rules.iter().enumerate() {
-            let table = tables.entry(rule.table).or_default();
+            let (table, _) = tables.entry(rule.table).or_default();
             if let Some((value, mask)) = rule.packed() {
                 table.add(&value, &mask, place as u32);
             }
         }
-        tables.values_mut().for_each(Table::finish);
+        for (table, ambiguous) in tables.values_mut() {
+            table.finish();
+            *ambiguous = table.is_ambiguous(
+                |place| run_ends[place as usize],
+                |a, b| rules[a as usize].does_as(&rules[b as usize]),
+            );
+        }
         let groups = groups.into_iter().collect();
-        Self { tables, rules, actions: count_actions(&groups), groups }
+        Self { tables, rules, run_ends, actions: count_actions(&groups), groups }
     }
 
-    /// The rules, the first of those with one priority winning.
+    /// The rules, by priority.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
 
-    /// Adds the copies that leave to `out` when `frame` arrives on `in_port`.
+    /// Adds to `sets` the copies that leave when `frame` arrives on `in_port`: one set for each
+    /// choice among rules of equal priority that match and differ. Which of these counts is not
+    /// defined (OpenFlow 1.3, 5.3).
     ///
     /// Returns whether everything could be followed; problems of the rules are added to `problems`.
     pub fn outputs(
         &self,
         in_port: u32,
         frame: Frame,
-        out: &mut Vec<(u32, Tags)>,
+        sets: &mut Vec<Copies>,
         problems: &mut Vec<Problem>,
     ) -> bool {
-        let known = problems.len();
-        let mut passage = Passage { in_port, tags: frame.tags, out, problems, left: MOST_ACTIONS };
-        let (mut metadata, mut number) = (0, 0);
-        while let Some(table) = self.tables.get(&number) {
-            let frame = Frame { tags: passage.tags, ..frame };
-            let Some(place) = table.lookup(&frame.key(in_port, metadata)) else { break };
-            let rule = &self.rules[place as usize];
-            self.apply(&rule.actions, &mut passage);
-            metadata = rule.metadata.unwrap_or(metadata);
-            match rule.goto {
-                Some(next) if next > number => number = next,
-                Some(to) => {
-                    passage.problems.push(Problem::GoesBack { table: number, to });
+        let (known, first) = (problems.len(), sets.len());
+        let start = Passage {
+            in_port,
+            tags: frame.tags,
+            table: 0,
+            metadata: 0,
+            out: Vec::new(),
+            left: MOST_ACTIONS,
+        };
+        let mut pending = vec![start];
+        while let Some(mut passage) = pending.pop() {
+            while let Some((place, others)) = self.matching(frame, &passage) {
+                for other in others {
+                    if pending.len() + sets.len() - first >= MOST_CHOICES {
+                        problems.push(Problem::TooManyChoices(MOST_CHOICES));
+                        return false;
+                    }
+                    let mut branch = passage.clone();
+                    if self.step(other, &mut branch, problems) {
+                        pending.push(branch);
+                    } else {
+                        add_set(sets, first, branch.out);
+                    }
+                }
+                if !self.step(place, &mut passage, problems) {
                     break;
                 }
-                None => break,
             }
+            add_set(sets, first, passage.out);
         }
         !problems[known..].iter().any(Problem::ends_it)
     }
 
-    fn apply(&self, actions: &[Action], passage: &mut Passage<'_>) {
+    /// The place of a rule that may count for a frame, and those of others that differ.
+    fn matching(&self, frame: Frame, passage: &Passage) -> Option<(u32, Vec<u32>)> {
+        let (table, ambiguous) = self.tables.get(&passage.table)?;
+        let key = Frame { tags: passage.tags, ..frame }.key(passage.in_port, passage.metadata);
+        let best = table.lookup(&key)?;
+        let mut others: Vec<u32> = Vec::new();
+        if *ambiguous {
+            for other in table.others(&key, best, self.run_ends[best as usize]) {
+                let rule = &self.rules[other as usize];
+                let mut known = others.iter().chain(std::iter::once(&best));
+                if known.all(|&place| !self.rules[place as usize].does_as(rule)) {
+                    others.push(other);
+                }
+            }
+        }
+        Some((best, others))
+    }
+
+    /// Applies a rule; returns whether the frame goes on to another table.
+    fn step(&self, place: u32, passage: &mut Passage, problems: &mut Vec<Problem>) -> bool {
+        let rule = &self.rules[place as usize];
+        self.apply(&rule.actions, passage, problems);
+        passage.metadata = rule.metadata.unwrap_or(passage.metadata);
+        match rule.goto {
+            Some(next) if next > passage.table => {
+                passage.table = next;
+                true
+            }
+            Some(to) => {
+                problems.push(Problem::GoesBack { table: passage.table, to });
+                false
+            }
+            None => false,
+        }
+    }
+
+    fn apply(&self, actions: &[Action], passage: &mut Passage, problems: &mut Vec<Problem>) {
         for action in actions {
             if passage.left == 0 {
                 return;
             }
             passage.left -= 1;
-            if let Err(problem) = self.act(action, passage) {
-                passage.problems.push(problem);
+            if let Err(problem) = self.act(action, passage, problems) {
+                problems.push(problem);
             }
         }
     }
 
-    fn act(&self, action: &Action, passage: &mut Passage<'_>) -> Result<(), Problem> {
+    fn act(
+        &self,
+        action: &Action,
+        passage: &mut Passage,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), Problem> {
         let Passage { in_port, tags, out, .. } = passage;
         match action {
             Action::Output(CONTROLLER) => return Err(Problem::ToController),
@@ -268,7 +349,7 @@ impl Switch {
                 }
                 let tags = passage.tags;
                 for bucket in buckets {
-                    self.apply(bucket, passage);
+                    self.apply(bucket, passage, problems);
                     passage.tags = tags;
                 }
             }
@@ -276,6 +357,13 @@ impl Switch {
             Action::Other => return Err(Problem::OtherAction),
         }
         Ok(())
+    }
+}
+
+/// Adds copies to those of `sets` from `first` on, unless they are there.
+fn add_set(sets: &mut Vec<Copies>, first: usize, copies: Copies) {
+    if !sets[first..].contains(&copies) {
+        sets.push(copies);
     }
 }
 
@@ -315,9 +403,43 @@ mod tests {
         };
         let switch = Switch::new(vec![rule], (1..=groups).map(group).collect());
         let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, tags: Tags::default() };
-        let (mut out, mut problems) = (Vec::new(), Vec::new());
-        let followed = switch.outputs(1, frame, &mut out, &mut problems);
-        (out.len(), followed, problems)
+        let (mut sets, mut problems) = (Vec::new(), Vec::new());
+        let followed = switch.outputs(1, frame, &mut sets, &mut problems);
+        (sets[0].len(), followed, problems)
+    }
+
+    /// The ports on which a frame to address 1 may leave by rules of table 0: (priority, mask of the
+    /// destination, port).
+    fn choices(rules: &[(i64, Option<u64>, u32)]) -> Vec<Vec<u32>> {
+        let rule = |&(priority, mask, port): &(i64, Option<u64>, u32)| Rule {
+            table: 0,
+            priority,
+            fields: mask.map(|mask| (Field::EthDst, 1, Some(mask))).into_iter().collect(),
+            actions: vec![Action::Output(port)],
+            metadata: None,
+            goto: None,
+        };
+        let switch = Switch::new(rules.iter().map(rule).collect(), Vec::new());
+        let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, tags: Tags::default() };
+        let (mut sets, mut problems) = (Vec::new(), Vec::new());
+        let followed = switch.outputs(9, frame, &mut sets, &mut problems);
+        assert_eq!(followed, problems.is_empty());
+        let ports = |set: &Copies| set.iter().map(|(port, _)| *port).collect();
+        let mut ports: Vec<Vec<u32>> = sets.iter().map(ports).collect();
+        ports.sort();
+        ports
+    }
+
+    #[test]
+    fn rules_of_equal_priority_that_differ_are_choices() {
+        let all = Some(ALL_48);
+        assert_eq!(choices(&[(5, all, 1), (4, None, 2)]), [[1]]);
+        assert_eq!(choices(&[(5, all, 1), (5, None, 2)]), [[1], [2]]);
+        assert_eq!(choices(&[(5, None, 2), (5, all, 1), (6, Some(3), 3)]), [[3]]);
+        assert_eq!(choices(&[(5, all, 1), (5, None, 1)]), [[1]], "they do the same");
+        assert_eq!(choices(&[(5, all, 1), (5, all, 2), (5, all, 1)]), [[1], [2]], "twins");
+        let many: Vec<_> = (0..70).map(|port| (5, None, port + 10)).collect();
+        assert!(choices(&many).len() < 70);
     }
 
     #[test]

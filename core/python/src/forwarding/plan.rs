@@ -82,15 +82,16 @@ pub fn of_plan(
     }
     let others: Vec<&PyState> = also_for.iter().map(Bound::get).collect();
     let hosts = fabric.hosts();
-    if others.iter().any(|of| of.state().fabric.hosts() != hosts) {
-        return Err(PyValueError::new_err("the states are of different fabrics"));
-    }
-    Ok(py.detach(move || {
+    py.detach(move || {
         let members = plan.members.clone();
         let (mut state, mut behaviour) = planned(fabric, plan);
-        for other in others {
-            state.fill_for(other.state(), &mut behaviour);
+        for other in others.iter().map(|of| of.state()) {
+            if other.fabric.hosts() != hosts || other.floods != state.floods {
+                let text = "the states are of different fabrics or groups";
+                return Err(PyValueError::new_err(text));
+            }
+            state.fill_for(other, &mut behaviour);
         }
-        PyState::explored(state, &mut behaviour, &members)
-    }))
+        Ok(PyState::explored(state, &mut behaviour, &members))
+    })
 }

@@ -143,10 +143,11 @@ impl PySwitch {
         let tags = Tags::new(&tags)
             .ok_or_else(|| PyValueError::new_err("a frame has at most two tags"))?;
         let frame = Frame { eth_dst, eth_src, eth_type, tags };
-        let (mut out, mut problems) = (Vec::new(), Vec::new());
-        self.switch.outputs(in_port, frame, &mut out, &mut problems);
+        let (mut sets, mut problems) = (Vec::new(), Vec::new());
+        self.switch.outputs(in_port, frame, &mut sets, &mut problems);
         let list = |tags: Tags| tags.both()[..usize::from(tags.depth())].to_vec();
-        let copies = out.into_iter().map(|(port, tags)| (port, list(tags))).collect();
+        let copies =
+            sets.swap_remove(0).into_iter().map(|(port, tags)| (port, list(tags))).collect();
         Ok((copies, problems.iter().map(Problem::to_string).collect()))
     }
 }

@@ -44,7 +44,6 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
     stopped = sum(row["stopped_frames"] for row in rows)
     head = f"{fabric}, {FlowControl(control).description}: "
     runs = f"{frozen} of {len(rows)} runs deadlocked"
-    frames = f"{lost:,} frames were lost" if lost else "no frame was lost"
     if way == NAIVE:
         check = "had" if rows[0]["predicted_cycle"] else "had NOT"
         return (
@@ -52,10 +51,17 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
             f" the static check {check} found a cycle in the mixture of old and new rules."
         )
     verdict = "none of" if not frozen else f"{frozen} of"
-    stop = f", {stopped:,} were stopped at admission" if stopped else ", none was stopped"
+    sent = stopped + lost + sum(row["delivered_frames"] for row in rows)
+    frames = "no frame was dropped or lost"
+    if stopped or lost:
+        share = 100 * stopped / sent
+        frames = (
+            f"of {sent:,} frames, {stopped:,} ({share:.1f} %) were dropped at their first switch,"
+            f" {lost or 'none'} elsewhere"
+        )
     return (
         f"{head}in {rows[0]['steps']} proven steps (tier {rows[0]['tier']}), {verdict} {len(rows)}"
-        f" runs deadlocked; {frames}{stop}."
+        f" runs deadlocked; {frames}."
     )
 
 

@@ -105,7 +105,12 @@ function summary(answer: Record<string, unknown>): string {
   if ("link" in answer) return `${String(answer["link"])} is ${answer["up"] ? "up" : "cut"}`;
   if ("tier" in answer) {
     const done = answer["performed"] ? "under way" : "preview";
-    return `${done}, tier ${String(answer["tier"])}, ${String(answer["rules_changed"])} rules change`;
+    const drops = answer["dropped_pairs"]
+      ? `, frames of ${String(answer["dropped_pairs"])} pairs DROPPED for about ` +
+        `${String(answer["estimated_drop_s"])} s`
+      : "";
+    return `${done}, tier ${String(answer["tier"])}, ${String(answer["rules_changed"])} rules ` +
+      `change${drops}`;
   }
   if ("cycle" in answer) return `deadlocked: ${(answer["cycle"] as string[]).join(", ")}`;
   return "done";

@@ -102,10 +102,16 @@ export function showChanges(list: HTMLElement, changes: Change[]): void {
     const took = change.seconds === undefined ? "" : ` in ${change.seconds.toFixed(2)} s`;
     const when = change.time === undefined ? "" : `${clock(change.time)}: `;
     const head = `${when}${change.engine ?? ""}${avoids}, tier ${change.tier}, ` +
-      `${change.rules_changed} rules${took}`;
+      `${change.rules_changed} rules${took}${dropped(change)}`;
     return make("li", {}, head, proof(change));
   }));
   if (changes.length === 0) list.replaceChildren(make("li", {}, "none"));
+}
+
+/** The pairs whose frames a change has dropped at their first switch, and for how long. */
+function dropped(change: Change): string {
+  if (!change.dropped_pairs) return "";
+  return `, frames of ${change.dropped_pairs} pairs DROPPED for ${(change.dropped_s ?? 0).toFixed(2)} s`;
 }
 
 /** The certificate of a change: what was proven for each step. */
@@ -116,7 +122,8 @@ export function proof(change: Change): HTMLElement {
     const action = change.steps?.[i]?.action;
     return make("li", {},
       `${action ? `${action}: ` : ""}${of.acyclic ? "no cycle" : "CYCLE"} in ${of.dependencies} ` +
-        `dependencies, ${of.lost ? `${of.lost} lost` : "nothing lost"}`);
+        `dependencies, ${of.lost ? `${of.lost} lost` : "nothing lost"}` +
+        (of.dropped_pairs ? `, frames of ${of.dropped_pairs} pairs DROPPED` : ""));
   });
   const text = `certificate: ${certificate.proven ? "proven" : "NOT PROVEN"} under ` +
     certificate.flow_control;

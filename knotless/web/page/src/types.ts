@@ -112,6 +112,7 @@ export interface Step {
 export interface StepProof {
   acyclic: boolean;
   lost: number;
+  dropped_pairs?: number;
   dependencies: number;
 }
 
@@ -125,6 +126,8 @@ export interface Change {
   tier: number;
   rules_changed: number;
   seconds?: number;
+  dropped_pairs?: number;
+  dropped_s?: number;
   steps?: Step[];
   certificate: { proven: boolean; flow_control: string; steps: StepProof[] } | null;
 }

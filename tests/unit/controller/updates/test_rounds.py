@@ -236,3 +236,23 @@ def test_a_host_that_floods_its_link_is_waited_for_once() -> None:
     assert draining.late == [link]
     assert not draining.see({host: (101, 100), link: (9, 1)})
     assert draining.see({host: (102, 100), link: (10, 1)})
+
+
+def test_a_probe_that_was_sent_later_and_has_arrived_ends_a_round_whatever_was_lost() -> None:
+    draining = CountedRounds([(A, B)], 2, {}, keeps_order=True)
+    counters = {A: (0, 10), B: (7, 0)}
+    assert not draining.see(counters, crossed=(5, {A: 5}))
+    assert not draining.see(counters, crossed=(6, {A: 5}))
+    assert draining.late == [(A, B)]
+    assert not draining.see(counters, crossed=(7, {A: 6}))
+    assert draining.late == []
+    assert not draining.see(counters, crossed=(7, {A: 7}))
+    assert not draining.see(counters, crossed=(8, {A: 7}))
+    assert draining.see(counters, crossed=(8, {A: 8}))
+
+
+def test_where_frames_overtake_each_other_no_probe_ends_a_round() -> None:
+    draining = CountedRounds([(A, B)], 1, {}, keeps_order=False)
+    counters = {A: (0, 10), B: (7, 0)}
+    assert not draining.see(counters, crossed=(5, {A: 5}))
+    assert not draining.see(counters, crossed=(6, {A: 6}))
