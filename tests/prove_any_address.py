@@ -2,8 +2,8 @@
 
 Random fabrics with rules of plans and of others. Where the check says that they cannot deadlock,
 packets to random addresses (of hosts, unknown ones, broadcast and multicast) must never freeze. Of
-those that only packets to addresses of no host make unsafe, the packets of the witnesses alone
-should freeze 95 %. The tests run ten of each.
+those that only packets to addresses of no host make unsafe, and whose rules do not leave a choice
+to switches, the packets of the witnesses alone should freeze 95 %. The tests run ten of each.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from knotless.verification.check import Verdict, check
 from tests.support.any_address import ARP, IPV4, IPV6, addresses, foreign, random_rules
 from tests.support.lossless_network import LosslessNetwork, Sent
 from tests.support.random_fabrics import small_fabric
+from tests.support.ties import ties
 
 SPECS = ("ring,4", "ring,5,hosts=2", "mesh,3,3", "torus,3,3", "clos,4,hosts=2", "fattree2,4")
 ENGINES = ("updown", "prefix", "lturn", "rturn")
@@ -57,8 +58,9 @@ def prove(safe: int, unsafe: int, first_seed: int = 0) -> Outcome:
             outcome.safe += 1
             if LosslessNetwork(fabric, rules, pick).freezes(_any(fabric, rules, pick)):
                 outcome.frozen_although_safe.append(f"seed {seed}: {fabric.name}")
-        known = check(fabric, rules, flow_control="pause", any_address=False)
-        if not verdict.acyclic and known.acyclic and outcome.unsafe < unsafe:
+        if verdict.acyclic or outcome.unsafe >= unsafe or next(ties(rules), None) is not None:
+            continue
+        if check(fabric, rules, flow_control="pause", any_address=False).acyclic:
             outcome.unsafe += 1
             sends = _witnesses(fabric, verdict)
             if not any(_freezes(fabric, rules, sends, pick, room) for room in (1, 2, 4)):

@@ -73,7 +73,14 @@ class Switch:
     def outputs(
         self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
     ) -> tuple[list[tuple[int, list[int]]], list[str]]:
-        """Return the copies that leave as (port, tags), and problems in the rules used."""
+        """Return the copies that leave as (port, tags), and problems in the rules used.
+
+        Of rules of equal priority that match and differ, one counts.
+        """
+    def choices(
+        self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
+    ) -> tuple[list[list[tuple[int, list[int]]]], list[str]]:
+        """Return the same for each choice among rules of equal priority that match and differ."""
 
 def of_plan(
     switches: int,

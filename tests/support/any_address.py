@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator
-from itertools import product
+from itertools import chain, product
 
 from knotless.forwarding.openflow.rules import (
     FORWARD,
@@ -89,7 +89,8 @@ def dependencies(
 ) -> set[tuple[Channel, Channel]]:
     """Return which channels wait for which, if every host sends to each destination.
 
-    Each packet is followed alone, copy by copy, as the rules of one switch after the other say.
+    Each packet is followed alone, copy by copy, as the rules of one switch after the other say; of
+    rules of equal priority that match and differ, any may count.
     """
     edges: set[tuple[Channel, Channel]] = set()
     switches = {name: of_switch.parsed for name, of_switch in rules.items()}
@@ -105,8 +106,8 @@ def dependencies(
         waiting = [start]
         while waiting:
             name, in_port, tags = waiting.pop()
-            copies, _ = switches[name].outputs(in_port, destination, source, eth_type, tags)
-            for port, out_tags in copies:
+            sets, _ = switches[name].choices(in_port, destination, source, eth_type, tags)
+            for port, out_tags in chain.from_iterable(sets):
                 if (name, port) not in peers:
                     continue
                 if (name, in_port) in peers:

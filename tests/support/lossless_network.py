@@ -2,8 +2,9 @@
 
 Each input of a switch has room for a few packets. A packet keeps its place there until all of its
 copies have left; a copy leaves if there is room at the other end of its link (PAUSE: all packets
-of a link wait together). Hosts take everything. Nothing of the project is used but what the rules
-of a single switch do with a frame.
+of a link wait together). Hosts take everything. Of rules of equal priority that match and differ, a
+random one counts. Nothing of the project is used but what the rules of a single switch do with a
+frame.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ class LosslessNetwork:
     def _copies(self, place: End, source: int, sent: Sent, tags: Tags) -> list[tuple[int, Tags]]:
         key = (place, source, sent, tags)
         if key not in self._known:
-            out, _ = self._switches[place[0]].outputs(place[1], sent[0], source, sent[1], tags)
+            sets, _ = self._switches[place[0]].choices(place[1], sent[0], source, sent[1], tags)
+            out = self._pick.choice(sets)
             self._known[key] = [(port, tuple(of_copy)) for port, of_copy in out]
         return self._known[key]
 

@@ -207,8 +207,9 @@ def test_rules_of_equal_priority_are_choices(priority: int, acyclic: bool, tmp_p
             f"table=0, priority=5,dl_dst=02:00:00:00:00:0{(n + way) % 3} actions=output:{port}"
             for way, port in ((1, 2), (2, 3))
         ]
-        hosts = "dl_dst=02:00:00:00:00:00/ff:ff:ff:ff:ff:00"
+        hosts = "dl_dst=02:00:00:00:00:00/ff:ff:ff:ff:ff:fc"
         rules.append(f"table=0, priority={priority},{hosts} actions=output:2")
+        rules.append("table=0, priority=6,dl_dst=02:00:00:00:00:03 actions=drop")  # no host has it
         (folder / "flows").write_text("".join(f" cookie=0x0, {rule}\n" for rule in rules))
         ends = [(f"s{n}", "2"), (f"s{(n + 1) % 3}", "3")], [(f"s{n}", "1"), (f"h{n}", own)]
         edges += [

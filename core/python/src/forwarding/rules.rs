@@ -140,14 +140,28 @@ impl PySwitch {
         eth_type: u16,
         tags: Vec<u16>,
     ) -> PyResult<(Copies, Vec<String>)> {
+        let (mut sets, problems) = self.choices(in_port, eth_dst, eth_src, eth_type, tags)?;
+        Ok((sets.swap_remove(0), problems))
+    }
+
+    fn choices(
+        &self,
+        in_port: u32,
+        eth_dst: u64,
+        eth_src: u64,
+        eth_type: u16,
+        tags: Vec<u16>,
+    ) -> PyResult<(Vec<Copies>, Vec<String>)> {
         let tags = Tags::new(&tags)
             .ok_or_else(|| PyValueError::new_err("a frame has at most two tags"))?;
         let frame = Frame { eth_dst, eth_src, eth_type, tags };
         let (mut sets, mut problems) = (Vec::new(), Vec::new());
         self.switch.outputs(in_port, frame, &mut sets, &mut problems);
         let list = |tags: Tags| tags.both()[..usize::from(tags.depth())].to_vec();
-        let copies =
-            sets.swap_remove(0).into_iter().map(|(port, tags)| (port, list(tags))).collect();
-        Ok((copies, problems.iter().map(Problem::to_string).collect()))
+        let shown = |copies: Vec<(u32, Tags)>| -> Copies {
+            copies.into_iter().map(|(port, tags)| (port, list(tags))).collect()
+        };
+        let sets = sets.into_iter().map(shown).collect();
+        Ok((sets, problems.iter().map(Problem::to_string).collect()))
     }
 }
