@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
+from knotless.base.printable import printable
 from knotless.cli.catalogue import GROUPS, commands
 from knotless.cli.groups import SuggestingGroup
 
@@ -165,8 +166,7 @@ def _one_line(error: click.ClickException) -> str:
 
 def _say(text: str) -> None:
     line = " ".join(text.split("\n"))
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-    click.echo(f"knotless: {shown}", err=True)
+    click.echo(f"knotless: {printable(line)}", err=True)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:

@@ -5,7 +5,7 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
@@ -141,6 +141,8 @@ class Fabric:
 
     ``family`` is None unless :meth:`with_family` has set it: a copy that ``dataclasses.replace``
     makes with other switches, hosts or links belongs to no family.
+
+    ``notes`` say what the file of the fabric has that the fabric has not, a line for each.
     """
 
     name: str
@@ -148,6 +150,7 @@ class Fabric:
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
     grid: Grid | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
     family: FamilyMember | None = field(default=None, init=False, compare=False, repr=False)
 
     def with_family(self, family: FamilyMember | None) -> Self:
@@ -155,6 +158,10 @@ class Fabric:
         copy = replace(self)
         object.__setattr__(copy, "family", family)
         return copy
+
+    def with_notes(self, notes: Iterable[str]) -> Self:
+        """Return a copy with these notes."""
+        return replace(self, notes=tuple(notes)).with_family(self.family)
 
     @cached_property
     def switch_index(self) -> Mapping[str, int]:

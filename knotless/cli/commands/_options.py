@@ -11,8 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from knotless.base.finite_range import FiniteRange
+from knotless.base.printable import printable
 from knotless.cli import complete
 from knotless.shown import formatted
+from knotless.topologies import Fabric, load
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -45,6 +47,14 @@ def duration_option(default_s: float) -> Callable[[Command], Command]:
         metavar="S",
         help="Real time; Ctrl-C ends it earlier.",
     )
+
+
+def fabric_of(spec: str) -> Fabric:
+    """Return the fabric of SPEC; what its file has that is not read is said on standard error."""
+    fabric = load(spec)
+    for note in fabric.notes:
+        click.echo(f"knotless: {fabric.name}: {printable(note)}", err=True)
+    return fabric
 
 
 def print_json(values: Mapping[str, object]) -> None:

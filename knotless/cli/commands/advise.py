@@ -7,10 +7,9 @@ import sys
 import click
 
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import json_option, print_json, spec_argument
+from knotless.cli.commands._options import fabric_of, json_option, print_json, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.verification.advice import advise
 from knotless.verification.comparison import ALL
 
@@ -31,7 +30,7 @@ def command(spec: str, request: PlanRequest, as_json: bool) -> None:
 
     Example: knotless advise random,16 --vcs 1 --flow-control pause
     """
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     rows = compared(fabric, request, quiet=as_json)
     advice = advise(fabric, rows)
     if as_json:

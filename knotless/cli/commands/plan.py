@@ -9,12 +9,17 @@ import click
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.topologies.failures import Failures, hosts_by_part
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
@@ -61,7 +66,7 @@ def command(
             raise PlanError("--without repairs one plan; omit it with --compare")
         if explaining:
             raise PlanError("--explain is about one plan; omit it with --compare")
-        rows = compared(load(spec), request, quiet=as_json)
+        rows = compared(fabric_of(spec), request, quiet=as_json)
         if as_json:
             print_json({"engines": [row.as_json() for row in rows]})
         else:
@@ -69,7 +74,7 @@ def command(
         return
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = make_plan(fabric, request)
     figures: dict[str, object] = {}

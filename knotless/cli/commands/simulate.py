@@ -11,7 +11,13 @@ from knotless.base.files import write_whole
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
 from knotless.cli.commands._fabric import DELAY, RATE
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._progress import Bar
 from knotless.cli.commands._watchdog import watchdog_options
@@ -33,7 +39,6 @@ from knotless.simulation.recorder import Recorder
 from knotless.simulation.result import by_channel, by_flow
 from knotless.simulation.scenario import DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
-from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, with_lines
 from knotless.traffic.patterns import pattern_named, patterns
 
@@ -145,7 +150,7 @@ def command(
 
     Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
     """
-    fabric = with_lines(load(spec), given["rate"], given["delay"])
+    fabric = with_lines(fabric_of(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
     recorder = None
     if record is not None:

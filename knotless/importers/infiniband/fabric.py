@@ -62,6 +62,10 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     count = len(subnet.lids)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
     findings = Findings()
+    for line in cables[0].value.notes():
+        findings.note(line)
+    for line in cables[0].value.complaints:
+        findings.gap(f"what ibnetdiscover could not query: {line}")
     hops = _next_hops(subnet, _tables(files, findings), findings)
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
@@ -134,15 +138,22 @@ def _next_hops(
         out[subnet.lids < 0] = -1
         classes[:, switch], ports = classes_at(out, homes == switch)
         linked = {*fabric.neighbours[node.name], *fabric.hosts_at[node.name]}
-        uncabled = [
-            port for port in np.unique(ports).tolist() if 0 < port < NO_PORT and port not in linked
-        ]
+        named = np.unique(ports).tolist()
+        looped = {port for port in named if (switch, port) in subnet.loopbacks}
+        if looped:
+            findings.gap(
+                f"what {node.name} does with packets that return by the cable from its port"
+                f" {min(looped)} to itself"
+            )
+        uncabled = [port for port in named if 0 < port < NO_PORT and port not in linked | looped]
         if uncabled:
             findings.note(f"{node.name}: entries name port {uncabled[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
-                    actions.unknown() if port < 0 else actions.send([port] * (port in linked))
+                    actions.unknown()
+                    if port < 0 or port in looped
+                    else actions.send([port] * (port in linked))
                     for port in ports.tolist()
                 ],
                 dtype=np.uint32,

@@ -22,7 +22,8 @@ class Subnet:
     """The nodes of a subnet. Destinations are LIDs: first the base LID of each host.
 
     ``lids`` are by destination, -1: unknown; ``owner`` is the host of each destination, or
-    -1 - switch for that of a switch itself. Destinations of hosts come first.
+    -1 - switch for that of a switch itself. Destinations of hosts come first. ``loopbacks`` are the
+    ports, by switch, of cables that connect a switch to itself.
     """
 
     fabric: Fabric
@@ -32,6 +33,7 @@ class Subnet:
     lids: NDArray[np.int32]
     owner: NDArray[np.int32]
     switch_lids: NDArray[np.int32]
+    loopbacks: frozenset[End]
 
     @property
     def ends(self) -> list[End]:
@@ -99,6 +101,7 @@ def subnet_of(name: str, discovered: Discovered) -> Subnet:
         np.array([*base, *(lid for lid, _ in more)], dtype=np.int32),
         np.array([*range(len(ids)), *(host for _, host in more)], dtype=np.int32),
         np.array([_lid_of_switch(discovered, node) for node in switches], dtype=np.int32),
+        frozenset((index[node], port) for ends in discovered.loopbacks() for node, port in ends),
     )
 
 
