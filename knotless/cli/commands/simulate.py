@@ -39,6 +39,7 @@ from knotless.simulation.recorder import Recorder
 from knotless.simulation.result import by_channel, by_flow
 from knotless.simulation.scenario import DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
+from knotless.simulation.verdict import cautions
 from knotless.topologies.fabric import Fabric, with_lines
 from knotless.traffic.patterns import pattern_named, patterns
 
@@ -152,6 +153,8 @@ def command(
     """
     fabric = with_lines(fabric_of(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
+    for line in cautions(scenario):
+        click.echo(f"knotless: {line}", err=True)
     recorder = None
     if record is not None:
         recorder = Recorder.for_scenario(scenario, every_us)
@@ -241,8 +244,9 @@ def _show(result: Result) -> None:
     for name in ("latency_us", "completion_us", "drops"):
         counted = values.pop(name)
         values[name] = ", ".join(f"{key} {value:g}" for key, value in counted.items())
-    frames = values.pop("knot_frames")
+    frames, verdict = values.pop("knot_frames"), values.pop("verdict")
     print_table(f"{values['pattern']} on {values['fabric']}", values)
     for channel, flows in frames.items():
         waiting = ", ".join(f"{count} of {flow}" for flow, count in flows.items())
         click.echo(f"{channel} holds {waiting}")
+    click.echo(verdict)
