@@ -18,7 +18,6 @@ MAX_DPID = 2**64 - 1
 MAX_HUB_RATE_MBPS = 100.0
 HUB_SLOT_BITS = 512
 """Slot time of half-duplex Ethernet at 10 and 100 Mbit/s: IEEE 802.3, 4.4.2."""
-_THIS_NETWORK = ipaddress.IPv4Network("0.0.0.0/8")
 _HOST_BITS = 0xFFFFFF
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
@@ -73,12 +72,12 @@ def is_name(text: str) -> bool:
 def is_host_address(address: ipaddress.IPv4Address) -> bool:
     """Tell whether a host can have ``address``.
 
-    It must be unicast, and neither number nor broadcast address of the network of all hosts with
-    the same first byte, in which hosts are configured (RFC 1122, 3.2.1.3).
+    It must be unicast, and not the broadcast address of all hosts with the same first byte, which
+    are configured as one network (RFC 1122, 3.2.1.3).
     """
-    if address.is_multicast or address.is_loopback or address in _THIS_NETWORK:
+    if address.is_multicast or address.is_loopback or address.is_unspecified:
         return False
-    return int(address) & _HOST_BITS not in (0, _HOST_BITS)
+    return int(address) & _HOST_BITS != _HOST_BITS
 
 
 def _check_names(fabric: Fabric) -> None:
@@ -125,8 +124,8 @@ def _check_host(fabric: Fabric, host: Host) -> None:
         ) from None
     if not is_host_address(address):
         raise FabricError(
-            f"host {host.name}: {host.ip} is not the address of a host: it is not unicast, or that"
-            " of a whole network; write one such as 10.0.1.1"
+            f"host {host.name}: {host.ip} is not the address of a host: it is not unicast, or"
+            " broadcast; write one such as 10.0.1.1"
         )
     _check_line(f"host {host.name}", host.rate_mbps, host.delay_us)
 

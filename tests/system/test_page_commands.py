@@ -17,7 +17,7 @@ from tests.support import REPOSITORY
 LIST = yaml.safe_load((REPOSITORY / "tests" / "data" / "page_commands.yaml").read_text())
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:sudo )?(?:\S*/)?knotless [a-z].*")
-STATUSES = {"check": {0, 1}, "simulate": {0, 3}}
+STATUSES = {"check": {0, 1}, "plan": {0, 1}, "simulate": {0, 3}}
 """Exit statuses of commands that work: a cycle or deadlock may be what a page shows."""
 GRAPH = '<graphml><graph edgedefault="undirected"><node id="a"/></graph></graphml>'
 

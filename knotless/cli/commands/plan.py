@@ -45,10 +45,11 @@ def command(
     comparing: bool,
     explaining: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Plan the routes of SPEC; print their figures and whether they can deadlock.
 
-    The verdict applies to the flow control of the plan. With --without, the plan of the intact
+    The verdict applies to the flow control of the plan; the exit status is 1 if it can deadlock,
+    also with --json, and 0 for a comparison. With --without, the plan of the intact
     fabric is repaired: only paths that used a failed part move.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
@@ -71,7 +72,7 @@ def command(
             print_json({"engines": [row.as_json() for row in rows]})
         else:
             print_comparison(spec, rows)
-        return
+        return 0
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
     fabric = fabric_of(spec)
@@ -98,6 +99,7 @@ def command(
         for topic, text in explanation.items():
             click.echo(f"{topic}: {text}")
         click.echo(checked.verdict.text)
+    return 1 if checked.cycle else 0
 
 
 def _some(names: list[str]) -> str:
