@@ -18,9 +18,9 @@ from click.shell_completion import CompletionItem
 from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
-from knotless.base.printable import printable
 from knotless.cli.catalogue import GROUPS, commands
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.output import say
 
 
 class Commands(SuggestingGroup):
@@ -166,7 +166,7 @@ def _one_line(error: click.ClickException) -> str:
 
 def _say(text: str) -> None:
     line = " ".join(text.split("\n"))
-    click.echo(f"knotless: {printable(line)}", err=True)
+    say(f"knotless: {line}", err=True)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:

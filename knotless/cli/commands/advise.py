@@ -9,6 +9,7 @@ import click
 from knotless.cli.commands._comparison import compared, print_comparison
 from knotless.cli.commands._options import fabric_of, json_option, print_json, spec_argument
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.output import say
 from knotless.routing.request import PlanRequest
 from knotless.verification.advice import advise
 from knotless.verification.comparison import ALL
@@ -37,7 +38,7 @@ def command(spec: str, request: PlanRequest, as_json: bool) -> None:
         print_json({"fabric": fabric.name, **advice.as_json()})
     else:
         print_comparison(spec, rows, advice.reasons)
-        click.echo(advice.reason)
+        say(advice.reason)
         for line in advice.cheaper:
-            click.echo(f"cheaper: {line}")
+            say(f"cheaper: {line}")
     sys.exit(0 if advice.engine is not None else 1)

@@ -16,6 +16,7 @@ from knotless.cli.commands._options import (
     spec_argument,
 )
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.output import say
 from knotless.forwarding.dot1q.files import README, files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export
 from knotless.forwarding.dot1q.model import L2Fabric
@@ -91,9 +92,9 @@ def command(
         print_json(counts)
         return
     print_table(f"{plan.engine} on {plan.fabric.name} for ordinary switches", counts)
-    click.echo(f"Apply all tables before any port comes up: see {Path(out) / README}.")
-    click.echo("Read back: every unicast and every broadcast arrives exactly once.")
-    click.echo(verdict.text)
+    say(f"Apply all tables before any port comes up: see {Path(out) / README}.")
+    say("Read back: every unicast and every broadcast arrives exactly once.")
+    say(verdict.text)
 
 
 def _read_back(files: dict[str, str]) -> L2Fabric:

@@ -17,6 +17,7 @@ from knotless.cli.commands._options import (
     spec_argument,
 )
 from knotless.cli.commands._plan_options import plan_options, without_option
+from knotless.cli.output import say
 from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
@@ -95,10 +96,10 @@ def command(
         print_table(f"{plan.engine} on {fabric.name}", shown)
         if len(separated) > 1:
             for names in separated:
-                click.echo(f"reach only each other: {_some(names)}")
+                say(f"reach only each other: {_some(names)}")
         for topic, text in explanation.items():
-            click.echo(f"{topic}: {text}")
-        click.echo(checked.verdict.text)
+            say(f"{topic}: {text}")
+        say(checked.verdict.text)
     return 1 if checked.cycle else 0
 
 

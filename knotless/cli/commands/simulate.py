@@ -21,6 +21,7 @@ from knotless.cli.commands._options import (
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._progress import Bar
 from knotless.cli.commands._watchdog import watchdog_options
+from knotless.cli.output import say
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
 from knotless.routing.plan import make_plan
@@ -154,7 +155,7 @@ def command(
     fabric = with_lines(fabric_of(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
     for line in cautions(scenario):
-        click.echo(f"knotless: {line}", err=True)
+        say(f"knotless: {line}", err=True)
     recorder = None
     if record is not None:
         recorder = Recorder.for_scenario(scenario, every_us)
@@ -248,5 +249,5 @@ def _show(result: Result) -> None:
     print_table(f"{values['pattern']} on {values['fabric']}", values)
     for channel, flows in frames.items():
         waiting = ", ".join(f"{count} of {flow}" for flow, count in flows.items())
-        click.echo(f"{channel} holds {waiting}")
-    click.echo(verdict)
+        say(f"{channel} holds {waiting}")
+    say(verdict)
