@@ -1,6 +1,6 @@
-"""Fabric files: JSON is read and written; GraphML and ibnetdiscover output are read.
+"""Fabric files: JSON is read and written; GraphML and formats of other programs are read.
 
-The JSON format (docs/fabric-files.md describes all three):
+The JSON format (docs/fabric-files.md describes all):
 
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
 "links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``. Optional: ``rate_mbps`` and
@@ -43,14 +43,14 @@ MEMORY_PER_BYTE = 12
 
 
 SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt", ".gml", ".yaml", ".yml")
-_KNOWN = "known are knotless's JSON, GraphML and the output of ibnetdiscover"
+_KNOWN = "known are knotless's JSON, GraphML, topologies of containerlab, output of ibnetdiscover"
 _HEAD = 4096
+_CONTAINERLAB = re.compile(r"^topology\s*:", re.MULTILINE)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _OTHERS = {
     "SNDlib's native format": re.compile(r"\A\?SNDlib"),
     "GML": re.compile(r"^\s*graph\s*\[", re.MULTILINE),
     "DOT of Graphviz": re.compile(r"\A(strict\s+)?(di)?graph\b[^{\n]*\{"),
-    "a topology of containerlab": re.compile(r"^topology\s*:", re.MULTILINE),
     "YAML": re.compile(r"\A(---|\w+:(\s|\Z))"),
 }
 """Formats that are not read, by their beginning."""
@@ -64,9 +64,9 @@ def looks_like_file(text: str) -> bool:
 def read(path: str | Path) -> Fabric:
     """Return the fabric that the file at ``path`` describes, validated.
 
-    The first character determines the format: ``{`` is JSON, ``<`` is GraphML, anything else is
-    output of ibnetdiscover, if a line of it is. In the latter two formats the file's name becomes
-    the fabric's name, and notes of the fabric tell what has not been read.
+    The first character determines the format: ``{`` is JSON, ``<`` is GraphML. Else a line
+    ``topology:`` makes it a file of containerlab, a line of ibnetdiscover its output. In these
+    formats the file's name becomes the fabric's name, and notes tell what has not been read.
 
     Raises
     ------
@@ -93,6 +93,11 @@ def _of_any_kind(data: bytes, file: Path) -> Fabric:
         raise FabricError("cannot be read: not UTF-8 text") from None
     if text.lstrip()[:1] == "{" or file.suffix.lower() == ".json":
         return from_text(text)
+    if _CONTAINERLAB.search(text):
+        # PyYAML, which Mininet's interpreter may lack
+        from knotless.topologies.formats.containerlab import from_containerlab
+
+        return with_family_of_name(from_containerlab(text, name))
     if not looks_like_ibnetdiscover(text):
         start = text[:_HEAD].lstrip()
         looks = (

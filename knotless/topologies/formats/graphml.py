@@ -29,11 +29,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from knotless.base.errors import FabricError
+from knotless.base.printable import listed
 from knotless.topologies.fabric import DEFAULT_DELAY_US, DEFAULT_RATE_MBPS, Fabric
 from knotless.topologies.numbering import MAX_HOSTS, MAX_HOSTS_PER_SWITCH
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
@@ -141,7 +142,9 @@ def from_graphml(text: str | bytes, name: str) -> Fabric:
     if any_kind and types:
         notes.append("type is ignored, because there is kind")
     elif others := sorted(types - {"switch", "host"}):
-        notes.append(f"nodes of these types are taken for switches: {_some(map(repr, others))}")
+        notes.append(
+            f"nodes of these types are taken for switches: {listed(map(repr, others), _NAMED)}"
+        )
     return complete(name, partial, hosts, links).with_notes([*notes, *reader.notes()])
 
 
@@ -286,8 +289,8 @@ class _Reader:
     def notes(self) -> list[str]:
         """Return which data of nodes and edges have not been read."""
         return [
-            f"data of {kind}s that are not read: {_some(ignored)}; read are"
-            f" {', '.join(_READ[kind])}"
+            f"data of {kind}s that are not read:"
+            f" {listed((name[:40] for name in ignored), _NAMED)}; read are {', '.join(_READ[kind])}"
             for kind, ignored in self._ignored.items()
             if ignored
         ]
@@ -386,10 +389,3 @@ class _Reader:
         ignored.update(dict.fromkeys(key for key in element.data if key not in _READ[element.kind]))
         if element.label and element.kind == "edge":
             ignored["labels"] = None
-
-
-def _some(items: Iterable[str]) -> str:
-    """Return the first items, and the number of further ones."""
-    listed = [item[:40] for item in items]
-    more = len(listed) - _NAMED
-    return ", ".join(listed[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -31,10 +31,11 @@ ibnetdiscover(8) of infiniband-diags (rdma-core).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from knotless.base.errors import FabricError
+from knotless.base.printable import listed
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 
@@ -63,7 +64,6 @@ _LID = re.compile(r"\blid (\d{1,5})(?: lmc ([0-7]))?(?!.*\")")
 _OWN_LID = re.compile(r"#\s*lid (\d{1,5})(?: lmc ([0-7]))? ")
 _AGGREGATION_NODE = re.compile(r"\bAggregation Node\b")
 _AGGREGATION_DEVICE = 0xCF09
-_NAMED = 5
 _KINDS = {"Switch": "S", "Ca": "H", "Rt": "R"}
 
 _REPORTED_KINDS = {"SW": "S", "CA": "H", "RT": "R"}
@@ -136,10 +136,10 @@ class Discovered:
         """Return what a fabric of these nodes leaves out, a line for each kind."""
         notes = []
         if loops := self.loopbacks():
-            cables = _some(f"{a[0]} ports {a[1]} and {b[1]}" for a, b in loops)
+            cables = listed(f"{a[0]} ports {a[1]} and {b[1]}" for a, b in loops)
             notes.append(f"cables that connect a switch to itself are ignored: {cables}")
         if pairs := self.back_to_back():
-            cables = _some(f"{a[0]} and {b[0]}" for a, b in pairs)
+            cables = listed(f"{a[0]} and {b[0]}" for a, b in pairs)
             notes.append(f"cables between two adapters are ignored: {cables}")
         return notes
 
@@ -166,10 +166,10 @@ def from_ibnetdiscover(text: str, name: str) -> Fabric:
     if subnet.complaints:
         notes.append(
             "parts of the subnet may be missing: the output has errors of ibnetdiscover,"
-            f" {_some(subnet.complaints)}"
+            f" {listed(subnet.complaints)}"
         )
     if left_out:
-        notes.append(f"aggregation nodes are not taken for hosts: {_some(sorted(left_out))}")
+        notes.append(f"aggregation nodes are not taken for hosts: {listed(sorted(left_out))}")
     return complete(name, partial, hosts, links).with_notes(notes)
 
 
@@ -323,10 +323,3 @@ def _agree(ends: dict[End, End], end: End, peer: End, where: str) -> None:
             f"{where}: port {end[1]} of {end[0]} is linked to port {peer[1]} of {peer[0]},"
             f" but elsewhere to port {previous[1]} of {previous[0]}"
         )
-
-
-def _some(items: Iterable[str]) -> str:
-    """Return the first items, and the number of further ones."""
-    listed = list(items)
-    more = len(listed) - _NAMED
-    return ", ".join(listed[:_NAMED]) + (f" and {more} more" if more > 0 else "")

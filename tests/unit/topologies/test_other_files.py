@@ -221,14 +221,14 @@ def test_bad_ibnetdiscover_output_is_refused_in_one_line(old: str, new: str, say
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "format not known; known are knotless's JSON, GraphML and the output of ibnet"),
+        ("", "format not known; known are knotless's JSON, GraphML, topologies of containerlab"),
         ('Switch 2 "S-01"\n', "no channel adapter"),
         ("hello", "format not known; known are"),
         ('[1]\t"H-0000000000000010"[1](11)\n', "a port before any Switch, Ca or Rt line"),
         ('Creator "x"\ngraph [\n  node [ id 0 ]\n]\n', "it looks like GML; known are"),
         ('graph [ node [ id 0 label "a" ] ]', "it looks like GML; known are"),
         ("?SNDlib native format; type: network; version: 1.0\n", "it looks like SNDlib's native"),
-        ("name: lab\ntopology:\n  nodes:\n    r1: {}\n", "it looks like a topology of contain"),
+        ("name: lab\nnodes:\n  r1: {}\n", "it looks like YAML; known are"),
         ("strict digraph g { a -> b }", "it looks like DOT"),
         ("---\nswitches: 4\n", "it looks like YAML"),
         ('{"directed": false, "nodes": [{"id": 0}], "links": []}', "it looks like a graph of Netw"),
