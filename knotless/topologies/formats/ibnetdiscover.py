@@ -31,6 +31,7 @@ ibnetdiscover(8) of infiniband-diags (rdma-core).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -168,6 +169,9 @@ def from_ibnetdiscover(text: str, name: str) -> Fabric:
             "parts of the subnet may be missing: the output has errors of ibnetdiscover,"
             f" {listed(subnet.complaints)}"
         )
+    ports = Counter(node for (node, _), _ in adapters)
+    if several := [node for node, count in ports.items() if count > 1]:
+        notes.append(f"adapters with several linked ports are a host for each: {listed(several)}")
     if left_out:
         notes.append(f"aggregation nodes are not taken for hosts: {listed(sorted(left_out))}")
     return complete(name, partial, hosts, links).with_notes(notes)

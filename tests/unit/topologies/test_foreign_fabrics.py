@@ -150,6 +150,7 @@ def test_adapters_without_a_switch_between_them_are_noted() -> None:
     assert len(fabric.hosts) == 2
     assert fabric.notes == (
         "cables between two adapters are ignored: H-0000000000000020 and H-0000000000000030",
+        "adapters with several linked ports are a host for each: H-0000000000000010",
     )
 
 
