@@ -342,6 +342,8 @@ class _Reader:
             directed = given.get("directed", default).strip() in ("true", "1")
             self.edges.append(_Element("-".join(ends), self._line(), ends, directed))
             self._open.append(self.edges[-1])
+            ports = (name for name in ("sourceport", "targetport") if name in given)
+            self._ignored["edge"].update(dict.fromkeys(ports))
         elif tag == "data" and self._open:
             key = self._need(tag, given, "key")
             self._key = self._keys.get(key, key)

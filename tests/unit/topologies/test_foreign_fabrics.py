@@ -50,6 +50,19 @@ def test_a_file_is_the_fabric_that_its_program_meant(
     assert all(said in note for said, note in zip(notes, fabric.notes, strict=True))
 
 
+def test_a_ring_in_json_is_the_ring_of_its_name() -> None:
+    fabric = load(str(FILES / "tri.json"))
+    assert fabric == load("ring,3")
+    assert fabric.family == load("ring,3").family
+
+
+def test_ports_of_graphml_on_edges_are_named() -> None:
+    edge = '<edge source="a" target="b" sourceport="eth7"/>'
+    fabric = from_graphml(graph("", '<node id="a"/><node id="b"/>', edge), "t")
+    assert described(fabric)[2] == ["a:2-b:2"]
+    assert fabric.notes[0].startswith("data of edges that are not read: sourceport; read are")
+
+
 def test_aggregation_nodes_are_no_hosts() -> None:
     fabric = load(str(FILES / "sharp.ibnetdiscover"))
     assert [(host.switch, host.port) for host in fabric.hosts] == [
