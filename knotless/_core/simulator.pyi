@@ -229,6 +229,9 @@ class Report:
     @property
     def messages_under_way(self) -> int: ...
     @property
+    def last_arrival_ps(self) -> int:
+        """When the last data packet arrived at a host."""
+    @property
     def last_complete_ps(self) -> int: ...
     @property
     def flow_packets(self) -> NDArray[np.uint64]: ...

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -13,6 +16,39 @@ from knotless.base.files import read_text
 
 MAX_BYTES = 1 << 18
 """Nobody writes more by hand."""
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader with two rules of YAML 1.2: keys are unique, and ``1e-3`` is a number.
+
+    PyYAML keeps the last of several equal keys, and takes a number without a point for text
+    (YAML 1.2.2, 3.2.1.3 and 10.3.2).
+    """
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the mapping of a node; raises ConstructorError for a repeated key."""
+        keys = set()
+        for key_node, _ in node.value:
+            if key_node.tag == _MERGE:  # own keys replace those of merged mappings
+                continue
+            key = self.construct_object(key_node, deep=True)  # type: ignore[no-untyped-call]
+            if not isinstance(key, Hashable):
+                continue  # PyYAML refuses it below
+            if key in keys:
+                problem = f"key {brief(key)} occurs twice in one mapping"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            keys.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(  # type: ignore[no-untyped-call]
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
+    list("-+.0123456789"),
+)
 
 
 def read(path: Path, error: type[KnotlessError]) -> object:
@@ -27,7 +63,7 @@ def read(path: Path, error: type[KnotlessError]) -> object:
 def parse(text: str, error: type[KnotlessError]) -> object:
     """Return the content of the YAML ``text``; raises ``error`` with the line."""
     try:
-        return yaml.safe_load(text)
+        return yaml.load(text, _Loader)  # noqa: S506 - a safe loader
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
         # YAML's own messages span several lines and quote the text.
         mark = getattr(problem, "problem_mark", None)

@@ -20,6 +20,7 @@ from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
 from knotless.cli.catalogue import GROUPS, commands
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.output import say
 
 
 class Commands(SuggestingGroup):
@@ -165,8 +166,7 @@ def _one_line(error: click.ClickException) -> str:
 
 def _say(text: str) -> None:
     line = " ".join(text.split("\n"))
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-    click.echo(f"knotless: {shown}", err=True)
+    say(f"knotless: {line}", err=True)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:

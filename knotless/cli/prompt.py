@@ -9,6 +9,7 @@ from typing import Any, TextIO
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
+from knotless.base.printable import printable
 from knotless.cli.prompt_texts import paused_lines, why_lines
 from knotless.emulation.mn import CLI, setLogLevel
 from knotless.emulation.network import EmulatedFabric
@@ -206,7 +207,7 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         try:
             text = tell() if possible else "plain links: no emulator"
         except KnotlessError as error:
-            text = f"knotless: {error}"
+            text = f"knotless: {printable(str(error))}"
         if text:
             out.write(text + "\n")
 

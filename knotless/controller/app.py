@@ -20,6 +20,7 @@ from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
 
+from knotless.base.printable import printable
 from knotless.controller import config, runtime
 from knotless.controller.openflow.listener import (
     DeferredCounts,
@@ -132,7 +133,7 @@ class KnotlessController(app_manager.RyuApp):
             self._early.end()
             self._begin()
         except KnotlessError as error:
-            sys.stderr.write(f"knotless: {error}\n")
+            sys.stderr.write(f"knotless: {printable(str(error))}\n")
             sys.stderr.flush()
             runtime.exit_process(2)
         for datapath in self._learner.datapaths:
@@ -189,7 +190,7 @@ class KnotlessController(app_manager.RyuApp):
 
 
 def _fail(error: KnotlessError) -> NoReturn:
-    sys.stderr.write(f"knotless: {error}\n")
+    sys.stderr.write(f"knotless: {printable(str(error))}\n")
     raise SystemExit(2) from error
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from knotless.base.errors import FabricError, FaultError, KnotlessError
 from knotless.base.files import read_text
+from knotless.base.printable import printable
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState, Difference
@@ -327,6 +328,8 @@ def _in_a_thread(settings: Config, fabric: Fabric, drained: tuple[str, ...]) -> 
 
 def _report(desired: DesiredState) -> None:
     _LOG.info("%s", desired.describe())
+    for note in desired.fabric.notes:
+        _LOG.warning("fabric: %s", printable(note))
     if not desired.verdict.acyclic:
         _LOG.warning("it is installed nevertheless: allow_deadlock is set")
 

@@ -13,7 +13,7 @@ links. A host's interface loses its carrier because the emulator's end goes down
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
 from knotless.emulation.wiring import Cable, End
 from knotless.topologies.formats import files
+from knotless.topologies.link_names import LinkNames
 
 _LIVE = "mode default state up"
 _DORMANT = "mode dormant state dormant"
@@ -60,6 +61,10 @@ class Cables:
     ) -> None:
         self._names = names
         self._cables = cables
+        self._by_name = LinkNames(
+            (cable, (cable.a.owner, cable.a.port), (cable.b.owner, cable.b.port))
+            for cable in cables
+        )
         self._emulated = links == "emulated"
         self._daemon = Daemon(names.emulator_socket, {})
 
@@ -78,10 +83,9 @@ class Cables:
         """Return the cables that ``text`` names: ``s1-s2``, ``s1:2-s2:3``, ``h1-s1`` or ``h1``.
 
         More than one only if parallel links join two switches and no ports are given. Raises
-        :class:`EmulationError` if there is none.
+        :class:`EmulationError` if there is none, or if it names links between different switches.
         """
-        matches = [cable for cable in self._cables if text in cable_names(cable)]
-        if matches:
+        if matches := self._by_name.find(text, EmulationError):
             return matches
         names = ", ".join(cable.name for cable in self._cables[:_SHOWN])
         more = ", ..." if len(self._cables) > _SHOWN else ""
@@ -186,21 +190,3 @@ class Part:
 def channel_of(end: End) -> str:
     """Return the name of the channel that leaves by this end: ``s1:2``, or ``h1`` for a host."""
     return end.owner if end.host is not None else f"{end.owner}:{end.port}"
-
-
-def cable_names(cable: Cable) -> set[str]:
-    """Return all texts that name a cable: with and without ports, from either end."""
-    a, b = cable.ends
-    names = {cable.name}
-    for first, second in ((a, b), (b, a)):
-        names |= {
-            f"{one}-{other}"
-            for one in _end_names(first)
-            for other in _end_names(second)
-            if (":" in one) == (":" in other) or a.host is not None
-        }
-    return names
-
-
-def _end_names(end: End) -> Iterable[str]:
-    return {end.owner, channel_of(end)}

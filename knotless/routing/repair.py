@@ -27,7 +27,7 @@ from knotless.routing.plan import Plan, with_broadcast_vlans
 from knotless.routing.plan_of_parts import Counts, new_plan, path_changes
 from knotless.routing.routes import ExplicitRoutes, Routes, TableRoutes
 from knotless.routing.vlans.assignment import FIRST_VLAN
-from knotless.topologies.failures import Failures, hosts_by_part, pairs_apart, parts
+from knotless.topologies.failures import FAILED, Failures, hosts_by_part, pairs_apart, parts
 
 Kind = Literal["none", "repaired", "extended", "replanned", "updown"]
 
@@ -203,6 +203,11 @@ def _with_moves(plan: Plan, failures: Failures, moved: dict[str, Any]) -> Plan:
     routes: Routes
     if isinstance(plan.routes, TableRoutes):
         next_hop = moved["next_hop"].reshape(plan.routes.next_hop.shape)
+        # Also the entries that no path uses: the tables of a VLAN are merged, where an entry of one
+        # would fill the gap that the others have towards another part.
+        part = np.array(parts(plan.fabric, failures))
+        apart = (part[:, None] != part) | (part[:, None] == FAILED)
+        next_hop[:, apart & (plan.receivers > 0)] = -1
         routes = replace(plan.routes, next_hop=next_hop, changes=moved["changes"], **trees)
     else:
         channels, priorities = _paths(plan.routes, moved)

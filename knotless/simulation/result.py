@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from knotless._core.replay import Ends
 from knotless._core.simulator import DROP_CAUSES, GAP_BYTES, Histogram, Report
-from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable
+from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable, picoseconds
 from knotless.simulation.scenario import Scenario
+from knotless.simulation.verdict import verdict
 
 _ARRAYS = (
     "flow_packets",
@@ -70,10 +71,14 @@ class Result:
 
     @property
     def throughput_mbps(self) -> float:
-        """The sum over all flows; without a duration, until the last message arrived."""
-        time_ps = self.report.measured_ps
+        """The sum over all flows; without a duration, until the last message or packet arrived.
+
+        Packets of a message that is still under way count, and so does the time until they arrived.
+        """
+        report, time_ps = self.report, self.report.measured_ps
         if self.scenario.duration_us is None:
-            time_ps = self.report.last_complete_ps
+            last_ps = max(report.last_complete_ps, report.last_arrival_ps)
+            time_ps = last_ps - picoseconds(self.scenario.warm_up_us)
         return float(self.report.flow_bytes.sum()) * 8 / max(time_ps, 1) * 1e6
 
     @property
@@ -105,6 +110,11 @@ class Result:
 
     def _name(self, channel: int, priority: int) -> str:
         return f"{self.channels.names[channel]}/{priority}"
+
+    @property
+    def verdict(self) -> str:
+        """Whether frames are stuck, lost or not delivered, in one sentence."""
+        return verdict(self.report, self.knot)
 
     @property
     def loads(self) -> NDArray[np.float64]:
@@ -189,6 +199,7 @@ class Result:
             else report.deadlock.broken_ps / PICOSECONDS_PER_US,
             "knot_frames": self.knot_frames(),
             "result_sha256": self.result_sha256,
+            "verdict": self.verdict,
         }
 
     def knot_frames(self) -> dict[str, dict[str, int]]:

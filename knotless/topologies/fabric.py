@@ -5,12 +5,13 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar
 
 from knotless.base.errors import FabricError
+from knotless.topologies.link_names import LinkNames
 
 DEFAULT_RATE_MBPS = 10.0
 """Default line rate: low enough for emulation with real frames on a small machine."""
@@ -141,6 +142,8 @@ class Fabric:
 
     ``family`` is None unless :meth:`with_family` has set it: a copy that ``dataclasses.replace``
     makes with other switches, hosts or links belongs to no family.
+
+    ``notes`` say what the file of the fabric has that the fabric has not, a line for each.
     """
 
     name: str
@@ -148,6 +151,7 @@ class Fabric:
     hosts: tuple[Host, ...]
     links: tuple[Link, ...]
     grid: Grid | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False, kw_only=True)
     family: FamilyMember | None = field(default=None, init=False, compare=False, repr=False)
 
     def with_family(self, family: FamilyMember | None) -> Self:
@@ -155,6 +159,10 @@ class Fabric:
         copy = replace(self)
         object.__setattr__(copy, "family", family)
         return copy
+
+    def with_notes(self, notes: Iterable[str]) -> Self:
+        """Return a copy with these notes."""
+        return replace(self, notes=tuple(notes)).with_family(self.family)
 
     @cached_property
     def switch_index(self) -> Mapping[str, int]:
@@ -176,14 +184,11 @@ class Fabric:
         return {name: dict(sorted(by_port.items())) for name, by_port in ports.items()}
 
     @cached_property
-    def links_named(self) -> Mapping[str, Sequence[Link]]:
-        """Map ``s1:2-s2:3`` and ``s1-s2``, in both directions, to the links of that name."""
-        index: dict[str, list[Link]] = {}
-        for link in self.links:
-            a, b = f"{link.a}:{link.a_port}", f"{link.b}:{link.b_port}"
-            for name in (f"{a}-{b}", f"{b}-{a}", f"{link.a}-{link.b}", f"{link.b}-{link.a}"):
-                index.setdefault(name, []).append(link)
-        return index
+    def link_names(self) -> LinkNames[Link]:
+        """The links between switches by the texts that name them: ``s1:2-s2:3`` and ``s1-s2``."""
+        return LinkNames(
+            (link, (link.a, link.a_port), (link.b, link.b_port)) for link in self.links
+        )
 
     @property
     def hub(self) -> Switch | None:

@@ -47,14 +47,14 @@ class Failures:
         Raises
         ------
         FabricError
-            A name is unknown, or is that of a switch as well as that of a link.
+            A name is unknown, or is that of a switch as well as that of a link, or of links between
+            different switches.
 
         """
-        index = fabric.links_named
         links: set[Link] = set()
         switches: set[str] = set()
         for name in names:
-            matches = index.get(name, [])
+            matches = fabric.link_names.find(name, FabricError)
             if name in fabric.switch_index:
                 if matches:
                     raise FabricError(

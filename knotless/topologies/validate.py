@@ -18,6 +18,7 @@ MAX_DPID = 2**64 - 1
 MAX_HUB_RATE_MBPS = 100.0
 HUB_SLOT_BITS = 512
 """Slot time of half-duplex Ethernet at 10 and 100 Mbit/s: IEEE 802.3, 4.4.2."""
+_HOST_BITS = 0xFFFFFF
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
@@ -68,6 +69,17 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def is_host_address(address: ipaddress.IPv4Address) -> bool:
+    """Tell whether a host can have ``address``.
+
+    It must be unicast, and not the broadcast address of all hosts with the same first byte, which
+    are configured as one network (RFC 1122, 3.2.1.3).
+    """
+    if address.is_multicast or address.is_loopback or address.is_unspecified:
+        return False
+    return int(address) & _HOST_BITS != _HOST_BITS
+
+
 def _check_names(fabric: Fabric) -> None:
     seen: set[str] = set()
     for name in [s.name for s in fabric.switches] + [h.name for h in fabric.hosts]:
@@ -110,8 +122,11 @@ def _check_host(fabric: Fabric, host: Host) -> None:
         raise FabricError(
             f"host {host.name}: {host.ip!r} is not an IPv4 address; write it as 10.0.1.1"
         ) from None
-    if address.is_multicast or address.is_unspecified or address.is_loopback:
-        raise FabricError(f"host {host.name}: {host.ip} is not a unicast IPv4 address")
+    if not is_host_address(address):
+        raise FabricError(
+            f"host {host.name}: {host.ip} is not the address of a host: it is not unicast, or"
+            " broadcast; write one such as 10.0.1.1"
+        )
     _check_line(f"host {host.name}", host.rate_mbps, host.delay_us)
 
 

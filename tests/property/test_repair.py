@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotless.base.errors import PlanError
+from knotless.base.errors import FabricError, PlanError
 from knotless.routing.plan import make_plan
 from knotless.routing.vlans.assignment import TAGGINGS
 from knotless.topologies import Fabric
+from knotless.topologies.failures import Failures
+from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from knotless.verification.checked_plan import CheckedPlan
 from tests.property.test_every_engine import FABRICS, PROMISES, Promise
 from tests.support.repairs import Outcome, check_repair, sampled, single_links
@@ -60,3 +63,48 @@ def test_repaired_plans_keep_the_promises_of_the_intact_plan(
     promise: Promise, data: st.DataObject
 ) -> None:
     repairs_hold(promise, data, SINGLE_LINKS)
+
+
+def uneven_tree(draw: random.Random) -> Fabric | None:
+    """Return two or three levels with missing and parallel cables, and 0 to 3 hosts on a leaf.
+
+    None if it is not connected.
+    """
+    levels, count = list[range](), 0
+    for size in (draw.randint(2, 5) for _ in range(draw.randint(2, 3))):
+        levels.append(range(count, count + size))
+        count += size
+    links = [
+        PartialLink(a, b)
+        for low, high in pairwise(levels)
+        for a in low
+        for b in high
+        for _ in range(draw.choice((0, 1, 1, 1, 2)))
+    ]
+    homes = [leaf for leaf in levels[0] for _ in range(draw.randint(0, 3))]
+    hosts = [PartialHost(f"h{number}", home) for number, home in enumerate(homes, 1)]
+    switches = [PartialSwitch(f"s{number}") for number in range(1, count + 1)]
+    try:
+        return complete("uneven", switches, hosts, links)
+    except FabricError:
+        return None
+
+
+@pytest.mark.parametrize("engine", ["fattree", "prefix", "updown", "smodk"])
+def test_repaired_plans_of_uneven_trees_send_nothing_to_another_part(engine: str) -> None:
+    """Switches have different numbers of hosts: some tables of a VLAN have paths, others none."""
+    apart = 0
+    for seed in range(400):
+        draw = random.Random(seed)  # noqa: S311
+        fabric = uneven_tree(draw)
+        if fabric is None:
+            continue
+        share = draw.choice((0.3, 0.5, 0.7))
+        cut = [link.name for link in fabric.links if draw.random() < share]
+        try:
+            plan = make_plan(fabric, engine, select=draw.choice(["spread", "low-port"]))
+        except PlanError:
+            continue
+        outcome = check_repair(CheckedPlan(plan), Failures.from_names(fabric, cut))
+        apart += outcome.repair.summary()["unreachable"] != 0
+    assert apart > 20

@@ -17,8 +17,9 @@ from tests.support import REPOSITORY
 LIST = yaml.safe_load((REPOSITORY / "tests" / "data" / "page_commands.yaml").read_text())
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").rglob("*.md"))]
 COMMAND = re.compile(r"(?:sudo )?(?:\S*/)?knotless [a-z].*")
-STATUSES = {"check": {0, 1}, "simulate": {0, 3}}
+STATUSES = {"check": {0, 1}, "plan": {0, 1}, "simulate": {0, 3}}
 """Exit statuses of commands that work: a cycle or deadlock may be what a page shows."""
+LAB = "topology:\n  nodes: {a: {}, b: {}}\n  links:\n  - endpoints: ['a:e1-1', 'b:e1-1']\n"
 GRAPH = '<graphml><graph edgedefault="undirected"><node id="a"/></graph></graphml>'
 
 
@@ -52,6 +53,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     """Return a shell in a folder with what the pages take for granted."""
     folder = tmp_path_factory.mktemp("pages")
     (folder / "my.graphml").write_text(GRAPH)
+    (folder / "lab.clab.yml").write_text(LAB)
     prepared = Shell(folder)
     assert prepared.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
     assert prepared.run("knotless topology my.graphml --out my.json").status == 0

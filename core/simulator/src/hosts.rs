@@ -56,6 +56,7 @@ pub(crate) struct Hosts {
     flows: Vec<FlowReport>,
     latency: Histogram,
     completion: Histogram,
+    last_arrival: Time,
     last_complete: Time,
 }
 
@@ -69,6 +70,7 @@ impl Hosts {
             flows: vec![FlowReport::default(); flows],
             latency: Histogram::default(),
             completion: Histogram::default(),
+            last_arrival: 0,
             last_complete: 0,
         }
     }
@@ -143,6 +145,7 @@ impl Hosts {
             return Next::Tell(Notice::Acknowledged { flow });
         }
         self.in_network -= 1;
+        self.last_arrival = at;
         let message = self.messages.get_mut(packet.message);
         message.under_way -= 1;
         let flow = &mut self.flows[message.flow as usize];
@@ -219,6 +222,7 @@ impl Hosts {
     pub fn fill(&self, report: &mut Report) {
         report.in_network = self.in_network;
         report.messages_under_way = self.messages.under_way() as u64;
+        report.last_arrival = self.last_arrival;
         report.last_complete = self.last_complete;
         report.flows = self.flows.clone();
         report.latency = self.latency.clone();

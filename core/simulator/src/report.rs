@@ -62,6 +62,8 @@ pub struct Report {
     pub in_network: u64,
     /// Messages that have not arrived completely.
     pub messages_under_way: u64,
+    /// When the last data packet arrived at a host.
+    pub last_arrival: Time,
     /// When the last message completed.
     pub last_complete: Time,
     /// By flow.

@@ -88,7 +88,7 @@ fn a_station_that_senses_another_waits_for_its_end_and_a_gap() {
     let first = FRAME_BITS * BIT + 2 * delay;
     let second = first + (GAP_BITS + FRAME_BITS) * BIT + 2 * delay;
     assert_eq!(report.stations.iter().map(|station| station.collisions).sum::<u64>(), 0);
-    assert_eq!(report.last_complete, second);
+    assert_eq!((report.last_arrival, report.last_complete), (second, second));
 }
 
 #[test]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import click
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from knotless.cli.output import cell, say
 from knotless.routing.request import PlanRequest
 from knotless.shown import table_cell
 from knotless.topologies.fabric import Fabric
@@ -39,7 +39,7 @@ def compared(fabric: Fabric, request: PlanRequest, *, quiet: bool) -> list[Compa
     return list(
         track(
             compare(fabric, request.engine, request),
-            f"Planning {fabric.name}",
+            "Planning",
             total=len(chosen(request.engine)),
             console=Console(stderr=True),
             transient=True,
@@ -56,19 +56,20 @@ def print_comparison(
     ``verdicts`` are lines about the engines with a plan, which follow the table.
     """
     title = f"routing engines on {spec}"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=cell(title, "table.title"), title_justify="left", box=None, pad_edge=False)
     table.add_column("engine", style="bold", no_wrap=True)
     for heading in COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         if row.summary is not None:
             cells = [table_cell(row.summary[key]) for key in COLUMNS.values()]
-            table.add_row(row.engine.rpartition("/")[2], *cells)  # of a file, its name
+            name = row.engine.rpartition("/")[2]  # of a file, its name
+            table.add_row(*map(cell, [name, *cells]))
     Console(width=max(100, Console().width)).print(table)
-    click.echo(EXPLANATION)
+    say(EXPLANATION)
     for row in rows:
         if row.summary is None:
             named = row.reason.startswith(row.engine)
-            click.echo(row.reason if named else f"{row.engine}: {row.reason}")
+            say(row.reason if named else f"{row.engine}: {row.reason}")
         elif verdicts is not None:
-            click.echo(f"{row.engine}: {verdicts[row.engine]}")
+            say(f"{row.engine}: {verdicts[row.engine]}")

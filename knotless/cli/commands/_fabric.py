@@ -9,14 +9,13 @@ import click
 
 from knotless.base.finite_range import FiniteRange
 from knotless.base.flow_control import AUTO, FlowControl
-from knotless.cli.commands._options import MAX_SLOW_DOWN, json_option, spec_argument
+from knotless.cli.commands._options import MAX_SLOW_DOWN, fabric_of, json_option, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._watchdog import watchdog_options
 from knotless.emulation.limits import require_limits
 from knotless.emulation.options import MOST_PROCESSES, PORTS_OF_EACH, PORTS_OF_ONE
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.topologies.fabric import with_lines
 from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 from knotless.verification.checked_plan import CheckedPlan
@@ -142,7 +141,7 @@ def checked_plan_of(
     """
     if options["links"] == "plain" and request.flow_control == AUTO:
         request = request.but(flow_control=FlowControl.NONE)
-    fabric = with_lines(load(spec), rate, delay)
+    fabric = with_lines(fabric_of(spec), rate, delay)
     require_limits(fabric)
     checked = CheckedPlan(make_plan(fabric, request))
     if options["controller"] == "ryu" and not options["allow_deadlock"]:

@@ -10,6 +10,7 @@ import click
 
 from knotless.cli import complete
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
+from knotless.cli.output import say
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.failure_models import EngineModel
@@ -88,7 +89,7 @@ def certified(model: FailureModel, options: FailureOptions) -> Certificate:
                 bar.update(advance=1)
         except KeyboardInterrupt:
             tried = f"{len(certificate.verdicts)} of {certificate.planned} failures"
-            click.echo(f"interrupted after {tried}", err=True)
+            say(f"interrupted after {tried}", err=True)
     return certificate
 
 

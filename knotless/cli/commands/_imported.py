@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import click
-
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
 from knotless.base.verdict_text import SHOWN_MISSING
@@ -13,6 +11,7 @@ from knotless.cli.commands._failures import FailureOptions, certified, engine_ce
 from knotless.cli.commands._remedies import proven_remedies, write_remedies
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.cli.output import say
 from knotless.importers.fabric import AnyFabric, RulesFabric
 from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
@@ -55,7 +54,7 @@ def check_imported(
         if failures.export is not None:
             for line in write_remedies(remedies, failures.export):
                 if not as_json:
-                    click.echo(line, err=True)
+                    say(line, err=True)
     print_verdict(
         verdict,
         paths,

@@ -12,7 +12,9 @@ from rich.table import Table
 
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
+from knotless.cli.output import cell, say
 from knotless.shown import formatted
+from knotless.topologies import Fabric, load
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -47,16 +49,24 @@ def duration_option(default_s: float) -> Callable[[Command], Command]:
     )
 
 
+def fabric_of(spec: str) -> Fabric:
+    """Return the fabric of SPEC; what its file has that is not read is said on standard error."""
+    fabric = load(spec)
+    for note in fabric.notes:
+        say(f"knotless: {fabric.name}: {note}", err=True)
+    return fabric
+
+
 def print_json(values: Mapping[str, object]) -> None:
     """Print ``values`` as one JSON object."""
-    click.echo(json.dumps(values, indent=1))
+    say(json.dumps(values, indent=1))
 
 
 def print_table(title: str, values: Mapping[str, object]) -> None:
     """Print names and values as a table."""
-    table = Table(title=title, show_header=False, title_justify="left")
+    table = Table(title=cell(title, "table.title"), show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in values.items():
-        table.add_row(name.replace("_", " "), formatted(value))
+        table.add_row(cell(name.replace("_", " ")), cell(formatted(value)))
     Console().print(table)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotless.base.errors import EmulationError
+from knotless.cli.output import say
 
 if TYPE_CHECKING:
     from knotless.emulation.names import Names
@@ -48,7 +49,7 @@ def serve_page(source: Source, feed: Feed, host: str, port: int, *, as_json: boo
 
     def ready(url: str) -> None:
         values: dict[str, Any] = {"url": url}
-        click.echo(json.dumps(values) if as_json else f"{url} (Ctrl-C ends it)")
+        say(json.dumps(values) if as_json else f"{url} (Ctrl-C ends it)")
 
     serve(source, feed, host, port, ready)
 

@@ -29,7 +29,7 @@ class Bar:
     ) -> None:
         count = (MofNCompleteColumn(),) if counted else ()
         self._bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             *count,
             TimeRemainingColumn(),

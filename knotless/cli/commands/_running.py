@@ -13,6 +13,7 @@ from rich.console import Console
 
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.output import cell, say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.runtime import require_root
@@ -90,7 +91,7 @@ def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> N
         seconds = _await_routes(controller, request.timeout_s, quiet=request.as_json)
         answer["seconds"] = round(seconds, 3)
         if not request.as_json:
-            click.echo(f"done in {seconds:.2f} s: all frames follow the new routes")
+            say(f"done in {seconds:.2f} s: all frames follow the new routes")
     if request.as_json:
         print_json(answer)
 
@@ -124,23 +125,23 @@ def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
 def show(answer: Mapping[str, Any]) -> None:
     """Print tier, steps, number of changed rules and what was proven."""
     proof, tier = answer["certificate"], answer["tier"]
-    click.echo(f"tier {tier}: {_TIERS[tier]}; {answer['rules_changed']} rules change")
+    say(f"tier {tier}: {_TIERS[tier]}; {answer['rules_changed']} rules change")
     for step, of_step in zip(answer["steps"], proof["steps"], strict=True):
         dropped = f", frames of {step['dropped_pairs']} pairs DROPPED" * bool(step["dropped_pairs"])
         drain = ", then wait until older frames have left" * step["drain"]
         safe = "no cycle" if of_step["acyclic"] else f"CYCLE {' '.join(of_step['cycle'])}"
         nothing = "nothing else lost" if step["dropped_pairs"] else "nothing lost"
         lost = f"{of_step['lost']} lost" if of_step["lost"] else nothing
-        click.echo(
+        say(
             f"  {step['step']}. {step['action']}: {step['rules_changed']} rules{dropped}{drain};"
             f" {safe} in {of_step['dependencies']} dependencies, {lost}"
         )
     if proof["dropped_pairs"]:
-        click.echo(_drops(proof))
+        say(_drops(proof))
     if proof["steps"]:
         verdict = "proven" if proof["proven"] else "NOT PROVEN"
         last = proof["steps"][-1]["sha256"][:16]
-        click.echo(
+        say(
             f"certificate: {verdict} under {proof['flow_control']}; rules"
             f" {proof['before'][:16]} -> {last}"
         )
@@ -174,7 +175,7 @@ def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> f
                 if waiting
                 else "waiting until frames of older rules have left"
             )
-            shown.update(what)
+            shown.update(cell(what))
             if time.monotonic() - began > timeout_s:
                 raise EmulationError(
                     f"not done after {timeout_s:g} s: {what}; the change goes on, see 'knotless"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import click
-
 from knotless.base.errors import KnotlessError
 from knotless.cli.commands._options import print_json
+from knotless.cli.output import say
 from knotless.forwarding.state import ForwardingState, Hop
 
 
@@ -43,8 +42,8 @@ def follow(
         print_json({"links": links, "delivered": got, "twice": trace.repeated})
     else:
         for link in links:
-            click.echo(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else ""))
-        click.echo(f"delivered to {', '.join(got)}" if got else "delivered to nobody")
+            say(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else ""))
+        say(f"delivered to {', '.join(got)}" if got else "delivered to nobody")
     sys.exit(0 if got and not trace.repeated else 1)
 
 

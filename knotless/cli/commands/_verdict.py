@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
-import click
-
 from knotless.base.flow_control import AUTO
 from knotless.cli.commands._failures import certificate_json, certificate_lines
 from knotless.cli.commands._options import print_json, print_table
 from knotless.cli.commands._remedies import remedy_lines
+from knotless.cli.output import say
 from knotless.forwarding.openflow.directory import (
     is_dir_of_rules,
     read_dir,
@@ -81,19 +80,19 @@ def print_verdict(
     else:
         print_table(f"check of {verdict.fabric}", figures)
         for line in [*lines, *_steps(verdict, what)]:
-            click.echo(line)
-        click.echo("not all is delivered" if verdict.failed else "all is delivered")
+            say(line)
+        say("not all is delivered" if verdict.failed else "all is delivered")
         if isinstance(verdict, ImportedVerdict) and verdict.losses:
             count = len(verdict.losses)
-            click.echo(f"packets of lossless priorities can be lost: {count} of the problems above")
+            say(f"packets of lossless priorities can be lost: {count} of the problems above")
         if verdict.assumes and not verdict.cycle:
-            click.echo(f"assumed: {'; '.join(verdict.assumes)}")
-        click.echo(verdict.text)
+            say(f"assumed: {'; '.join(verdict.assumes)}")
+        say(verdict.text)
         for line in certificate_lines(certificate) if certificate is not None else ():
-            click.echo(line)
+            say(line)
         unsafe = verdict.acyclic is not True or not survives
         for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
-            click.echo(line)
+            say(line)
     sys.exit(0 if verdict.ok and survives else 1)
 
 

@@ -7,10 +7,10 @@ import sys
 import click
 
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import json_option, print_json, spec_argument
+from knotless.cli.commands._options import fabric_of, json_option, print_json, spec_argument
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.output import say
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.verification.advice import advise
 from knotless.verification.comparison import ALL
 
@@ -31,14 +31,14 @@ def command(spec: str, request: PlanRequest, as_json: bool) -> None:
 
     Example: knotless advise random,16 --vcs 1 --flow-control pause
     """
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     rows = compared(fabric, request, quiet=as_json)
     advice = advise(fabric, rows)
     if as_json:
         print_json({"fabric": fabric.name, **advice.as_json()})
     else:
         print_comparison(spec, rows, advice.reasons)
-        click.echo(advice.reason)
+        say(advice.reason)
         for line in advice.cheaper:
-            click.echo(f"cheaper: {line}")
+            say(f"cheaper: {line}")
     sys.exit(0 if advice.engine is not None else 1)

@@ -10,11 +10,16 @@ import numpy as np
 
 from knotless.base.files import write_whole
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.traffic.analysis import analyse
 from knotless.traffic.contention import Contention, Lines
 from knotless.traffic.patterns import pattern_named, patterns
@@ -62,7 +67,7 @@ def command(
     Example: knotless analyse lsft,3 --engine lsft --pattern shift --json
     """
     pattern = pattern_named(pattern_name)
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     began = time.perf_counter()
     plan = make_plan(fabric, request)
     analysis = analyse(plan, pattern, seed)

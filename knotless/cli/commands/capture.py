@@ -14,6 +14,7 @@ from knotless.cli.commands._options import (
     print_json,
 )
 from knotless.cli.commands._progress import Bar
+from knotless.cli.output import say
 from knotless.emulation import captures
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -44,4 +45,4 @@ def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -
     if as_json:
         print_json({"link": result.link, "file": str(result.file), "frames": result.frames})
     else:
-        click.echo(f"{result.frames} frames of {result.link} in {file}")
+        say(f"{result.frames} frames of {result.link} in {file}")

@@ -8,13 +8,12 @@ import click
 
 from knotless.base.errors import PlanError
 from knotless.cli import complete
-from knotless.cli.commands._options import print_json
+from knotless.cli.commands._options import fabric_of, print_json
 from knotless.cli.commands._plan_options import changed_plan_options
 from knotless.cli.commands._running import RequestOptions, change_options, perform, show
 from knotless.experiments.framework.routed import request_of
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.verification.changes.certificate import described, write_steps
 from knotless.verification.changes.planner import between_plans
 
@@ -55,7 +54,7 @@ def command(
         return
     if not request.dry_run and request.out is None:
         raise PlanError("with SPEC nothing is changed: add --dry-run, or --out DIR")
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     own = ("engine", "vcs", "root", "select", "multicast")
     common = {key: value for key, value in options.items() if key not in own}
     old = make_plan(fabric, request_of(before or "auto", **common))

@@ -6,6 +6,7 @@ import click
 
 from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.output import say
 from knotless.emulation.controller import restart
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -35,6 +36,4 @@ def restart_command(name: str, as_json: bool) -> None:
         print_json(status)
     else:
         switches = len(status["switches"])
-        click.echo(
-            f"the controller of {name!r} is ready: {switches} switches (pid {status['pid']})"
-        )
+        say(f"the controller of {name!r} is ready: {switches} switches (pid {status['pid']})")

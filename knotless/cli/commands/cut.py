@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.cli.commands._options import json_option, link_argument, name_option, print_json
+from knotless.cli.output import say
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -36,4 +37,4 @@ def command(link: str, silent: bool, sender: str | None, name: str, as_json: boo
         print_json({"link": cable.name, "up": False, "carrier": silent, "from": sender})
     else:
         only = f" from {sender}" if sender else ""
-        click.echo(f"{cable.name} {f'drops every frame{only}' if silent else 'has no carrier'}")
+        say(f"{cable.name} {f'drops every frame{only}' if silent else 'has no carrier'}")

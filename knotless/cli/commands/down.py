@@ -8,6 +8,7 @@ import click
 
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option
+from knotless.cli.output import say
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.runtime import remove, require_root
 
@@ -34,8 +35,8 @@ def command(name: str | None, every: bool, as_json: bool) -> None:
     wanted = running_names() if every else [name or DEFAULT_NAME]
     removed = [one for one in wanted if remove(names_of(one))]
     if as_json:
-        click.echo(json.dumps({"removed": removed}))
+        say(json.dumps({"removed": removed}))
     elif removed:
-        click.echo(f"removed {', '.join(removed)}")
+        say(f"removed {', '.join(removed)}")
     else:
-        click.echo("nothing is running" if every else f"no fabric {wanted[0]!r} is running")
+        say("nothing is running" if every else f"no fabric {wanted[0]!r} is running")

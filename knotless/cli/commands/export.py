@@ -8,8 +8,15 @@ import click
 
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import make_folder, write_all
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.output import say
 from knotless.forwarding.dot1q.files import README, files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export
 from knotless.forwarding.dot1q.model import L2Fabric
@@ -18,7 +25,6 @@ from knotless.forwarding.dot1q.target import targets
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans import host_tags
-from knotless.topologies import load
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import refuse_deadlock
 
@@ -55,7 +61,7 @@ def command(
     del target
     if request.protection != "none":
         raise PlanError("--protection needs OpenFlow switches; omit it with export")
-    plan = make_plan(load(spec), request)
+    plan = make_plan(fabric_of(spec), request)
     files = files_of(export(plan))
     read = _read_back(files)
     states = states_of_dot1q(read)
@@ -86,9 +92,9 @@ def command(
         print_json(counts)
         return
     print_table(f"{plan.engine} on {plan.fabric.name} for ordinary switches", counts)
-    click.echo(f"Apply all tables before any port comes up: see {Path(out) / README}.")
-    click.echo("Read back: every unicast and every broadcast arrives exactly once.")
-    click.echo(verdict.text)
+    say(f"Apply all tables before any port comes up: see {Path(out) / README}.")
+    say("Read back: every unicast and every broadcast arrives exactly once.")
+    say(verdict.text)
 
 
 def _read_back(files: dict[str, str]) -> L2Fabric:

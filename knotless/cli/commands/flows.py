@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 
 
 @click.command(name="flows")
@@ -34,7 +39,7 @@ def command(
 
     Example: knotless flows torus,4,4 --engine dor --out rules && knotless check rules
     """
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     plan = make_plan(fabric, request)
     rules = compile_rules(plan)
     write_dir(fabric, rules, out, plan.multicast, plan.host_tags())

@@ -6,6 +6,7 @@ import click
 
 from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.output import say
 from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -41,4 +42,4 @@ def command(timeout_s: float, name: str, as_json: bool) -> None:
             {"since_us": deadlock.since_us, "cycle": deadlock.cycle, "members": deadlock.members}
         )
     else:
-        click.echo(f"deadlocked: {' -> '.join([*deadlock.cycle, deadlock.cycle[0]])}")
+        say(f"deadlocked: {' -> '.join([*deadlock.cycle, deadlock.cycle[0]])}")

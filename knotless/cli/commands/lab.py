@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
+from knotless.cli.output import say
 from knotless.cli.prompt import Prompt
 from knotless.emulation.names import names_of
 from knotless.emulation.network import EmulatedFabric
@@ -45,13 +46,13 @@ def command(
     end_at_signal()
     checked = checked_plan_of(spec, request, rate, delay, options)
     plan = checked.plan
-    click.echo(f"*** flow control {plan.flow_control}: {checked.verdict.text}", err=True)
+    say(f"*** flow control {plan.flow_control}: {checked.verdict.text}", err=True)
     fabric = EmulatedFabric.from_plan(
         plan,
-        progress=lambda step: click.echo(f"*** {step}", err=True),
+        progress=lambda step: say(f"*** {step}", err=True),
         **options,
     )
     with fabric:
         if as_json:
-            click.echo(json.dumps(report(names_of(options["name"]))))
+            say(json.dumps(report(names_of(options["name"]))))
         Prompt(fabric)

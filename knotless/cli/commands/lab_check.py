@@ -9,6 +9,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.output import say
 
 LABS = 10
 
@@ -44,9 +45,9 @@ def command(number: int, work: str, name: str, files_only: bool, as_json: bool) 
     if as_json:
         print_json({"lab": number, "name": lab.name, "ok": not problems, "problems": problems})
     elif problems:
-        click.echo(f"{lab.title}: {len(problems)} still wrong")
+        say(f"{lab.title}: {len(problems)} still wrong")
         for line in problems:
-            click.echo(f"- {line}")
+            say(f"- {line}")
     else:
-        click.echo(f"{lab.title}: all right")
+        say(f"{lab.title}: all right")
     sys.exit(1 if problems else 0)

@@ -9,12 +9,18 @@ import click
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options, without_option
+from knotless.cli.output import say
 from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.topologies.failures import Failures, hosts_by_part
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
@@ -40,10 +46,11 @@ def command(
     comparing: bool,
     explaining: bool,
     as_json: bool,
-) -> None:
+) -> int:
     """Plan the routes of SPEC; print their figures and whether they can deadlock.
 
-    The verdict applies to the flow control of the plan. With --without, the plan of the intact
+    The verdict applies to the flow control of the plan; the exit status is 1 if it can deadlock,
+    also with --json, and 0 for a comparison. With --without, the plan of the intact
     fabric is repaired: only paths that used a failed part move.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
@@ -61,15 +68,15 @@ def command(
             raise PlanError("--without repairs one plan; omit it with --compare")
         if explaining:
             raise PlanError("--explain is about one plan; omit it with --compare")
-        rows = compared(load(spec), request, quiet=as_json)
+        rows = compared(fabric_of(spec), request, quiet=as_json)
         if as_json:
             print_json({"engines": [row.as_json() for row in rows]})
         else:
             print_comparison(spec, rows)
-        return
+        return 0
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = make_plan(fabric, request)
     figures: dict[str, object] = {}
@@ -89,10 +96,11 @@ def command(
         print_table(f"{plan.engine} on {fabric.name}", shown)
         if len(separated) > 1:
             for names in separated:
-                click.echo(f"reach only each other: {_some(names)}")
+                say(f"reach only each other: {_some(names)}")
         for topic, text in explanation.items():
-            click.echo(f"{topic}: {text}")
-        click.echo(checked.verdict.text)
+            say(f"{topic}: {text}")
+        say(checked.verdict.text)
+    return 1 if checked.cycle else 0
 
 
 def _some(names: list[str]) -> str:

@@ -8,6 +8,7 @@ import sys
 import click
 
 from knotless.cli.commands._options import json_option, name_option
+from knotless.cli.output import say
 from knotless.cli.probes import Finding, named, names
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -63,9 +64,9 @@ def command(
                 mark = (
                     click.style("ok ", fg="green") if finding.ok else click.style("BAD", fg="red")
                 )
-                click.echo(f"{mark} {finding.probe:8} {finding.subject}: {finding.text}")
+                say(f"{mark} {finding.probe:8} {finding.subject}: {finding.text}")
     good = all(finding.ok for finding in findings)
     if as_json:
         rows = [vars(finding) for finding in findings]
-        click.echo(json.dumps({"fabric": probed.fabric.name, "ok": good, "findings": rows}))
+        say(json.dumps({"fabric": probed.fabric.name, "ok": good, "findings": rows}))
     sys.exit(0 if good else 1)

@@ -7,6 +7,7 @@ import click
 from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._options import duration_option, json_option, name_option, print_json
 from knotless.cli.commands._progress import Bar
+from knotless.cli.output import say
 from knotless.emulation import state
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import names_of
@@ -49,4 +50,4 @@ def command(out: str, duration_s: float, every_s: float, name: str, as_json: boo
     if as_json:
         print_json({"file": out, "frames": len(result.frames)})
     else:
-        click.echo(f"{len(result.frames)} frames in {out}")
+        say(f"{len(result.frames)} frames in {out}")

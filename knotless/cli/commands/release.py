@@ -6,6 +6,7 @@ import click
 
 from knotless.base.errors import EmulationError
 from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.output import say
 from knotless.emulation.demonstration import release
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -25,4 +26,4 @@ def command(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"released": True})
     else:
-        click.echo("released: no frame is in the network")
+        say("released: no frame is in the network")

@@ -8,6 +8,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.commands._page import page_options, serve_page
+from knotless.cli.output import say
 from knotless.experiments.framework.recorded import file_of_row
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
@@ -63,7 +64,7 @@ def _recording(paths: tuple[str, ...], row: int | None) -> Path | None:
             raise KnotlessError(f"{path} holds no recording: knotless run makes some with --record")
         if len(inside) > 1:
             names = f"{inside[0].name} to {inside[-1].name}"
-            click.echo(f"the first of {len(inside)} recordings, {names}", err=True)
+            say(f"the first of {len(inside)} recordings, {names}", err=True)
         return inside[0] if inside else None
     if row is not None:
         raise KnotlessError("--row is for the folder of a run")

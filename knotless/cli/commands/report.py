@@ -12,6 +12,7 @@ from rich.table import Table
 
 from knotless.base.files import write_whole
 from knotless.cli.commands._options import json_option, print_json
+from knotless.cli.output import cell, say
 from knotless.experiments.framework import experiment as catalogue
 from knotless.experiments.framework.compare import Line, Run, compare
 from knotless.results import results
@@ -49,7 +50,7 @@ def command(runs: tuple[str, ...], out: str | None, as_json: bool) -> None:
     if lines:
         _show(read, lines)
     for path in paths:
-        click.echo(f"Report: {path}")
+        say(f"Report: {path}")
 
 
 def _show(runs: Sequence[Run], lines: Sequence[Line]) -> None:
@@ -57,13 +58,14 @@ def _show(runs: Sequence[Run], lines: Sequence[Line]) -> None:
     table.add_column("case", overflow="fold")
     table.add_column("figure", no_wrap=True)
     for run in runs:
-        table.add_column(f"{run['id']} ({run['parameters'].get('on', 'emulation')})")
+        on = run["parameters"].get("on", "emulation")
+        table.add_column(cell(f"{run['id']} ({on})"))
     for line in lines:
         words = [str(value) for value in line.case.values() if value is not None]
         cells = [
             _cell(spread, ratio) for spread, ratio in zip(line.spreads, line.ratios, strict=True)
         ]
-        table.add_row(" ".join(words), line.measure, *cells)
+        table.add_row(*map(cell, [" ".join(words), line.measure, *cells]))
     Console().print(table)
 
 

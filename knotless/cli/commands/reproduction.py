@@ -9,6 +9,7 @@ import click
 from knotless.base.files import make_folder, read_text, write_all
 from knotless.base.package import CHECKOUT
 from knotless.cli.commands._options import json_option, print_json
+from knotless.cli.output import say
 from knotless.experiments.framework.page_parts import PartError
 from knotless.experiments.reproduction import inserts, page
 from knotless.experiments.studies.agreement import page as agreement
@@ -54,4 +55,4 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(stored_runs.runs)})
     else:
-        click.echo(f"{path}: from {len(stored_runs.runs)} runs")
+        say(f"{path}: from {len(stored_runs.runs)} runs")

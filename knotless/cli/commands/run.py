@@ -18,6 +18,7 @@ from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._options import MAX_SLOW_DOWN
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.output import cell, say
 from knotless.experiments.framework import experiment as catalogue
 from knotless.experiments.framework import recorded
 from knotless.experiments.framework.campaign import Campaign as OnFabrics
@@ -67,7 +68,7 @@ def execute(
         except BaseException:
             if results.rows:
                 path, _ = report.make(results.directory, chosen)
-                click.echo(f"knotless: incomplete; what was measured is in {path}", err=True)
+                say(f"knotless: incomplete; what was measured is in {path}", err=True)
             raise
     path, shown = report.make(results.directory, chosen)
     return results.run, path, shown
@@ -77,7 +78,7 @@ def show(shown: Presentation, path: Path) -> None:
     """Print a table and the findings."""
     console = Console()
     table = Table(
-        title=shown.title,
+        title=cell(shown.title, "table.title"),
         title_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -87,11 +88,11 @@ def show(shown: Presentation, path: Path) -> None:
     for heading in brief.headings:
         table.add_column(heading, no_wrap=True)
     for cells in brief.table(shown.rows):
-        table.add_row(*cells)
+        table.add_row(*map(cell, cells))
     console.print(table)
     for sentence in shown.sentences:
-        console.print(sentence, highlight=False, soft_wrap=True)
-    console.print(f"Report: {path}", highlight=False, soft_wrap=True)
+        say(sentence)
+    say(f"Report: {path}")
 
 
 def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
@@ -127,7 +128,7 @@ def _run(name: str, values: Mapping[str, Any]) -> None:
     run, path, shown = execute(chosen, campaign, values)
     if values["as_json"]:
         head = {"experiment": name, "status": run["status"], "report": str(path)}
-        click.echo(json.dumps({**head, "rows": run["rows"]}, allow_nan=False))
+        say(json.dumps({**head, "rows": run["rows"]}, allow_nan=False))
     else:
         show(shown, path)
 
@@ -148,14 +149,15 @@ def _run_every(values: Mapping[str, Any]) -> int:
         raise ExperimentError(f"--on: no experiment runs on {values['on']}")
     rows = [_judged(*each, values) for each in prepared]
     if values["as_json"]:
-        click.echo(json.dumps({"rows": rows}, allow_nan=False))
+        say(json.dumps({"rows": rows}, allow_nan=False))
     else:
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for column in ("experiment", "ok", "valid", "seconds", "report"):
             table.add_column(column, overflow="fold")
         for row in rows:
             words = [row["experiment"], *("yes" if row[key] else "NO" for key in ("ok", "valid"))]
-            table.add_row(*words, f"{row['seconds']:.1f}", row["report"] or row["reason"])
+            words += [f"{row['seconds']:.1f}", row["report"] or row["reason"]]
+            table.add_row(*map(cell, words))
         Console().print(table)
     return 0 if all(row["ok"] for row in rows) else 1
 

@@ -8,12 +8,11 @@ from dataclasses import replace
 import click
 import numpy as np
 
-from knotless.cli.commands._options import json_option, print_table, spec_argument
+from knotless.cli.commands._options import fabric_of, json_option, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import without_links
 from knotless.traffic.contention import Contention, Lines, contention
@@ -58,7 +57,7 @@ def command(
 
     Example: knotless schedule torus,4,4,hosts=2 --hosts 20 --json
     """
-    whole = load(spec)
+    whole = fabric_of(spec)
     fabric = without_links(whole, without)
     lines = Lines(make_plan(fabric, request))
     values: dict[str, object] = {"fabric": fabric.name, "engine": lines.plan.engine}

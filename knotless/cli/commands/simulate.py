@@ -11,10 +11,17 @@ from knotless.base.files import write_whole
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
 from knotless.cli.commands._fabric import DELAY, RATE
-from knotless.cli.commands._options import json_option, print_json, print_table, spec_argument
+from knotless.cli.commands._options import (
+    fabric_of,
+    json_option,
+    print_json,
+    print_table,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._progress import Bar
 from knotless.cli.commands._watchdog import watchdog_options
+from knotless.cli.output import say
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
 from knotless.routing.plan import make_plan
@@ -33,7 +40,7 @@ from knotless.simulation.recorder import Recorder
 from knotless.simulation.result import by_channel, by_flow
 from knotless.simulation.scenario import DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
-from knotless.topologies import load
+from knotless.simulation.verdict import cautions
 from knotless.topologies.fabric import Fabric, with_lines
 from knotless.traffic.patterns import pattern_named, patterns
 
@@ -145,8 +152,10 @@ def command(
 
     Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
     """
-    fabric = with_lines(load(spec), given["rate"], given["delay"])
+    fabric = with_lines(fabric_of(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
+    for line in cautions(scenario):
+        say(f"knotless: {line}", err=True)
     recorder = None
     if record is not None:
         recorder = Recorder.for_scenario(scenario, every_us)
@@ -236,8 +245,9 @@ def _show(result: Result) -> None:
     for name in ("latency_us", "completion_us", "drops"):
         counted = values.pop(name)
         values[name] = ", ".join(f"{key} {value:g}" for key, value in counted.items())
-    frames = values.pop("knot_frames")
+    frames, verdict = values.pop("knot_frames"), values.pop("verdict")
     print_table(f"{values['pattern']} on {values['fabric']}", values)
     for channel, flows in frames.items():
         waiting = ", ".join(f"{count} of {flow}" for flow, count in flows.items())
-        click.echo(f"{channel} holds {waiting}")
+        say(f"{channel} holds {waiting}")
+    say(verdict)

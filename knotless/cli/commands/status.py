@@ -12,6 +12,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.verdict_text import verdict_text
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option
+from knotless.cli.output import say
 from knotless.emulation.cuts import Cut
 from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of, running_names
@@ -36,9 +37,9 @@ def command(name: str | None, as_json: bool) -> None:
     names = [name] if name is not None else running_names()
     reports = [one for one in (report(names_of(each)) for each in names) if one is not None]
     if as_json:
-        click.echo(json.dumps({"fabrics": reports}))
+        say(json.dumps({"fabrics": reports}))
     elif not reports:
-        click.echo(f"no fabric {name!r} is running" if name else "nothing is running")
+        say(f"no fabric {name!r} is running" if name else "nothing is running")
     for one in [] if as_json else reports:
         _print_status(one)
     if any(one["problems"] for one in reports) or (name is not None and not reports):
@@ -47,44 +48,42 @@ def command(name: str | None, as_json: bool) -> None:
 
 def _print_status(one: dict[str, Any]) -> None:
     """Print the status of one fabric."""
-    click.echo(f"{one['name']}: {one['fabric']}, {one['phase']}, {text_of(one)}")
+    say(f"{one['name']}: {one['fabric']}, {one['phase']}, {text_of(one)}")
     parts = (
         f"{role} {part['pid']}{' (started by hand)' if part.get('by_hand') else ''}"
         for role, part in one["parts"].items()
         if part["alive"]
     )
-    click.echo(f"  runs: {', '.join(parts) or 'nothing'}")
+    say(f"  runs: {', '.join(parts) or 'nothing'}")
     if controller := one["controller"]:
         switches = controller.get("switches", {})
         ready = "ready" if controller.get("ready") else "not ready"
         rules = sum(switch.get("rules") or 0 for switch in switches.values())
         port = one["settings"].get("rest_port")
-        click.echo(
+        say(
             f"  controller: {ready}, engine {controller.get('engine')}, "
             f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
         )
         if role := controller.get("role"):
             others = [other for other in role["controllers"] if other != role["active"]]
-            click.echo(
-                f"  active controller: {role['active'] or 'none yet'}; others: {', '.join(others)}"
-            )
+            say(f"  active controller: {role['active'] or 'none yet'}; others: {', '.join(others)}")
         if drained := controller.get("drained"):
-            click.echo(f"  drained: {', '.join(drained)}")
+            say(f"  drained: {', '.join(drained)}")
         if verdict := controller.get("check"):
             control = FlowControl(verdict["flow_control"])
-            click.echo(f"  plan: {verdict_text(control, verdict['cycle'])}")
+            say(f"  plan: {verdict_text(control, verdict['cycle'])}")
     if emulator := one["emulator"]:
-        click.echo(
+        say(
             f"  emulator: {emulator['frames_in_network']} frames in the network, "
             f"{pace(emulator)}, "
             f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
         )
         for storm in emulator["storms"]:
-            click.echo(
+            say(
                 f"  watchdog: {storm['channel']}: {storm['detected']} storms detected, "
                 f"{storm['restored']} restored, {storm['dropped_frames']} frames dropped"
             )
     if one["cut"]:
-        click.echo(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
+        say(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
     for problem in one["problems"]:
-        click.echo(f"  problem: {problem}")
+        say(f"  problem: {problem}")

@@ -10,6 +10,7 @@ import click
 
 from knotless.cli.commands._options import json_option, print_json
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
+from knotless.cli.output import say
 from knotless.experiments.sweeps import cluster, grid
 from knotless.experiments.sweeps.figures import ERROR
 from knotless.experiments.sweeps.folder import Folder
@@ -30,7 +31,7 @@ class PointBar(Bar):
     def begin(self, points: int, left: int) -> None:
         """Print the number of points, and how many of them will run."""
         before = f", {points - left} of them done before" if left < points else ""
-        click.echo(f"{points} points{before}; {left} to run {self._where}", err=True)
+        say(f"{points} points{before}; {left} to run {self._where}", err=True)
         self.update(total=left, description="sweeping")
 
     def advance(self, row: Mapping[str, Any]) -> None:
@@ -86,12 +87,12 @@ def command(
         draw(asked, rows, Path(plot))
     failed = [row for row in rows if row[ERROR] is not None]
     for row in failed[:_SHOWN_ERRORS]:
-        click.echo(f"point {row['index']} failed: {row[ERROR]}", err=True)
+        say(f"point {row['index']} failed: {row[ERROR]}", err=True)
     if len(failed) > _SHOWN_ERRORS:
-        click.echo(f"and {len(failed) - _SHOWN_ERRORS} more; see the column error", err=True)
+        say(f"and {len(failed) - _SHOWN_ERRORS} more; see the column error", err=True)
     if as_json:
         counts = {"points": len(rows), "failed": len(failed)}
         print_json({"folder": str(path), **counts, "rows": rows})
     else:
-        click.echo(f"{path / 'samples.parquet'}: {len(rows)} points, {len(failed)} failed")
+        say(f"{path / 'samples.parquet'}: {len(rows)} points, {len(failed)} failed")
     return 1 if failed else 0

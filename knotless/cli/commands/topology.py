@@ -7,8 +7,8 @@ from collections import Counter
 import click
 
 from knotless.base.files import write_whole
-from knotless.cli.commands._options import json_option, print_table, spec_argument
-from knotless.topologies import load
+from knotless.cli.commands._options import fabric_of, json_option, print_table, spec_argument
+from knotless.cli.output import say
 from knotless.topologies.formats.files import to_text
 
 
@@ -22,7 +22,7 @@ def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None
 
     Example: knotless topology mesh,4,4,hosts=2 --draw mesh.svg
     """
-    fabric = load(spec)
+    fabric = fabric_of(spec)
     if out is not None:
         write_whole(out, to_text(fabric))
     if draw is not None:
@@ -30,7 +30,7 @@ def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None
 
         draw_fabric(fabric, draw)
     if as_json:
-        click.echo(to_text(fabric), nl=False)
+        say(to_text(fabric), nl=False)
         return
     degrees = Counter(len(ports) for ports in fabric.neighbours.values())
     rates = sorted(

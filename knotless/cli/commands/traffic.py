@@ -8,6 +8,7 @@ from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.output import say
 from knotless.emulation import running_traffic, state
 from knotless.emulation.names import names_of
 from knotless.emulation.running_traffic import LIMITS_MBPS, MAX_SEED, RunningTraffic
@@ -56,7 +57,7 @@ def stop(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"stopped": None if traffic is None else traffic.as_json()})
     else:
-        click.echo("no traffic runs" if traffic is None else f"{traffic.pattern} is stopped")
+        say("no traffic runs" if traffic is None else f"{traffic.pattern} is stopped")
 
 
 @command.command("status", epilog="Example: knotless traffic status --json")
@@ -75,9 +76,9 @@ def show(traffic: RunningTraffic | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"traffic": None if traffic is None else traffic.as_json()})
     elif traffic is None:
-        click.echo("no traffic runs")
+        say("no traffic runs")
     else:
         rate = "as fast as they can"
         if traffic.rate_mbps is not None:
             rate = f"at {traffic.rate_mbps:g} Mbit/s each"
-        click.echo(f"{traffic.pattern}: {traffic.flows} flows; the hosts send {rate}")
+        say(f"{traffic.pattern}: {traffic.flows} flows; the hosts send {rate}")

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
+from knotless.cli.output import cell, say
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of
@@ -61,19 +62,19 @@ def command(
     url = start_page(names, web_port) if web else None
     status = report(names)
     if as_json:
-        click.echo(json.dumps(status if url is None else {**(status or {}), "web": url}))
+        say(json.dumps(status if url is None else {**(status or {}), "web": url}))
     else:
-        click.echo(
+        say(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
             f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}, "
             f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
         if url is not None:
-            click.echo(f"page: {url} (token for actions: {names.token_file})")
+            say(f"page: {url} (token for actions: {names.token_file})")
 
 
 def _show(console: Console, spinner: Any, step: str) -> None:
     """Show a step; removals stay on the screen."""
     if step.startswith("removed"):
-        console.print(step, highlight=False)
-    spinner.update(step)
+        console.print(cell(step))
+    spinner.update(cell(step))

@@ -29,6 +29,7 @@ from knotless.forwarding.openflow.rules import (
     SetField,
     match_order,
 )
+from knotless.topologies.validate import is_host_address
 
 ROUNDS_VALID = 4096
 """Older probes are ignored; a paused port may have held them for minutes."""
@@ -145,8 +146,7 @@ def _address(data: bytes) -> str | None:
     if len(data) < IPv4Address(0).max_prefixlen // 8:
         return None
     address = IPv4Address(data)
-    unusable = address.is_multicast or address.is_unspecified or address.is_loopback
-    return None if unusable or address == IPv4Address("255.255.255.255") else str(address)
+    return str(address) if is_host_address(address) else None
 
 
 # --- rules ------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -128,8 +128,8 @@ def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: l
     }
 
 
-def in_simulation(row: Mapping[str, Any]) -> Row:
+def in_simulation(row: Mapping[str, Any], problems: Sequence[str] = ()) -> Row:
     """Add the same keys to a row of a simulation, whose time is not stretched."""
     keys = ("stretch", "slow_down", "host_wait_us", "datapath")
     nothing: Row = dict.fromkeys(keys)
-    return {**row, **nothing, "valid": True, "problems": []}
+    return {**row, **nothing, "valid": not problems, "problems": [*problems]}

@@ -65,6 +65,10 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     count = len(subnet.lids)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
     findings = Findings()
+    for line in cables[0].value.notes():
+        findings.note(line)
+    for line in cables[0].value.complaints:
+        findings.gap(f"what ibnetdiscover could not query: {line}")
     tables = _tables(files, findings)
     adaptive = _adaptive(subnet, files, tables, findings)
     unassigned = _unassigned(subnet, tables, adaptive)
@@ -262,16 +266,21 @@ def _next_hops(
             choices[value - _FIRST_CHOICE] if value >= _FIRST_CHOICE else (value,)
             for value in values.tolist()
         ]
-        uncabled = sorted(
-            {port for ports in sets for port in ports if 0 < port < NO_PORT and port not in linked}
-        )
+        named = {port for ports in sets for port in ports}
+        looped = {port for port in named if (switch, port) in subnet.loopbacks}
+        if looped:
+            findings.gap(
+                f"what {node.name} does with packets that return by the cable from its port"
+                f" {min(looped)} to itself"
+            )
+        uncabled = sorted(port for port in named - linked - looped if 0 < port < NO_PORT)
         if uncabled:
             findings.note(f"{node.name}: entries name port {uncabled[0]}, which has no cable")
         action_of.append(
             np.array(
                 [
                     actions.unknown()
-                    if min(ports) < 0
+                    if min(ports) < 0 or looped.intersection(ports)
                     else actions.send([port for port in ports if port in linked])
                     for ports in sets
                 ],

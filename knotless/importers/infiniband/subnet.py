@@ -16,9 +16,6 @@ from knotless.topologies.formats.ibnetdiscover import Discovered
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from knotless.topologies.validate import is_name
 
-AGGREGATION_NODES = (0xCF09,)
-"""Device numbers of NVIDIA's aggregation nodes (SHARP), as ``ibnetdiscover`` shows them."""
-
 
 @dataclass(frozen=True)
 class Subnet:
@@ -27,6 +24,7 @@ class Subnet:
     ``lids`` are by destination, -1: unknown; ``owner`` is the host of each destination, or
     -1 - switch for that of a switch itself. Destinations of hosts come first. ``aggregating`` is
     whether a host is an aggregation node: a part of a switch that computes, with a port inside.
+    ``loopbacks`` are the ports, by switch, of cables that connect a switch to itself.
     """
 
     fabric: Fabric
@@ -37,6 +35,7 @@ class Subnet:
     owner: NDArray[np.int32]
     switch_lids: NDArray[np.int32]
     aggregating: NDArray[np.bool_]
+    loopbacks: frozenset[End]
 
     @property
     def ends(self) -> list[End]:
@@ -104,10 +103,8 @@ def subnet_of(name: str, discovered: Discovered) -> Subnet:
         np.array([*base, *(lid for lid, _ in more)], dtype=np.int32),
         np.array([*range(len(ids)), *(host for _, host in more)], dtype=np.int32),
         np.array([_lid_of_switch(discovered, node) for node in switches], dtype=np.int32),
-        np.array(
-            [discovered.devices.get(node) in AGGREGATION_NODES for (node, _), _ in adapters],
-            dtype=bool,
-        ),
+        np.array([node in discovered.aggregation_nodes for (node, _), _ in adapters], dtype=bool),
+        frozenset((index[node], port) for ends in discovered.loopbacks() for node, port in ends),
     )
 
 

@@ -25,14 +25,19 @@ def build(request: Request) -> Fabric:
     Raises
     ------
     SpecError
-        There is no such fabric: the degree is not below N, N times the degree is odd, or the
-        degree is 1 and N is above 2.
+        There is no such fabric: N is below 2, the degree is not below N, N times the degree is odd,
+        or the degree is 1 and N is above 2.
 
     """
     (count,) = request.sizes
     degree, seed = request.options["degree"], request.options["seed"]
+    if count < 2:
+        raise SpecError(f"{request.name}: a random fabric has 2 switches or more, not {count}")
     if not 1 <= degree < count:
-        raise SpecError(f"{request.name}: the degree must be 1 to {count - 1}, not {degree}")
+        raise SpecError(
+            f"{request.name}: the degree must be 1 to {count - 1}, not {degree}; for example"
+            f" random,{count},degree={count - 1}"
+        )
     if count * degree % 2:
         raise SpecError(
             f"{request.name}: {count} switches of degree {degree} have an odd number of link ends;"

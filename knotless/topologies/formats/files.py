@@ -1,6 +1,6 @@
-"""Fabric files: JSON is read and written; GraphML and ibnetdiscover output are read.
+"""Fabric files: JSON is read and written; GraphML and formats of other programs are read.
 
-The JSON format (docs/fabric-files.md describes all three):
+The JSON format (docs/fabric-files.md describes all):
 
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
 "links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``. Optional: ``rate_mbps`` and
@@ -10,7 +10,9 @@ bool}`` of a mesh or torus.
 
 from __future__ import annotations
 
+import codecs
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from knotless.base.errors import FabricError
-from knotless.base.files import read_text
+from knotless.base.files import read_bytes
 from knotless.base.memory import refuse_beyond
 from knotless.topologies.fabric import (
     DEFAULT_DELAY_US,
@@ -31,6 +33,7 @@ from knotless.topologies.fabric import (
 )
 from knotless.topologies.formats.graphml import from_graphml
 from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
+from knotless.topologies.formats.ibnetdiscover import looks_like as looks_like_ibnetdiscover
 from knotless.topologies.spec import with_family_of_name
 from knotless.topologies.validate import validate
 
@@ -39,7 +42,18 @@ MEMORY_PER_BYTE = 12
 """Bytes in memory that a byte of JSON becomes."""
 
 
-SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt")
+SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt", ".gml", ".yaml", ".yml")
+_KNOWN = "known are knotless's JSON, GraphML, topologies of containerlab, output of ibnetdiscover"
+_HEAD = 4096
+_CONTAINERLAB = re.compile(r"^topology\s*:", re.MULTILINE)
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_OTHERS = {
+    "SNDlib's native format": re.compile(r"\A\?SNDlib"),
+    "GML": re.compile(r"^\s*graph\s*\[", re.MULTILINE),
+    "DOT of Graphviz": re.compile(r"\A(strict\s+)?(di)?graph\b[^{\n]*\{"),
+    "YAML": re.compile(r"\A(---|\w+:(\s|\Z))"),
+}
+"""Formats that are not read, by their beginning."""
 
 
 def looks_like_file(text: str) -> bool:
@@ -50,8 +64,9 @@ def looks_like_file(text: str) -> bool:
 def read(path: str | Path) -> Fabric:
     """Return the fabric that the file at ``path`` describes, validated.
 
-    The first character determines the format: ``{`` is JSON, ``<`` is GraphML, anything else is
-    output of ibnetdiscover. In the latter two formats the file's name becomes the fabric's name.
+    The first character determines the format: ``{`` is JSON, ``<`` is GraphML. Else a line
+    ``topology:`` makes it a file of containerlab, a line of ibnetdiscover its output. In these
+    formats the file's name becomes the fabric's name, and notes tell what has not been read.
 
     Raises
     ------
@@ -60,21 +75,43 @@ def read(path: str | Path) -> Fabric:
 
     """
     file = Path(path)
-    text = read_text(file, FabricError, MAX_FILE_BYTES)
+    data = read_bytes(file, FabricError, MAX_FILE_BYTES)
     try:
-        refuse_beyond("this fabric", MEMORY_PER_BYTE * len(text), FabricError)
-        return _of_any_kind(text.removeprefix("\ufeff"), file)
+        refuse_beyond("this fabric", MEMORY_PER_BYTE * len(data), FabricError)
+        return _of_any_kind(data, file)
     except FabricError as error:
         raise error.within(str(path)) from None
 
 
-def _of_any_kind(text: str, file: Path) -> Fabric:
-    first = text.lstrip()[:1]
-    if first == "{" or file.suffix.lower() == ".json":
-        return from_text(text)
+def _of_any_kind(data: bytes, file: Path) -> Fabric:
     name = "".join(c if c.isprintable() else "?" for c in file.stem)[:200]
-    fabric = from_graphml(text, name) if first == "<" else from_ibnetdiscover(text, name)
-    return with_family_of_name(fabric)
+    if _is_xml(data):  # which tells its own encoding
+        return with_family_of_name(from_graphml(data, name))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FabricError("cannot be read: not UTF-8 text") from None
+    if text.lstrip()[:1] == "{" or file.suffix.lower() == ".json":
+        return from_text(text)
+    if _CONTAINERLAB.search(text):
+        # PyYAML, which Mininet's interpreter may lack
+        from knotless.topologies.formats.containerlab import from_containerlab
+
+        return with_family_of_name(from_containerlab(text, name))
+    if not looks_like_ibnetdiscover(text):
+        start = text[:_HEAD].lstrip()
+        looks = (
+            f", it looks like {kind}" for kind, first in _OTHERS.items() if first.search(start)
+        )
+        raise FabricError(f"format not known{next(looks, '')}; {_KNOWN}")
+    return with_family_of_name(from_ibnetdiscover(text, name))
+
+
+def _is_xml(data: bytes) -> bool:
+    """Tell whether the first character is ``<``, in an encoding that expat detects."""
+    if data.startswith(_UTF16):
+        return data[:_HEAD].decode("utf-16", "replace").lstrip()[:1] == "<"
+    return data[:_HEAD].removeprefix(codecs.BOM_UTF8).lstrip()[:1] == b"<"
 
 
 def from_text(text: str) -> Fabric:
@@ -124,6 +161,11 @@ def from_json(obj: object, *, united: bool = False) -> Fabric:
     Switches are sorted by dpid, so that the order of the list does not affect plans. Only the
     switches of a grid keep their order, because it determines their coordinates.
     """
+    if isinstance(obj, dict) and "nodes" in obj and ("links" in obj or "edges" in obj):
+        raise FabricError(
+            f"format not known, it looks like a graph of NetworkX as node-link JSON; {_KNOWN},"
+            " which networkx.write_graphml writes"
+        )
     top = _Reader("fabric", obj, ("name", "switches", "hosts", "links", "grid"))
     name = top.text("name")
     if not name.isprintable() or not 1 <= len(name) <= 200:

@@ -22,7 +22,7 @@ def run(*arguments: str) -> Result:
 def test_plan_prints_the_keys_that_programs_read() -> None:
     done = run("plan", "torus,4,4", "--engine", "dor", "--vcs=1", "--select=low-port", "--json")
     plan = json.loads(done.stdout)
-    assert done.exit_code == 0
+    assert done.exit_code == 1, "it can deadlock"
     assert plan["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     keys = (
         "fabric engine vcs vlans mean_switches max_switches max_channel_load load_bound minimal"
@@ -30,6 +30,29 @@ def test_plan_prints_the_keys_that_programs_read() -> None:
     )
     assert set(keys.split()) <= set(plan)
     assert (plan["load_bound"], plan["minimal"], plan["rules"]) == (8.0, True, 468)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["ring,4", "--engine", "dor", "--vcs=1", "--select=low-port"], 1),
+        (["ring,4", "--engine", "dor", "--vcs=1", "--select=low-port", "--flow-control=none"], 0),
+        (["ring,4", "--engine", "dor", "--vcs=1", "--select=low-port", "--without=s1-s2"], 0),
+        (["torus,5,5", "--engine", "dor"], 0),
+        (["torus,5,5", "--engine", "dor", "--flow-control", "pause"], 1),
+        (["ring,4", "--engine", "dor,minimal", "--compare"], 0),
+    ],
+)
+def test_the_status_of_plan_tells_whether_it_can_deadlock(
+    arguments: list[str], status: int, tmp_path: Path
+) -> None:
+    done = run("plan", *arguments)
+    assert done.exit_code == status
+    if "--compare" not in arguments:
+        assert ("CAN DEADLOCK" in done.stdout) == bool(status)
+        file = tmp_path / "plan.json"
+        assert run("plan", *arguments, "--json", "--out", str(file)).exit_code == status
+        assert json.loads(file.read_text())["sources"]
 
 
 def test_plan_out_holds_every_path(tmp_path: Path) -> None:

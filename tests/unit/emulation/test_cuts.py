@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
-from knotless.base.errors import EmulationError
+from knotless.base.errors import EmulationError, FabricError
 from knotless.emulation import namespaces
-from knotless.emulation.cuts import Cables, Cut, cable_names
+from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.names import names_of
 from knotless.emulation.wiring import wire
 from knotless.topologies import load
-from knotless.topologies.fabric import Fabric, Link
+from knotless.topologies.fabric import Fabric, Link, Switch
+from knotless.topologies.failures import Failures
+from knotless.topologies.link_names import link_names
+from tests.support import REPOSITORY
 
 RING = load("ring,4")
 
@@ -87,9 +93,64 @@ def test_parallel_links_are_told_apart_by_their_ports(recorder: Recorder) -> Non
 
 def test_names_of_different_links_never_clash() -> None:
     for spec in ("torus,4,4,hosts=2", "clos,4,hosts=2"):
-        cables = wire(load(spec))
-        names = [name for cable in cables for name in cable_names(cable)]
+        names = [
+            name
+            for cable in wire(load(spec))
+            for name in link_names((cable.a.owner, cable.a.port), (cable.b.owner, cable.b.port))
+        ]
         assert len(names) == len(set(names))
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=200, deadline=None)
+def test_cut_and_drain_read_one_text_alike(seed: int) -> None:
+    """Names with dashes: a text names the same links for both, or both refuse it."""
+    draw = random.Random(seed)  # noqa: S311
+    names = draw.sample(["a", "b", "c", "a-b", "b-c", "a-b-c", "b-a"], 5)
+    pairs = [(draw.randrange(i), i) for i in range(1, 5)]
+    pairs += [tuple(draw.sample(range(5), 2)) for _ in range(3)]  # type: ignore[misc]
+    links = tuple(
+        Link(names[a], 2 + 2 * number, names[b], 3 + 2 * number)
+        for number, (a, b) in enumerate(pairs)
+    )
+    switches = tuple(Switch(name, number) for number, name in enumerate(names, 1))
+    fabric = Fabric("dashes", switches, (), links)
+    cables = Cables(names_of("lab"), wire(fabric), "emulated")
+    ambiguous = 0
+    for text in {name for x in links for name in link_names((x.a, x.a_port), (x.b, x.b_port))}:
+        if text in names:
+            continue
+        ends = {
+            frozenset([x.a, x.b])
+            for x in links
+            if text in link_names((x.a, x.a_port), (x.b, x.b_port))
+        }
+        if len(ends) > 1:
+            ambiguous += 1
+            for error, read in ((FabricError, drained), (EmulationError, cut)):
+                with pytest.raises(error, match="names links of different switches; write one of"):
+                    read(fabric, cables, text)
+        else:
+            assert drained(fabric, cables, text) == cut(fabric, cables, text)
+    event(f"{min(ambiguous, 1)} ambiguous")
+
+
+def drained(fabric: Fabric, _cables: Cables, text: str) -> set[str]:
+    return set(Failures.from_names(fabric, [text]).links)
+
+
+def cut(_fabric: Fabric, cables: Cables, text: str) -> set[str]:
+    return {cable.name for cable in cables.find(text)}
+
+
+def test_two_links_of_one_name_are_refused_by_cut_and_drain(recorder: Recorder) -> None:
+    fabric = load(str(REPOSITORY / "tests" / "data" / "fabrics" / "dash.json"))
+    message = "'a-b-c' names links of different switches; write one of a:2-b-c:2, a-b:2-c:2"
+    with pytest.raises(EmulationError, match=message):
+        cables_of(fabric, recorder).one("a-b-c")
+    with pytest.raises(FabricError, match=message):
+        Failures.from_names(fabric, ["a-b-c"])
+    assert Failures.from_names(fabric, ["c:2-a-b:2"]).links == ("a-b:2-c:2",)
 
 
 def test_a_cut_stops_the_frames_before_the_carrier(recorder: Recorder) -> None:

@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from knotless.experiments.framework.experiment import ANALYSIS, SIMULATION, Common, ExperimentError
+from knotless.experiments.framework.routed import Routed
 from knotless.experiments.studies.all_to_all import EXPERIMENT
+from knotless.experiments.studies.all_to_all.cases import SHIFT, Case, Configuration
+from knotless.experiments.studies.all_to_all.measure import simulated
 from knotless.experiments.studies.all_to_all.show import gains
+from knotless.routing.request import PlanRequest
 from tests.support.experiment_rows import Rows, rows_of
 
 
@@ -63,3 +67,15 @@ def test_a_run_is_shown_with_its_findings() -> None:
     worse = [{**row, "throughput_ratio": 0.5} for row in rows]
     again = EXPERIMENT.present({"rows": worse, "parameters": {"on": ANALYSIS}}, [], False)
     assert "SHARED" in again.sentences[1]
+
+
+@pytest.mark.parametrize(("engine", "frozen"), [("minimal", True), ("updown", False)])
+def test_an_exchange_that_a_deadlock_stops_has_no_throughput(engine: str, frozen: bool) -> None:
+    request = PlanRequest.from_options(engine=engine, select="low-port", flow_control="pause")
+    case = Case(Configuration("ring", "ring,8"), SHIFT, Routed("ring,8,hosts=4", request))
+    row, _ = simulated(case, datagrams=400, seed=1)
+    assert (row["seconds"] is None) == (row["mbps"] is None) == frozen
+    assert row["valid"] != frozen
+    assert [problem.split(": ")[1][:14] for problem in row["problems"]] == (
+        ["DEADLOCK since"] if frozen else []
+    )

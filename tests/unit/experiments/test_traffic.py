@@ -16,6 +16,7 @@ from knotless.experiments.studies.hops.measure import plain_rules
 from knotless.experiments.studies.traffic import EXPERIMENT as TRAFFIC
 from knotless.experiments.studies.traffic import show
 from knotless.experiments.studies.traffic.cases import switch_pairs
+from knotless.experiments.studies.traffic.measure import silent_flows
 from knotless.topologies import load
 from tests.support.experiment_rows import rows_of
 
@@ -162,3 +163,34 @@ def test_a_mistake_is_one_line_and_nothing_is_written(
     assert says in result.stderr
     assert result.stderr.count("\n") == 1
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("part", "fabric"), [("acknowledged", "mesh,4,4,hosts=2"), ("open-loop", "mesh,4,4")]
+)
+def test_a_flow_of_which_nothing_arrives_makes_a_row_invalid(part: str, fabric: str) -> None:
+    """The window ends before a frame has crossed the longest path."""
+    (row,) = rows_of(
+        TRAFFIC,
+        Common(on=SIMULATION, repeats=1, duration_s=0.001),
+        part=part,
+        fabric=(fabric,),
+        engine="dor",
+        pattern="transpose",
+        size="1792",
+    )
+    assert not row["deadlock"]
+    silent = [flow for flow, mbps in zip(row["flows"], row["flows_mbps"], strict=True) if not mbps]
+    assert silent
+    assert row["problems"] == [
+        f"{flow}: nothing arrived in 0.001 s, and no deadlock has stopped it" for flow in silent
+    ]
+    assert not row["valid"]
+
+
+def test_a_flow_that_a_deadlock_stops_is_what_the_row_shows() -> None:
+    row = {"flows": ["a", "b"], "deadlock": True, "window_s": 2.0}
+    assert silent_flows(row, [0.0, 1.0]) == []
+    assert silent_flows({**row, "deadlock": False}, [0.0, 1.0]) == [
+        "a: nothing arrived in 2 s, and no deadlock has stopped it"
+    ]

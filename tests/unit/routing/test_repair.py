@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,13 @@ from click.testing import CliRunner
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.cli.main import main
+from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.plan_of_parts import new_plan, path_changes
 from knotless.routing.repair import Repair, repair
 from knotless.routing.routes import TableRoutes
 from knotless.topologies import Link, load
-from knotless.topologies.failures import NO_FAILURES, Failures
+from knotless.topologies.failures import NO_FAILURES, Failures, host_parts
 from knotless.verification.checked_plan import CheckedPlan
 from tests.support.repairs import check_repair
 
@@ -207,3 +209,31 @@ def test_the_command_prints_what_moved_and_who_cannot_be_reached() -> None:
 
 def test_without_failures_the_command_prints_nothing_about_them() -> None:
     assert "repair" not in json.loads(run("ring,4", "--json")[1])
+
+
+@pytest.mark.parametrize("engine", ["fattree", "smodk", "updown", "lash"])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_first_switch_drops_what_is_for_another_part(engine: str, seed: int) -> None:
+    """Fabrics that failures divide, by the rules that switches hold, in every tagging."""
+    draw = random.Random(seed)  # noqa: S311
+    fabric = load(draw.choice(["fattree,2,4,2", "fattree2,4", "fattree3,4", "lsft,3"]))
+    cut = [link.name for link in fabric.links if draw.random() < draw.choice([0.4, 0.6])]
+    failures = Failures.from_names(fabric, cut)
+    part = host_parts(fabric, failures)
+    choices: dict[str, Any] = {
+        "tagging": draw.choice(["switch", "host"]),
+        "select": draw.choice(["spread", "low-port"]),
+        "protection": draw.choice(["none", "fast-failover"]),
+    }
+    plan = repair(make_plan(fabric, engine, **choices), failures).plan
+    state = state_of_rules(fabric, CheckedPlan(plan).rules, plan.multicast, plan.host_tags())
+    apart = 0
+    for source, own in zip(fabric.hosts, part, strict=True):
+        for target, other in zip(fabric.hosts, part, strict=True):
+            trace = state.trace(source.name, target.name)
+            if own == other:
+                assert source == target or len(trace.delivered) == 1
+            else:
+                apart += 1
+                assert (trace.hops, trace.delivered, trace.unsupported) == ([], [], [])
+    assert apart or max(part) == 0

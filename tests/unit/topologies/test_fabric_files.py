@@ -90,7 +90,13 @@ def _drop(*path: Any) -> Callable[[Obj], None]:
         (_set("hosts", 0, "mac", "00:00:00:00:00:00"), "must not be zero or a multicast address"),
         (_set("hosts", 1, "ip", "10.0.1.1"), "already used by h1"),
         (_set("hosts", 0, "ip", "10.0.1"), "is not an IPv4 address"),
-        (_set("hosts", 0, "ip", "224.0.0.1"), "is not a unicast IPv4 address"),
+        *(
+            (_set("hosts", 0, "ip", ip), f"host h1: {ip} is not the address of a host")
+            for ip in (
+                *("224.0.0.1", "239.255.255.250", "127.0.0.1"),
+                *("255.255.255.255", "10.255.255.255", "192.255.255.255"),
+            )
+        ),
         (_set("switches", 1, "dpid", 1), "already used by s1"),
         (_set("switches", 1, "dpid", 0), "dpid must be 1 to"),
         (_set("switches", 1, "dpid", 2**64), "dpid must be 1 to"),

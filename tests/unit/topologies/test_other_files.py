@@ -114,7 +114,23 @@ HOST = '<data key="k">host</data>'
         (graphml('<node id="a"/><edge source="a" target="b"/>'), "unknown node 'b'"),
         (graphml('<node id="a"/><edge source="a" target="a"/>'), "connects a switch to itself"),
         (graphml('<node id="a"/><node id="b"/>'), "cannot be reached"),
-        (graphml('<node id="a"/>', graph='edgedefault="directed"'), "write each link once"),
+        (
+            graphml(
+                '<node id="a"/><node id="b"/><node id="c"/><edge source="a" target="b"/>'
+                '<edge source="b" target="a"/><edge source="b" target="c"/>',
+                graph='edgedefault="directed"',
+            ),
+            "edge 'b-c': is directed, and has no opposite edge although other edges have one",
+        ),
+        (
+            graphml(
+                '<node id="a"/><node id="b"/><edge source="a" target="b"><data key="k">1</data>'
+                '</edge><edge source="b" target="a"><data key="k">2</data></edge>',
+                '<key id="k" attr.name="rate_mbps"/>',
+                'edgedefault="directed"',
+            ),
+            "rate_mbps is '2', but '1' the other way",
+        ),
         (graphml('<node id="a"><graph/></node>'), "one graph"),
         (graphml('<node id="a"/><hyperedge/>'), "hyperedges"),
         (graphml(f'<node id="a">{HOST}</node>', KIND), "no switch"),
@@ -188,8 +204,8 @@ def test_ibnetdiscover_keeps_ports_and_guids(tmp_path: Path) -> None:
         ('Switch\t8 "S-0008f10400410015"', 'Switch\t8 "S-005442ba00003080"', "occurs twice"),
         ('Switch\t8 "S-', 'Switch\t8 "H-', "must not have the id"),
         ('Switch\t24 "S-005442ba00003080"', "vendid=0", "a port before any"),
-        ('"H-0008f10403961354"[1]', '"S-005442ba00003080"[22]', "linked to itself"),
-        ('"H-0008f10403961354"[1]', '"S-005442ba00003080"[23]', "connects a switch to itself"),
+        ("[6]\t", "[6ibwarn: [7] mad_rpc: timeout", "an error of ibnetdiscover is inside a line"),
+        ("[6]\t", "[6]" + " " * 1000, "not a line of ibnetdiscover output"),
         ('[22]\t"H', '[0]\t"H', "on port 0 it needs"),
         ('[22]\t"H', '[255]\t"H', "needs an explicit MAC and IP"),
     ],
@@ -205,9 +221,19 @@ def test_bad_ibnetdiscover_output_is_refused_in_one_line(old: str, new: str, say
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no line starts with Switch"),
+        ("", "format not known; known are knotless's JSON, GraphML, topologies of containerlab"),
         ('Switch 2 "S-01"\n', "no channel adapter"),
-        ("hello", "line 1: not a line of ibnetdiscover output: 'hello'"),
+        ("hello", "format not known; known are"),
+        ('[1]\t"H-0000000000000010"[1](11)\n', "a port before any Switch, Ca or Rt line"),
+        ('Creator "x"\ngraph [\n  node [ id 0 ]\n]\n', "it looks like GML; known are"),
+        ('graph [ node [ id 0 label "a" ] ]', "it looks like GML; known are"),
+        ("?SNDlib native format; type: network; version: 1.0\n", "it looks like SNDlib's native"),
+        ("name: lab\nnodes:\n  r1: {}\n", "it looks like YAML; known are"),
+        ("strict digraph g { a -> b }", "it looks like DOT"),
+        ("---\nswitches: 4\n", "it looks like YAML"),
+        ('{"directed": false, "nodes": [{"id": 0}], "links": []}', "it looks like a graph of Netw"),
+        ('{"nodes": [{"id": 0}], "edges": []}', "networkx.write_graphml"),
+        ('<network xmlns="http://sndlib.zib.de/network"/>', "of XML formats, only GraphML is read"),
     ],
 )
 def test_other_text_is_refused(text: str, says: str, tmp_path: Path) -> None:

@@ -75,15 +75,17 @@ def simulated(case: Case, *, datagrams: int, seed: int) -> Measured:
             seed=seed,
         )
     )
+    left = result.report.messages_under_way
     row = _row(
         case,
         SIMULATION,
         datagrams=datagrams,
-        seconds=result.report.last_complete_ps / 1e12,
+        seconds=None if left else result.report.last_complete_ps / 1e12,
         lost_frames=result.lost_frames,
         result_sha256=result.result_sha256,
     )
-    return in_simulation(row), []
+    problems = [f"{left} messages have not arrived: {result.verdict}"] if left else []
+    return in_simulation(row, problems), []
 
 
 def analysed(case: Case) -> Measured:

@@ -100,15 +100,17 @@ def _flooded(lab: EmulatedFabric, case: Case, duration_s: float, seed: int) -> M
             lab, offered, protocol, clients, duration_s, readings, to_the_end=False
         )
     opened, closed = seen.readings[seen.first], seen.readings[seen.last]
+    goodput = open_loop.goodput_mbps(opened, closed)
     row = _row(
         case,
         EMULATION,
-        open_loop.goodput_mbps(opened, closed),
+        goodput,
         lost_frames=closed.lost_frames,
         deadlock=seen.deadlock is not None,
         window_s=round((closed.at_us - opened.at_us) / 1e6, 3),
     )
-    judged = with_validity(row, seen.status, [*problems, *missing, *seen.problems])
+    problems += [*missing, *seen.problems, *silent_flows(row, goodput)]
+    judged = with_validity(row, seen.status, problems)
     return judged, samples(row, None)
 
 
@@ -157,7 +159,21 @@ def simulated(case: Case, *, duration_s: float, seed: int, cut_through: int = 0)
         window_s=window_us / 1e6,
         result_sha256=result.result_sha256,
     )
-    return in_simulation(row), samples(row, times)
+    return in_simulation(row, silent_flows(row, goodput)), samples(row, times)
+
+
+def silent_flows(row: Mapping[str, Any], flows_mbps: Sequence[float]) -> list[str]:
+    """Return why a row tells nothing of some flows: nothing of them arrived in the window.
+
+    In a deadlock that is what the row is to show.
+    """
+    if row["deadlock"]:
+        return []
+    return [
+        f"{flow}: nothing arrived in {row['window_s']:g} s, and no deadlock has stopped it"
+        for flow, mbps in zip(row["flows"], flows_mbps, strict=True)
+        if mbps == 0
+    ]
 
 
 def _row(

@@ -26,6 +26,9 @@ HOST = 0x020000000101
         (frame(0x0800, bytes(12) + bytes([10, 0, 1, 2])), Sender(HOST, "10.0.1.2")),
         (frame(0x0800, bytes(12) + bytes([224, 0, 0, 1])), Sender(HOST, None)),
         (frame(0x0800, bytes(12) + bytes([255] * 4)), Sender(HOST, None)),
+        # No fabric may have a host with these.
+        (frame(0x0800, bytes(12) + bytes([10, 255, 255, 255])), Sender(HOST, None)),
+        (frame(0x0806, ARP + bytes([10, 0, 0, 0])), Sender(HOST, "10.0.0.0")),
         (frame(0x86DD), Sender(HOST, None)),
         # The address in the ARP is another one than that of the frame.
         (frame(0x0806, ARP + bytes([10, 0, 1, 1]), "020000000102"), Sender(HOST + 1, None)),

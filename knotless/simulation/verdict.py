@@ -1,0 +1,94 @@
+"""What a simulation shows in one sentence, and what its settings let one expect before it runs."""
+
+from __future__ import annotations
+
+from knotless._core.simulator import DROP_CAUSES, Report, headroom_bytes
+from knotless.base.flow_control import FlowControl
+from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
+from knotless.simulation.scenario import Scenario
+from knotless.traffic.theory import ETHERNET_HEADER_BYTES, FCS_BYTES, VLAN_TAG_BYTES
+
+
+def cautions(scenario: Scenario) -> list[str]:
+    """Return what is known to go wrong before the simulation starts, a line for each setting.
+
+    Headroom below that of the formula loses frames when a full link is paused, and no frame fits
+    into a queue that is shorter.
+    """
+    return [*_headroom(scenario), *_queue(scenario)]
+
+
+def _headroom(scenario: Scenario) -> list[str]:
+    given, fabric = scenario.buffers.headroom, scenario.plan.fabric
+    control = FlowControl(scenario.flow_control)
+    if given is None:
+        return []
+    lines = {(x.rate_mbps, x.delay_us) for x in fabric.links if control.switch_links.pauses}
+    lines |= {(x.rate_mbps, x.delay_us) for x in fabric.hosts if control.host_links.pauses}
+    longest = scenario.packet_bytes + ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES + FCS_BYTES
+    needed, rate_mbps, delay_us = max(
+        (
+            (headroom_bytes(round(rate * 1e6), picoseconds(delay), longest), rate, delay)
+            for rate, delay in lines
+        ),
+        default=(0, 0.0, 0.0),
+    )
+    if given >= needed:
+        return []
+    return [
+        f"headroom of {given} bytes: a link of {rate_mbps:g} Mbit/s and {delay_us:g} us needs"
+        f" {needed}, frames can be lost"
+    ]
+
+
+def _queue(scenario: Scenario) -> list[str]:
+    given, control = scenario.buffers.queue, FlowControl(scenario.flow_control)
+    message = scenario.load.message_bytes
+    packet = min(scenario.packet_bytes, scenario.packet_bytes if message is None else message)
+    frame = packet + ETHERNET_HEADER_BYTES + FCS_BYTES
+    if given is None or control.is_lossless or given >= frame or scenario.trace is not None:
+        return []
+    return [f"queue of {given} bytes: a frame has {frame}, and none fits into a queue"]
+
+
+def verdict(report: Report, knot: list[str]) -> str:
+    """Return whether frames are stuck, lost, or not delivered, and how many arrived.
+
+    Parameters
+    ----------
+    report : Report
+        The counters.
+    knot : list of str
+        The cycle of the first deadlock, ``SWITCH:PORT/PRIORITY``; empty without one.
+
+    """
+    arrived = int(report.flow_packets.sum())
+    causes = {
+        cause: int(counted.sum())
+        for cause, counted in zip(DROP_CAUSES, report.channel_drops, strict=True)
+    }
+    causes["collisions"] = int(report.station_given_up.sum())
+    lost = max(int(report.flow_lost.sum()), sum(causes.values()))
+    parts = [_deadlock(report, knot)] if report.deadlock is not None else []
+    if lost:
+        named = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
+        parts.append(f"FRAMES LOST: {lost}" + (f" ({named})" if named else ""))
+    if not arrived:
+        ended = f"at the end, {report.now_ps / PICOSECONDS_PER_US:g} us,"
+        under_way = f"{ended} {report.in_network} packets were under way"
+        parts.append(f"NOTHING DELIVERED: {under_way if report.in_network else 'nothing arrived'}")
+    elif not parts:
+        parts.append("no deadlock, no frame lost")
+    return "; ".join([*parts, f"{arrived} packets arrived"] if arrived else parts)
+
+
+def _deadlock(report: Report, knot: list[str]) -> str:
+    deadlock = report.deadlock
+    assert deadlock is not None  # noqa: S101 - of the caller
+    ring = " -> ".join([*knot, *knot[:1]])
+    since = f"since {deadlock.since_ps / PICOSECONDS_PER_US:g} us"
+    if deadlock.broken_ps is None:
+        return f"DEADLOCK {since}: {ring}"
+    more = f", the first of {report.deadlocks}" if report.deadlocks > 1 else ""
+    until = f"broken at {deadlock.broken_ps / PICOSECONDS_PER_US:g} us"
+    return f"DEADLOCK {since}, {until}{more}: {ring}"

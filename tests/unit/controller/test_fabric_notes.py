@@ -1,0 +1,21 @@
+"""The controller's log says what the file of its fabric has that is not read."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from knotless.controller import config
+from knotless.controller.service import Service
+from tests.support import REPOSITORY
+
+
+def test_notes_of_the_fabric_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shutil.copy(REPOSITORY / "tests" / "data" / "fabrics" / "directed-edges.graphml", tmp_path)
+    path = tmp_path / "knotless.yaml"
+    path.write_text("fabric: directed-edges.graphml\nengine: updown\n")
+    service = Service(path, config.read(path))
+    assert len(service.state.desired.fabric.links) == 1
+    assert "fabric: two opposite directed edges are one link" in caplog.messages
