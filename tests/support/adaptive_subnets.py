@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from itertools import count
 
 from tests.support.cycles import has_cycle
@@ -55,11 +56,31 @@ def random_adaptive(seed: int) -> tuple[Subnet, Choices]:
     return subnet, choices
 
 
-def judged(subnet: Subnet, choices: Choices) -> tuple[bool, int]:
-    """Return whether no dependencies close a cycle, and how many packets may not arrive."""
+def add_stale_lids(subnet: Subnet, choices: Choices, draw: random.Random) -> list[int]:
+    """Add entries for LIDs that no port has, and return these.
+
+    The static ports of the second are those of the first; the further ports differ.
+    """
+    first, second = 500, 501
+    for switch, lft in enumerate(subnet.lfts):
+        ports = [port for s, port in subnet.ends if s == switch]
+        if ports and draw.random() < 0.9:
+            lft[first] = lft[second] = draw.choice(ports)
+            if draw.random() < 0.5:
+                choices[switch, second] = set(draw.sample(ports, min(2, len(ports))))
+    return [first, second]
+
+
+def judged(subnet: Subnet, choices: Choices, stale: Iterable[int] = ()) -> tuple[bool, int]:
+    """Return whether no dependencies close a cycle, and how many packets may not arrive.
+
+    Hosts also send to ``stale`` LIDs, which no port has: these packets arrive nowhere.
+    """
     edges: set[tuple[Channel, Channel]] = set()
     lost = 0
     for source in range(len(subnet.hosts)):
+        for lid in stale:
+            edges |= _follow(subnet, choices, source, -1, lid)[1]
         for target in range(len(subnet.hosts)):
             for lid in subnet.lids(target) if target != source else ():
                 arrives, of_packet = _follow(subnet, choices, source, target, lid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
-from tests.support.adaptive_subnets import far_text, random_adaptive
+from tests.support.adaptive_subnets import Choices, add_stale_lids, far_text, random_adaptive
 from tests.support.adaptive_subnets import judged as oracle
 from tests.support.infiniband_dumps import of_plan
 
@@ -60,6 +61,24 @@ def test_random_choices_agree_with_packets_followed_one_by_one(seed: int, tmp_pa
     verdict = judged(folder)
     assert verdict.missing == []
     assert (verdict.acyclic, verdict.undelivered) == oracle(subnet, choices)
+
+
+def test_random_choices_for_old_lids_agree_with_packets_followed_one_by_one(
+    tmp_path: Path,
+) -> None:
+    """LIDs that no port has; some differ from others in further ports alone."""
+    choices: Choices
+    by_choice = 0
+    for seed in range(120):
+        subnet, choices = random_adaptive(seed)[0], {}
+        stale = add_stale_lids(subnet, choices, random.Random(seed))  # noqa: S311
+        folder = subnet.write(tmp_path / str(seed))
+        (folder / "ibdiagnet2.far").write_text(far_text(subnet, choices))
+        verdict = judged(folder)
+        assert verdict.missing == []
+        assert (verdict.acyclic, verdict.undelivered) == oracle(subnet, choices, stale)
+        by_choice += not verdict.acyclic and oracle(subnet, choices, stale[:1])[0]
+    assert by_choice > 10
 
 
 def test_some_switches_without_adaptive_tables_are_a_missing_fact(tmp_path: Path) -> None:
@@ -144,6 +163,17 @@ def test_engines_that_need_sls_are_unknown_without_them(
     some = dict(list(subnet.path_sls.items())[::2])
     subnet.path_sls = some
     assert judged(subnet.write(tmp_path / "some")).acyclic is not False
+
+
+def test_a_cycle_of_packets_for_an_old_lid_is_certain(tmp_path: Path) -> None:
+    """No engine chooses the SL of packets for a LID that no port has."""
+    plan = make_plan(load("ring,5"), "lash")
+    subnet = of_plan(plan)
+    assert subnet is not None
+    for number, lft in enumerate(subnet.lfts, 1):
+        lft[77] = min(plan.fabric.neighbours[f"s{number}"])
+    verdict = judged(subnet.write(tmp_path, "path-sl.txt"))
+    assert (verdict.acyclic, verdict.missing) == (False, [])
 
 
 def test_a_cycle_of_known_paths_is_certain(tmp_path: Path) -> None:
