@@ -400,8 +400,8 @@ def simulate(
     made = _planned(fabric, options)
     more = {"seed": seed, "duration_us": duration_us, **(settings or {})}
     result = run_scenario(Scenario(made.plan, pattern, traffic or Load(), **more).that_ends())
-    varying = {"wall_s", "setup_s", "packet_hops_per_s"}
-    figures = {key: value for key, value in result.summary().items() if key not in varying}
+    hidden = {"wall_s", "setup_s", "packet_hops_per_s", "verdict"}
+    figures = {key: value for key, value in result.summary().items() if key not in hidden}
     found = " -> ".join(result.knot) if result.knot else ""
     text = f"DEADLOCK: {found}" if found else "no deadlock formed"
     return Figures(f"{pattern} on {made.fabric.name}", figures, text, result)

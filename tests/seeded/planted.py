@@ -152,8 +152,14 @@ PLANTED: Mapping[str, Planted] = {
     ),
 }
 
-FIRST_SEEDS: Mapping[str, int] = {}
+FIRST_SEEDS: Mapping[str, int] = {
+    "a switch that connects again still counts as ours": 70,
+    "undrained generations are left out of the proof": 58,
+    "a link that fails is ignored": 31,
+}
 """Where a fault is found by few seeds only: one shortly before that which finds it."""
+NOT_FOUND = ("a problem of routes stays", "quiescence is reported one round early")
+"""Faults that no seed has found yet; other tests hold them."""
 
 
 @contextmanager
