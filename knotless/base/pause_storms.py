@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from knotless.base.printable import listed
+
 PAUSED_TOO_LONG = 0.7
 """Share of the last second from which on a host is a problem, even if nothing waits for it."""
 _SHOWN = 4
@@ -46,9 +48,9 @@ def problems(status: Mapping[str, Any]) -> list[str]:
         if host["limited_now"]:
             text += f" and exceeds its limit ({host['ignored_us'] / 1e6:.1f} s ignored)"
         if host["standing"]:
-            text += f": {_few(host['standing'])} stand still behind it"
+            text += f": {listed(host['standing'], _SHOWN)} stand still behind it"
         if flows := [f"{flow['from']} to {flow['to']}" for flow in host["flows"]]:
-            text += f"; flows that wait: {_few(flows)}"
+            text += f"; flows that wait: {listed(flows, _SHOWN)}"
         lines.append(text)
     for storm in status.get("storms", ()):
         if storm["storming"]:
@@ -58,8 +60,3 @@ def problems(status: Mapping[str, Any]) -> list[str]:
                 f"{dropped if storm['dropped_frames'] else ''}"
             )
     return lines
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more

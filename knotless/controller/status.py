@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from knotless.base.printable import listed
 from knotless.controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies.failures import pairs_apart
@@ -206,18 +207,13 @@ def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) ->
 
 def separation(by_part: Sequence[Sequence[str]]) -> str:
     """Describe the parts into which failures divide the fabric, by their hosts."""
-    first, *others = [_some(names) for names in by_part]
+    first, *others = [listed(names, _SHOWN) for names in by_part]
     more = len(others) - _SHOWN
     parts = [*others[:_SHOWN], *([f"{more} more parts"] if more > 0 else [])]
     return (
         f"failures separate {first} from {', and from '.join(parts)}:"
         f" {pairs_apart(by_part)} pairs of hosts cannot reach each other"
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def switch_problems(switch: ObservedSwitch) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from knotless._core.simulator import DROP_CAUSES, Report, headroom_bytes
+from knotless._core.simulator import DROP_CAUSES, Deadlock, Report, headroom_bytes
 from knotless.base.flow_control import FlowControl
 from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
 from knotless.simulation.scenario import Scenario
@@ -44,7 +44,7 @@ def _headroom(scenario: Scenario) -> list[str]:
 def _queue(scenario: Scenario) -> list[str]:
     given, control = scenario.buffers.queue, FlowControl(scenario.flow_control)
     message = scenario.load.message_bytes
-    packet = min(scenario.packet_bytes, scenario.packet_bytes if message is None else message)
+    packet = min(scenario.packet_bytes, message or scenario.packet_bytes)
     frame = packet + ETHERNET_HEADER_BYTES + FCS_BYTES
     if given is None or control.is_lossless or given >= frame or scenario.trace is not None:
         return []
@@ -69,7 +69,7 @@ def verdict(report: Report, knot: list[str]) -> str:
     }
     causes["collisions"] = int(report.station_given_up.sum())
     lost = max(int(report.flow_lost.sum()), sum(causes.values()))
-    parts = [_deadlock(report, knot)] if report.deadlock is not None else []
+    parts = [_deadlock(report.deadlock, report.deadlocks, knot)] if report.deadlock else []
     if lost:
         named = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
         parts.append(f"FRAMES LOST: {lost}" + (f" ({named})" if named else ""))
@@ -82,13 +82,11 @@ def verdict(report: Report, knot: list[str]) -> str:
     return "; ".join([*parts, f"{arrived} packets arrived"] if arrived else parts)
 
 
-def _deadlock(report: Report, knot: list[str]) -> str:
-    deadlock = report.deadlock
-    assert deadlock is not None  # noqa: S101 - of the caller
+def _deadlock(deadlock: Deadlock, count: int, knot: list[str]) -> str:
     ring = " -> ".join([*knot, *knot[:1]])
     since = f"since {deadlock.since_ps / PICOSECONDS_PER_US:g} us"
     if deadlock.broken_ps is None:
         return f"DEADLOCK {since}: {ring}"
-    more = f", the first of {report.deadlocks}" if report.deadlocks > 1 else ""
+    more = f", the first of {count}" if count > 1 else ""
     until = f"broken at {deadlock.broken_ps / PICOSECONDS_PER_US:g} us"
     return f"DEADLOCK {since}, {until}{more}: {ring}"

@@ -66,18 +66,14 @@ class ControllerWatch:
                 self._feed.changes = await asyncio.to_thread(
                     lambda: exchange(self._where(), "GET", "/changes")
                 )
-        except EmulationError as error:
+            check = status.get("check")
+            verdict = shown_verdict(check) if check else None
+        except KnotlessError as error:  # no answer, or not that of a controller
             self._polls_for_changes = CERTIFICATE_POLLS
             self._tell({"reachable": False, "why": str(error)})
             return
         shown = {key: status.get(key) for key in _SHOWN}
-        check = status.get("check")
-        try:
-            shown["check"] = shown_verdict(check) if check else None
-        except KnotlessError as error:
-            self._tell({"reachable": False, "why": str(error)})
-            return
-        self._tell({"reachable": True, **shown})
+        self._tell({"reachable": True, **shown, "check": verdict})
 
     def fabric(self) -> Fabric:
         """Return the controller's fabric; raises EmulationError."""

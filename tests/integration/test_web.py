@@ -75,7 +75,8 @@ def test_a_page_of_a_real_fabric(server: Server, names: Names) -> None:
     until("fabric, emulator and controller are shown", settled, LIMIT_S)
     picture = server.get("/api/picture")
     assert (picture["fabric"], len(picture["channels"])) == ("ring,4", 16)
-    assert server.get("/api/state")["controller"]["check"]["acyclic"] is False
+    text = server.get("/api/state")["controller"]["check"]["text"]
+    assert text.startswith("CAN DEADLOCK under PAUSE: ")
 
     assert server.act("traffic-start", pattern="shift:1", rate_mbps=2)["traffic"]["flows"] == 4
     until("the load of a channel is shown", lambda: loads(server) >= {"h1", "s1:2"}, LIMIT_S)

@@ -6,6 +6,7 @@ import argparse
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 from tests.seeded.faults import KINDS, faults_from, faults_to
@@ -48,10 +49,14 @@ def main() -> int:
         setting = Setting(seed, asked.fabric, asked.controllers, asked.options, asked.emulator)
         result = run(setting, faults, kinds=asked.kinds.split(","), seconds=asked.seconds)
         failed += bool(result.violations)
-        _report(result, log=asked.log)
-        if asked.shrink and result.violations:
-            kind = result.violations[0].kind
-            left = shrunk(setting, result.faults, kind, _report_progress)
+        # With --shrink, standard output is the file for --events.
+        with redirect_stdout(sys.stderr) if asked.shrink else nullcontext():
+            _report(result, log=asked.log)
+        if asked.shrink:
+            left = result.faults
+            if result.violations:
+                kind = result.violations[0].kind
+                left = shrunk(setting, left, kind, _report_progress)
             _say(faults_to(left))
     return 1 if failed else 0
 

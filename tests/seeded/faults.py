@@ -25,18 +25,18 @@ class Fault:
 
     at_s: float
     kind: str
-    of: tuple[str, ...]
+    targets: tuple[str, ...]
     seconds: float = 0.0
     count: int = 0
 
     def __str__(self) -> str:
         count = f", {self.count}" if self.count else ""
-        return f"{self.kind} {' '.join(self.of)} ({self.seconds:.4f} s{count})"
+        return f"{self.kind} {' '.join(self.targets)} ({self.seconds:.4f} s{count})"
 
 
 def faults_from(text: str) -> list[Fault]:
     """Read a list of faults."""
-    return [Fault(**{**each, "of": tuple(each["of"])}) for each in json.loads(text)]
+    return [Fault(**{**each, "targets": tuple(each["targets"])}) for each in json.loads(text)]
 
 
 def faults_to(faults: Iterable[Fault]) -> str:
@@ -49,7 +49,7 @@ def faults_to(faults: Iterable[Fault]) -> str:
 
 def _cut(world: World, fault: Fault) -> None:
     """Cut a link for some time."""
-    (name,) = fault.of
+    (name,) = fault.targets
     link = world.network.links[name]
     if not link.is_up:
         return
@@ -66,7 +66,7 @@ def _cut(world: World, fault: Fault) -> None:
 
 def _silent(world: World, fault: Fault) -> None:
     """Have a channel lose everything although there is a carrier."""
-    switch, port = fault.of
+    switch, port = fault.targets
     end = (switch, int(port))
     link, _ = world.network.peers[end]
     link.silent.add(end)
@@ -93,14 +93,14 @@ def _lose_at_controller(world: World, fault: Fault) -> None:
 
 
 def _connections(world: World, fault: Fault) -> list[SwitchConnection]:
-    switch, controller = fault.of
+    switch, controller = fault.targets
     found = world.switches[switch].connections
     return [each for each in found if each.controller.name == controller]
 
 
 def _stall(world: World, fault: Fault) -> None:
     """Have a switch take no messages for some time."""
-    (name,) = fault.of
+    (name,) = fault.targets
     world.switches[name].stalled_until_s = world.hub.now_s + fault.seconds
 
 
@@ -115,7 +115,7 @@ def _restart_with_rules(world: World, fault: Fault) -> None:
 
 
 def _power_cycle(world: World, fault: Fault, keeps: Callable[[bytes], bool]) -> None:
-    (name,) = fault.of
+    (name,) = fault.targets
     switch = world.switches[name]
     if not switch.is_on:
         return
@@ -141,22 +141,22 @@ def _links_of(world: World, switch: Switch) -> list[Link]:
 
 def _kill(world: World, fault: Fault) -> None:
     """End a controller; it starts again later."""
-    world.end(world.controllers[fault.of[0]], fault.seconds)
+    world.end(world.controllers[fault.targets[0]], fault.seconds)
 
 
 def _kill_at_message(world: World, fault: Fault) -> None:
     """End a controller when it sends a message; it starts again later."""
-    world.kill_at(world.controllers[fault.of[0]], "send", fault.count, fault.seconds)
+    world.kill_at(world.controllers[fault.targets[0]], "send", fault.count, fault.seconds)
 
 
 def _kill_at_write(world: World, fault: Fault) -> None:
     """End a controller when it writes a file; it starts again later."""
-    world.kill_at(world.controllers[fault.of[0]], "write", fault.count, fault.seconds)
+    world.kill_at(world.controllers[fault.targets[0]], "write", fault.count, fault.seconds)
 
 
 def _hang(world: World, fault: Fault) -> None:
     """Suspend a controller for some time."""
-    world.controllers[fault.of[0]].hang(fault.seconds)
+    world.controllers[fault.targets[0]].hang(fault.seconds)
 
 
 def _mute(world: World, fault: Fault) -> None:
@@ -166,7 +166,7 @@ def _mute(world: World, fault: Fault) -> None:
 
 def _part(world: World, fault: Fault) -> None:
     """Cut a switch off from a controller for some time; neither is told."""
-    switch, controller = fault.of
+    switch, controller = fault.targets
     world.cut_off.add((controller, switch))
     for connection in _connections(world, fault):
         connection.stream.is_cut = True
@@ -180,7 +180,9 @@ def _part(world: World, fault: Fault) -> None:
 def _request(path: str, key: str) -> Callable[[World, Fault], None]:
     def perform(world: World, fault: Fault) -> None:
         for controller in world.controllers.values():
-            body: dict[str, Any] = {key: list(fault.of) if key == "parts" else fault.of[0]}
+            body: dict[str, Any] = {
+                key: list(fault.targets) if key == "parts" else fault.targets[0]
+            }
             controller.request(path, body, world.token)
 
     return perform
@@ -264,11 +266,11 @@ def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
         count = 1 + draws.below(60, "count", number) if kind == "kill-at-message" else 0
         if kind == "kill-at-write":
             count = 1 + draws.below(3, "count", number)
-        of = _target(world, draws, kind, number)
-        faults.append(Fault(round(at_s, 6), kind, of, round(length, 6), count))
+        targets = _targets(world, draws, kind, number)
+        faults.append(Fault(round(at_s, 6), kind, targets, round(length, 6), count))
 
 
-def _target(world: World, draws: Draws, kind: str, number: int) -> tuple[str, ...]:
+def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, ...]:
     def one(names: Sequence[str], what: str) -> str:
         return names[draws.below(len(names), what, number)]
 

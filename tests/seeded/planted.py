@@ -39,7 +39,6 @@ class Planted:
     make: Callable[[], list[tuple[type, str, Any]]]
     kinds: str = ""
     controllers: int = 1
-    emulator: bool = False
 
 
 def _process() -> str:
@@ -179,7 +178,7 @@ def found(name: str, seeds: Iterable[int]) -> tuple[int, Violation | None]:
     fault, number = PLANTED[name], 0
     kinds = tuple(fault.kinds.split(",")) if fault.kinds else tuple(KINDS)
     for number, seed in enumerate(seeds, 1):
-        setting = Setting(seed, controllers=fault.controllers, emulator=fault.emulator)
+        setting = Setting(seed, controllers=fault.controllers)
         with planted(name):
             result = run(setting, kinds=kinds, stop_at_first=True)
         violations = [each for each in result.violations if each.kind != "exception"]

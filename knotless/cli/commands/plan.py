@@ -8,6 +8,7 @@ import click
 
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
+from knotless.base.printable import listed
 from knotless.cli.commands._comparison import compared, print_comparison
 from knotless.cli.commands._options import (
     fabric_of,
@@ -96,14 +97,8 @@ def command(
         print_table(f"{plan.engine} on {fabric.name}", shown)
         if len(separated) > 1:
             for names in separated:
-                say(f"reach only each other: {_some(names)}")
+                say(f"reach only each other: {listed(names, MOST_NAMES)}")
         for topic, text in explanation.items():
             say(f"{topic}: {text}")
         say(checked.verdict.text)
     return 1 if checked.cycle else 0
-
-
-def _some(names: list[str]) -> str:
-    """Return the first names, and the number of further ones."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

@@ -153,7 +153,8 @@ class Takeover:
     def _inherited(self, sessions: Mapping[int, Session]) -> InheritedRules | None:
         """Return what these switches hold; the others count as failed.
 
-        Those are taken to hold what they were last known to hold: they may forward by it.
+        Those are taken to hold what they were last known to hold: they may forward by it. What can
+        deadlock is replaced by the rules of the goal.
 
         None: a fabric without rules, in which nothing has to be taken into account.
         """

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
 from knotless.base.memory import refuse_beyond
+from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
@@ -59,8 +60,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     """
     cables = [file for file in files if isinstance(file.value, Discovered)]
     if len(cables) != 1:
-        listed = ", ".join(str(file.path) for file in cables[:3]) or "none"
-        raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {listed}")
+        there = listed((str(file.path) for file in cables), 3) or "none"
+        raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {there}")
     subnet = subnet_of(name, cables[0].value)
     count = len(subnet.lids)
     refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
@@ -188,7 +189,7 @@ def _adaptive(
             " use it send packets out of other ports too, which can close cycles"
         )
     elif without:
-        findings.gap(f"the adaptive routing of {_listed(without)}")
+        findings.gap(f"the adaptive routing of {listed(without, 5)}")
     return adaptive
 
 
@@ -254,7 +255,7 @@ def _next_hops(
         s.name for s, guid in zip(fabric.switches, subnet.guids, strict=True) if guid not in tables
     ]
     if without:
-        findings.gap(f"the forwarding tables of {_listed(without)}")
+        findings.gap(f"the forwarding tables of {listed(without, 5)}")
     for switch, (node, guid) in enumerate(zip(fabric.switches, subnet.guids, strict=True)):
         if guid not in tables:
             action_of.append(np.array([actions.unknown()], dtype=np.uint32))
@@ -307,10 +308,6 @@ def _outputs(
         if adaptive and lid in adaptive.entries and len(choice := adaptive.ports(lid)) > 1:
             out[place] = _FIRST_CHOICE + numbers.setdefault(choice, len(numbers))
     return out, list(numbers)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _vcs(

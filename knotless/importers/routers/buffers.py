@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from knotless._core import simulator as core
+from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.routers.qos import (
@@ -71,14 +72,14 @@ def judge_buffers(
             _judge(router, qos[router.name], sorted(linked, key=natural), findings)
     if unknown:
         findings.note(
-            f"no BUFFER_PROFILE of {_shown([*unknown])}: reserves and headroom are not known"
+            f"no BUFFER_PROFILE of {listed(unknown, 1)}: reserves and headroom are not known"
         )
 
 
 def _judge(
     router: Router, ports: Mapping[str, PortQos], linked: Sequence[str], findings: Findings
 ) -> None:
-    listed = list(groups_of(router))
+    groups = list(groups_of(router))
     lengths = {
         port: text for row in router.table("CABLE_LENGTH").values() for port, text in row.items()
     }
@@ -89,7 +90,7 @@ def _judge(
     for port in linked:
         settings = port_qos(ports, port)
         pausing = [g for g in range(PRIORITIES) if settings.pauses[g] or g in settings.lossy]
-        for row in (row for row in listed if row.port == port):
+        for row in (row for row in groups if row.port == port):
             used = [group for group in row.groups if group in pausing]
             pausing = [group for group in pausing if group not in used]
             if not used:
@@ -109,18 +110,18 @@ def _judge(
             losses.setdefault((mistake, _numbers(pausing)), []).append(port)
     for (mistake, numbers), where in losses.items():
         findings.loss(
-            f"{router.name}: PFC is enabled for priority group {numbers} of {_shown(where)},"
+            f"{router.name}: PFC is enabled for priority group {numbers} of {listed(where, 1)},"
             f" {mistake}: packets can be lost"
         )
     for name, where in reserves.items():
         findings.gap(
-            f"a reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}, for {_shown(where)}:"
-            " without it, a shared pool can deadlock"
+            f"a reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}, for"
+            f" {listed(where, 1)}: without it, a shared pool can deadlock"
         )
     if computed:
         findings.note(
-            f"{router.name} computes the buffers of {_shown(computed)}, which are not in APPL_DB:"
-            " reserves and headroom are not known"
+            f"{router.name} computes the buffers of {listed(computed, 1)}, which are not in"
+            " APPL_DB: reserves and headroom are not known"
         )
 
 
@@ -157,10 +158,6 @@ def _small_headroom(router: Router, lossless: PriorityGroups, length_text: str) 
 
 def _numbers(groups: Sequence[int]) -> str:
     return ", ".join(map(str, groups))
-
-
-def _shown(names: Sequence[str]) -> str:
-    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
 
 def _number(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
 from knotless.importers.file_kinds import FoundFile
@@ -148,8 +149,7 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
     routes: dict[str, tuple[NextHop, ...]] = {}
     for name, dump in router.dumps:
         if dump.unclear:
-            more = f" and {len(dump.unclear) - 1} more" if len(dump.unclear) > 1 else ""
-            findings.unclear(f"the route of {router.name} to {dump.unclear[0]}{more} ({name})")
+            findings.unclear(f"the route of {router.name} to {listed(dump.unclear, 1)} ({name})")
         for (_, text), hops in dump.routes.items():
             if text.lower().startswith("fe80:"):
                 continue  # link-local addresses are not forwarded

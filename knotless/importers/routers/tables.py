@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from knotless.base.printable import listed
 from knotless.importers.findings import Findings
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
@@ -139,20 +140,14 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
         if router.table("PFC_WD_TABLE_INSTORM"):
             findings.note(f"{router.host}: the PFC watchdog sees a storm (PFC_WD_TABLE_INSTORM)")
     for text, hosts in unclear.items():
-        first, *more = hosts
-        findings.unclear(text.format(first + (f" and {len(more)} more" if more else "")))
+        findings.unclear(text.format(listed(hosts, 1)))
     if fields:
-        findings.note(f"fields that are not interpreted: {_listed(sorted(fields))}")
+        findings.note(f"fields that are not interpreted: {listed(sorted(fields), _SHOWN)}")
     if others:
         findings.note(
             "tables that are not interpreted, since they neither forward, remark, buffer nor pause:"
-            f" {_listed(sorted(others))}"
+            f" {listed(sorted(others), _SHOWN)}"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" * (more > 0))
 
 
 def _unknown_fields(router: Router) -> Iterator[str]:

@@ -54,10 +54,11 @@ def from_containerlab(text: str, name: str) -> Fabric:
     notes: list[str] = []
     cables = list(_cables(topology, kinds, notes))
     degree = Counter(node for ends in cables for node, _ in ends)
-    hosts = [node for node, kind in kinds.items() if kind == _HOST_KIND and degree[node] == 1]
+    is_host = {node: kind == _HOST_KIND and degree[node] == 1 for node, kind in kinds.items()}
+    hosts = [node for node in kinds if is_host[node]]
     if hosts:
         notes.append(f"nodes of kind {_HOST_KIND} with one link are hosts: {listed(hosts)}")
-    index = {node: i for i, node in enumerate(node for node in kinds if node not in {*hosts})}
+    index = {node: i for i, node in enumerate(node for node in kinds if not is_host[node])}
     ports = _ports(cables)
     links, cable_of = [], {}
     for a, b in cables:

@@ -133,9 +133,10 @@ class Proof:
             return self.staying.lost
         if not any(self.mixed.lost):
             return self.refused
-        two = self.generations[-2:]
-        lost = self._lost_by_last(two) + self.refused
-        return lost if two == self.generations else lost + self._lost_by_last(self.generations)
+        lost = self._lost_by_last(self.generations[-2:]) + self.refused
+        if len(self.generations) > 2:
+            lost += self._lost_by_last(self.generations)
+        return lost
 
     def _lost_by_last(self, generations: Sequence[Generation]) -> int:
         """Return what a mixture fails, and neither the last generation nor the others do.
