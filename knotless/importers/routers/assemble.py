@@ -119,7 +119,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     return TableFabric(
         fabric=routed.fabric,
         channels=routed.channels,
-        flow_control=FlowControl.PFC,
+        flow_control=FlowControl.PFC if _has_flow_control(routers) else FlowControl.PAUSE,
         traffics=traffics,
         pairs=destinations.pairs,
         label=label,
@@ -211,7 +211,12 @@ def _qos(
     settings = {router.name: qos_of(router, findings) for router in routers}
     without = [text for router in routers for text in _missing_qos(router, cabling)]
     without += [f"PORT_QOS_MAP of {router_name}" for router_name in sorted(cabling.absent)]
-    if without:
+    if not _has_flow_control(routers):
+        findings.note(
+            "no switch has settings of flow control (PORT_QOS_MAP, dcb):"
+            " all links are taken to PAUSE"
+        )
+    elif without:
         findings.doubt(f"{without[0]}: which priorities it pauses")
         findings.note(
             f"no {without[0]}: all packets are taken to be lossless, in one priority everywhere"
@@ -221,6 +226,11 @@ def _qos(
     _judge_watchdogs(routers, findings)
     by_router = {router_name: ports for router_name, ports in settings.items() if ports is not None}
     return None if without else by_router
+
+
+def _has_flow_control(routers: Iterable[Router]) -> bool:
+    """Return whether the files of any router say what its ports pause."""
+    return any(router.table("PORT_QOS_MAP") or "DCB" in router.tables for router in routers)
 
 
 _WATCHDOG = {
