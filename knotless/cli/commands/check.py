@@ -17,6 +17,7 @@ from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.commands._plan_options import flow_control_option
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.ovs_dump import live_multicast, read_live
 from knotless.forwarding.openflow.directory import (
@@ -27,6 +28,7 @@ from knotless.forwarding.openflow.directory import (
 )
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.verification.check import verdict_of
+from knotless.verification.cut_links import with_losses
 from knotless.verification.failure_models import RulesModel
 
 
@@ -65,7 +67,8 @@ def command(
     PATH is a directory of rules (as written by knotless flows), or files and folders with the
     state of a real fabric: see docs/check-your-fabric.md. The exit status is 0 if all is delivered,
     there is no cycle of channel dependencies, and lossless packets cannot be lost, else 1. Each
-    step of a cycle is shown with a packet that takes it.
+    step of a cycle is shown with a packet that takes it. With --live, packets sent to a link that
+    is cut now are lost.
 
     Example: knotless check rules --flow-control pause
 
@@ -99,7 +102,14 @@ def command(
     if pair is not None:
         follow(state, *pair, as_json=as_json)
         return
-    verdict = verdict_of(state, in_use if flow_control == AUTO else flow_control)
+    control = in_use if flow_control == AUTO else flow_control
+    verdict = verdict_of(state, control)
+    if live:
+        cut, links = Cables.of_running(names_of(name)).cut_links()
+        if links:
+            effective = cut.rules_in_effect(fabric, rules)
+            losing = verdict_of(state_of_rules(fabric, effective, groups, tags), control)
+            verdict = with_losses(verdict, losing, links)
     certificate = None
     if tried.max_failed and tried.react == "engine":
         certificate = engine_certificate(fabric, tried)
