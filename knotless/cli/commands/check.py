@@ -27,6 +27,7 @@ from knotless.forwarding.openflow.directory import (
     read_tags,
 )
 from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.importers.paths import COMPUTED
 from knotless.verification.check import verdict_of
 from knotless.verification.cut_links import with_losses
 from knotless.verification.failure_models import RulesModel
@@ -43,6 +44,11 @@ from knotless.verification.failure_models import RulesModel
     help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
 )
 @click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
+@click.option(
+    "--routes",
+    type=click.Choice(COMPUTED),
+    help="Compute the routes from the configurations of routers instead of reading them.",
+)
 @flow_control_option
 @failure_options
 @json_option
@@ -52,6 +58,7 @@ def command(
     name: str,
     pair: tuple[str, str] | None,
     draw: str | None,
+    routes: str | None,
     flow_control: str,
     failures: int,
     react: str | None,
@@ -78,6 +85,8 @@ def command(
 
     Example: knotless check my-fabric --failures 1 --react bgp
 
+    Example: knotless check my-configurations --routes bgp
+
     Example: knotless check my-fabric --remedies --export patches
     """
     tried = FailureOptions(failures, react, engine, seed, samples, remedies, export)
@@ -85,8 +94,12 @@ def command(
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
-        check_imported(paths, pair, draw, flow_control, failures=tried, as_json=as_json)
+        check_imported(
+            paths, pair, draw, flow_control, routes_by=routes, failures=tried, as_json=as_json
+        )
         return
+    if routes is not None:
+        raise KnotlessError("--routes is for the files of real fabrics; ours have rules")
     if remedies or export:
         raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
     in_use: str = AUTO
