@@ -16,7 +16,6 @@ from knotless.experiments.studies.hops.measure import plain_rules
 from knotless.experiments.studies.traffic import EXPERIMENT as TRAFFIC
 from knotless.experiments.studies.traffic import show
 from knotless.experiments.studies.traffic.cases import switch_pairs
-from knotless.experiments.studies.traffic.measure import silent_flows
 from knotless.topologies import load
 from tests.support.experiment_rows import rows_of
 
@@ -186,11 +185,3 @@ def test_a_flow_of_which_nothing_arrives_makes_a_row_invalid(part: str, fabric: 
         f"{flow}: nothing arrived in 0.001 s, and no deadlock has stopped it" for flow in silent
     ]
     assert not row["valid"]
-
-
-def test_a_flow_that_a_deadlock_stops_is_what_the_row_shows() -> None:
-    row = {"flows": ["a", "b"], "deadlock": True, "window_s": 2.0}
-    assert silent_flows(row, [0.0, 1.0]) == []
-    assert silent_flows({**row, "deadlock": False}, [0.0, 1.0]) == [
-        "a: nothing arrived in 2 s, and no deadlock has stopped it"
-    ]
