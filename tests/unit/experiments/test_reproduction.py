@@ -59,7 +59,7 @@ RESULTS_ELSEWHERE = {
     "barrier": {"switches"},
     "change": {
         *("seed", "order", "change_s", "deadlock_after_s", "stopped_frames", "delivered_frames"),
-        *("tier", "steps"),
+        *("tier", "steps", "dropped_pairs", "estimated_drop_s", "dropped_s"),
     },
     "paths": {"hosts", "switches"},
 }
