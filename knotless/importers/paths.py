@@ -23,14 +23,17 @@ MEMORY_PER_BYTE = 12
 _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "infiniband": infiniband.assemble,
     "openflow": openflow_switches.assemble,
-    "routers": routers.assemble,
 }
+_ROUTERS = "routers"
 _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
 
 
-def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
+def read_paths(paths: Sequence[str | Path], hosts: Sequence[str] = ()) -> AnyFabric:
     """Return the fabric that the files, and those in the folders and archives, describe together.
+
+    ``hosts`` are patterns of the names of neighbours by LLDP that are hosts, whatever they
+    announce.
 
     Files in folders and archives that no reader recognises are listed in the result.
 
@@ -58,7 +61,7 @@ def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
                 ignored.append(str(source.path))
             else:
                 recognised.append(file)
-        return replace(assembled(str(paths[0]), recognised), ignored=tuple(ignored))
+        return replace(assembled(str(paths[0]), recognised, hosts), ignored=tuple(ignored))
 
 
 def read_source(source: Source) -> FoundFile | None:
@@ -88,8 +91,10 @@ def read_source(source: Source) -> FoundFile | None:
     return FoundFile(source.path, kind, value, source.device, source.replaced_by)
 
 
-def assembled(name: str, files: Sequence[FoundFile]) -> AnyFabric:
+def assembled(name: str, files: Sequence[FoundFile], hosts: Sequence[str] = ()) -> AnyFabric:
     """Return the fabric that ``files`` describe together, called after the path ``name``.
+
+    For ``hosts`` see :func:`read_paths`.
 
     Raises
     ------
@@ -108,8 +113,12 @@ def assembled(name: str, files: Sequence[FoundFile]) -> AnyFabric:
     if len(technologies) > 1:
         raise RuleError(f"{name}: files of different fabrics: {' and '.join(technologies)}")
     try:
-        assemble = _ASSEMBLERS[technologies[0] if technologies else "routers"]
-        return assemble(_fabric_name(Path(name)), used)
+        technology = technologies[0] if technologies else _ROUTERS
+        if technology == _ROUTERS:
+            return routers.assemble(_fabric_name(Path(name)), used, hosts)
+        if hosts:
+            raise RuleError("--hosts: only routers hear neighbours by LLDP, and these are none")
+        return _ASSEMBLERS[technology](_fabric_name(Path(name)), used)
     except KnotlessError as error:
         raise error.within(name) from None
 

@@ -29,6 +29,7 @@ def check_imported(
     draw: str | None,
     flow_control: str,
     *,
+    hosts: Sequence[str] = (),
     failures: FailureOptions,
     as_json: bool,
 ) -> None:
@@ -37,7 +38,7 @@ def check_imported(
         raise KnotlessError(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
-    imported = read_paths(paths)
+    imported = read_paths(paths, hosts)
     if pair is not None:
         ends = (pair[0], imported.destination_called(pair[1]))
         traffic = traffic_for(imported, *ends)
@@ -57,7 +58,7 @@ def check_imported(
                     say(line, err=True)
     print_verdict(
         verdict,
-        paths,
+        [*paths, *(text for pattern in hosts for text in ("--hosts", pattern))],
         _figures(verdict),
         _lines(verdict),
         certificate=certificate,

@@ -40,6 +40,12 @@ from knotless.verification.failure_models import RulesModel
     metavar="FROM TO",
     help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
 )
+@click.option(
+    "--hosts",
+    multiple=True,
+    metavar="PATTERN",
+    help="Neighbours by LLDP with such names, for example 'gpu-*', are hosts; may be repeated.",
+)
 @click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
 @flow_control_option
 @failure_options
@@ -49,6 +55,7 @@ def command(
     live: bool,
     name: str,
     pair: tuple[str, str] | None,
+    hosts: tuple[str, ...],
     draw: str | None,
     flow_control: str,
     failures: int,
@@ -73,6 +80,8 @@ def command(
 
     Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
 
+    Example: knotless check my-fabric --hosts 'gpu-*' --hosts 'storage-*'
+
     Example: knotless check my-fabric --failures 1 --react bgp
 
     Example: knotless check my-fabric --remedies --export patches
@@ -82,8 +91,12 @@ def command(
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
-        check_imported(paths, pair, draw, flow_control, failures=tried, as_json=as_json)
+        check_imported(
+            paths, pair, draw, flow_control, hosts=hosts, failures=tried, as_json=as_json
+        )
         return
+    if hosts:
+        raise KnotlessError("--hosts is for the files of real fabrics; ours names its hosts")
     if remedies or export:
         raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
     in_use: str = AUTO

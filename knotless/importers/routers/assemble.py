@@ -14,6 +14,7 @@ import numpy as np
 
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
+from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.fabric import TableFabric, TableTraffic
@@ -38,13 +39,16 @@ from knotless.importers.routers.unread import described, unread_ports
 _INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
 
-def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
+def assemble(name: str, files: Sequence[FoundFile], hosts: Sequence[str] = ()) -> TableFabric:
     """Return the fabric called ``name`` that ``files`` describe.
+
+    ``hosts`` are patterns of the names of neighbours that are hosts.
 
     Raises
     ------
     RuleError
-        A file says something impossible, or there are no files of a router.
+        A file says something impossible, there are no files of a router, or a pattern of
+        ``hosts`` fits no neighbour.
     FabricError
         The cables contradict each other.
 
@@ -61,9 +65,11 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         for text in _missing_routes(router, dumped[router.name]):
             findings.gap(text)
     judge_tables(routers, findings)
-    cabling = cabling_of(routers, routes, cables, findings)
+    cabling = cabling_of(routers, routes, cables, findings, hosts)
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
+    if cabling.absent:
+        findings.note(f"if {listed(sorted(cabling.absent), 3)} are hosts, name them by --hosts")
     interfaces = interfaces_of(routers, cabling)
     for text in (text for router in routers for text in _switched(router, interfaces)):
         findings.gap(text)

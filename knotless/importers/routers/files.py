@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from knotless.importers.sonic.database import Fields, SonicTables
 
 _BRIDGE_OR_ROUTER = 0x28
 """Bits of the capabilities in LLDP as SNMP shows them: IEEE 802.1AB, 8.5.8."""
+_OCTET = re.compile(r"[0-9A-Fa-f]{1,2}")
 
 
 def routers_of(
@@ -82,21 +84,18 @@ def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findin
 
 
 def _heard(interface: str, entry: Fields) -> Neighbour:
-    enabled = entry.get("lldp_rem_sys_cap_enabled", "").split(" ")[0]
+    enabled = entry.get("lldp_rem_sys_cap_enabled", "").split(" ")
     return Neighbour(
         interface,
         entry.get("lldp_rem_sys_name", ""),
         entry.get("lldp_rem_port_id", ""),
         entry.get("lldp_rem_port_desc", ""),
-        enabled.isalnum() and enabled.isascii() and bool(_hex(enabled) & _BRIDGE_OR_ROUTER),
+        bool(_hex(enabled[0]) & _BRIDGE_OR_ROUTER) if any(map(_hex, enabled)) else None,
     )
 
 
 def _hex(text: str) -> int:
-    try:
-        return int(text, 16)
-    except ValueError:
-        return 0
+    return int(text, 16) if _OCTET.fullmatch(text) else 0
 
 
 def _routes_of(router: Router) -> RouteDump:
