@@ -28,6 +28,7 @@ from typing import Any, NoReturn
 
 from knotless.base.errors import KnotlessError
 from knotless.importers.file_kinds import FoundFile
+from knotless.importers.not_read import NotRead
 from knotless.importers.paths import assembled, read_paths, read_source
 from knotless.importers.sources import Source
 from knotless.verification.imported import verdict_of_imported
@@ -50,7 +51,7 @@ class Base:
     """The files of a fabric: as they are, and as readers read them."""
 
     sources: tuple[Source, ...]
-    files: tuple[FoundFile | None, ...]
+    files: tuple[FoundFile | NotRead | None, ...]
 
 
 @dataclass(frozen=True)
@@ -149,8 +150,9 @@ def case(number: int, seed: int) -> Ended:
         else:
             changed = Source(source.path, False, damaged(source.data, draw), source.device)
             read = [*base.files[:place], read_source(changed), *base.files[place + 1 :]]
-            files = [file for file in read if file is not None]
-            verdict_of_imported(assembled("fabric", files)).as_json()
+            files = [file for file in read if isinstance(file, FoundFile)]
+            skipped = [file for file in read if isinstance(file, NotRead)]
+            verdict_of_imported(assembled("fabric", files, (), skipped)).as_json()
     except KnotlessError as error:
         complaint = str(error)
         if "\n" in complaint or len(complaint) > 1000:

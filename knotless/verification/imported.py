@@ -46,7 +46,8 @@ class ImportedVerdict:
     then names the facts that would settle it. Any ``cycle`` given with None is only possible.
     ``vcs`` are the verdicts for each virtual channel alone. ``losses`` are those of ``problems`` by
     which packets of lossless priorities can be lost, ``assumes`` what the verdict takes for
-    granted. ``unread`` are the ports whose far end has no files.
+    granted. ``unread`` are the ports whose far end has no files. ``ignored`` are files that were
+    not read, ``not_read`` says why, and which command gives what is read.
     """
 
     fabric: str
@@ -66,6 +67,7 @@ class ImportedVerdict:
     losses: list[str]
     assumes: list[str]
     ignored: list[str]
+    not_read: list[dict[str, str]]
     unread: list[str]
 
     @property
@@ -123,7 +125,11 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         ],
         losses=[*findings.losses],
         assumes=assumptions(imported.flow_control),
-        ignored=list(imported.ignored),
+        ignored=[file.file for file in imported.not_read],
+        not_read=[
+            {"file": file.file, "reason": file.reason, "command": file.command}
+            for file in imported.not_read
+        ],
         unread=[f"{router}:{port}" for router, port in imported.unread],
     )
 

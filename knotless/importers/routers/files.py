@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from knotless.base.errors import RuleError
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
@@ -37,6 +39,9 @@ def routers_of(
             cables += file.value.cables
         else:
             by_device.setdefault(file.device, []).append(file)
+            for asic, tables in _asics(file.value):
+                of_asic = replace(file, value=tables, device=file.device / asic)
+                by_device.setdefault(of_asic.device, []).append(of_asic)
     devices = [_router(device.name, files, findings) for device, files in by_device.items()]
     whole = {router.host for router in devices if router.name != router.host}
     routers: dict[str, Router] = {}
@@ -48,6 +53,10 @@ def routers_of(
                 findings.unclear(f"which of two switches called {router.name} is right")
             routers[router.name] = router
     return [routers[name] for name in sorted(routers, key=natural)], cables
+
+
+def _asics(value: object) -> Iterable[tuple[str, SonicTables]]:
+    return value.asics.items() if isinstance(value, SonicTables) else ()
 
 
 def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
@@ -102,11 +111,10 @@ def _routes_of(router: Router) -> RouteDump:
     """Return the routes of APPL_DB."""
     dump = RouteDump()
     groups = router.table("NEXTHOP_GROUP_TABLE")
+    vrfs = {*router.table("VRF"), *router.table("VRF_TABLE"), *router.table("VNET_TABLE")}
     read: dict[tuple[str, str], tuple[NextHop, ...]] = {}
     for key, fields in router.table("ROUTE_TABLE").items():
-        vrf, prefix = DEFAULT_VRF, key
-        if key.startswith(("Vrf", "mgmt")):
-            vrf, _, prefix = key.partition(":")
+        vrf, prefix = _vrf_and_prefix(key, vrfs)
         next_hop = fields
         if "nexthop_group" in fields:
             next_hop = groups.get(fields["nexthop_group"], {})
@@ -124,6 +132,22 @@ def _routes_of(router: Router) -> RouteDump:
             dump.unclear.append(f"{prefix}: a next hop in a tunnel or with labels")
         dump.routes[vrf, prefix] = hops
     return dump
+
+
+def _vrf_and_prefix(key: str, vrfs: Container[str]) -> tuple[str, str]:
+    """Return the parts of a key such as ``Vrf1:10.0.0.0/24``; IPv6 prefixes have colons too."""
+    vrf, colon, prefix = key.partition(":")
+    if colon and (vrf in vrfs or not _is_prefix(key)) and _is_prefix(prefix):
+        return vrf, prefix
+    return DEFAULT_VRF, key
+
+
+def _is_prefix(text: str) -> bool:
+    try:
+        prefix_of(text)
+    except RuleError:
+        return False
+    return True
 
 
 def _hops(prefix: str, fields: Fields, dump: RouteDump) -> tuple[NextHop, ...]:
@@ -152,6 +176,9 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
         for (_, text), hops in dump.routes.items():
             if text.lower().startswith("fe80:"):
                 continue  # link-local addresses are not forwarded
+            if not _is_prefix(text):
+                findings.unclear(f"the route of {router.name} to {text[:60]!r}: no prefix ({name})")
+                continue
             prefix = prefix_of(text).text
             first = routes.setdefault(prefix, hops)
             if first is not hops and set(first) != set(hops):
