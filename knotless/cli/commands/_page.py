@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotless.base.errors import EmulationError
+from knotless.base.printable import json_text
 from knotless.cli.output import say
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def serve_page(source: Source, feed: Feed, host: str, port: int, *, as_json: boo
 
     def ready(url: str) -> None:
         values: dict[str, Any] = {"url": url}
-        say(json.dumps(values) if as_json else f"{url} (Ctrl-C ends it)")
+        say(json_text(values) if as_json else f"{url} (Ctrl-C ends it)")
 
     serve(source, feed, host, port, ready)
 
