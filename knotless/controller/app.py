@@ -124,7 +124,7 @@ class KnotlessController(app_manager.RyuApp):
         learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
         self.switches = self.prober = self._learner = learner
         address = (self._listening.rest_host, self._listening.rest_port)
-        self._early = EarlyStatus(address, learner.as_json)
+        self._early = EarlyStatus(address, self._settings.rest.names, learner.as_json)
         learner.start()
 
     def _learned(self, fabric: Fabric, file: Path) -> None:
