@@ -172,7 +172,12 @@ def test_all_is_put_back_and_nothing_else_is_written(fabric: BareFabric) -> None
         before = {name: fabric.flows(name) for name in held}
         began = time.monotonic()
         kind, switch, is_foreign = storm.step()
-        kept = {name: before[name].keys() & fabric.flows(name).keys() for name in held}
+        kept = {
+            name: {
+                rule for rule, age in fabric.flows(name).items() if age >= rules.get(rule, age + 1)
+            }
+            for name, rules in before.items()
+        }
         what = f"step {number}, {kind} at {switch} (KNOTLESS_STORM_SEED={SEED})"
         if is_foreign:
             until(
@@ -185,10 +190,9 @@ def test_all_is_put_back_and_nothing_else_is_written(fabric: BareFabric) -> None
             took[f"{kind}: reported"].append(time.monotonic() - began)
             fabric.ofctl("del-flows", switch, f"cookie={FOREIGN}/-1")
             began = time.monotonic()
-        until(f"{what}: all is as before", lambda: settled(fabric, held))
+        # A switch that comes back may get its rules before an update of all begins or ends.
+        until(f"{what}: all is as before", lambda: settled(fabric, held) and verdict(fabric).ok)
         took[kind].append(time.monotonic() - began)
-        judged = verdict(fabric)
-        assert judged.ok, (what, judged.text, judged.problems[:3])
         until(f"{what}: pings arrive", lambda: delivered(fabric))
         for name, rules in kept.items():
             ages = fabric.flows(name)
