@@ -21,17 +21,20 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from knotless.base.errors import KnotlessError
+from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.not_read import NotRead
 from knotless.importers.paths import assembled, read_paths, read_source
+from knotless.importers.sonic.pauses import pauses_of
 from knotless.importers.sources import Source
 from knotless.verification.imported import verdict_of_imported
+from knotless.verification.triage import triage
 from tests.support.readable_fabrics import fabrics
 
 CPU_LIMIT_S = 10
@@ -152,7 +155,10 @@ def case(number: int, seed: int) -> Ended:
             read = [*base.files[:place], read_source(changed), *base.files[place + 1 :]]
             files = [file for file in read if isinstance(file, FoundFile)]
             skipped = [file for file in read if isinstance(file, NotRead)]
-            verdict_of_imported(assembled("fabric", files, (), skipped)).as_json()
+            imported = assembled("fabric", files, (), skipped)
+            verdict_of_imported(imported).as_json()
+            if isinstance(imported, TableFabric):
+                asdict(triage(imported, pauses_of(imported)))
     except KnotlessError as error:
         complaint = str(error)
         if "\n" in complaint or len(complaint) > 1000:

@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "Open vSwitch ports": "ovs-ofctl -O OpenFlow13 dump-ports-desc BRIDGE > ports",
     "Open vSwitch rules and groups": "ovs-ofctl -O OpenFlow13 dump-flows BRIDGE > flows",
     "SONiC database": _CONFIG_DB,
+    "SONiC pauses (pfcwd, show pfc counters)": "pfcwd show stats > pfcwd; show pfc counters > pfc",
     "ibnetdiscover": "ibnetdiscover > net",
     "layer 1 topology": "the list of cables, layer1_topology.json",
 }
