@@ -157,7 +157,7 @@ def case(number: int, seed: int) -> Ended:
             skipped = [file for file in read if isinstance(file, NotRead)]
             imported = assembled("fabric", files, (), skipped)
             verdict_of_imported(imported).as_json()
-            if isinstance(imported, TableFabric):
+            if isinstance(imported, TableFabric) and imported.configs:
                 asdict(triage(imported, pauses_of(imported)))
     except KnotlessError as error:
         complaint = str(error)

@@ -68,7 +68,7 @@ def _paused(folder: Path) -> Path:
     net = routing_loop()
     net.write(folder)
     for router in net.routers:
-        queues = [f"{port}:3  operational  1/1  0/0  0/0  0/0  0/0" for port in net.ports(router)]
+        queues = [f"{port}:3  stormed  1/0  0/0  0/0  0/0  0/0" for port in net.ports(router)]
         stats = "QUEUE STATUS STORM DETECTED/RESTORED TX OK/DROP\n------ ------\n"
         (folder / router / "pfcwd").write_text(stats + "\n".join(queues) + "\n")
         heads = " ".join(f"PFC{n}" for n in range(8))
