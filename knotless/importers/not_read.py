@@ -22,6 +22,7 @@ COMMANDS: Mapping[str, str] = {
     "InfiniBand adaptive routing": "ibdiagnet, which writes ibdiagnet2.far",
     "InfiniBand forwarding tables": "dump_fts > tables",
     "InfiniBand path SLs": "saquery -p > sls",
+    "Knotless tables (JSON)": "your own script: see the format",
     "LLDP neighbours": "lldpctl -f json > lldp.json",
     "LLDP neighbours (text)": "lldpctl -f json > lldp.json",
     "Linux PFC (dcb)": "dcb pfc show dev PORT, and the same with app, ets and buffer",

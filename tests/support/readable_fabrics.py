@@ -63,6 +63,23 @@ def in_vrf(net: RouterNet, vrf: str) -> RouterNet:
     return net
 
 
+def neutral_ring(folder: Path) -> Path:
+    """Write a ring of four switches, which send everything to the right, in a format of our own."""
+    names = [f"s{n}" for n in range(4)]
+    tables = {
+        "knotless-tables": 1,
+        "switches": names,
+        "cables": [[f"s{n}:right", f"s{(n + 1) % 4}:left"] for n in range(4)],
+        "hosts": {f"h{n}": f"s{n}:p1" for n in range(4)},
+        "next_hops": {
+            name: {f"h{m}": ["right"] for m in range(4) if f"s{m}" != name} for name in names
+        },
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tables.json").write_text(json.dumps(tables))
+    return folder
+
+
 def _paused(folder: Path) -> Path:
     """Write the same, and what switches print about pauses."""
     net = routing_loop()
@@ -124,6 +141,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "remarked": _remarked,
     "vrf": _vrfs,
     "techsupport": lambda folder: write_techsupports(routing_loop(), folder),
+    "neutral": lambda folder: neutral_ring(folder),
     "pauses": lambda folder: _paused(folder),
     "linux": lambda folder: write_linux(routing_loop(), folder),
     "linux-pfc": lambda folder: write_linux(routing_loop(), folder, pfc=True),
