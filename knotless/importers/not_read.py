@@ -16,6 +16,7 @@ _MINIGRAPH = re.compile(r"<DeviceMiniGraph\b")
 _CONFIG_DB = "sonic-db-dump -n CONFIG_DB -y > config.json"
 _APPL_DB = "sonic-db-dump -n APPL_DB -y > appl.json"
 COMMANDS: Mapping[str, str] = {
+    "FRR configuration": "vtysh -c 'show running-config' > frr.conf",
     "FRR routes (JSON)": "vtysh -c 'show ip route vrf all json' > routes.json",
     "FRR routes (text)": "vtysh -c 'show ip route vrf all json' > routes.json",
     "InfiniBand SL to VL tables": "opensm-sl2vl.dump of OpenSM, with log_flags 0x43",

@@ -11,6 +11,7 @@ from knotless.base.gc_pause import collector_paused
 from knotless.base.memory import refuse_beyond
 from knotless.importers.fabric import AnyFabric
 from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
+from knotless.importers.frr import configuration
 from knotless.importers.infiniband import fabric as infiniband
 from knotless.importers.neutral import fabric as neutral
 from knotless.importers.not_read import NotRead, backup, unknown_kind, unreadable
@@ -27,16 +28,21 @@ _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "neutral": neutral.assemble,
     "openflow": openflow_switches.assemble,
 }
+COMPUTED = ("bgp",)
+"""The protocols by which routes can be computed from the configurations of routers."""
 _ROUTERS = "routers"
 _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
 
 
-def read_paths(paths: Sequence[str | Path], hosts: Sequence[str] = ()) -> AnyFabric:
+def read_paths(
+    paths: Sequence[str | Path], hosts: Sequence[str] = (), *, routes_by: str | None = None
+) -> AnyFabric:
     """Return the fabric that the files, and those in the folders and archives, describe together.
 
     ``hosts`` are patterns of the names of neighbours by LLDP that are hosts, whatever they
-    announce.
+    announce. Routes are those that files list, or computed by the protocol ``routes_by``, one of
+    :data:`COMPUTED`.
 
     Files in folders and archives that no reader recognises, or that cannot be read, are listed in
     the result. If the text of one is that of a kind that is read, nothing is certain without it.
@@ -61,17 +67,19 @@ def read_paths(paths: Sequence[str | Path], hosts: Sequence[str] = ()) -> AnyFab
                 raise RuleError(
                     f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
                 )
-            match read_source(source):
+            match read_source(source, configurations=routes_by is not None):
                 case NotRead() as file:
                     skipped.append(file)
                 case FoundFile() as read:
                     recognised.append(read)
         skipped += [NotRead(text, "not a regular file") for text in special]
-        return assembled(str(paths[0]), recognised, hosts, skipped)
+        return assembled(str(paths[0]), recognised, hosts, skipped, routes_by=routes_by)
 
 
-def read_source(source: Source) -> FoundFile | NotRead:
+def read_source(source: Source, *, configurations: bool = False) -> FoundFile | NotRead:
     """Return what a reader finds in a file, or why a file that no user named is not read.
+
+    Configurations of routing are read only on request: what they lead to is in lists of routes.
 
     Raises
     ------
@@ -91,6 +99,11 @@ def read_source(source: Source) -> FoundFile | NotRead:
             raise RuleError("cannot be read: not UTF-8 text")
         if kind is None and source.named:
             raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
+        if kind is configuration.KIND and not configurations:
+            reason = f"{kind.name}: read with --routes bgp only"
+            if source.named:
+                raise RuleError(reason)
+            return NotRead(str(source.path), reason)
         value = None if kind is None else kind.read(content)
     except KnotlessError as error:
         if source.named:
@@ -106,6 +119,8 @@ def assembled(
     files: Sequence[FoundFile],
     hosts: Sequence[str] = (),
     skipped: Sequence[NotRead] = (),
+    *,
+    routes_by: str | None = None,
 ) -> AnyFabric:
     """Return the fabric that ``files`` describe together, called after the path ``name``.
 
@@ -120,7 +135,7 @@ def assembled(
     """
     damaged = [file for file in skipped if file.matters]
     try:
-        imported = _assembled(name, files, hosts)
+        imported = _assembled(name, files, hosts, routes_by)
     except KnotlessError as error:
         if damaged:
             raise RuleError(f"{damaged[0].file}: {damaged[0].reason}") from None
@@ -130,7 +145,9 @@ def assembled(
     return replace(imported, not_read=tuple(skipped))
 
 
-def _assembled(name: str, files: Sequence[FoundFile], hosts: Sequence[str]) -> AnyFabric:
+def _assembled(
+    name: str, files: Sequence[FoundFile], hosts: Sequence[str], routes_by: str | None
+) -> AnyFabric:
     replaced = any(file.replaced_by for file in files)
     present = {file.path.resolve() for file in files} if replaced else set()
     used = [file for file in files if file.replaced_by not in present]
@@ -141,9 +158,11 @@ def _assembled(name: str, files: Sequence[FoundFile], hosts: Sequence[str]) -> A
         raise RuleError(f"files of different fabrics: {' and '.join(technologies)}")
     technology = technologies[0] if technologies else _ROUTERS
     if technology == _ROUTERS:
-        return routers.assemble(_fabric_name(Path(name)), used, hosts)
+        return routers.assemble(_fabric_name(Path(name)), used, hosts, routes_by=routes_by)
     if hosts:
         raise RuleError("--hosts: only routers hear neighbours by LLDP, and these are none")
+    if routes_by is not None:
+        raise RuleError(f"--routes {routes_by}: only routers speak it, and these are none")
     return _ASSEMBLERS[technology](_fabric_name(Path(name)), used)
 
 

@@ -31,6 +31,7 @@ def check_imported(
     flow_control: str,
     *,
     hosts: Sequence[str] = (),
+    routes_by: str | None = None,
     failures: FailureOptions,
     as_json: bool,
 ) -> None:
@@ -39,7 +40,7 @@ def check_imported(
         raise KnotlessError(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
-    imported = read_paths(paths, hosts)
+    imported = read_paths(paths, hosts, routes_by=routes_by)
     if pair is not None:
         ends = (pair[0], imported.destination_called(pair[1]))
         traffic = traffic_for(imported, *ends)
