@@ -11,6 +11,7 @@ from knotless.base.gc_pause import collector_paused
 from knotless.base.memory import refuse_beyond
 from knotless.importers.fabric import AnyFabric
 from knotless.importers.file_kinds import Content, FoundFile, file_kinds, kind_of
+from knotless.importers.frr import configuration
 from knotless.importers.infiniband import fabric as infiniband
 from knotless.importers.openflow import switches as openflow_switches
 from knotless.importers.routers import assemble as routers
@@ -25,14 +26,17 @@ _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "openflow": openflow_switches.assemble,
     "routers": routers.assemble,
 }
+COMPUTED = ("bgp",)
+"""The protocols by which routes can be computed from the configurations of routers."""
 _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
 
 
-def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
+def read_paths(paths: Sequence[str | Path], *, routes_by: str | None = None) -> AnyFabric:
     """Return the fabric that the files, and those in the folders and archives, describe together.
 
-    Files in folders and archives that no reader recognises are listed in the result.
+    Files in folders and archives that no reader recognises are listed in the result. Routes are
+    those that files list, or computed by the protocol ``routes_by``, one of :data:`COMPUTED`.
 
     Raises
     ------
@@ -53,16 +57,19 @@ def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
                 raise RuleError(
                     f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
                 )
-            file = read_source(source)
+            file = read_source(source, configurations=routes_by is not None)
             if file is None:
                 ignored.append(str(source.path))
             else:
                 recognised.append(file)
-        return replace(assembled(str(paths[0]), recognised), ignored=tuple(ignored))
+        fabric = assembled(str(paths[0]), recognised, routes_by=routes_by)
+        return replace(fabric, ignored=tuple(ignored))
 
 
-def read_source(source: Source) -> FoundFile | None:
+def read_source(source: Source, *, configurations: bool = False) -> FoundFile | None:
     """Return what a reader finds in a file; None if none recognises it and no user named it.
+
+    Configurations of routing are read only on request: what they lead to is in lists of routes.
 
     Raises
     ------
@@ -80,6 +87,8 @@ def read_source(source: Source) -> FoundFile | None:
         kind = kind_of(content)
         if kind is None and source.named:
             raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
+        if kind is configuration.KIND and not configurations:
+            kind = None
         value = None if kind is None else kind.read(content)
     except KnotlessError as error:
         raise error.within(str(source.path)) from None
@@ -88,7 +97,7 @@ def read_source(source: Source) -> FoundFile | None:
     return FoundFile(source.path, kind, value, source.device, source.replaced_by)
 
 
-def assembled(name: str, files: Sequence[FoundFile]) -> AnyFabric:
+def assembled(name: str, files: Sequence[FoundFile], *, routes_by: str | None = None) -> AnyFabric:
     """Return the fabric that ``files`` describe together, called after the path ``name``.
 
     Raises
@@ -108,8 +117,12 @@ def assembled(name: str, files: Sequence[FoundFile]) -> AnyFabric:
     if len(technologies) > 1:
         raise RuleError(f"{name}: files of different fabrics: {' and '.join(technologies)}")
     try:
-        assemble = _ASSEMBLERS[technologies[0] if technologies else "routers"]
-        return assemble(_fabric_name(Path(name)), used)
+        technology = technologies[0] if technologies else "routers"
+        if routes_by is None:
+            return _ASSEMBLERS[technology](_fabric_name(Path(name)), used)
+        if technology != "routers":
+            raise RuleError(f"routes by {routes_by} are those of routers, these are {technology}")
+        return routers.assemble(_fabric_name(Path(name)), used, routes_by=routes_by)
     except KnotlessError as error:
         raise error.within(name) from None
 

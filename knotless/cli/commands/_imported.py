@@ -29,6 +29,7 @@ def check_imported(
     draw: str | None,
     flow_control: str,
     *,
+    routes_by: str | None,
     failures: FailureOptions,
     as_json: bool,
 ) -> None:
@@ -37,7 +38,7 @@ def check_imported(
         raise KnotlessError(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
-    imported = read_paths(paths)
+    imported = read_paths(paths, routes_by=routes_by)
     if pair is not None:
         ends = (pair[0], imported.destination_called(pair[1]))
         traffic = traffic_for(imported, *ends)

@@ -10,6 +10,7 @@ from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 from knotless.importers.routers.router import Router, natural
@@ -58,8 +59,11 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
             router.dumps.append((file.path.name, value))
         elif isinstance(value, Neighbours):
             router.heard = [*(router.heard or ()), *value.heard]
+        elif isinstance(value, FrrConfiguration):
+            router.configuration = value
+    configured = router.configuration.host if router.configuration else ""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
-    router.host = router.name = metadata.get("hostname", name)
+    router.host = router.name = metadata.get("hostname", configured or name)
     if metadata.get("asic_name"):
         router.name = f"{router.host}-{metadata['asic_name']}"
     if "ROUTE_TABLE" in router.tables:

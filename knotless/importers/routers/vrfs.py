@@ -57,6 +57,7 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
                     if is_default or table not in _OF_DEFAULT
                 },
                 dumps=_dumps(device, vrf),
+                configuration=device.configuration if is_default else None,
                 heard=heard
                 and [
                     neighbour
