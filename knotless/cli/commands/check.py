@@ -43,6 +43,12 @@ from knotless.verification.failure_models import RulesModel
     metavar="FROM TO",
     help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
 )
+@click.option(
+    "--hosts",
+    multiple=True,
+    metavar="PATTERN",
+    help="Neighbours by LLDP with such names, for example 'gpu-*', are hosts; may be repeated.",
+)
 @click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
 @click.option(
     "--routes",
@@ -57,6 +63,7 @@ def command(
     live: bool,
     name: str,
     pair: tuple[str, str] | None,
+    hosts: tuple[str, ...],
     draw: str | None,
     routes: str | None,
     flow_control: str,
@@ -83,6 +90,8 @@ def command(
 
     Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
 
+    Example: knotless check my-fabric --hosts 'gpu-*' --hosts 'storage-*'
+
     Example: knotless check my-fabric --failures 1 --react bgp
 
     Example: knotless check my-configurations --routes bgp
@@ -95,9 +104,18 @@ def command(
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
         check_imported(
-            paths, pair, draw, flow_control, routes_by=routes, failures=tried, as_json=as_json
+            paths,
+            pair,
+            draw,
+            flow_control,
+            hosts=hosts,
+            routes_by=routes,
+            failures=tried,
+            as_json=as_json,
         )
         return
+    if hosts:
+        raise KnotlessError("--hosts is for the files of real fabrics; ours names its hosts")
     if routes is not None:
         raise KnotlessError("--routes is for the files of real fabrics; ours have rules")
     if remedies or export:

@@ -14,6 +14,7 @@ import numpy as np
 
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
+from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.fabric import TableFabric, TableTraffic
@@ -39,16 +40,23 @@ from knotless.importers.routers.unread import described, unread_ports
 _INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
 
-def assemble(name: str, files: Sequence[FoundFile], *, routes_by: str | None = None) -> TableFabric:
+def assemble(
+    name: str,
+    files: Sequence[FoundFile],
+    hosts: Sequence[str] = (),
+    *,
+    routes_by: str | None = None,
+) -> TableFabric:
     """Return the fabric called ``name`` that ``files`` describe.
 
-    ``routes_by`` is ``bgp`` if routes are to be computed from configurations, or None: they are
-    those that files list.
+    ``hosts`` are patterns of the names of neighbours that are hosts. ``routes_by`` is ``bgp`` if
+    routes are to be computed from configurations, or None: they are those that files list.
 
     Raises
     ------
     RuleError
-        A file says something impossible, or there are no files of a router.
+        A file says something impossible, there are no files of a router, or a pattern of
+        ``hosts`` fits no neighbour.
     FabricError
         The cables contradict each other.
 
@@ -65,7 +73,7 @@ def assemble(name: str, files: Sequence[FoundFile], *, routes_by: str | None = N
         router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
     }
     judge_tables(routers, findings)
-    cabling = cabling_of(routers, routes, cables, findings)
+    cabling = cabling_of(routers, routes, cables, findings, hosts)
     if routes_by is None:
         for router in routers:
             for text in _missing_routes(router, dumped[router.name]):
@@ -76,6 +84,8 @@ def assemble(name: str, files: Sequence[FoundFile], *, routes_by: str | None = N
         routes = computed
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
+    if cabling.absent:
+        findings.note(f"if {listed(sorted(cabling.absent), 3)} are hosts, name them by --hosts")
     interfaces = interfaces_of(routers, cabling)
     for text in (text for router in routers for text in _switched(router, interfaces)):
         findings.gap(text)

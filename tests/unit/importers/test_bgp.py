@@ -12,6 +12,7 @@ from knotless.base.errors import KnotlessError
 from knotless.cli.main import main
 from knotless.forwarding.state import Hop
 from knotless.importers.fabric import TableFabric
+from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.paths import read_paths, read_source
 from knotless.importers.routers.bgp import computed_routes
@@ -61,11 +62,15 @@ def test_routes_are_those_that_frr_installed() -> None:
     files = [
         file
         for source in sources([DATA / "clos-frr"], [])
-        if (file := read_source(source, configurations=True)) is not None
+        if isinstance(file := read_source(source, configurations=True), FoundFile)
     ]
     findings = Findings()
     routers, cables = routers_of(files, findings)
-    computed = computed_routes(routers, cabling_of(routers, {}, cables, findings), findings)
+    computed = computed_routes(
+        routers,
+        cabling_of(routers, {router.name: {} for router in routers}, cables, findings),
+        findings,
+    )
     assert len(routers) == 6
     for router in routers:
         installed = chosen_routes(router, findings)
