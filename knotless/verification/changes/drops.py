@@ -29,7 +29,7 @@ _ROOM = 100
 """Priorities above the admission of hosts, below those of addresses that no host may use."""
 
 
-def stopping(
+def dropping(
     rules: FabricRules,
     fabric: Fabric,
     pairs: Collection[Pair],
@@ -38,7 +38,7 @@ def stopping(
     """Return ``rules`` and rules that drop the frames of ``pairs`` at the port of their source.
 
     So are frames for unused addresses, which compiled rules forward like those for a destination.
-    The packet counters of these rules count what is stopped.
+    The packet counters of these rules count what is dropped.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def stopping(
 
 
 def dropped_rules(rules: FabricRules) -> int:
-    """Return how many rules of :func:`stopping` switches hold: one for each pair."""
+    """Return how many rules of :func:`dropping` switches hold: one for each pair."""
     return sum(
         rule.table == ADMISSION and rule.priority == PRIORITY
         for of_switch in rules.values()

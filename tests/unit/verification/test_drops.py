@@ -18,7 +18,7 @@ from knotless.forwarding.openflow.vlan_generations import (
 from knotless.routing.plan import make_plan
 from knotless.topologies import Fabric, load
 from knotless.topologies.numbering import mac_value
-from knotless.verification.changes.stops import keeping, stopping
+from knotless.verification.changes.drops import dropping, keeping
 
 SPECS = ["ring,4", "mesh,3,3,hosts=2", "torus,3,3", "clos,3,hosts=2", "random,8,seed=1"]
 Copies = list[tuple[int, list[int]]]
@@ -47,11 +47,11 @@ def _copies(fabric: Fabric, rules: FabricRules, source: str, address: int) -> Co
 def test_unused_addresses_are_dropped_with_a_host(spec: str) -> None:
     fabric = load(spec)
     rules = compile_rules(make_plan(fabric, "updown"))
-    source, stopped = fabric.hosts[0].name, fabric.hosts[-1].name
-    dropping = stopping(rules, fabric, [(source, stopped)])
+    source, dropped = fabric.hosts[0].name, fabric.hosts[-1].name
+    with_drops = dropping(rules, fabric, [(source, dropped)])
     for address, owner in _addresses(fabric):
-        wanted = [] if owner == stopped else _copies(fabric, rules, source, address)
-        assert _copies(fabric, dropping, source, address) == wanted
+        wanted = [] if owner == dropped else _copies(fabric, rules, source, address)
+        assert _copies(fabric, with_drops, source, address) == wanted
 
 
 @pytest.mark.parametrize("spec", SPECS)
