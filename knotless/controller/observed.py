@@ -63,6 +63,8 @@ class ObservedSwitch:
     installed: bool = False
     ports: Mapping[int, bool] | None = None
     refused: tuple[str, ...] = ()
+    refused_probes: tuple[str, ...] = ()
+    """The same of rules of probes; without them it is installed, but less is known of its links."""
     _received: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
     """The frames received by each port when its counters were read last."""
     foreign: tuple[FoundRule, ...] = ()
@@ -82,6 +84,7 @@ class ObservedSwitch:
     def connect(self, ports: Mapping[int, bool]) -> None:
         """Record that the switch has connected with ``ports``; its rules are not known yet."""
         self.connected, self.installed, self.refused, self.foreign = True, False, (), ()
+        self.refused_probes = ()
         self.foreign_unread, self.changed_by_others, self.read_s = 0, 0, None
         self.ports = dict(ports)
 

@@ -226,9 +226,10 @@ def switch_problems(switch: ObservedSwitch, verdict: str = UNJUDGED) -> list[str
         f"{switch} has no port {port}, which the fabric declares to {switch.needs[port]}"
         for port in switch.missing_ports
     ]
-    lines += [f"{switch} refused {text}" for text in switch.refused[:_SHOWN]]
-    if len(switch.refused) > _SHOWN:
-        lines.append(f"{switch} refused {len(switch.refused) - _SHOWN} more such changes")
+    refused = switch.refused + switch.refused_probes
+    lines += [f"{switch} refused {text}" for text in refused[:_SHOWN]]
+    if len(refused) > _SHOWN:
+        lines.append(f"{switch} refused {len(refused) - _SHOWN} more such changes")
     if switch.changed_by_others:
         lines.append(switch.changed_text)
     if count := len(switch.foreign) + switch.foreign_unread:

@@ -28,7 +28,7 @@ from knotless.controller.probes.frames import (
 from knotless.controller.probes.learner import Explorer
 from knotless.controller.probes.paths import Path as ProbedPath
 from knotless.controller.probes.paths import PathMonitor, Reading
-from knotless.controller.reconcile import FoundRule
+from knotless.controller.reconcile import FoundRule, RuleChange
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.topologies.fabric import Fabric
@@ -176,13 +176,12 @@ class Prober:
         self._write_rules(session, switch.name)
 
     def restore(self, session: Session, switch: ObservedSwitch, rules: list[FoundRule]) -> None:
-        """Give a switch that holds the rules ``rules`` what it has lost of those of probes.
+        """Give a switch that holds the rules ``rules`` what it lacks of those of probes.
 
         Its lock is held. Raises SwitchGoneError.
         """
-        held = held_probe_rules(rules)
-        if session.probe_rules not in (None, held):
-            session.probe_rules = held
+        if session.probe_rules is not None:
+            session.probe_rules = held_probe_rules(rules)
             self._write_rules(session, switch.name)
 
     def _write_rules(self, session: Session, name: str) -> None:
@@ -191,11 +190,17 @@ class Prober:
         wanted = frozenset(probe_rules(ports, blocked))
         if self._explorer is not None:
             wanted |= self._explorer.rules(name)
-        changes = probe_rule_changes(session.probe_rules or (), wanted)
-        if changes:
-            for change, reason in session.change(changes):
-                _LOG.error("%s refused a rule of probes: %s (%s)", name, change, reason)
-            session.probe_rules = wanted
+        held = session.probe_rules or frozenset()
+        refused = session.change(probe_rule_changes(held, wanted)) if held != wanted else []
+        reasons = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
+        without = {change.rule for change, _ in refused if isinstance(change, RuleChange)}
+        # What was refused is what it was: it is tried again when the switch is read again.
+        session.probe_rules = frozenset({*(wanted - without), *(held & without)})
+        switch = self._state.observed.by_name.get(name)
+        if switch is not None:
+            if reasons and reasons != switch.refused_probes:
+                _LOG.error("%s refused %d rules of probes", switch, len(reasons))
+            switch.refused_probes = reasons
 
     def _rewrite_rules(self, name: str, session: Session | None) -> None:
         if session is None or session.probe_rules is None or not self._state.leads:
