@@ -103,6 +103,13 @@ class Prober:
     def _crossed(self) -> tuple[int, ProbeNumbers]:
         return self._frames.round, self._paths.crossed()
 
+    def proves(self, name: str, since_s: float) -> bool | None:
+        """Return whether probes show that a switch has one of its cables, None if that is open.
+
+        See :meth:`~knotless.controller.probes.paths.PathMonitor.proves`.
+        """
+        return self._paths.proves(name, since_s) if self._sends else None
+
     def wake(self) -> None:
         """Look at the ports again."""
         self._woken.set()
@@ -169,7 +176,13 @@ class Prober:
         self.wake()
         until_s = runtime.now_s() + SETTLING_S
         runtime.sleep(2 * self._paths.tick_s)
-        while runtime.now_s() < until_s and not self._paths.settled(self._ends(switch.name)):
+
+        def is_settled() -> bool:
+            ends = self._ends(switch.name)
+            is_shown = not switch.is_known or self.proves(switch.name, session.since_s) is not False
+            return is_shown and self._paths.settled(ends)
+
+        while runtime.now_s() < until_s and not is_settled():
             runtime.sleep(self._paths.tick_s)
         if self._paths.changed:
             self._publish()

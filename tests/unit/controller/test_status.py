@@ -259,7 +259,7 @@ def test_unknown_and_duplicate_dpids_are_reported(status: Status) -> None:
     unknown, duplicate = status.problems(LATER_S + 1)
     assert "dpid 77" in unknown
     assert "(it has 1 to 4)" in unknown
-    assert duplicate == "two switches say they are s2 (dpid 2): only the first is served"
+    assert duplicate == "two switches say they are s2 (dpid 2): only one is served"
     assert status.problems(LATER_S + DUPLICATE_MEMORY_S + 1) == [unknown]
 
 
