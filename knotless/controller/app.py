@@ -20,7 +20,7 @@ from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.base.printable import printable
+from knotless.base.printable import printable, protect_logs
 from knotless.controller import config, runtime
 from knotless.controller.openflow.listener import (
     DeferredCounts,
@@ -55,6 +55,7 @@ class KnotlessController(app_manager.RyuApp):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        protect_logs()
         runtime.handle_signal(signal.SIGTERM, leave)
         self._counts = DeferredCounts()
         try:
@@ -128,7 +129,7 @@ class KnotlessController(app_manager.RyuApp):
         learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
         self.switches = self.prober = self._learner = learner
         address = (self._listening.rest_host, self._listening.rest_port)
-        self._early = EarlyStatus(address, learner.as_json)
+        self._early = EarlyStatus(address, self._settings.rest.names, learner.as_json)
         learner.start()
 
     def _learned(self, fabric: Fabric, file: Path) -> None:

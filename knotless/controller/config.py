@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from knotless.base import yaml_file
 from knotless.base.errors import PlanError
+from knotless.base.http_rules import dns_name
 from knotless.base.yaml_file import brief, complaint
 from knotless.routing import engine_file
 from knotless.routing.request import PlanRequest
@@ -50,6 +51,8 @@ class Rest(BaseModel):
     port : its port.
     token_file : file whose token permits changes; None: nothing can be changed over HTTP. The path
         is relative to this file; a file that does not exist is created with a new token.
+    names : DNS names under which others ask, such as Prometheus or a proxy; requests for any
+        other name are refused, those for an address or `localhost` are not.
 
     """
 
@@ -58,6 +61,7 @@ class Rest(BaseModel):
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
     token_file: Annotated[str, Field(min_length=1)] | None = None
+    names: Annotated[tuple[Annotated[str, AfterValidator(dns_name)], ...], Field(strict=False)] = ()
 
 
 class DeclaredHost(BaseModel):

@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knotless.base.errors import KnotlessError, PlanError
+from knotless.base.http_rules import HttpError, json_object
 from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election, Times
-from knotless.controller.rest.api import HttpError
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.planning import UpdateTask, plan_update
@@ -175,14 +175,9 @@ def _steps(task: UpdateTask, with_rules: bool) -> dict[str, Any]:
 def _parsed(model: type[Body], body: bytes) -> Body:
     """Return the body of a request; raises HttpError if it does not have this form."""
     try:
-        content = json.loads(body or b"{}")
-        if not isinstance(content, Mapping):
-            raise HttpError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-        return model.model_validate(content)
+        return model.model_validate(json_object(body))
     except ValidationError as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, complaint(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise HttpError(HTTPStatus.BAD_REQUEST, "the body is not JSON") from error
 
 
 # --- what is kept -----------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from typing import Any
 
 from knotless.base.errors import FabricError, FaultError, KnotlessError
 from knotless.base.files import read_text
+from knotless.base.http_rules import HttpError, OwnNames
 from knotless.base.printable import printable
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
@@ -19,7 +20,7 @@ from knotless.controller.desired import DesiredState, Difference
 from knotless.controller.emulator import PauseWatch
 from knotless.controller.operations import HaPeers, Operations, Overrides, read_overrides
 from knotless.controller.reconcile import Changes
-from knotless.controller.rest.api import Access, Api, HttpError, read_token
+from knotless.controller.rest.api import Access, Api, read_token
 from knotless.controller.rest.events import Events
 from knotless.controller.rest.metrics import Metrics
 from knotless.controller.rest.server import Server
@@ -101,8 +102,10 @@ class Service:
         self._read_again = self.operations.read_again = read_again
         self._change_to = self.operations.change_to = change_to
         self.status.start(runtime.now_s())
-        api = Api(self._reads(), self._writes(), Access(self._token, rest_host))
-        runtime.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
+        names = OwnNames(rest_host, self.state.desired.config.rest.names)
+        api = Api(self._reads(), self._writes(), Access(self._token, names))
+        self.events.listener = api.forget
+        runtime.spawn(Server((rest_host, rest_port), api).serve_forever)
         runtime.spawn(self._reload_at_hangup)
         runtime.spawn(self._watch_problems)
         runtime.spawn(self.peers.watch)

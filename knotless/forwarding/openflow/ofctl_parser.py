@@ -226,6 +226,7 @@ def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
 def _instructions_of(
     text: str, ports: Mapping[str, int]
 ) -> tuple[tuple[Action, ...], int | None, int | None]:
+    # The action set, which clear_actions empties, is empty: write_actions is refused below.
     actions: list[Action] = []
     metadata: int | None = None
     goto: int | None = None
@@ -237,7 +238,7 @@ def _instructions_of(
             if mask and _number(mask, 2**64 - 1) != 2**64 - 1:
                 raise RuleError("write_metadata with a mask is not supported")
             metadata = _number(value, 2**64 - 1)
-        elif token not in ("drop", ""):
+        elif token not in ("drop", "clear_actions", ""):
             actions.append(_action_of(token, ports))
     return tuple(actions), metadata, goto
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import FaultError, KnotlessError
+from knotless.base.http_rules import HttpError
 from knotless.controller import runtime
 from knotless.controller.config import Config, parse
 from knotless.controller.desired import DesiredState
 from knotless.controller.operations import Operations, Overrides, read_overrides
-from knotless.controller.rest.api import HttpError
 from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import inherited_rules
