@@ -60,7 +60,8 @@ class ObservedSwitch:
     """Whether the controller went on without having read its rules. It counts as failed until it
     has been read and holds those that are wanted."""
     is_known: bool = False
-    """Whether it has held what was wanted of it, on any connection."""
+    """Whether it has held what was wanted of it on any connection, or rules are there since an
+    earlier controller: frames may pass a switch with this dpid."""
     is_doubted: bool = False
     """Whether it may be another one with the same dpid: no probe shows a cable of it."""
     is_contested: bool = False

@@ -321,8 +321,8 @@ class Switches:
                 if twice is None or not self._is_rather(twice, session, older):
                     datapath.close()
                     return
-                # If the other one was changed, what this one holds is not known.
-                twice.is_unread = self._state.leads and older.held is not None
+                # The other one was read in its place: what this one holds is not known.
+                twice.is_unread = self._state.leads
             self.disconnected(older.datapath)
             older.datapath.close()
         if datapath.state == DEAD_DISPATCHER:
