@@ -14,6 +14,8 @@ from knotless.controller.election.election import Election, Request
 from knotless.controller.election.takeover import Takeover
 from knotless.controller.openflow.session import Session
 from knotless.controller.operations import Overrides
+from knotless.controller.rule_watch import RuleWatch
+from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.quiescence import CountedRounds
 from knotless.controller.updates.scheduler import UpdateScheduler
@@ -146,6 +148,12 @@ PLANTED: Mapping[str, Planted] = {
     ),
     "a link that returns is ignored": Planted(_stay_failed, "cut,flap"),
     "a link that fails is ignored": Planted(_one(UpdateScheduler, "_aim", _nothing)),
+    "switches are not read again": Planted(
+        _one(RuleWatch, "start", _nothing), "rules-deleted,rules-added,full-table"
+    ),
+    "another switch with a dpid is taken for the first": Planted(
+        _one(Switches, "_is_proven", lambda *_: True), "duplicate-dpid,disconnect,cut"
+    ),
     "a frame of older rules is not waited for": Planted(
         _one(UpdateState, "awaits_quiescence", property(lambda _state: False))
     ),

@@ -94,6 +94,8 @@ class World:
         self.controllers: dict[str, Controller] = {}
         self.cut_off: set[tuple[str, str]] = set()
         """Controllers, and switches that cannot reach them."""
+        self.impostors = 0
+        """How many switches have said that they are another one."""
         self.silent_until_s = 0.0
         """Until then emulator and Open vSwitch do not answer."""
         self.is_calm = self.is_over = False
