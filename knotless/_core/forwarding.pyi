@@ -43,6 +43,12 @@ class State:
     """Some of the undelivered pairs, (source, destination)."""
     failed_floods: list[tuple[int, int]]
     """Some of the floods that fail, (source, destination)."""
+    failing: list[bytes]
+    """With ``cut_links``: pairs of hosts that fail, then for each group the receivers of floods.
+
+    The bit of a source and a receiver is (source * hosts + receiver), from the lowest of the first
+    byte on. No bytes: none.
+    """
     problems: list[tuple[int, str]]
     """(switch, text): problems in the rules that packets use, sorted."""
     floods: list[tuple[int, list[int]]]

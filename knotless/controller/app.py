@@ -108,7 +108,12 @@ class KnotlessController(app_manager.RyuApp):
             last_rules=LastRules.beside(config.state_path(settings, path)),
         )
         service.peers.withdraw = switches.withdraw
-        service.start(listening.rest_host, listening.rest_port, switches.change_to)
+        service.start(
+            listening.rest_host,
+            listening.rest_port,
+            switches.change_to,
+            switches.rule_watch.read_all,
+        )
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
         runtime.keep_heap()
 
@@ -163,6 +168,16 @@ class KnotlessController(app_manager.RyuApp):
     def on_flow_stats(self, event: Any) -> None:
         """Handle a part of the list of a switch's rules."""
         self.switches.deliver(event.msg)
+
+    @set_ev_cls(ofp_event.EventOFPAggregateStatsReply, MAIN_DISPATCHER)
+    def on_count(self, event: Any) -> None:
+        """Handle the number of a switch's rules."""
+        self.switches.deliver(event.msg)
+
+    @set_ev_cls(ofp_event.EventOFPFlowRemoved, MAIN_DISPATCHER)
+    def on_removed_rule(self, event: Any) -> None:
+        """Handle a rule that was removed: a hint that others change rules."""
+        self.switches.rules_removed(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPGroupDescStatsReply, MAIN_DISPATCHER)
     def on_group_description(self, event: Any) -> None:

@@ -113,6 +113,9 @@ class Config(PlanRequest):
     learn_quiet_s : how long nothing new must be found until a learned fabric is complete.
     hosts : hosts of a learned fabric that send no frames by which they could be found, with `name`,
         `mac`, `ip`, `switch` and `port`. The switch with dpid 5 is `s5`.
+    reread_interval_s : time within which all switches are read again, one after the other, to see
+        whether others have changed their rules. With more than 5,000 rules a second in all it is
+        longer.
     probe_interval_ms : time between two probes of a link in each direction. Above 5,000 probes a
         second in all it is longer.
     rest : the HTTP interface.
@@ -132,6 +135,7 @@ class Config(PlanRequest):
     discovery: Literal["verify", "learn", "none"] = "verify"
     learn_quiet_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     hosts: Annotated[tuple[DeclaredHost, ...], Field(strict=False)] = ()
+    reread_interval_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     probe_interval_ms: Annotated[int, Field(ge=20, le=60_000, strict=True)] = 100
     rest: Rest = Rest()
 

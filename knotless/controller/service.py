@@ -85,15 +85,21 @@ class Service:
         self.metrics = Metrics(self.status, runtime.now_s)
         self._reloading = runtime.Lock()
         self._certifying: Any = None
+        self._read_again: Callable[[float], None] = lambda _max_age_s: None
 
     def start(
-        self, rest_host: str, rest_port: int, change_to: Callable[[DesiredState], None]
+        self,
+        rest_host: str,
+        rest_port: int,
+        change_to: Callable[[DesiredState], None],
+        read_again: Callable[[float], None],
     ) -> None:
         """Serve HTTP and the signal SIGHUP from now on.
 
         ``change_to`` is called with a new desired state of the same fabric, which is then to be
-        installed.
+        installed. ``read_again`` is that of :class:`~knotless.controller.operations.Operations`.
         """
+        self._read_again = self.operations.read_again = read_again
         self._change_to = self.operations.change_to = change_to
         self.status.start(runtime.now_s())
         names = OwnNames(rest_host, self.state.desired.config.rest.names)
@@ -187,7 +193,8 @@ class Service:
             seconds=round(seconds, 3),
             stretch=stretch,
         )
-        self.history.add(plan, self.state.update.number, seconds, stretch)
+        ages_s = self.state.observed.ages_of_update_s
+        self.history.add(plan, self.state.update.number, seconds, stretch, ages_s)
         if self._certifying is not None:
             self._certifying.cancel()
         self._certifying = runtime.spawn_after(_CERTIFY_AFTER_S, self._certify)
@@ -215,6 +222,10 @@ class Service:
         can deadlock, or there are no proven steps to it while the fabric runs.
         """
         with self._reloading:
+            try:
+                self._read_again(0)
+            except KnotlessError as error:
+                _LOG.error("%s", error)  # the new configuration may be the remedy
             try:
                 with self.state.planning.timed("the reload", runtime.now_s):
                     difference, new = self._reread()

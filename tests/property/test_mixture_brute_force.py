@@ -53,6 +53,13 @@ def _walker(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Mix
     return MixtureWalker(folders)
 
 
+def _pairs(hosts: list[str], bits: bytes) -> set[tuple[str, str]]:
+    """Return the pairs of a set of bits."""
+    failing = int.from_bytes(bits, "little")
+    every = ((source, receiver) for source in hosts for receiver in hosts)
+    return {pair for number, pair in enumerate(every) if failing >> number & 1}
+
+
 def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verdict:
     """Compare the mixture's state with the slow tracer: failed pairs, copies, dependencies."""
     walker = _walker(fabric, generations, folder)
@@ -62,11 +69,15 @@ def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verd
     failed = {(hosts[a], hosts[b]) for a, b in state.core.failed}
     assert failed == walker.failed_pairs()
     assert len(failed) == verdict.undelivered
+    pairs, receivers = (_pairs(hosts, bits) for bits in state.core.failing)
+    assert pairs == failed
     wrong, loops = walker.wrong_receivers()
+    assert receivers >= wrong
     if loops:
         assert verdict.broadcasts_undelivered > 0
     else:
-        assert verdict.broadcasts_undelivered == wrong
+        assert receivers == wrong
+        assert verdict.broadcasts_undelivered == len(wrong)
     channels = state.channels
     number = {
         (channels.names[tail], port): place

@@ -65,6 +65,7 @@ KEPT = {
     "no steps lead from rules that lose broadcasts": "--seed 603 --fabric mesh,3,3",
     "a batch that loses packets by itself is a step": "--seed 614 --fabric mesh,3,3",
     "what older rules lose excuses that newer ones do": "--seed 706",
+    "a step sends more broadcasts to a failed link": "--seed 1011 --emulator",
 }
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 

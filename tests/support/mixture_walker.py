@@ -120,13 +120,17 @@ class MixtureWalker:
         """Return the pairs for which some fate is not one untagged copy at the destination."""
         return {(a, b) for a, b in self.pairs() if self.outcomes(a, b) != {(b,)}}
 
-    def wrong_receivers(self) -> tuple[int, bool]:
-        """Return the receivers with a wrong number of broadcast copies, and whether any loops."""
+    def wrong_receivers(self) -> tuple[set[tuple[str, str]], bool]:
+        """Return (source, receiver) of wrong numbers of broadcast copies, and whether any loops."""
         names = [host["name"] for host in self.fabric["hosts"]]
-        wrong, loops = 0, False
+        wrong, loops = set[tuple[str, str]](), False
         for source in names:
             fates = [Counter(outcome) for outcome in self.outcomes(source, "all")]
-            wrong += sum(any(f[name] != (name != source) for f in fates) for name in names)
+            wrong |= {
+                (source, name)
+                for name in names
+                if any(fate[name] != (name != source) for fate in fates)
+            }
             loops |= any(fate[LOOP] or fate[TAGGED] for fate in fates)
         return wrong, loops
 

@@ -4,7 +4,7 @@
 //! grows with the number of hops that lead to a destination, not with the lengths of all paths.
 
 use crate::flood::Floods;
-use crate::found::{Edges, Found};
+use crate::found::{Edges, Failing, Found};
 use crate::state::{Behaviour, State};
 use crate::unicast::Unicasts;
 
@@ -12,7 +12,12 @@ use crate::unicast::Unicasts;
 /// filled from `behaviour`. `members` are the receivers of each group by host; group 0 is all
 /// hosts.
 pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec<bool>]) -> Found {
-    let mut found = Found { loads: vec![0.0; state.fabric.channels()], ..Found::default() };
+    let kept = if state.keeps_failing { state.fabric.hosts() } else { 0 };
+    let mut found = Found {
+        loads: vec![0.0; state.fabric.channels()],
+        failing: vec![Failing::among(kept); 1 + members.len()],
+        ..Found::default()
+    };
     let mut edges = Edges::default();
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);

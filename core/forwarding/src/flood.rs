@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 
 use crate::fabric::NOWHERE;
 use crate::flood_choices::FloodChoices;
-use crate::found::{Edges, FloodFailure, Found, KEPT_FAILURES};
+use crate::found::{Edges, Failing, FloodFailure, Found, KEPT_FAILURES};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step};
 
 /// What is kept while floods are followed one after the other.
@@ -61,9 +61,11 @@ impl<'a> Floods<'a> {
             let mut choices = FloodChoices::new(destination);
             for source in state.floods[number].sources.clone() {
                 let what = (group, destination, source);
-                let only = self.flood(state, behaviour, edges, what, &mut clean);
+                let failing = &mut found.failing[1 + group];
+                let only = self.flood(state, behaviour, edges, what, (&mut clean, &mut *failing));
                 let (wrong, lost) = only.unwrap_or_else(|| {
-                    choices.wrong(state, behaviour, edges, (source, &self.members[group]))
+                    let to = (source, &self.members[group][..]);
+                    choices.wrong(state, behaviour, edges, to, failing)
                 });
                 found.floods_lost[group] += u64::from(lost);
                 if wrong > 0 {
@@ -76,7 +78,8 @@ impl<'a> Floods<'a> {
         }
     }
 
-    /// Returns how many receivers have missing, duplicate or unwanted copies, and the same unless the
+    /// Adds the receivers that fail, all of them if a copy loops or cannot be followed. Returns how
+    /// many receivers have missing, duplicate or unwanted copies, and the same unless the
     /// first switch drops the flood; None if the host or a switch can treat it in several ways.
     fn flood(
         &mut self,
@@ -84,7 +87,7 @@ impl<'a> Floods<'a> {
         behaviour: &mut impl Behaviour,
         edges: &mut Edges,
         (group, destination, source): (usize, u32, u32),
-        clean: &mut FxHashSet<Vec<HopId>>,
+        (clean, failing): (&mut FxHashSet<Vec<HopId>>, &mut Failing),
     ) -> Option<(u32, u32)> {
         self.round += 1;
         let &[label] = &state.sent_labels(source, destination)[..] else { return None };
@@ -142,11 +145,17 @@ impl<'a> Floods<'a> {
                 Step::AnyOf(_) => return None,
             }
         }
-        let wrong = (0..self.at.len()).filter(|&host| {
+        let mut wrong = u32::from(looped || irregular);
+        let mut receivers = 0;
+        for host in 0..self.at.len() {
             let due = self.members[group][host] && host != source as usize;
-            self.copies_of(host) != u32::from(due)
-        });
-        let wrong = (wrong.count() as u32).max(u32::from(looped || irregular));
+            let is_wrong = self.copies_of(host) != u32::from(due);
+            receivers += u32::from(is_wrong);
+            if is_wrong || wrong > 0 {
+                failing.add(source, host as u32);
+            }
+        }
+        wrong = wrong.max(receivers);
         if wrong == 0 && fits {
             clean.insert(away);
         }

@@ -7,7 +7,7 @@
 //! one.
 
 use crate::fabric::NOWHERE;
-use crate::found::Edges;
+use crate::found::{Edges, Failing};
 use crate::state::{Behaviour, Hop, HopId, State, Step};
 
 /// The copies of all hosts, a bit for each host: two or more count as two.
@@ -106,13 +106,14 @@ impl FloodChoices {
     /// Returns how many receivers have missing, duplicate or unwanted copies of what `source` sends
     /// under some choice; and the same for choices with which its switch sends copies at all, without
     /// receivers that get none while a copy is sent to a port behind which nothing is. These are all
-    /// hosts if a copy can loop or cannot be followed.
+    /// hosts if a copy can loop or cannot be followed. Adds those that fail under some choice.
     pub fn wrong(
         &mut self,
         state: &mut State,
         behaviour: &mut impl Behaviour,
         edges: &mut Edges,
         (source, members): (u32, &[bool]),
+        failing: &mut Failing,
     ) -> (u32, u32) {
         let (mut all, mut sent): (Option<Copies>, Option<Copies>) = (None, None);
         for label in state.sent_labels(source, self.destination) {
@@ -124,12 +125,16 @@ impl FloodChoices {
             either(&mut sent, self.of_step(state, place, true));
         }
         let due = |host: usize| members[host] && host != source as usize;
-        let wrong = |copies: Option<Copies>, excused: bool| {
-            let Some(copies) = copies else { return 0 };
+        let wrong = |copies: Option<Copies>, excused: bool| -> Vec<usize> {
+            let Some(copies) = copies else { return Vec::new() };
             let right = |host: usize| copies.exactly(host, due(host), excused);
-            (0..members.len()).filter(|&host| copies.irregular || !right(host)).count() as u32
+            (0..members.len()).filter(|&host| copies.irregular || !right(host)).collect()
         };
-        (wrong(all, false), wrong(sent, true))
+        let receivers = wrong(all, false);
+        for &host in &receivers {
+            failing.add(source, host as u32);
+        }
+        (receivers.len() as u32, wrong(sent, true).len() as u32)
     }
 
     /// Determines the copies that follow from a hop, depth first.

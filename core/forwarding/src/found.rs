@@ -29,6 +29,37 @@ pub struct FloodFailure {
     pub source: u32,
 }
 
+/// Pairs of a source and a receiver: a bit for each, by (source * hosts + receiver).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Failing {
+    /// The hosts of the fabric; 0: nothing is kept.
+    hosts: usize,
+    /// Empty as long as no pair fails.
+    bits: Vec<u8>,
+}
+
+impl Failing {
+    pub(crate) fn among(hosts: usize) -> Self {
+        Self { hosts, bits: Vec::new() }
+    }
+
+    pub(crate) fn add(&mut self, source: u32, receiver: u32) {
+        if self.hosts == 0 {
+            return;
+        }
+        if self.bits.is_empty() {
+            self.bits = vec![0; (self.hosts * self.hosts).div_ceil(8)];
+        }
+        let place = source as usize * self.hosts + receiver as usize;
+        self.bits[place / 8] |= 1 << (place % 8);
+    }
+
+    /// The bits, the lowest of each byte first; none if no pair fails.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bits
+    }
+}
+
 /// What exploration shows.
 #[derive(Debug, Default)]
 pub struct Found {
@@ -49,6 +80,9 @@ pub struct Found {
     pub floods_lost: Vec<u64>,
     /// Some of the floods that fail.
     pub failed_floods: Vec<FloodFailure>,
+    /// All that fails, if the state asks for it: the pairs, and then for each group the receivers of
+    /// floods.
+    pub failing: Vec<Failing>,
     /// By channel: the delivered pairs whose packets take it. If switches have a choice, each hop
     /// gets an equal share.
     pub loads: Vec<f64>,

@@ -97,6 +97,8 @@ pub struct State {
     /// How many of the last hosts stand for ports whose far end is not known. What they
     /// send waits as well, but does not count as lost.
     pub unread: u32,
+    /// Whether all that fails is to be kept, hosts * hosts bits for pairs and for each group.
+    pub keeps_failing: bool,
     /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
     /// sends nothing there.
     pub first_labels: Vec<u16>,

@@ -203,6 +203,11 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
         self.found.undelivered += pairs;
         keep(&mut self.found.failed, sources, destinations);
+        for &destination in destinations {
+            for &source in sources.iter().filter(|&&source| source != destination) {
+                self.found.failing[0].add(source, destination);
+            }
+        }
         if starts.iter().any(|&id| self.loses(id, destinations[0])) {
             self.found.lost += pairs;
             keep(&mut self.found.lost_pairs, sources, destinations);

@@ -175,7 +175,7 @@ class _Planner:
 
         What a mixture loses besides is not known exactly then (:attr:`Proof.lost`).
         """
-        return any(self.prover.alone(Generation(self.before.rules, self.before.tags)).lost)
+        return self.prover.alone(Generation(self.before.rules, self.before.tags)).loses
 
     def in_generation(self, generation: VlanGeneration) -> tuple[FabricRules, HostTags | None]:
         """Return the new rules and tags in a VLAN generation; for the same one the same objects."""

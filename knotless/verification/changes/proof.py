@@ -14,8 +14,8 @@ be sent only after all switches have confirmed this one (a barrier).
 
 Frames that the switch of their source drops, in some generation, are not lost by the change: that
 generation alone drops them. (If hosts change their tags, what they send must be admitted too.)
-Neither are packets that some rule sends to a port behind which nothing is, because the link is cut.
-All others must be delivered.
+Neither are packets that are lost by the older rules alone, or by the new ones alone, because a link
+is cut. All others must be delivered, also where only a mixture sends them to that link.
 """
 
 from __future__ import annotations
@@ -40,24 +40,25 @@ from knotless.verification.explain import problems_of
 class StepVerdict:
     """The outcome of generations, and what they lose.
 
-    ``dependencies`` (dependencies, 2) are those of each priority for itself. ``lost`` are the
-    pairs of hosts, and then for all hosts and each group the receivers of floods, that fail
-    although the switch of the source sends the packet on, to no port behind which nothing is.
+    ``dependencies`` (dependencies, 2) are those of each priority for itself. ``loses`` tells
+    whether a packet fails that the switch of its source sends on, to no port behind which nothing
+    is. ``failing`` is all that fails, whatever the reason: pairs of hosts, and then for all hosts
+    and each group the receivers of floods, as sets of bits; none in a proof that is kept.
     """
 
     outcome: Outcome
     dependencies: Edges
-    lost: tuple[int, ...]
+    loses: bool
+    failing: tuple[int, ...]
 
-    @property
-    def failed(self) -> tuple[int, int, int]:
-        """The receivers of unicasts, broadcasts and multicasts that fail, whatever the reason."""
-        outcome = self.outcome
-        return (
-            outcome.undelivered,
-            outcome.broadcasts_undelivered,
-            outcome.multicasts_undelivered,
-        )
+    def newly_failing(self, *others: StepVerdict) -> int:
+        """Return how many receivers fail that fail in none of the other verdicts."""
+        count = 0
+        for kind, failing in enumerate(self.failing):
+            for other in others:
+                failing &= ~other.failing[kind]
+            count += failing.bit_count()
+        return count
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,9 @@ class ProofContext:
 
         """
         state = self.state(generations)
-        lost = (state.core.lost, *state.core.floods_lost)
-        return StepVerdict(outcome_of(state, self.flow_control), edges_of(state), lost)
+        loses = any((state.core.lost, *state.core.floods_lost))
+        failing = tuple(int.from_bytes(bits, "little") for bits in state.core.failing)
+        return StepVerdict(outcome_of(state, self.flow_control), edges_of(state), loses, failing)
 
     def state(self, generations: Sequence[Generation]) -> ForwardingState:
         """Return the state of all mixtures of the generations; raises RuleError."""
@@ -104,10 +106,16 @@ class Proof:
     """The proof for the hosts whose packets to each other must be delivered; None: all hosts."""
 
     def without_cache(self, generations: Sequence[Generation]) -> Proof:
-        """Return the same proof, of equal ``generations``, which keeps no outcome of one alone."""
+        """Return the same proof, of equal ``generations``, without what can be large."""
         fresh = Prover(self.context)
         staying = self.staying and self.staying.without_cache(generations)
-        return replace(self, generations=tuple(generations), judge=fresh.judge, staying=staying)
+        return replace(
+            self,
+            generations=tuple(generations),
+            mixed=replace(self.mixed, failing=()),
+            judge=fresh.judge,
+            staying=staying,
+        )
 
     @property
     def acyclic(self) -> bool:
@@ -125,35 +133,31 @@ class Proof:
 
     @cached_property
     def lost(self) -> int:
-        """The receivers that some mixture fails because of the last generation: an upper limit.
+        """The receivers that some mixture fails because of the last generation.
 
         Packets that are sent from now on meet it and the one before, older ones all generations.
         """
         if self.staying is not None:
             return self.staying.lost
-        if not any(self.mixed.lost):
-            return self.refused
         lost = self._lost_by_last(self.generations[-2:]) + self.refused
         if len(self.generations) > 2:
             lost += self._lost_by_last(self.generations)
         return lost
 
     def _lost_by_last(self, generations: Sequence[Generation]) -> int:
-        """Return what a mixture fails, and neither the last generation nor the others do.
-
-        It fails all that these fail. So it fails nothing else if it fails no more than one of them.
-        """
-        mixed = self.judge(generations)
-        parts = [self.judge(generations[:-1] or generations), self.judge(generations[-1:])]
-        if any(part.failed == mixed.failed for part in parts):
-            return 0
-        kinds = range(len(mixed.lost))
-        return sum(mixed.lost) - sum(max(part.lost[kind] for part in parts) for kind in kinds)
+        """Return how much a mixture fails, and neither the last generation nor the others do."""
+        mixed, others = self.judge(generations), list[StepVerdict]()
+        for part in (generations[:-1] or generations, generations[-1:]):
+            if not mixed.newly_failing(*others):
+                return 0  # without the outcome of a part that is not needed
+            others.append(self.judge(part))
+        return mixed.newly_failing(*others)
 
     @property
     def fails_no_more(self) -> bool:
         """Return whether no mixture fails a receiver that the first generation serves."""
-        return self.judge(self.generations[:1]).failed == self.mixed.failed
+        mixed, first = (self.judge(each) for each in (self.generations, self.generations[:1]))
+        return mixed.failing == first.failing
 
     @property
     def safe(self) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import le
-
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.openflow.vlan_generations import same_rules
@@ -75,29 +73,27 @@ def add_batches(steps: Steps, rules: FabricRules, tags: HostTags | None) -> bool
     """Add steps to ``rules`` in which only some switches change; return whether that is possible.
 
     Each batch is the largest that this rule finds: in the order of the fabric, a switch joins if
-    the step is still proven with it, and what is installed then loses nothing that the new rules
-    deliver. Packets of all earlier batches may still be in the fabric. Hosts that tag change their
-    tags after the last batch.
+    the step is still proven with it, and what is installed then loses nothing that the batches so
+    far and the new rules deliver. Packets of all earlier batches may still be in the fabric. Hosts
+    that tag change their tags after the last batch.
     """
-    goal = steps.alone(rules).lost
-    installed = dict(steps.before.rules)
+    goal, installed = steps.alone(rules), dict(steps.before.rules)
     waiting = [name for name in rules if installed.get(name) != rules[name]]
     if len(waiting) > MAX_SWITCHES:
         return False
     while waiting:
         batch: list[str] = []
+        now = steps.alone(installed)
         for name in waiting:
             tried = {**installed, **{other: rules[other] for other in (*batch, name)}}
             proof = steps.proof(tried, steps.before.tags)
-            if proof.safe and all(map(le, proof.after.lost, goal)):
+            if proof.safe and not proof.after.newly_failing(now, goal):
                 batch.append(name)
         if not batch:
             return False
-        installed |= {name: rules[name] for name in batch}
+        installed = {**installed, **{name: rules[name] for name in batch}}
         waiting = [name for name in waiting if name not in batch]
-        steps.add(
-            f"install the new rules on {', '.join(batch)}", dict(installed), steps.before.tags
-        )
+        steps.add(f"install the new rules on {', '.join(batch)}", installed, steps.before.tags)
     if tags != steps.before.tags:
         steps.add("hosts take their new tags", rules, tags)
     return steps.proven

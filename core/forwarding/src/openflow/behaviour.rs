@@ -112,6 +112,7 @@ pub fn read(
     }
     keep_distinct(&mut destinations, &mut class, (macs.len(), known));
     let mut state = State::new(fabric, floods, class);
+    state.keeps_failing = cut_links;
     let more = destinations[known..].iter().map(|to| Unassigned {
         address: to.text(),
         senders: to.sender.map(|sender| by_class[flood_class[sender as usize] as usize].clone()),

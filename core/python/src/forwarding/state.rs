@@ -14,6 +14,7 @@ use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use super::rules::PySwitch;
 
@@ -132,6 +133,11 @@ impl PyState {
     #[getter]
     fn failed_floods(&self) -> Ends {
         self.found.failed_floods.iter().map(|flood| (flood.source, flood.destination)).collect()
+    }
+
+    #[getter]
+    fn failing<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.found.failing.iter().map(|failing| PyBytes::new(py, failing.bytes())).collect()
     }
 
     #[getter]
