@@ -20,11 +20,11 @@ resolve() {
         --no-annotate --no-config --upgrade --build-constraints "$folder/ryu.in" "$@" | sed 's/ *$//'
 }
 
-# Entries of the second list whose name and version the first one has not. An entry is a line that
-# begins with a name, and indented lines with hashes.
+# Entries of the second list that the first one has not: a line with name, version and the platforms
+# where it is needed (a later part may need it on more), and indented lines with hashes.
 without() {
-    awk 'NR == FNR { if (/^[^ #]/) seen[$1]; next }
-        /^[^ #]/ { keep = !($1 in seen) } keep' "$1" "$2"
+    awk 'NR == FNR { if (/^[^ #]/) seen[$0]; next }
+        /^[^ #]/ { keep = !($0 in seen) } keep' "$1" "$2"
 }
 
 setuptools=$(grep '^setuptools<' constraints.txt)

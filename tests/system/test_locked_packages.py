@@ -227,6 +227,13 @@ def test_the_lock_has_what_the_requirements_name_in_the_pinned_versions() -> Non
         assert have.get(plain(name), version) == version, "run tools/lock.sh"
 
 
+def test_a_package_that_a_later_part_needs_on_more_platforms_is_in_it() -> None:
+    """MkDocs needs on every platform what Click needs on Windows only."""
+    words = [str(REPOSITORY / "tools" / "locked.sh"), "tests"]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert re.search(r"^colorama==\S+ \\$", text, re.MULTILINE)
+
+
 def test_the_lock_names_no_registry() -> None:
     text = (REPOSITORY / "requirements.lock").read_text()
     assert not re.search(r"https?://|--index-url|--find-links", text)
