@@ -243,6 +243,8 @@ class Judge:
             return
         self.states.append(now)
         self._trim()
+        if not self._world.setting.judged:
+            return
         self.judged += 1
         mixed = self.explorer.outcome(self.states, self._since())
         cycle = mixed.cycle()

@@ -24,6 +24,7 @@ from tests.seeded.controllers import Controller
 from tests.seeded.forwarding import Forwarding, group_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
+from tests.seeded.limits import limit_of
 from tests.seeded.network import LONG_LINE_US, Network
 from tests.seeded.switch import Switch
 
@@ -43,6 +44,17 @@ class Setting:
     """More lines of the configuration."""
     emulator: bool = False
     """Whether links are emulated, and switches are processes of Open vSwitch."""
+    judged: bool = True
+    """Whether invariants are judged."""
+
+    @property
+    def command(self) -> str:
+        """The command that repeats the run."""
+        words = ["python -m tests.seeded", f"--seed {self.seed}", f"--fabric {self.fabric}"]
+        words += [f"--controllers {self.controllers}"] if self.controllers > 1 else []
+        words += [f"--options '{self.options}'"] if self.options else []
+        words += ["--emulator"] if self.emulator else []
+        return " ".join([*words, *([] if self.judged else ["--no-invariants"])])
 
     @property
     def spec(self) -> str:
@@ -99,7 +111,13 @@ class World:
         self.events = 0
         self.due_s = self.hub.now_s
         """The time at which what is connected must be served, if no more faults begin or end."""
-        self._excused_s = 0.0
+        self._concern = ""
+        """The kind of the fault that happens now, or from which follows what happens."""
+        self._last = ("start", self.hub.now_s)
+        """The kind of the last fault that has begun or ended, and when."""
+        self._is_served = True
+        self.served_after_s: dict[str, float] = {}
+        """By kind of the last fault: the longest time until all that is connected was served."""
         self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
         """What requests that were answered with 200 have set; ``...``: it is not known."""
         self._author: Controller | None = None
@@ -172,23 +190,27 @@ class World:
 
     def at(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function at a time after the start."""
-        excused_s = self._excused_s
+        kind = self._concern
 
         def happen() -> None:
-            with self.excused_for(excused_s):
+            with self.concerned_by(kind):
                 function(*args)
 
         self.hub.call_at(self.start_s + seconds, self.hub.outside, happen)
 
     @contextmanager
-    def excused_for(self, seconds: float) -> Iterator[None]:
-        """Have what happens meanwhile, and what comes of it later, excuse for some time."""
-        before, self._excused_s = self._excused_s, seconds
-        self.due_s = max(self.due_s, self.hub.now_s + seconds)
+    def concerned_by(self, kind: str) -> Iterator[None]:
+        """Have what happens meanwhile, and what comes of it later, begin or end a kind of fault."""
+        before, self._concern = self._concern, kind
+        if kind:
+            self._last = (kind, self.hub.now_s)
+            self.due_s = max(self.due_s, self.hub.now_s + limit_of(kind).served_after_s)
         try:
             yield
         finally:
-            self._excused_s = before
+            self._concern = before
+        if kind:
+            self._unserved()
 
     def heal(self) -> None:
         """End what would not end by itself."""
@@ -300,6 +322,8 @@ class World:
         """Judge what switches hold, after one of them has changed."""
         self.say(f"{switch.name} holds {switch.forwarding.own} rules of ours ({author})")
         self.judge.changed(author)
+        if not self._is_served:
+            self._unserved()
 
     def about_to(self, what: str, process: Process) -> None:
         """Let a controller die at a chosen message or write."""
@@ -389,7 +413,8 @@ class World:
         lines += [f"routes avoid {name}, which is up" for name in avoided]
         if service.state.update.generations_in_flight:
             lines.append("older rules are left")
-        lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]
+        if self.setting.judged:
+            lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]
         for name, switch in self.switches.items():
             wanted = len(service.state.update.wanted(name).rules)
             if switch.forwarding.own != wanted:
@@ -402,6 +427,7 @@ class World:
         Excused is the time after a fault has begun or ended that its kind has, and that in which a
         switch has no power, no controller leads, or it waits for a switch.
         """
+        late = self._unserved()
         leader = self.leader()
         if leader is None or leader.app is None or self.hub.now_s < self.due_s:
             return
@@ -412,10 +438,20 @@ class World:
             return
         if any(link.silent for link in self.network.links.values()):
             return
-        connected = self.network.connected()
-        late = [pair for pair in self.judge.undelivered() if pair in connected]
         for a, b in sorted(late):
             self.violated("late", "the time since the last fault", f"{a} -> {b} is not delivered")
+
+    def _unserved(self) -> set[Pair]:
+        """Return the pairs that are connected and not served; note when that ends."""
+        if not self.setting.judged:
+            return set()
+        late = self.judge.undelivered() & self.network.connected()
+        kind, since_s = self._last
+        if not late and not self._is_served:
+            after_s = self.hub.now_s - since_s
+            self.served_after_s[kind] = max(after_s, self.served_after_s.get(kind, 0.0))
+        self._is_served = not late
+        return late
 
     def settle(self, limit_s: float) -> float:
         """Let the world be calm until the fabric is settled; return how long that took."""
