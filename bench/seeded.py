@@ -54,7 +54,10 @@ def _row(runs: Sequence[Run]) -> dict[str, Any]:
         "simulated_hours": round(sum(run["simulated_s"] for run in judged) / 3600, 3),
         "faults": sum(sum(run["faults"].values()) for run in judged),
         "failed": sum(run["violated"] > 0 for run in judged),
-        "settled_s": max((run["settled_s"] for run in judged), default=None),
+        "suspended": sum(run["suspended"] for run in judged),
+        "settled_s": max(
+            (run["settled_s"] for run in judged if not run["suspended"]), default=None
+        ),
         "speed": _speed(judged),
         "speed_unjudged": _speed([run for run in runs if not run["judged"]]),
     }
@@ -70,12 +73,13 @@ def table_of(stored: Mapping[str, Any]) -> list[str]:
     rows, kinds = stored["rows"], stored["kinds"]
     return [
         "| fabric | controllers | runs | simulated hours | faults | settled after, at most"
-        " | runs with violations | speed | without invariants |",
-        "|---|---|---|---|---|---|---|---|---|",
+        " | runs that wait for ever | with violations | speed | without invariants |",
+        "|---|---|---|---|---|---|---|---|---|---|",
         *(
             f"| `{row['fabric']}` | {row['controllers']} | {row['runs']:,}"
             f" | {row['simulated_hours']:.2f} | {row['faults']:,} | {_seconds(row['settled_s'])}"
-            f" | {row['failed']} | {_times(row['speed'])} | {_times(row['speed_unjudged'])} |"
+            f" | {row['suspended']} | {row['failed']} | {_times(row['speed'])}"
+            f" | {_times(row['speed_unjudged'])} |"
             for row in rows
         ),
         "",

@@ -228,7 +228,7 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
 def perform(world: World, fault: Fault) -> None:
     """Have a fault happen, and what ends it later."""
     world.say(f"FAULT {fault}")
-    with world.concerned_by(fault.kind):
+    with world.concerned_by(fault.kind, fault.seconds):
         KINDS[fault.kind](world, fault)
 
 

@@ -17,11 +17,5 @@ class KnownFailure:
     reason: str
 
 
-KNOWN: tuple[KnownFailure, ...] = (
-    KnownFailure(
-        "--seed 404 --options 'flow_control: pfc'",
-        "unsettled",
-        "under PFC only an emulator tells that what a link has lost uncounted is not on it",
-    ),
-)
+KNOWN: tuple[KnownFailure, ...] = ()
 """Who mends one removes it, and lets all runs have such faults."""

@@ -34,6 +34,8 @@ class Result:
     simulated_s: float
     processor_s: float
     judged: int
+    is_suspended: bool
+    """Whether the controller waits for ever, as it may."""
     served_after_s: dict[str, float]
     """By kind of the last fault: the longest time until all that is connected was served."""
 
@@ -50,6 +52,7 @@ class Result:
             "simulated_s": round(self.simulated_s, 3),
             "processor_s": round(self.processor_s, 3),
             "faults": dict(sorted(Counter(fault.kind for fault in self.faults).items())),
+            "suspended": self.is_suspended,
             "settled_s": round(self.settled_s, 3),
             "served_after_s": {
                 kind: round(seconds, 3) for kind, seconds in sorted(self.served_after_s.items())
@@ -96,6 +99,7 @@ def run(
         simulated_s,
         time.process_time() - began_s,
         world.judge.judged,
+        world.is_suspended,
         world.served_after_s,
     )
 

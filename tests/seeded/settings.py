@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
+from random import Random
 
-from tests.seeded.hub import Draws
 from tests.seeded.world import Setting
 from tests.support import REPOSITORY
 
@@ -24,16 +24,13 @@ _PFC = 0.3
 
 def drawn_setting(seed: int, fabric: str | None = None) -> Setting:
     """Return the setting of a seed; all of it is drawn but for a given fabric."""
-    draws = Draws(seed)
-    tickets = [name for name, share in FABRICS.items() for _ in range(share)]
-    fabric = fabric or tickets[draws.below(len(tickets), "fabric")]
+    draws = Random(seed)  # draws of Draws for one seed depend on each other
+    fabric = fabric or draws.choices(list(FABRICS), list(FABRICS.values()))[0]
     if fabric.startswith("random,"):
-        fabric += f",seed={1 + draws.below(1000, 'random fabric')}"
-    controllers = 1 + (draws.share("controllers") < _TWO_CONTROLLERS)
-    emulator = draws.share("emulator") < _EMULATOR
-    # Without an emulator, what links lose under PFC is not always known to have left.
-    is_pfc = emulator and draws.share("flow control") < _PFC
-    options = "flow_control: pfc" if is_pfc else ""
+        fabric += f",seed={1 + draws.randrange(1000)}"
+    controllers = 1 + (draws.random() < _TWO_CONTROLLERS)
+    emulator = draws.random() < _EMULATOR
+    options = "flow_control: pfc" if draws.random() < _PFC else ""
     return Setting(seed, fabric, controllers, options, emulator)
 
 

@@ -11,11 +11,16 @@ import pytest
 
 from bench.seeded import summed, table_of
 from bench.support.entry import about
+from knotless.controller.status import Status
 from tests.seeded.__main__ import parsed, results_of, settings_of
 from tests.seeded.campaign import one
+from tests.seeded.faults import Fault
 from tests.seeded.known import KNOWN, KnownFailure
+from tests.seeded.limits import line_of, tables
 from tests.seeded.run import Result, run
 from tests.seeded.settings import FABRICS, drawn_setting, first_seed_of_commit
+from tests.seeded.world import Setting
+from tests.support import REPOSITORY
 
 RUNS = 50
 """About two minutes of one core."""
@@ -44,7 +49,8 @@ class KnownViolation(AssertionError):  # noqa: N818 - it is what is expected
             marks=pytest.mark.xfail(strict=True, raises=KnownViolation, reason=known.reason),
         )
         for known in KNOWN
-    ],
+    ]
+    or [pytest.param(None, marks=pytest.mark.skip(reason="none is known"))],
 )
 def test_a_known_failure_is_still_there(known: KnownFailure) -> None:
     (result,) = results_of(parsed(shlex.split(known.options)))
@@ -66,7 +72,37 @@ def test_settings_are_drawn_of_all_kinds() -> None:
     settings = [drawn_setting(seed) for seed in range(300)]
     drawn = {",".join(setting.fabric.split(",seed=")[:1]) for setting in settings}
     assert drawn == set(FABRICS)
-    assert len({(s.controllers, s.emulator, s.options) for s in settings}) == 6
+    assert len({(s.controllers, s.emulator, s.options) for s in settings}) == 8
+
+
+def test_the_page_has_the_tables_of_limits() -> None:
+    page = (REPOSITORY / "docs/seeded-controllers.md").read_text()
+    assert "\n".join(tables()) in page
+
+
+@pytest.mark.parametrize(
+    ("text", "is_known"),
+    [
+        ("link s1:2-s2:3 is down", True),
+        ("link s1:2-s2:3 is down, or not", False),
+        ("s1 (dpid 1) is not connected", True),
+        ("something else", False),
+    ],
+)
+def test_lines_of_problems_are_told_apart(text: str, *, is_known: bool) -> None:
+    assert (line_of(text) is not None) == is_known
+
+
+def test_a_line_that_is_missing_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that no table has."""
+    cut = [Fault(5.0, "cut", ("s1:2-s2:3",), 5.0)]
+    assert not run(Setting(1), cut, seconds=12).violations
+    for lines in ([], ["all is well"]):
+        monkeypatch.setattr(Status, "problems", lambda *_, lines=lines: lines)
+        violations = run(Setting(1), cut, seconds=12).violations
+        texts = [each.text for each in violations if each.kind == "line"]
+        assert "missing for a link without a carrier: s1:2-s2:3" in texts
+        assert ("no line of the table: all is well" in texts) == bool(lines)
 
 
 def test_runs_without_invariants_are_the_same(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,12 +25,13 @@ from tests.seeded.controllers import Controller
 from tests.seeded.forwarding import Forwarding, group_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
-from tests.seeded.limits import limit_of
+from tests.seeded.limits import DEMANDS, IN_THE_WAY, SUSPENDS, limit_of, line_of
 from tests.seeded.network import LONG_LINE_US, Network
 from tests.seeded.switch import Switch
 
 _START_S = 1000.0
 _FRAME_S = (0.02, 0.3)
+_END = re.compile(r"\bs\d+:\d+\b")
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
 
 
@@ -116,6 +118,15 @@ class World:
         self._last = ("start", self.hub.now_s)
         """The kind of the last fault that has begun or ended, and when."""
         self._is_served = True
+        self._ended_s = self._free_s = self.hub.now_s
+        """When the last fault has ended, or will; from when on no other one is in the way."""
+        self._kinds = set[str]()
+        """The kinds of the faults so far."""
+        self._lasting: dict[tuple[str, str], float] = {}
+        """What a line must name, and since when it lasts; see DEMANDS."""
+        self._reported = set[str]()
+        self.is_suspended = False
+        """Whether the controller waits for ever, as :data:`SUSPENDS` allows it."""
         self.served_after_s: dict[str, float] = {}
         """By kind of the last fault: the longest time until all that is connected was served."""
         self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
@@ -199,12 +210,20 @@ class World:
         self.hub.call_at(self.start_s + seconds, self.hub.outside, happen)
 
     @contextmanager
-    def concerned_by(self, kind: str) -> Iterator[None]:
-        """Have what happens meanwhile, and what comes of it later, begin or end a kind of fault."""
+    def concerned_by(self, kind: str, seconds: float = 0.0) -> Iterator[None]:
+        """Have what happens meanwhile, and what comes of it later, begin or end a kind of fault.
+
+        ``seconds``: so long it lasts.
+        """
         before, self._concern = self._concern, kind
         if kind:
-            self._last = (kind, self.hub.now_s)
-            self.due_s = max(self.due_s, self.hub.now_s + limit_of(kind).served_after_s)
+            now_s, limit_s = self.hub.now_s, limit_of(kind).served_after_s
+            self._last = (kind, now_s)
+            self.due_s = max(self.due_s, now_s + limit_s)
+            self._kinds.add(kind)
+            self._ended_s = max(self._ended_s, now_s + seconds)
+            if kind in IN_THE_WAY:
+                self._free_s = max(self._free_s, now_s + seconds + limit_s)
         try:
             yield
         finally:
@@ -429,6 +448,9 @@ class World:
         """
         late = self._unserved()
         leader = self.leader()
+        self._judge_lines(leader)
+        if self._suspends(leader):
+            return
         if leader is None or leader.app is None or self.hub.now_s < self.due_s:
             return
         known = leader.app.service.state.observed.switches.values()
@@ -440,6 +462,57 @@ class World:
             return
         for a, b in sorted(late):
             self.violated("late", "the time since the last fault", f"{a} -> {b} is not delivered")
+
+    def _judge_lines(self, leader: Controller | None) -> None:
+        """Judge the lines of problems: those that appear, and those that must."""
+        now_s = self.hub.now_s
+        lasting = dict(self._to_be_named())
+        self._lasting = {
+            key: self._lasting.get(key, now_s) for key in lasting if leader is not None
+        }
+        if leader is None or leader.app is None or not self.setting.judged:
+            return
+        lines = leader.app.service.status.problems(now_s)
+        for text in lines:
+            line = line_of(text)
+            wrong = None
+            if line is None:
+                wrong = "no line of the table"
+            elif not self._kinds & set(line.kinds):
+                wrong = "no fault explains it"
+            elif now_s > self._ended_s + line.gone_after_s and not self._suspends(leader):
+                wrong = f"{line.gone_after_s:g} s after the last fault"
+            if wrong is not None and text not in self._reported:
+                self._reported.add(text)
+                self.violated("line", leader.process.name, f"{wrong}: {text}")
+        for (kind, name), since_s in self._lasting.items():
+            demand = DEMANDS[kind]
+            if now_s < max(since_s, self._free_s) + demand.after_s:
+                continue
+            named = re.compile("|".join(rf"\b{re.escape(part)}\b" for part in lasting[kind, name]))
+            if not any(map(named.search, lines)) and f"{kind} {name}" not in self._reported:
+                self._reported.add(f"{kind} {name}")
+                self.violated("line", leader.process.name, f"missing for {demand.what}: {name}")
+
+    def _suspends(self, leader: Controller | None) -> bool:
+        """Return whether a controller waits for what links have lost uncounted, and says so."""
+        if leader is None or leader.app is None or self.shares_buffer or self.setting.emulator:
+            return False
+        lines = leader.app.service.status.problems(self.hub.now_s)
+        named = {name for line in lines if SUSPENDS.matches(line) for name in _END.findall(line)}
+        return bool(named) and named <= self.network.uncertain()
+
+    def _to_be_named(self) -> Iterator[tuple[tuple[str, str], list[str]]]:
+        """Yield what a line must name, by kind and name, with the names that are enough."""
+        for name, switch in self.switches.items():
+            if not switch.is_on:
+                yield ("power", name), [name]
+        for link in self.network.links.values():
+            dead = [name for name, _ in link.ends if not self.switches[name].is_on]
+            if not self.network.carries(link):
+                yield ("cut", link.name), [link.name, *dead]
+            elif link.silent:
+                yield ("silent", link.name), [link.name]
 
     def _unserved(self) -> set[Pair]:
         """Return the pairs that are connected and not served; note when that ends."""
@@ -459,8 +532,10 @@ class World:
         began_s = self.hub.now_s
         while unsettled := self.unsettled():
             if self.hub.now_s - began_s > limit_s:
-                for line in unsettled:
+                self.is_suspended = self._suspends(self.leader())
+                for line in () if self.is_suspended else unsettled:
                     self.violated("unsettled", f"{limit_s:g} s of calm", line)
                 break
             self.hub.sleep_outside(0.5)
+            self._judge_lines(self.leader())
         return self.hub.now_s - began_s
