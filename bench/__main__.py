@@ -63,6 +63,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "repair": Benchmark(
         "repairs of two running fabrics when links fail", "a quarter of an hour", True
     ),
+    "requests": Benchmark("what 20 clients without token cost a controller", "a minute"),
     "routing": Benchmark(
         "the routing engines, and OpenSM's if it is installed", "a quarter of an hour"
     ),

@@ -18,6 +18,11 @@ from knotless.results.plots import RED, STYLE, check_format, svg_text, write_fig
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.layout import Point, fan, place_switches
 
+_MANY = 150
+_FAINT = "#c9cfd5"
+"""The colour of links, if there are more than :data:`_MANY`."""
+_LONG_NAME = 20
+"""Characters that fit beside each other."""
 SWITCH, HOST, LINK, TEXT = "#2f5d8a", "#e8b04a", "#8a949e", "#1d2733"
 
 
@@ -67,6 +72,8 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point], marked: Marked
     )
     colours = marked if isinstance(marked, Mapping) else dict.fromkeys(marked, RED)
     drawn: Counter[frozenset[str]] = Counter()
+    # Links of large fabrics are so many that they would hide marked ones.
+    colour, width = (LINK, 1.4) if len(fabric.links) <= _MANY else (_FAINT, 0.5)
     for link in fabric.links:
         start, end = places[link.a], places[link.b]
         pair = frozenset((link.a, link.b))
@@ -77,13 +84,14 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point], marked: Marked
         style = f"arc3,rad={bend}"
         axes.add_patch(
             FancyArrowPatch(
-                start, end, arrowstyle="-", connectionstyle=style, color=LINK, lw=1.4, zorder=1
+                start, end, arrowstyle="-", connectionstyle=style, color=colour, lw=width, zorder=1
             )
         )
         if (link.a, link.a_port) in colours:
             _draw_arrow(axes, start, end, bend, colours[link.a, link.a_port])
         if (link.b, link.b_port) in colours:
             _draw_arrow(axes, end, start, -bend, colours[link.b, link.b_port])
+    red = {name for (name, _), colour in colours.items() if colour == RED}
     for name, (x, y) in places.items():
         _draw_hosts(axes, [host.name for host in fabric.hosts_at[name].values()], (x, y))
         axes.text(
@@ -93,8 +101,13 @@ def draw_on(axes: Axes, fabric: Fabric, places: dict[str, Point], marked: Marked
             color="white",
             ha="center",
             va="center",
-            fontsize=8,
-            bbox={"boxstyle": "round,pad=0.45", "fc": SWITCH, "ec": "none"},
+            fontsize=min(8.0, 8 * _LONG_NAME / len(name)),
+            bbox={
+                "boxstyle": "round,pad=0.45",
+                "fc": SWITCH,
+                "ec": RED if name in red else "none",
+                "lw": 2,
+            },
             zorder=3,
         )
     xs, ys = zip(*places.values(), strict=True)
@@ -124,9 +137,13 @@ def _draw_arrow(axes: Axes, start: Point, end: Point, bend: float, colour: str) 
 
 
 def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
-    """Draw a switch's hosts in a fan below and to the right; more than eight as a number."""
+    """Draw a switch's hosts in a fan below and to the right; more than eight as one."""
     if len(names) > 8:
-        names = [f"{names[0]}..{names[-1]}"]
+        all_names = f"{names[0]}..{names[-1]}"
+        if len(all_names) > _LONG_NAME:
+            _draw_count(axes, len(names), at)
+            return
+        names = [all_names]
     for name, (dx, dy) in zip(names, fan(len(names)), strict=True):
         x, y = at[0] + dx, at[1] + dy
         axes.plot([at[0], x], [at[1], y], color=HOST, lw=1, zorder=1)
@@ -141,3 +158,18 @@ def _draw_hosts(axes: Axes, names: list[str], at: Point) -> None:
             bbox={"boxstyle": "circle,pad=0.2", "fc": HOST, "ec": "none"},
             zorder=2,
         )
+
+
+def _draw_count(axes: Axes, count: int, at: Point) -> None:
+    """Draw many hosts with long names as their number, below their switch."""
+    axes.text(
+        at[0],
+        at[1] - 0.42,
+        f"{count} hosts",
+        color=TEXT,
+        ha="center",
+        va="center",
+        fontsize=6,
+        bbox={"boxstyle": "round,pad=0.2", "fc": HOST, "ec": "none"},
+        zorder=2,
+    )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from knotless.base.files import write_whole
+from knotless.base.printable import html_text, printable
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,15 +38,17 @@ class Figures(Mapping[str, Any]):
     def __repr__(self) -> str:
         """Return the figures as lines of text."""
         rows = [f"{name:20} {formatted(value)}" for name, value in self.items()]
-        return "\n".join([self.title, *rows, *([self.text] if self.text else [])])
+        lines = [self.title, *rows, *([self.text] if self.text else [])]
+        return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th>{escape(name.replace('_', ' '))}</th><td>{escape(formatted(value))}</td></tr>"
+            f"<tr><th>{html_text(name.replace('_', ' '))}</th>"
+            f"<td>{html_text(formatted(value))}</td></tr>"
             for name, value in self.items()
         )
-        line = f"<p>{escape(self.text)}</p>" if self.text else ""
-        return f"<p><b>{escape(self.title)}</b></p><table>{rows}</table>{line}"
+        line = f"<p>{html_text(self.text)}</p>" if self.text else ""
+        return f"<p><b>{html_text(self.title)}</b></p><table>{rows}</table>{line}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,16 +66,16 @@ class Comparison:
         cells = [self.columns, *(tuple(map(table_cell, row)) for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in cells]
-        return "\n".join([self.title, *lines, self.text])
+        return "\n".join(map(printable, [self.title, *lines, self.text]))
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
+        head = "".join(f"<th>{html_text(name)}</th>" for name in self.columns)
         body = "".join(
-            f"<tr>{''.join(f'<td>{escape(table_cell(cell))}</td>' for cell in row)}</tr>"
+            f"<tr>{''.join(f'<td>{html_text(table_cell(cell))}</td>' for cell in row)}</tr>"
             for row in self.rows
         )
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return f"<p><b>{escape(self.title)}</b></p>{table}<p>{escape(self.text)}</p>"
+        return f"<p><b>{html_text(self.title)}</b></p>{table}<p>{html_text(self.text)}</p>"
 
 
 @dataclass(frozen=True, repr=False)
@@ -85,7 +87,7 @@ class Drawing:
 
     def __repr__(self) -> str:
         """Return what is drawn."""
-        return f"Drawing of {self.title}"
+        return f"Drawing of {printable(self.title)}"
 
     def _repr_svg_(self) -> str:
         return self.svg

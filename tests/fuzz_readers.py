@@ -28,10 +28,13 @@ from typing import Any, NoReturn
 
 from knotless.base.errors import KnotlessError
 from knotless.importers.file_kinds import FoundFile
+from knotless.importers.not_read import NotRead
 from knotless.importers.paths import assembled, read_paths, read_source
 from knotless.importers.sources import Source
 from knotless.verification.imported import verdict_of_imported
+from tests.support.bgp_configurations import write_bgp
 from tests.support.readable_fabrics import fabrics
+from tests.support.router_nets import leaf_spine
 
 CPU_LIMIT_S = 10
 LIMIT_BYTES = 2 << 30
@@ -40,6 +43,7 @@ PIECES = (
     *(b"", b"0", b"-1", b"255", b"99999999999999999999", b"\0", b"\n", b"\t", b" ", b"x", b"\xff"),
     *(b'"', b"{", b"}", b"[", b"]", b",", b":", b"/", b"|", b"@", b"0x", b"/33", b"::", b"null"),
     *(b"1e999", b"NaN", b"true", b"Vlan", b"PortChannel1", b"Ethernet0", b"leaf1", b"S-", b"H-"),
+    *(b"neighbor ", b"router bgp ", b"route-map M permit 10\n", b"peer-group", b"ip route "),
     *(b"lid ", b"ROUTE_TABLE:", b"actions=", b"group:1", b"priority=", b"master br0", b"Vrf1"),
 )
 VALUES: tuple[Any, ...] = (None, True, -1, 0, 2**70, 1.5, "", "x", "0", "9" * 30, [], {}, [[]])
@@ -47,10 +51,11 @@ VALUES: tuple[Any, ...] = (None, True, -1, 0, 2**70, 1.5, "", "x", "0", "9" * 30
 
 @dataclass(frozen=True)
 class Base:
-    """The files of a fabric: as they are, and as readers read them."""
+    """The files of a fabric: as they are, and as readers read them; by what it has its routes."""
 
     sources: tuple[Source, ...]
-    files: tuple[FoundFile | None, ...]
+    files: tuple[FoundFile | NotRead | None, ...]
+    routes_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,18 @@ def bases() -> tuple[Base, ...]:
     """Return all fabrics that are damaged; archives are files that are not read before."""
     with tempfile.TemporaryDirectory(prefix="knotless-fuzz-") as folder:
         read_bases = []
-        for place in fabrics(Path(folder)):
+        configured = write_bgp(leaf_spine(2, 2), Path(folder) / "bgp")
+        for place in (*fabrics(Path(folder)), configured):
             named = [path for path in sorted(place.rglob("*")) if path.is_file()]
             used = tuple(Source(path, False, path.read_bytes(), path.parent) for path in named)
-            read = (None if _is_archive(source) else read_source(source) for source in used)
-            read_bases.append(Base(used, tuple(read)))
+            routes_by = "bgp" if place == configured else None
+            read = (None if _is_archive(source) else _read(source, routes_by) for source in used)
+            read_bases.append(Base(used, tuple(read), routes_by))
     return tuple(read_bases)
+
+
+def _read(source: Source, routes_by: str | None) -> FoundFile | NotRead:
+    return read_source(source, configurations=routes_by is not None)
 
 
 def _is_archive(source: Source) -> bool:
@@ -148,9 +159,12 @@ def case(number: int, seed: int) -> Ended:
             _judge_archive(source.data, draw)
         else:
             changed = Source(source.path, False, damaged(source.data, draw), source.device)
-            read = [*base.files[:place], read_source(changed), *base.files[place + 1 :]]
-            files = [file for file in read if file is not None]
-            verdict_of_imported(assembled("fabric", files)).as_json()
+            now = _read(changed, base.routes_by)
+            read = [*base.files[:place], now, *base.files[place + 1 :]]
+            files = [file for file in read if isinstance(file, FoundFile)]
+            skipped = [file for file in read if isinstance(file, NotRead)]
+            imported = assembled("fabric", files, (), skipped, routes_by=base.routes_by)
+            verdict_of_imported(imported).as_json()
     except KnotlessError as error:
         complaint = str(error)
         if "\n" in complaint or len(complaint) > 1000:

@@ -33,6 +33,10 @@ _IN_PORT = Struct("!HHHBBI4x")
 _ACTION = Struct("!HH")
 _EXPERIMENTER = Struct("!II")
 _BUNDLE = Struct("!IHH")
+_AGGREGATE = Struct("!QQI4x")
+_COOKIES = Struct("!QQ")
+_COOKIES_AT = 24
+"""Offset of cookie and mask in the body of a request for rules."""
 _BUNDLE_CONTROL, _BUNDLE_ADD = 2300, 2301
 _PART_BYTES = 60_000
 """Of a multipart reply; a message has 65,535 bytes at most."""
@@ -91,7 +95,7 @@ class FakeSwitch:
             case ofp.OFPT_GROUP_MOD:
                 self._group_mod(body)
             case ofp.OFPT_MULTIPART_REQUEST:
-                yield from self._multipart(transaction, int.from_bytes(body[:2], "big"))
+                yield from self._multipart(transaction, int.from_bytes(body[:2], "big"), body)
             case ofp.OFPT_BARRIER_REQUEST:
                 yield _message(ofp.OFPT_BARRIER_REPLY, transaction)
             case ofp.OFPT_ROLE_REQUEST:
@@ -156,13 +160,20 @@ class FakeSwitch:
             entry = _GROUP_MOD.pack(_GROUP_MOD.size + len(buckets), kind, number)
             self.groups[number] = entry + buckets
 
-    def _multipart(self, transaction: int, kind: int) -> Iterator[bytes]:
+    def _multipart(self, transaction: int, kind: int, body: bytes) -> Iterator[bytes]:
         entries: Iterable[bytes] = ()
         match kind:
             case ofp.OFPMP_PORT_DESC:
                 entries = map(_port_description, self.ports)
             case ofp.OFPMP_FLOW:
-                entries = self.rules.values()
+                cookie, mask = _COOKIES.unpack_from(body, _COOKIES_AT)
+                entries = (
+                    rule
+                    for rule in self.rules.values()
+                    if (_FLOW_STATS.unpack_from(rule)[8] ^ cookie) & mask == 0
+                )
+            case ofp.OFPMP_AGGREGATE:
+                entries = (_AGGREGATE.pack(0, 0, len(self.rules)),)
             case ofp.OFPMP_GROUP_DESC:
                 entries = self.groups.values()
             case ofp.OFPMP_PORT_STATS:

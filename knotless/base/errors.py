@@ -11,15 +11,23 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from knotless.base.printable import brief, shortened
+
 _LOG = logging.getLogger("knotless.faults")
 
 
 class KnotlessError(Exception):
-    """An error that the user can fix; the message says what is wrong, where, and what is right."""
+    """An error that the user can fix; the message says what is wrong, where, and what is right.
+
+    It has at most 200 characters of each name, which may be from a file of others.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(brief(str(message)))
 
     def within(self, where: str) -> KnotlessError:
         """Return the same error with the prefix ``where`` (a file, a switch, a link)."""
-        return type(self)(f"{where}: {self}")
+        return type(self)(f"{shortened(where)}: {self}")
 
 
 class SpecError(KnotlessError):

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TextIO
 
 from knotless.base.errors import KnotlessError
+from knotless.base.printable import shortened
 
 MAX_BYTES = 64 << 20
 """Limit of a file that is read at once: its parsed form takes up to thirty times as much memory."""
@@ -44,7 +45,7 @@ def _open(path: str | Path, error: type[KnotlessError], limit: int) -> int:
     try:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except OSError as problem:
-        raise error(f"{path}: cannot be read: {reason(problem)}") from problem
+        raise error(f"{shortened(str(path))}: cannot be read: {reason(problem)}") from problem
     except ValueError as problem:
         raise error(f"{str(path)!r}: cannot be read: no file has such a name") from problem
     status = os.fstat(file)
@@ -55,7 +56,7 @@ def _open(path: str | Path, error: type[KnotlessError], limit: int) -> int:
         wrong = f"has {status.st_size} bytes, at most {limit} are read"
     if wrong is not None:
         os.close(file)
-        raise error(f"{path}: {wrong}")
+        raise error(f"{shortened(str(path))}: {wrong}")
     return file
 
 
@@ -67,9 +68,11 @@ def read_bytes(
         try:
             data = file.read(limit + 1)
         except OSError as problem:
-            raise error(f"{path}: cannot be read: {reason(problem)}") from problem
+            raise error(f"{shortened(str(path))}: cannot be read: {reason(problem)}") from problem
     if len(data) > limit:
-        raise error(f"{path}: has more than {limit} bytes, at most {limit} are read")
+        raise error(
+            f"{shortened(str(path))}: has more than {limit} bytes, at most {limit} are read"
+        )
     return data
 
 
@@ -80,7 +83,7 @@ def read_text(
     try:
         return read_bytes(path, error, limit).decode()
     except UnicodeDecodeError as problem:
-        raise error(f"{path}: cannot be read: not UTF-8 text") from problem
+        raise error(f"{shortened(str(path))}: cannot be read: not UTF-8 text") from problem
 
 
 def open_text(path: str | Path, error: type[KnotlessError], limit: int) -> TextIO:
@@ -137,7 +140,7 @@ def write_all(
     except BrokenPipeError:
         raise
     except OSError as problem:
-        raise error(f"{path}: cannot be written: {reason(problem)}") from problem
+        raise error(f"{shortened(str(path))}: cannot be written: {reason(problem)}") from problem
     except ValueError as problem:
         raise error(f"{str(path)!r}: cannot be written: no file has such a name") from problem
     finally:
@@ -151,7 +154,7 @@ def make_folder(path: Path, error: type[KnotlessError] = KnotlessError) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as problem:
         cause = reason(problem) if isinstance(problem, OSError) else "no folder has such a name"
-        raise error(f"{path}: cannot be written: {cause}") from problem
+        raise error(f"{shortened(str(path))}: cannot be written: {cause}") from problem
 
 
 def _target(path: Path, error: type[KnotlessError]) -> str | None:
@@ -170,7 +173,7 @@ def _target(path: Path, error: type[KnotlessError]) -> str | None:
         return os.path.realpath(path)
     if stat.S_ISCHR(mode) and os.path.samestat(status, Path(os.devnull).stat()):
         return None
-    raise error(f"{path}: cannot be written: it is {_kind(status)}, not a file")
+    raise error(f"{shortened(str(path))}: cannot be written: it is {_kind(status)}, not a file")
 
 
 def _write_through(path: Path, data: bytes) -> None:
@@ -218,7 +221,7 @@ def write_open(descriptor: int, path: Path, text: str, error: type[KnotlessError
             data = data[os.write(descriptor, data) :]
     except OSError as problem:
         os.ftruncate(descriptor, end)
-        raise error(f"{path}: cannot be written: {reason(problem)}") from problem
+        raise error(f"{shortened(str(path))}: cannot be written: {reason(problem)}") from problem
 
 
 def open_to_lock(path: Path, error: type[KnotlessError]) -> int:
@@ -230,9 +233,9 @@ def _open_to_change(path: Path, how: int, error: type[KnotlessError]) -> int:
     try:
         file = os.open(path, how | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
     except OSError as problem:
-        raise error(f"{path}: cannot be written: {reason(problem)}") from problem
+        raise error(f"{shortened(str(path))}: cannot be written: {reason(problem)}") from problem
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         os.close(file)
-        raise error(f"{path}: cannot be written: it is {_kind(status)}, not a file")
+        raise error(f"{shortened(str(path))}: cannot be written: it is {_kind(status)}, not a file")
     return file

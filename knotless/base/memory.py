@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import resource
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 from knotless.base.errors import KnotlessError
 
-_GROUP = Path("/sys/fs/cgroup")
 SMALL_BYTES = 64 << 20
 """Allowed without a look at what is free, which takes longer than planning a small fabric."""
 
+_FILES_OF_GROUP = {
+    "cgroup2": ("memory.max", "memory.current", "inactive_file"),
+    "cgroup": ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+}
+"""By the version of cgroups: the limit, what is in use, and what of it the kernel can give back."""
 _LIMITS = {0: resource.RLIMIT_AS, 5: resource.RLIMIT_DATA}
 """By the field of ``/proc/self/statm`` that counts towards the limit."""
 
@@ -20,7 +25,7 @@ def free_bytes() -> int:
 
     The limits are those of ``ulimit -v`` and ``-d``.
     """
-    return max(0, min([_left_of_machine(), *_left_of_limits(), *_left_of_group()]))
+    return max(0, min([_left_of_machine(), *_left_of_limits(), *_left_of_groups()]))
 
 
 def _left_of_machine() -> int:
@@ -40,18 +45,52 @@ def _left_of_limits() -> list[int]:
     return [soft - resource.getpagesize() * int(pages[field]) for field, soft in limits.items()]
 
 
-def _left_of_group() -> list[int]:
-    """Return what a container with a limit may still use; an empty list without one."""
+def _left_of_groups(proc: Path = Path("/proc/self"), root: Path = Path("/")) -> list[int]:
+    """Return what each cgroup of this process that has a limit leaves; see cgroups(7).
+
+    A service, a container or a batch job is limited in the cgroup of the process or in one above.
+    """
+    left: list[int] = []
+    for kind, group in _memory_groups(proc, root):
+        most, usage, inactive = _FILES_OF_GROUP[kind]
+        try:
+            limit = (group / most).read_text(encoding="ascii").strip()
+            if limit != "max":
+                stat = (group / "memory.stat").read_text(encoding="ascii").split()
+                given_back = int(stat[stat.index(inactive) + 1])
+                used = int((group / usage).read_text(encoding="ascii"))
+                left.append(int(limit) - used + given_back)
+        except (OSError, ValueError):
+            continue
+    return left
+
+
+def _memory_groups(proc: Path, root: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the version and folder of each cgroup that can limit the memory of this process."""
     try:
-        most = (_GROUP / "memory.max").read_text(encoding="ascii").strip()
-        taken = (_GROUP / "memory.current").read_text(encoding="ascii")
-        cached = (_GROUP / "memory.stat").read_text(encoding="ascii").split()
-        if most == "max":
-            return []
-        given_back = int(cached[cached.index("inactive_file") + 1])
-        return [int(most) - int(taken) + given_back]
+        mounts = (proc / "mountinfo").read_text(encoding="utf-8").splitlines()
+        lines = (proc / "cgroup").read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
-        return []
+        return
+    groups: dict[str, PurePosixPath] = {}
+    for line in lines:
+        hierarchy, controllers, name = (*line.split(":", 2), "", "")[:3]
+        if hierarchy == "0":
+            groups["cgroup2"] = PurePosixPath(name)
+        elif "memory" in controllers.split(","):
+            groups["cgroup"] = PurePosixPath(name)
+    for mount in mounts:
+        fields, _, described = mount.partition(" - ")
+        mounted, point = fields.split()[3:5]
+        kind, *_, options = described.split()
+        if kind not in groups or (kind == "cgroup" and "memory" not in options.split(",")):
+            continue
+        top = root / point.lstrip("/")
+        # In a container, the mount may begin at the group itself, whose path is that of the host.
+        inside = groups[kind].is_relative_to(mounted)
+        below = groups[kind].relative_to(mounted) if inside else PurePosixPath()
+        for path in (below, *below.parents):
+            yield kind, top / path
 
 
 def refuse_beyond(what: str, needed: float, error: type[KnotlessError]) -> None:

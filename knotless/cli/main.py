@@ -18,6 +18,7 @@ from click.shell_completion import CompletionItem
 from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
+from knotless.base.printable import brief, protect_logs, shortened
 from knotless.cli.catalogue import GROUPS, commands
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.output import say
@@ -73,6 +74,7 @@ class Commands(SuggestingGroup):
         What the operating system refuses (a full disk, too few open files, too little memory) also
         gives one line.
         """
+        protect_logs()
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, False, **extra)
         for stream in (sys.stdout, sys.stderr):
@@ -150,7 +152,7 @@ def _end(status: int, message: str | None = None) -> NoReturn:
 
 def _of_the_system(error: OSError) -> str:
     """Return what the operating system complains about, and about which file."""
-    where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+    where = "" if error.filename is None else f"{shortened(os.fsdecode(error.filename))}: "
     limit = ""
     if error.errno == errno.EMFILE:
         limit = f" (ulimit -n is {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})"
@@ -166,7 +168,7 @@ def _one_line(error: click.ClickException) -> str:
 
 def _say(text: str) -> None:
     line = " ".join(text.split("\n"))
-    say(f"knotless: {line}", err=True)
+    say(f"knotless: {brief(line)}", err=True)
 
 
 def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:

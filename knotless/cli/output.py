@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from knotless.base.printable import printable
-
-if TYPE_CHECKING:
-    from rich.text import Text
+from knotless.base.printable import json_text, printable
 
 
 def say(text: str, *, err: bool = False, nl: bool = True) -> None:
@@ -17,8 +12,6 @@ def say(text: str, *, err: bool = False, nl: bool = True) -> None:
     click.echo("\n".join(map(printable, text.split("\n"))), err=err, nl=nl)
 
 
-def cell(text: str, style: str = "") -> Text:
-    """Return the content of a table's cell or title, whose characters are no markup of Rich."""
-    from rich.text import Text  # only tables need it
-
-    return Text(printable(text), style)
+def say_json(value: object, *, indent: int | None = None, allow_nan: bool = True) -> None:
+    """Print a value as JSON."""
+    click.echo(json_text(value, indent=indent, allow_nan=allow_nan))

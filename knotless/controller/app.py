@@ -20,7 +20,7 @@ from ryu.controller import ofp_event
 from ryu.controller.handler import CONFIG_DISPATCHER, DEAD_DISPATCHER, MAIN_DISPATCHER, set_ev_cls
 from ryu.ofproto import ofproto_v1_3 as ofp
 
-from knotless.base.printable import printable
+from knotless.base.printable import printable, protect_logs
 from knotless.controller import config, runtime
 from knotless.controller.openflow.listener import (
     DeferredCounts,
@@ -55,6 +55,7 @@ class KnotlessController(app_manager.RyuApp):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        protect_logs()
         runtime.handle_signal(signal.SIGTERM, leave)
         self._counts = DeferredCounts()
         try:
@@ -107,7 +108,12 @@ class KnotlessController(app_manager.RyuApp):
             last_rules=LastRules.beside(config.state_path(settings, path)),
         )
         service.peers.withdraw = switches.withdraw
-        service.start(listening.rest_host, listening.rest_port, switches.change_to)
+        service.start(
+            listening.rest_host,
+            listening.rest_port,
+            switches.change_to,
+            switches.rule_watch.read_all,
+        )
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
         runtime.keep_heap()
 
@@ -123,7 +129,7 @@ class KnotlessController(app_manager.RyuApp):
         learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
         self.switches = self.prober = self._learner = learner
         address = (self._listening.rest_host, self._listening.rest_port)
-        self._early = EarlyStatus(address, learner.as_json)
+        self._early = EarlyStatus(address, self._settings.rest.names, learner.as_json)
         learner.start()
 
     def _learned(self, fabric: Fabric, file: Path) -> None:
@@ -162,6 +168,16 @@ class KnotlessController(app_manager.RyuApp):
     def on_flow_stats(self, event: Any) -> None:
         """Handle a part of the list of a switch's rules."""
         self.switches.deliver(event.msg)
+
+    @set_ev_cls(ofp_event.EventOFPAggregateStatsReply, MAIN_DISPATCHER)
+    def on_count(self, event: Any) -> None:
+        """Handle the number of a switch's rules."""
+        self.switches.deliver(event.msg)
+
+    @set_ev_cls(ofp_event.EventOFPFlowRemoved, MAIN_DISPATCHER)
+    def on_removed_rule(self, event: Any) -> None:
+        """Handle a rule that was removed: a hint that others change rules."""
+        self.switches.rules_removed(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPGroupDescStatsReply, MAIN_DISPATCHER)
     def on_group_description(self, event: Any) -> None:

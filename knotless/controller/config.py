@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from knotless.base import yaml_file
 from knotless.base.errors import PlanError
+from knotless.base.http_rules import dns_name
 from knotless.base.yaml_file import brief, complaint
 from knotless.routing import engine_file
 from knotless.routing.request import PlanRequest
@@ -50,6 +51,8 @@ class Rest(BaseModel):
     port : its port.
     token_file : file whose token permits changes; None: nothing can be changed over HTTP. The path
         is relative to this file; a file that does not exist is created with a new token.
+    names : DNS names under which others ask, such as Prometheus or a proxy; requests for any
+        other name are refused, those for an address or `localhost` are not.
 
     """
 
@@ -58,6 +61,7 @@ class Rest(BaseModel):
     host: Annotated[str, Field(min_length=1)] = "127.0.0.1"
     port: Port = 8080
     token_file: Annotated[str, Field(min_length=1)] | None = None
+    names: Annotated[tuple[Annotated[str, AfterValidator(dns_name)], ...], Field(strict=False)] = ()
 
 
 class DeclaredHost(BaseModel):
@@ -109,6 +113,9 @@ class Config(PlanRequest):
     learn_quiet_s : how long nothing new must be found until a learned fabric is complete.
     hosts : hosts of a learned fabric that send no frames by which they could be found, with `name`,
         `mac`, `ip`, `switch` and `port`. The switch with dpid 5 is `s5`.
+    reread_interval_s : time within which all switches are read again, one after the other, to see
+        whether others have changed their rules. With more than 5,000 rules a second in all it is
+        longer.
     probe_interval_ms : time between two probes of a link in each direction. Above 5,000 probes a
         second in all it is longer.
     rest : the HTTP interface.
@@ -128,6 +135,7 @@ class Config(PlanRequest):
     discovery: Literal["verify", "learn", "none"] = "verify"
     learn_quiet_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     hosts: Annotated[tuple[DeclaredHost, ...], Field(strict=False)] = ()
+    reread_interval_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     probe_interval_ms: Annotated[int, Field(ge=20, le=60_000, strict=True)] = 100
     rest: Rest = Rest()
 

@@ -7,10 +7,12 @@ that a controller that has just started and one that has run for a year see the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf, isfinite
 
 from knotless.controller.reconcile import FoundRule
+from knotless.forwarding.openflow.rules import Field
 from knotless.topologies.fabric import Fabric, Link
 from knotless.topologies.failures import Failures, hosts_by_part
 
@@ -64,6 +66,14 @@ class ObservedSwitch:
     _received: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
     """The frames received by each port when its counters were read last."""
     foreign: tuple[FoundRule, ...] = ()
+    """The rules of others that it held when it was read last."""
+    foreign_unread: int = 0
+    """More of them, which were only counted."""
+    changed_by_others: int = 0
+    """The rules and groups that it has lost, or that were changed, and that are put back now."""
+    read_s: float | None = None
+    """When it was read last and held what it should, on the clock of the controller; None: never
+    since it has connected."""
     _last_down: tuple[object, object, frozenset[int]] = field(
         default=(None, None, frozenset()), repr=False, compare=False
     )
@@ -72,6 +82,7 @@ class ObservedSwitch:
     def connect(self, ports: Mapping[int, bool]) -> None:
         """Record that the switch has connected with ``ports``; its rules are not known yet."""
         self.connected, self.installed, self.refused, self.foreign = True, False, (), ()
+        self.foreign_unread, self.changed_by_others, self.read_s = 0, 0, None
         self.ports = dict(ports)
 
     def see_ports(self, ports: Mapping[int, bool]) -> None:
@@ -81,6 +92,30 @@ class ObservedSwitch:
     def disconnect(self) -> None:
         """Record that the switch has disconnected; it keeps its rules, which are now unknown."""
         self.connected = self.installed = False
+
+    def age_s(self, now_s: float) -> float:
+        """Return how long ago it was read, and held what it should; infinite if it was not."""
+        return inf if self.read_s is None else now_s - self.read_s
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether it is connected, and known not to hold what it should."""
+        return self.connected and bool(self.changed_by_others or self.refused)
+
+    @property
+    def first_foreign(self) -> str:
+        """The first of the rules of others."""
+        if not self.foreign:
+            return "too many to be read"
+        return f"cookie {self.foreign[0].cookie:#x} in table {self.foreign[0].table}"
+
+    @property
+    def changed_text(self) -> str:
+        """The report that others have changed rules."""
+        return (
+            f"{self} does not hold its rules: others have changed {self.changed_by_others} of them,"
+            " which are put back"
+        )
 
     @property
     def missing_ports(self) -> tuple[int, ...]:
@@ -138,6 +173,10 @@ class Observed:
     probes_crossed: Callable[[], tuple[int, ProbeNumbers]] = lambda: (0, {})
     """Return the highest number of a probe that was sent, and by sending port that of the latest
     which has crossed its link, if probes keep the order of all other frames."""
+    foreign_verdict: str = ""
+    """The verdict on all that switches hold, if some hold rules of others."""
+    ages_of_update_s: Mapping[str, float | None] = field(default_factory=dict)
+    """What :meth:`read_ages_s` was when the last update was planned."""
     reflecting: frozenset[str] = frozenset()
     """The switches without a controller that send probes of their neighbours back."""
 
@@ -179,6 +218,13 @@ class Observed:
     def ready(self) -> bool:
         """Whether every switch has acknowledged exactly its rules."""
         return all(switch.installed for switch in self.switches.values())
+
+    def read_ages_s(self, now_s: float) -> dict[str, float | None]:
+        """Return how long ago each switch was read, and held what it should; None: it was not."""
+        ages_s = {switch.name: switch.age_s(now_s) for switch in self.switches.values()}
+        return {
+            name: round(age_s, 3) if isfinite(age_s) else None for name, age_s in ages_s.items()
+        }
 
     def links_down(self) -> tuple[str, ...]:
         """Return the names (``s1:2-s2:3``) of links between switches that carry no frames now.
@@ -309,6 +355,21 @@ class AdmissionCounters:
     received: Mapping[int, int]
     admitted: Mapping[int, int]
     local: int = 0
+
+    @classmethod
+    def counted(cls, rules: Iterable[tuple[tuple[Field, ...], int]]) -> AdmissionCounters:
+        """Return the counters of our rules of the first table: of each its match and its frames."""
+        admitted: dict[int, int] = {}
+        dropped = local = 0
+        for match, frames in rules:
+            port = next((field.value for field in match if field.name == "in_port"), None)
+            if port is not None:
+                admitted[port] = admitted.get(port, 0) + frames
+            elif match:
+                local += frames
+            else:
+                dropped += frames
+        return cls(dropped, {}, admitted, local)
 
 
 class UnadmittedFrames:

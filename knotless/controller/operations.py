@@ -17,12 +17,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from knotless.base.errors import KnotlessError, PlanError
+from knotless.base.http_rules import HttpError, json_object
 from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election, Times
-from knotless.controller.rest.api import HttpError
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.planning import UpdateTask, plan_update
@@ -72,6 +72,8 @@ class Operations:
     execute : calls a function that can take long, while switches are served.
     begin : keeps that an update to a new desired state begins.
     change_to : makes a new desired state the goal.
+    read_again : reads the switches that were read longer ago, in seconds, and has them repaired;
+        raises KnotlessError if one does not hold its rules then.
 
     """
 
@@ -82,6 +84,7 @@ class Operations:
     execute: Execute
     begin: Callable[[DesiredState], None] = lambda _desired: None
     change_to: Callable[[DesiredState], None] = field(init=False)
+    read_again: Callable[[float], None] = lambda _max_age_s: None
 
     def reconfigure(self, config: Config, overrides: Overrides) -> None:
         """Take another configuration, and what still applies of the overrides."""
@@ -125,6 +128,8 @@ class Operations:
         self, overrides: Overrides, asked: _ChangeRequest | _PartsRequest
     ) -> dict[str, Any]:
         with self.state.planning.timed("the last request", runtime.now_s, is_request=True):
+            # What is proven is proven of what is known of switches.
+            self.read_again(self.config.reread_interval_s)
             desired = self._desired(overrides)
             task = self.state.update.task_to(desired)
             if task is None:
@@ -132,7 +137,9 @@ class Operations:
                     HTTPStatus.CONFLICT,
                     "a change of routes goes on: wait until GET /status is settled",
                 )
+            ages_s = self.state.observed.read_ages_s(runtime.now_s())
             answer: dict[str, Any] = self.execute(_steps, task, asked.rules)
+            answer["certificate"]["read_age_s"] = ages_s
         if not asked.dry_run:
             self.begin(desired)
             if self.path is not None:
@@ -168,14 +175,9 @@ def _steps(task: UpdateTask, with_rules: bool) -> dict[str, Any]:
 def _parsed(model: type[Body], body: bytes) -> Body:
     """Return the body of a request; raises HttpError if it does not have this form."""
     try:
-        content = json.loads(body or b"{}")
-        if not isinstance(content, Mapping):
-            raise HttpError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-        return model.model_validate(content)
+        return model.model_validate(json_object(body))
     except ValidationError as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, complaint(error)) from error
-    except (ValueError, RecursionError) as error:
-        raise HttpError(HTTPStatus.BAD_REQUEST, "the body is not JSON") from error
 
 
 # --- what is kept -----------------------------------------------------------------------------

@@ -116,9 +116,17 @@ class Changes:
 
 
 def reconcile(
-    wanted: SwitchRules, rules: Sequence[FoundRule], groups: Sequence[FoundGroup]
+    wanted: SwitchRules,
+    rules: Sequence[FoundRule],
+    groups: Sequence[FoundGroup],
+    *,
+    unread: int = 0,
 ) -> Changes:
-    """Return the changes from the rules in a switch to the ``wanted`` ones."""
+    """Return the changes from the rules in a switch to the ``wanted`` ones.
+
+    If it holds rules of others that were not read, ``unread``, they may use any group: none is
+    deleted.
+    """
     target = {rule.key: rule for rule in map(normal, wanted.rules)}
     held = {rule.key: rule for rule in rules}
     before = _group_additions(wanted.groups, groups)
@@ -133,7 +141,7 @@ def reconcile(
         if rule.cookie == COOKIE and key not in target and rule.is_ours
     ]
     foreign = tuple(rule for rule in rules if rule.key not in target and not rule.is_ours)
-    after = _group_deletions(wanted.groups, groups, foreign)
+    after = () if unread else _group_deletions(wanted.groups, groups, foreign)
     tables = sorted({change.rule.table for change in additions + deletions})
     steps: list[tuple[Change, ...]] = [before]
     steps += [tuple(c for c in additions if c.rule.table == table) for table in reversed(tables)]
@@ -151,10 +159,14 @@ def difference(before: SwitchRules, after: SwitchRules) -> Changes:
     return reconcile(SwitchRules(tuple(new), after.groups), held, groups)
 
 
-def own_rules(rules: Sequence[FoundRule]) -> SwitchRules:
-    """Return the rules with our cookie that a switch holds."""
-    own = (held.rule for held in rules if held.cookie == COOKIE)
-    return SwitchRules(tuple(rule for rule in own if rule is not None))
+def own_rules(rules: Sequence[FoundRule], groups: Sequence[FoundGroup] = ()) -> SwitchRules:
+    """Return the rules with our cookie that a switch holds, and the groups that they use."""
+    own = [held for held in rules if held.cookie == COOKIE and held.rule is not None]
+    used = frozenset[int]().union(*(held.uses_groups for held in own))
+    return SwitchRules(
+        tuple(held.rule for held in own if held.rule is not None),
+        tuple(each.group for each in groups if each.group and each.group_id in used),
+    )
 
 
 def normal(rule: Rule) -> Rule:

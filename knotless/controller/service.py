@@ -12,6 +12,7 @@ from typing import Any
 
 from knotless.base.errors import FabricError, FaultError, KnotlessError
 from knotless.base.files import read_text
+from knotless.base.http_rules import HttpError, OwnNames
 from knotless.base.printable import printable
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
@@ -19,7 +20,7 @@ from knotless.controller.desired import DesiredState, Difference
 from knotless.controller.emulator import PauseWatch
 from knotless.controller.operations import HaPeers, Operations, Overrides, read_overrides
 from knotless.controller.reconcile import Changes
-from knotless.controller.rest.api import Access, Api, HttpError, read_token
+from knotless.controller.rest.api import Access, Api, read_token
 from knotless.controller.rest.events import Events
 from knotless.controller.rest.metrics import Metrics
 from knotless.controller.rest.server import Server
@@ -84,19 +85,27 @@ class Service:
         self.metrics = Metrics(self.status, runtime.now_s)
         self._reloading = runtime.Lock()
         self._certifying: Any = None
+        self._read_again: Callable[[float], None] = lambda _max_age_s: None
 
     def start(
-        self, rest_host: str, rest_port: int, change_to: Callable[[DesiredState], None]
+        self,
+        rest_host: str,
+        rest_port: int,
+        change_to: Callable[[DesiredState], None],
+        read_again: Callable[[float], None],
     ) -> None:
         """Serve HTTP and the signal SIGHUP from now on.
 
         ``change_to`` is called with a new desired state of the same fabric, which is then to be
-        installed.
+        installed. ``read_again`` is that of :class:`~knotless.controller.operations.Operations`.
         """
+        self._read_again = self.operations.read_again = read_again
         self._change_to = self.operations.change_to = change_to
         self.status.start(runtime.now_s())
-        api = Api(self._reads(), self._writes(), Access(self._token, rest_host))
-        runtime.spawn(Server((rest_host, rest_port), api.answer).serve_forever)
+        names = OwnNames(rest_host, self.state.desired.config.rest.names)
+        api = Api(self._reads(), self._writes(), Access(self._token, names))
+        self.events.listener = api.forget
+        runtime.spawn(Server((rest_host, rest_port), api).serve_forever)
         runtime.spawn(self._reload_at_hangup)
         runtime.spawn(self._watch_problems)
         runtime.spawn(self.peers.watch)
@@ -184,7 +193,8 @@ class Service:
             seconds=round(seconds, 3),
             stretch=stretch,
         )
-        self.history.add(plan, self.state.update.number, seconds, stretch)
+        ages_s = self.state.observed.ages_of_update_s
+        self.history.add(plan, self.state.update.number, seconds, stretch, ages_s)
         if self._certifying is not None:
             self._certifying.cancel()
         self._certifying = runtime.spawn_after(_CERTIFY_AFTER_S, self._certify)
@@ -212,6 +222,10 @@ class Service:
         can deadlock, or there are no proven steps to it while the fabric runs.
         """
         with self._reloading:
+            try:
+                self._read_again(0)
+            except KnotlessError as error:
+                _LOG.error("%s", error)  # the new configuration may be the remedy
             try:
                 with self.state.planning.timed("the reload", runtime.now_s):
                     difference, new = self._reread()

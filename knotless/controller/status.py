@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from knotless.base.printable import listed
+from knotless.controller.foreign_changes import UNJUDGED
 from knotless.controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies.failures import pairs_apart
@@ -88,7 +89,7 @@ class Status:
             for switch in self.missing_switches(now_s)
         ]
         for switch in observed.switches.values():
-            lines += switch_problems(switch)
+            lines += switch_problems(switch, observed.foreign_verdict or UNJUDGED)
         return lines
 
     def _problems_of_links(self) -> list[str]:
@@ -216,8 +217,11 @@ def separation(by_part: Sequence[Sequence[str]]) -> str:
     )
 
 
-def switch_problems(switch: ObservedSwitch) -> list[str]:
-    """Return the problems of a connected switch, one line each."""
+def switch_problems(switch: ObservedSwitch, verdict: str = UNJUDGED) -> list[str]:
+    """Return the problems of a connected switch, one line each.
+
+    ``verdict`` is that on the rules of others in all switches.
+    """
     lines = [
         f"{switch} has no port {port}, which the fabric declares to {switch.needs[port]}"
         for port in switch.missing_ports
@@ -225,11 +229,11 @@ def switch_problems(switch: ObservedSwitch) -> list[str]:
     lines += [f"{switch} refused {text}" for text in switch.refused[:_SHOWN]]
     if len(switch.refused) > _SHOWN:
         lines.append(f"{switch} refused {len(switch.refused) - _SHOWN} more such changes")
-    if switch.foreign:
-        first = switch.foreign[0]
+    if switch.changed_by_others:
+        lines.append(switch.changed_text)
+    if count := len(switch.foreign) + switch.foreign_unread:
         lines.append(
-            f"{switch} holds {len(switch.foreign)} rules that are not Knotless's (cookie"
-            f" {first.cookie:#x} in table {first.table}): frames that they match are outside"
-            " of what was checked; delete them with ovs-ofctl del-flows"
+            f"{switch} holds {count} rules that are not Knotless's ({switch.first_foreign}):"
+            f" {verdict}; delete them with ovs-ofctl del-flows"
         )
     return lines

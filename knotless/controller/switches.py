@@ -17,12 +17,13 @@ from knotless.controller.observed import Counters, ObservedSwitch
 from knotless.controller.openflow.session import (
     Connections,
     Session,
+    SwitchContents,
     SwitchGoneError,
     ports_of,
-    watch_admission,
 )
 from knotless.controller.probes.prober import Prober
 from knotless.controller.reconcile import Changes, own_rules, reconcile
+from knotless.controller.rule_watch import RepairCallbacks, RuleWatch
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import holds_other
 from knotless.controller.updates.journal import UpdateJournal
@@ -92,7 +93,15 @@ class Switches:
             last_rules=last_rules,
         )
         self._scheduler.start()
-        runtime.spawn(watch_admission, self.connections, state.unadmitted, self._last_step)
+        self.rule_watch = RuleWatch(
+            state=state,
+            connections=self.connections,
+            reporter=reporter,
+            execute=timing.execute,
+            restore_probes=None if prober is None else prober.restore,
+            callbacks=RepairCallbacks(self._watch_of, self._repair, self._start_over),
+        )
+        self.rule_watch.start()
         self.roles: Roles | None = None
         if election is not None:
             state.stand_by()
@@ -171,6 +180,11 @@ class Switches:
             session.refuse(message)
             if self.roles is not None:
                 self.roles.refused(message.datapath.id, message)
+
+    def rules_removed(self, message: Any) -> None:
+        """Take the report of a switch that a rule was removed."""
+        if session := self.connections.current(message.datapath):
+            self.rule_watch.hint(session)
 
     def role_answered(self, message: Any) -> None:
         """Take the answer to a role request."""
@@ -326,41 +340,50 @@ class Switches:
             _LOG.warning("%s: %s; retrying when it reconnects", switch, gone)
             session.datapath.close()
 
-    def _install(self, session: Session, switch: ObservedSwitch) -> None:
+    def _watch_of(self, session: Session, switch: ObservedSwitch) -> Callable[[], bool]:
+        """Return a function: whether the switch is still to be served on this connection."""
+        observed, term = self._state.observed, self._term
+        return lambda: (
+            self._sessions.get(switch.dpid) is session
+            and observed.switches.get(switch.dpid) is switch
+            and self._term == term
+            and self._may_change(switch.dpid)
+        )
+
+    def _install(
+        self, session: Session, switch: ObservedSwitch, *, is_repair: bool = False
+    ) -> None:
+        """Bring the rules of a switch into line; its lock is held.
+
+        ``is_repair``: it has been served on this connection, so its cables are known.
+        """
         if self.roles is None and self._takeover.is_running:
             self._read_ahead(session)
             return
-        term = self._term
-
-        def is_current() -> bool:
-            """Return whether the switch is still to be served on this connection."""
-            observed = self._state.observed
-            return (
-                self._sessions.get(switch.dpid) is session
-                and observed.switches.get(switch.dpid) is switch
-                and self._term == term
-                and self._may_change(switch.dpid)
-            )
-
+        is_current = self._watch_of(session, switch)
         if not is_current():
             return  # when it may be changed, the switch is served again
         began_s = runtime.now_s()
         held, session.held = session.held, None
         if held is None:
-            contents, session.contents = session.contents, None
-            rules, groups = contents or (session.rules(), session.groups())
+            contents, session.contents = session.contents or session.read(), None
+            rules, groups, unread, _ = contents
             if not is_current():
                 return
             wanted = self._update.wanted(switch.name)
             if switch.is_unread and holds_other(own_rules(rules), wanted):
                 self._start_over(switch)
                 return
-            if self._prober is not None:
+            if self._prober is not None and is_repair:
+                self._prober.restore(session, switch, rules)
+            elif self._prober is not None:
                 self._prober.prepare(session, switch, rules)
             if not is_current():
                 return
             wanted = self._update.wanted(switch.name)
-            changes = reconcile(wanted, rules, groups)
+            changes = reconcile(wanted, rules, groups, unread=unread)
+            switch.foreign, switch.foreign_unread = changes.foreign, unread
+            switch.read_s = began_s
         else:
             wanted = self._update.wanted(switch.name)
             changes = self._update.changes(switch.name, held)
@@ -368,17 +391,21 @@ class Switches:
         refused = session.change_at_once(changes.steps)
         if not is_current():
             return
+        if refused and held is not None:
+            # It does not hold what it has confirmed, or no longer.
+            self._install(session, switch, is_repair=True)
+            return
         if not refused:
             session.held = wanted
         if self._update.wanted(switch.name) != wanted:
             return  # another step has begun, which waits for the session
-        switch.refused = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
-        if held is None:
-            switch.foreign = changes.foreign
-        switch.installed = not refused
-        if refused:
+        reasons = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
+        if refused and reasons != switch.refused:
             _LOG.error("%s refused %d of the changes to its rules", switch, len(refused))
-            return
+        switch.refused, switch.installed = reasons, not refused
+        if refused:
+            return  # it is tried again when the switch is read again
+        switch.changed_by_others = 0
         if switch.is_new or switch.is_unread:
             switch.is_new = switch.is_unread = False
             self._compare_failures()
@@ -386,10 +413,15 @@ class Switches:
         self._scheduler.wake()
         self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
 
+    def _repair(self, session: Session, switch: ObservedSwitch, contents: SwitchContents) -> None:
+        """Bring the rules of a switch that has been read again into line; its lock is held."""
+        session.held, session.contents = None, contents
+        self._install(session, switch, is_repair=session.probe_rules is not None)
+
     def _read_ahead(self, session: Session) -> None:
         """Read a switch for the takeover, which waits for others."""
         if session.contents is None:
-            session.read()
+            session.contents = session.read()
         dpids = self._state.observed.switches
         read = sum(bool(each.contents) for dpid, each in self._sessions.items() if dpid in dpids)
         if read == len(dpids):
@@ -432,8 +464,3 @@ class Switches:
             elif dpid not in observed.switches and dpid not in observed.unknown:
                 observed.unknown.add(dpid)
                 session.held = session.contents = None
-
-    def _last_step(self) -> tuple[int, bool]:
-        """Return the number of the last step, and whether no update goes on."""
-        update = self._update
-        return update.number, update.is_there and not update.generations_in_flight

@@ -24,6 +24,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.wiring import Cable, End
 from knotless.topologies.formats import files
 from knotless.topologies.link_names import LinkNames
+from knotless.verification.cut_links import CutLinks
 
 _LIVE = "mode default state up"
 _DORMANT = "mode dormant state dormant"
@@ -154,6 +155,17 @@ class Cables:
                 channels = tuple(dropping.get(cable.name, ())) if carrier else ()
                 cuts.append(Cut(cable.name, carrier, channels))
         return cuts
+
+    def cut_links(self) -> tuple[CutLinks, list[str]]:
+        """Return the channels that carry nothing now, and the names of their links.
+
+        Raises :class:`EmulationError`.
+        """
+        ends = {cable.name: [channel_of(end) for end in cable.ends] for cable in self._cables}
+        cuts = self.cuts()
+        down = {channel for cut in cuts if not cut.carrier for channel in ends[cut.link]}
+        silent = {channel for cut in cuts for channel in cut.channels}
+        return CutLinks(frozenset(down | silent), frozenset(down)), [str(cut) for cut in cuts]
 
     def _set_carrier(self, cable: Cable, *, up: bool) -> None:
         commands: dict[str, list[str]] = {}

@@ -20,7 +20,13 @@ TCP_RTO_MS = 200
 _CONFIGURE = """
 interface=$1 queue=$2
 ethtool -K "$interface" tx off tso off gso off gro off rxvlan off txvlan off
-[ -z "$queue" ] || exec iptables -w -A OUTPUT ! -o lo -j NFQUEUE --queue-num "$queue"
+[ -n "$queue" ] || exit 0
+hold() { "$1" -w -A "$2" -o "$interface+" -j NFQUEUE --queue-num "$queue"; }
+hold iptables OUTPUT
+hold iptables FORWARD
+[ -e /proc/sys/net/ipv6 ] || exit 0
+hold ip6tables OUTPUT
+hold ip6tables FORWARD
 """
 
 
@@ -73,10 +79,11 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
         """Set up offloads and addresses and open the interface.
 
         Offloads are off: the emulator appends a trailer to each frame, so checksums must be
-        final and frames no longer than on the wire. ``held`` sends outgoing IP packets
-        through the queue that the emulator releases (NFQUEUE), so that a sender blocks, as with
-        a paused network card, instead of losing packets. ``arp_hosts`` get permanent ARP
-        entries. TCP retransmits after 200 ms at the earliest, times ``slow_down``.
+        final and frames no longer than on the wire. ``held`` sends outgoing IP packets, also those
+        that the host forwards for others, through the queue that the emulator releases (NFQUEUE),
+        so that a sender blocks, as with a paused network card, instead of losing packets.
+        ``arp_hosts`` get permanent ARP entries. TCP retransmits after 200 ms at the earliest, times
+        ``slow_down``.
         """
         script = namespaces.NO_IPV6 + _CONFIGURE
         namespaces.run_script(self.namespace, script, interface, str(NFQUEUE) if held else "")

@@ -16,6 +16,7 @@ from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
+from knotless.importers.not_read import NotRead
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
 from knotless.topologies.fabric import Fabric
@@ -86,10 +87,10 @@ class ImportedFabric:
 
     ``traffics`` are sent at the same time, between ``pairs`` of a host and a destination;
     ``label`` is what their labels are called (``SL``). ``management`` is what hosts do not send
-    to each other, by its name; the verdict says only whether it would add a cycle. ``ignored`` are
-    files that no reader recognised. ``unread`` are ports, by the names of router and port, whose
-    far end has no files; they send as hosts do. ``number_of`` returns the destination of an
-    address.
+    to each other, by its name; the verdict says only whether it would add a cycle. ``not_read`` are
+    files in folders and archives that were not read. ``unread`` are ports, by the names of router
+    and port, whose far end has no files; they send as hosts do. ``number_of`` returns the
+    destination of an address.
     """
 
     fabric: Fabric
@@ -99,7 +100,7 @@ class ImportedFabric:
     pairs: int
     label: str
     findings: Findings = field(default_factory=Findings)
-    ignored: tuple[str, ...] = ()
+    not_read: tuple[NotRead, ...] = ()
     management: Mapping[str, tuple[Traffic, ...]] = field(default_factory=dict)
     unread: tuple[NamedEnd, ...] = ()
     number_of: Callable[[str], int | None] = _no_number

@@ -10,8 +10,10 @@ from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.gc_pause import collector_paused
 from knotless.base.memory import refuse_beyond
 from knotless.importers.fabric import AnyFabric
-from knotless.importers.file_kinds import Content, FoundFile, file_kinds, kind_of
+from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
+from knotless.importers.frr import configuration
 from knotless.importers.infiniband import fabric as infiniband
+from knotless.importers.not_read import NotRead, backup, unknown_kind, unreadable
 from knotless.importers.openflow import switches as openflow_switches
 from knotless.importers.routers import assemble as routers
 from knotless.importers.sources import Source, sources
@@ -23,29 +25,39 @@ MEMORY_PER_BYTE = 12
 _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "infiniband": infiniband.assemble,
     "openflow": openflow_switches.assemble,
-    "routers": routers.assemble,
 }
+COMPUTED = ("bgp",)
+"""The protocols by which routes can be computed from the configurations of routers."""
+_ROUTERS = "routers"
 _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
 
 
-def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
+def read_paths(
+    paths: Sequence[str | Path], hosts: Sequence[str] = (), *, routes_by: str | None = None
+) -> AnyFabric:
     """Return the fabric that the files, and those in the folders and archives, describe together.
 
-    Files in folders and archives that no reader recognises are listed in the result.
+    ``hosts`` are patterns of the names of neighbours by LLDP that are hosts, whatever they
+    announce. Routes are those that files list, or computed by the protocol ``routes_by``, one of
+    :data:`COMPUTED`.
+
+    Files in folders and archives that no reader recognises, or that cannot be read, are listed in
+    the result. If the text of one is that of a kind that is read, nothing is certain without it.
 
     Raises
     ------
     KnotlessError
-        A file cannot be read, a named file is of no known kind, or the files are not of one
-        fabric.
+        A named file cannot be read or is of no known kind, a folder or archive cannot be read, or
+        the files are not of one fabric.
 
     """
     with collector_paused():
         recognised: list[FoundFile] = []
-        ignored: list[str] = []
+        special: list[str] = []
+        skipped: list[NotRead] = []
         total = 0
-        for number, source in enumerate(sources([Path(path) for path in paths], ignored)):
+        for number, source in enumerate(sources([Path(path) for path in paths], special)):
             if number >= MAX_FILES:
                 raise RuleError(f"{source.path}: there are more than {MAX_FILES} files")
             total += len(source.data)
@@ -53,65 +65,103 @@ def read_paths(paths: Sequence[str | Path]) -> AnyFabric:
                 raise RuleError(
                     f"{source.path}: the files have more than {MAX_ALL_BYTES >> 30} GiB together"
                 )
-            file = read_source(source)
-            if file is None:
-                ignored.append(str(source.path))
-            else:
-                recognised.append(file)
-        return replace(assembled(str(paths[0]), recognised), ignored=tuple(ignored))
+            match read_source(source, configurations=routes_by is not None):
+                case NotRead() as file:
+                    skipped.append(file)
+                case FoundFile() as read:
+                    recognised.append(read)
+        skipped += [NotRead(text, "not a regular file") for text in special]
+        return assembled(str(paths[0]), recognised, hosts, skipped, routes_by=routes_by)
 
 
-def read_source(source: Source) -> FoundFile | None:
-    """Return what a reader finds in a file; None if none recognises it and no user named it.
+def read_source(source: Source, *, configurations: bool = False) -> FoundFile | NotRead:
+    """Return what a reader finds in a file, or why a file that no user named is not read.
+
+    Configurations of routing are read only on request: what they lead to is in lists of routes.
 
     Raises
     ------
     KnotlessError
-        It cannot be read, or it is named and of no known kind.
+        It is named, and cannot be read or is of no known kind.
 
     """
+    if not source.named and (copy := backup(source.path)):
+        return copy
+    kind: FileKind | None = None
     try:
         refuse_beyond("this file", MEMORY_PER_BYTE * len(source.data), RuleError)
-        try:
-            text = source.data.decode()
-        except UnicodeDecodeError:
-            raise RuleError("cannot be read: not UTF-8 text") from None
+        text = source.data.decode(errors="replace").replace("\0", "")
         content = Content(text.removeprefix("\ufeff"))
         kind = kind_of(content)
+        if text.encode() != source.data:
+            raise RuleError("cannot be read: not UTF-8 text")
         if kind is None and source.named:
             raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
+        if kind is configuration.KIND and not configurations:
+            reason = f"{kind.name}: read with --routes bgp only"
+            if source.named:
+                raise RuleError(reason)
+            return NotRead(str(source.path), reason)
         value = None if kind is None else kind.read(content)
     except KnotlessError as error:
-        raise error.within(str(source.path)) from None
+        if source.named:
+            raise error.within(str(source.path)) from None
+        return unreadable(source.path, source.data, str(error), kind.name if kind else None)
     if kind is None:
-        return None
+        return unknown_kind(source.path, source.data)
     return FoundFile(source.path, kind, value, source.device, source.replaced_by)
 
 
-def assembled(name: str, files: Sequence[FoundFile]) -> AnyFabric:
+def assembled(
+    name: str,
+    files: Sequence[FoundFile],
+    hosts: Sequence[str] = (),
+    skipped: Sequence[NotRead] = (),
+    *,
+    routes_by: str | None = None,
+) -> AnyFabric:
     """Return the fabric that ``files`` describe together, called after the path ``name``.
+
+    For ``hosts`` see :func:`read_paths`. Without the files that were ``skipped`` and matter,
+    nothing is certain.
 
     Raises
     ------
     KnotlessError
-        They are not of one fabric, or contradict each other.
+        They are not of one fabric, contradict each other, or lack what is in a skipped file.
 
     """
+    damaged = [file for file in skipped if file.matters]
+    try:
+        imported = _assembled(name, files, hosts, routes_by)
+    except KnotlessError as error:
+        if damaged:
+            raise RuleError(f"{damaged[0].file}: {damaged[0].reason}") from None
+        raise error.within(name) from None
+    for file in damaged:
+        imported.findings.unclear(f"what {file.file} says: {file.text}")
+    return replace(imported, not_read=tuple(skipped))
+
+
+def _assembled(
+    name: str, files: Sequence[FoundFile], hosts: Sequence[str], routes_by: str | None
+) -> AnyFabric:
     replaced = any(file.replaced_by for file in files)
     present = {file.path.resolve() for file in files} if replaced else set()
     used = [file for file in files if file.replaced_by not in present]
     if not used:
-        raise RuleError(
-            f"{name}: no file of a known kind in it; known are {', '.join(file_kinds())}"
-        )
+        raise RuleError(f"no file of a known kind in it; known are {', '.join(file_kinds())}")
     technologies = sorted({file.kind.technology for file in used} - {_COMMON})
     if len(technologies) > 1:
-        raise RuleError(f"{name}: files of different fabrics: {' and '.join(technologies)}")
-    try:
-        assemble = _ASSEMBLERS[technologies[0] if technologies else "routers"]
-        return assemble(_fabric_name(Path(name)), used)
-    except KnotlessError as error:
-        raise error.within(name) from None
+        raise RuleError(f"files of different fabrics: {' and '.join(technologies)}")
+    technology = technologies[0] if technologies else _ROUTERS
+    if technology == _ROUTERS:
+        return routers.assemble(_fabric_name(Path(name)), used, hosts, routes_by=routes_by)
+    if hosts:
+        raise RuleError("--hosts: only routers hear neighbours by LLDP, and these are none")
+    if routes_by is not None:
+        raise RuleError(f"--routes {routes_by}: only routers speak it, and these are none")
+    return _ASSEMBLERS[technology](_fabric_name(Path(name)), used)
 
 
 def _fabric_name(path: Path) -> str:

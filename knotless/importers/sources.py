@@ -47,8 +47,10 @@ class Source:
     replaced_by: Path | None = None
 
 
-def sources(paths: Sequence[Path], ignored: list[str]) -> Iterator[Source]:
-    """Yield all files in a fixed order; adds the members of archives that are not to ``ignored``.
+def sources(paths: Sequence[Path], special: list[str]) -> Iterator[Source]:
+    """Yield all files in a fixed order.
+
+    Adds the members of archives that are no regular files to ``special``.
 
     Raises
     ------
@@ -58,23 +60,23 @@ def sources(paths: Sequence[Path], ignored: list[str]) -> Iterator[Source]:
     """
     for path in paths:
         if not path.is_dir():
-            yield from _file(path, True, ignored)
+            yield from _file(path, True, special)
             continue
         for folder, inner, names in os.walk(path):
             inner.sort()
             for name in sorted(names):
                 if _is_read(Path(folder, name)):
-                    yield from _file(Path(folder, name), False, ignored)
+                    yield from _file(Path(folder, name), False, special)
 
 
-def _file(path: Path, named: bool, ignored: list[str]) -> Iterator[Source]:
+def _file(path: Path, named: bool, special: list[str]) -> Iterator[Source]:
     with archives.opened(path, RuleError) as archive:
         if archive is None:
             data = read_bytes(path, RuleError, MAX_FILE_BYTES)
         else:
             try:
                 if archive.is_tar:
-                    yield from _members(path, archive, ignored)
+                    yield from _members(path, archive, special)
                     return
                 data = archive.content(MAX_FILE_BYTES)
             except KnotlessError as error:
@@ -82,7 +84,7 @@ def _file(path: Path, named: bool, ignored: list[str]) -> Iterator[Source]:
     yield _source(path, named, data)
 
 
-def _members(path: Path, archive: archives.Archive, ignored: list[str]) -> Iterator[Source]:
+def _members(path: Path, archive: archives.Archive, special: list[str]) -> Iterator[Source]:
     for number, member in enumerate(archive.members()):
         if number >= MAX_MEMBERS:
             raise RuleError(f"there are more than {MAX_MEMBERS} files")
@@ -92,7 +94,7 @@ def _members(path: Path, archive: archives.Archive, ignored: list[str]) -> Itera
         if member.name.endswith("/") or not _is_read(inner):
             continue
         if not member.is_file:
-            ignored.append(f"{path / inner} (not a regular file)")
+            special.append(str(path / inner))
         elif member.size > MAX_FILE_BYTES:
             raise RuleError(f"{inner} has {member.size} bytes, at most {MAX_FILE_BYTES} are read")
         else:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, StrictStr, Validat
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
 from knotless.base.yaml_file import complaint
+from knotless.results.validity import judge
 
 NAME = "run.json"
 
@@ -39,7 +40,10 @@ class Document(BaseModel):
 
 
 def read(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
-    """Return the run in a file. Raises ``error``, with the path, where it is none."""
+    """Return the run in a file, its rows judged anew by :mod:`knotless.results.validity`.
+
+    Raises ``error``, with the path, where the file holds no run.
+    """
     try:
         held = json.loads(read_text(path, error), parse_constant=_no_number)
         Document.model_validate(held)
@@ -49,6 +53,8 @@ def read(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
         cause = "nested too deeply" if isinstance(problem, RecursionError) else problem
         raise error(f"{path}: not a run of an experiment: {cause}") from problem
     run: dict[str, Any] = held
+    for row in run["rows"]:
+        judge(row)
     return run
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
+from knotless.base.printable import drawn_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -65,8 +67,32 @@ def new_figure(width_in: float, height_in: float) -> Figure:
     return MatplotlibFigure(figsize=(width_in, height_in), layout="constrained")
 
 
+def _drawn(write: Callable[[float, int | None], str]) -> Callable[[float, int | None], str]:
+    return lambda value, place: drawn_text(write(value, place))
+
+
+def _protect(figure: Figure) -> None:
+    """Have no text be read as mathematics but the numbers that Matplotlib writes on axes."""
+    from matplotlib.text import Text
+    from matplotlib.ticker import FixedFormatter, FuncFormatter
+
+    numbers = set()
+    for axes in figure.get_axes():
+        for axis in (axes.xaxis, axes.yaxis):
+            formatter = axis.get_major_formatter()
+            if isinstance(formatter, FixedFormatter):
+                formatter.seq = [drawn_text(text) for text in formatter.seq]
+            elif isinstance(formatter, FuncFormatter):  # also that of ``set_xticks`` with names
+                formatter.func = _drawn(formatter.func)
+            numbers |= {*axis.get_ticklabels(), *axis.get_ticklabels(minor=True)}
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text not in numbers:
+            text.set_text(drawn_text(text.get_text()))
+
+
 def svg_text(figure: Figure) -> str:
     """Return only the ``<svg>`` element: no XML head, no DOCTYPE, no metadata."""
+    _protect(figure)
     sink = io.StringIO()
     figure.savefig(
         sink,
@@ -84,6 +110,7 @@ def write_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
     """
     import matplotlib as mpl
 
+    _protect(figure)
     sink = io.BytesIO()
     form = Path(path).suffix[1:].lower()
     with mpl.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):

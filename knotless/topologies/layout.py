@@ -9,6 +9,8 @@ from knotless.topologies.fabric import Fabric
 
 Point = tuple[float, float]
 WIDEST = 24
+_STEP, _STAGGERED_STEP = 1.5, 1.05
+"""Distances of switches in a layer, in one row or in two."""
 HOST_AWAY = 0.72
 """Distance of a host from its switch."""
 
@@ -18,8 +20,10 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
 
     Grids by their coordinates (a third dimension and more side by side), single rings on a
     circle, everything else in layers: by the hops from the switches that have hosts, those at
-    the bottom, or where all have hosts from the first switch, at the top. Wide layers stand further
-    apart; where all switches have hosts, more than :data:`WIDEST` in a layer fill a disc instead.
+    the bottom, or where all have hosts from the first switch, at the top. Switches with few hosts
+    count as if they had none, if no link then connects two of a layer: a spine may have a host, for
+    management. Wide layers stand further apart, and more than :data:`WIDEST` switches in a layer in
+    two rows; where all switches have hosts, they fill a disc instead.
 
     Parameters
     ----------
@@ -75,15 +79,17 @@ def _on_grid(names: list[str], dims: tuple[int, ...]) -> dict[str, Point]:
 
 
 def _in_layers(fabric: Fabric) -> dict[str, Point]:
-    leaves = [switch.name for switch in fabric.switches if fabric.hosts_at[switch.name]]
+    count = {switch.name: len(fabric.hosts_at[switch.name]) for switch in fabric.switches}
+    leaves = [name for name in count if count[name]]
     below = len(leaves) < len(fabric.switches)
-    queue = leaves if below else [fabric.switches[0].name]
-    level = dict.fromkeys(queue, 0)
-    for name in queue:
-        for neighbour, _ in fabric.neighbours[name].values():
-            if neighbour not in level:
-                level[neighbour] = level[name] + 1
-                queue.append(neighbour)
+    level = _levels(fabric, leaves if below else [fabric.switches[0].name])
+    many = [name for name in count if 2 * count[name] >= max(count.values())]
+    tiers = _levels(fabric, many)
+    if len(many) < len(leaves) and not any(
+        tiers.get(link.a) == tiers.get(link.b) for link in fabric.links
+    ):
+        level, below = tiers, True
+    queue = [*level]
     # What is cut off, as in a dump of a part of a fabric, stands at the bottom.
     cut_off = [name for name in fabric.switch_index if name not in level]
     level |= dict.fromkeys(cut_off, 0)
@@ -98,12 +104,27 @@ def _in_layers(fabric: Fabric) -> dict[str, Point]:
     places = {}
     for name in queue:
         layer = level[name]
+        in_two_rows = widths[layer] > WIDEST
+        step = _STAGGERED_STEP if in_two_rows else _STEP
+        if widest > WIDEST:  # narrower layers are as wide
+            step = max(step, min(3 * _STEP, _STAGGERED_STEP * widest / widths[layer]))
         places[name] = (
-            1.5 * (seen[layer] - (widths[layer] - 1) / 2),
-            (apart if below else -apart) * layer,
+            step * (seen[layer] - (widths[layer] - 1) / 2),
+            (apart if below else -apart) * layer - in_two_rows * (seen[layer] % 2),
         )
         seen[layer] += 1
     return places
+
+
+def _levels(fabric: Fabric, first: list[str]) -> dict[str, int]:
+    """Return the number of hops from the nearest of the ``first`` switches, by switch."""
+    level = dict.fromkeys(first, 0)
+    for name in (queue := [*first]):
+        for neighbour, _ in fabric.neighbours[name].values():
+            if neighbour not in level:
+                level[neighbour] = level[name] + 1
+                queue.append(neighbour)
+    return level
 
 
 def _on_disc(names: list[str]) -> dict[str, Point]:

@@ -46,7 +46,8 @@ class ImportedVerdict:
     then names the facts that would settle it. Any ``cycle`` given with None is only possible.
     ``vcs`` are the verdicts for each virtual channel alone. ``losses`` are those of ``problems`` by
     which packets of lossless priorities can be lost, ``assumes`` what the verdict takes for
-    granted. ``unread`` are the ports whose far end has no files.
+    granted. ``unread`` are the ports whose far end has no files. ``ignored`` are files that were
+    not read, ``not_read`` says why, and which command gives what is read.
     """
 
     fabric: str
@@ -66,6 +67,7 @@ class ImportedVerdict:
     losses: list[str]
     assumes: list[str]
     ignored: list[str]
+    not_read: list[dict[str, str]]
     unread: list[str]
 
     @property
@@ -95,13 +97,18 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     causes, ends = imported.waits(rows)
     edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
     cycle = find_cycle(edges)
+    counted = [traffic.state for traffic in imported.traffics if traffic.counted]
+    undelivered = sum(state.core.undelivered for state in counted)
     unknown = sorted({gap for traffic in imported.traffics for gap in _met(imported, traffic)})
     findings = imported.findings
+    problems = [line for state in counted for line in problems_of(state)]
+    if imported.pairs and not len(rows) and undelivered == imported.pairs and findings.gaps:
+        # Without any next hop, each switch and pair would say so again.
+        unknown, problems = [], [f"none of the {imported.pairs} pairs can be followed"]
     missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
     names = cycle_names(imported.channels, cycle)
     for name in imported.management if not cycle else ():
         findings.note(_with_management(imported, name, dependencies))
-    counted = [traffic.state for traffic in imported.traffics if traffic.counted]
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
         fabric=imported.fabric.name,
@@ -109,7 +116,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         switches=len(imported.fabric.switches),
         hosts=len(imported.fabric.hosts),
         pairs=imported.pairs,
-        undelivered=sum(state.core.undelivered for state in counted),
+        undelivered=undelivered,
         max_channel_load=int(load) if load.is_integer() else load,
         acyclic=None if missing else not cycle,
         cycle=names,
@@ -117,13 +124,14 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
         notes=[*findings.notes],
-        problems=[
-            *(line for state in counted for line in problems_of(state)),
-            *findings.problems,
-        ],
+        problems=[*problems, *findings.problems],
         losses=[*findings.losses],
         assumes=assumptions(imported.flow_control),
-        ignored=list(imported.ignored),
+        ignored=[file.file for file in imported.not_read],
+        not_read=[
+            {"file": file.file, "reason": file.reason, "command": file.command}
+            for file in imported.not_read
+        ],
         unread=[f"{router}:{port}" for router, port in imported.unread],
     )
 

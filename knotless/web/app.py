@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
@@ -19,8 +17,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from knotless.base.errors import KnotlessError
+from knotless.base.http_rules import HttpError, Limits, OwnNames, has_token, json_object
 from knotless.web.feed import MAX_CLIENTS, Client, Feed, TooManyClientsError
-from knotless.web.guard import Guard, RefusedError
+from knotless.web.guard import PAGE_LIMITS, Guard, response_to
 
 STATIC = Path(__file__).with_name("static")
 FILES = {
@@ -29,8 +28,6 @@ FILES = {
     "/app.css": ("app.css", "text/css; charset=utf-8"),
     "/licences.txt": ("licences.txt", "text/plain; charset=utf-8"),
 }
-SEND_LIMIT_S = 30.0
-"""A page that reads nothing for this long is disconnected."""
 
 Action = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -49,8 +46,13 @@ class Source(Protocol):
         """Fill the feed until cancelled."""
 
 
-def make_app(feed: Feed, source: Source, host: str = "127.0.0.1") -> Guard:
-    """Return the application; ``host`` is the name or address at which it will listen."""
+def make_app(
+    feed: Feed,
+    source: Source,
+    names: OwnNames = OwnNames("127.0.0.1"),  # noqa: B008 - it is frozen
+    limits: Limits = PAGE_LIMITS,
+) -> Guard:
+    """Return the application; ``names`` are those at which it will be asked."""
 
     async def timeline(_: Request) -> Response:
         return JSONResponse(feed.history.timeline())
@@ -63,19 +65,19 @@ def make_app(feed: Feed, source: Source, host: str = "127.0.0.1") -> Guard:
         check_token(request, source.token())
         action = source.actions.get(request.path_params["name"])
         if action is None:
-            raise RefusedError(HTTPStatus.NOT_FOUND, "there is no such action here")
-        fields = _fields(await request.body())
+            raise HttpError(HTTPStatus.NOT_FOUND, "there is no such action here")
+        fields = json_object(await request.body())
         try:
             return JSONResponse(await run_in_threadpool(action, fields))
         except KnotlessError as error:
-            raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+            raise HttpError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
     async def stream(_: Request) -> Response:
         try:
             return Stream(feed.connect())
         except TooManyClientsError:
             text = f"{MAX_CLIENTS} pages are open already"
-            raise RefusedError(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
+            raise HttpError(HTTPStatus.SERVICE_UNAVAILABLE, text) from None
 
     def answer(read: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(_: Request) -> Response:
@@ -102,8 +104,8 @@ def make_app(feed: Feed, source: Source, host: str = "127.0.0.1") -> Guard:
         Route("/api/stream", stream, methods=["GET"]),
         Route("/api/actions/{name}", act, methods=["POST"]),
     ]
-    handlers = {RefusedError: _refuse}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers, lifespan=lifespan), host)
+    inner = Starlette(routes=routes, exception_handlers={HttpError: _refuse}, lifespan=lifespan)
+    return Guard(inner, names, source.token, limits)
 
 
 class Stream(Response):
@@ -123,7 +125,7 @@ class Stream(Response):
             await send(start)
             async for text in self._client.messages():
                 part = {"type": "http.response.body", "body": text, "more_body": True}
-                await asyncio.wait_for(send(part), SEND_LIMIT_S)
+                await asyncio.wait_for(send(part), PAGE_LIMITS.response_s)
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
         async def await_the_end() -> None:
@@ -141,21 +143,19 @@ class Stream(Response):
 
 
 def check_token(request: Request, token: str | None) -> None:
-    """Raise :class:`RefusedError` unless a request shows the token in its header."""
+    """Raise :class:`HttpError` unless a request shows the token in its header."""
     if token is None:
-        raise RefusedError(HTTPStatus.UNAUTHORIZED, "nothing can be changed from this page")
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    right = hmac.compare_digest(given.strip().encode(), token.encode())
-    if not right or scheme.lower() != "bearer":
-        raise RefusedError(
+        raise HttpError(HTTPStatus.UNAUTHORIZED, "nothing can be changed from this page")
+    if not has_token(request.headers, token):
+        raise HttpError(
             HTTPStatus.UNAUTHORIZED, "send 'Authorization: Bearer TOKEN' with the right token"
         )
 
 
 def _refuse(_: Request, error: Exception) -> Response:
-    if not isinstance(error, RefusedError):
+    if not isinstance(error, HttpError):
         raise error
-    return error.response()
+    return response_to(error)
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]]:
@@ -168,15 +168,5 @@ def _file(name: str, media_type: str) -> Callable[[Request], Awaitable[Response]
 def _number(request: Request, name: str) -> int:
     text = request.query_params.get(name, "")
     if not text.isdecimal() or len(text) > 12:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, f"{name}: a number is needed")
+        raise HttpError(HTTPStatus.BAD_REQUEST, f"{name}: a number is needed")
     return int(text)
-
-
-def _fields(body: bytes) -> dict[str, Any]:
-    try:
-        fields = json.loads(body or b"{}")
-    except ValueError:
-        fields = None
-    if not isinstance(fields, dict):
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
-    return fields

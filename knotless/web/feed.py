@@ -15,10 +15,11 @@ from collections import deque
 from collections.abc import AsyncIterator
 from typing import Any
 
+from knotless.base.http_rules import LIMITS
 from knotless.web.history import History
 from knotless.web.picture import Picture
 
-MAX_CLIENTS = 32
+MAX_CLIENTS = LIMITS.streams
 MAX_WAITING = 32
 """Messages that wait for one page; the oldest are dropped."""
 KEPT_EVENTS = 200

@@ -1,22 +1,31 @@
-"""Checks that precede the handling of every request, and headers of each answer.
-
-A page of another web site can have its reader's browser send requests to this server. It cannot
-know the token, and two more checks do not depend on that: a browser says where a page is from
-(``Origin``), and a name that the site has pointed to our address is not ours (``Host``).
-"""
+"""The rules of :mod:`knotless.base.http_rules` for every request of the page, and its headers."""
 
 from __future__ import annotations
 
-import ipaddress
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-MAX_BODY_BYTES = 64 << 10
-MAX_TARGET_BYTES = 2048
+from knotless.base.http_rules import (
+    LIMITS,
+    HttpError,
+    Limits,
+    OwnNames,
+    Pace,
+    body_bytes,
+    has_token,
+)
+
+PAGE_LIMITS = replace(LIMITS, head_bytes=16 << 10)
+"""Browsers send more headers than programs do."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -31,23 +40,27 @@ HEADERS = {
 }
 
 
-class RefusedError(Exception):
-    """A request that is not served."""
-
-    def __init__(self, status: HTTPStatus, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-
-    def response(self) -> JSONResponse:
-        """Return the answer."""
-        return JSONResponse({"error": str(self)}, self.status)
+def response_to(error: HttpError) -> JSONResponse:
+    """Return the answer to a request that is refused."""
+    return JSONResponse({"error": str(error)}, error.status, error.headers)
 
 
 class Guard:
-    """Middleware around the whole application; ``host`` is the name at which it listens."""
+    """Middleware around the whole application.
 
-    def __init__(self, app: ASGIApp, host: str) -> None:
-        self._app, self._host = app, host
+    ``names`` are those at which it is asked; ``token`` returns that with which requests need not
+    wait.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        names: OwnNames,
+        token: Callable[[], str | None],
+        limits: Limits = PAGE_LIMITS,
+    ) -> None:
+        self._app, self._names, self._token, self._limits = app, names, token, limits
+        self._pace = Pace(limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
@@ -64,54 +77,19 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        left = MAX_BODY_BYTES
-
-        async def receive_bounded() -> Message:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LONG)
-            return message
-
         try:
-            check(scope, self._host)
-            await self._app(scope, receive_bounded, send_with_headers)
-        except RefusedError as refused:
-            await refused.response()(scope, receive, send_with_headers)
+            headers = Headers(scope=scope)
+            self._check(scope, headers)
+            if not has_token(headers, self._token()):
+                await asyncio.sleep(self._pace.wait_s(time.monotonic()))
+            with suppress(ClientDisconnect):
+                await self._app(scope, receive, send_with_headers)
+        except HttpError as refused:
+            await response_to(refused)(scope, receive, send_with_headers)
 
-
-_TOO_LONG = f"a request has at most {MAX_BODY_BYTES} bytes"
-
-
-def check(scope: Scope, own_host: str) -> None:
-    """Raise :class:`RefusedError` for a request that is too long or not for us."""
-    headers = Headers(scope=scope)
-    if len(scope["raw_path"] or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
-        raise RefusedError(
-            HTTPStatus.REQUEST_URI_TOO_LONG, f"an address has at most {MAX_TARGET_BYTES} bytes"
-        )
-    host = headers.get("host", "")
-    if not is_ours(host, own_host):
-        raise RefusedError(HTTPStatus.FORBIDDEN, "Host is neither an address nor our own name")
-    origin = headers.get("origin")
-    if origin is not None and origin.lower() != f"http://{host.lower()}":
-        raise RefusedError(HTTPStatus.FORBIDDEN, "a page of another web site may read nothing")
-    length = headers.get("content-length", "0")
-    if not length.isdecimal() or len(length) > 9 or int(length) > MAX_BODY_BYTES:
-        raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _TOO_LONG)
-
-
-def is_ours(host: str, own_host: str) -> bool:
-    """Tell whether a ``Host`` header is an address, ``localhost``, or our own name."""
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return False
-    if name in ("localhost", own_host.lower()):
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        most = self._limits.target_bytes
+        if len(scope["raw_path"] or b"") + len(scope["query_string"]) > most:
+            raise HttpError(HTTPStatus.REQUEST_URI_TOO_LONG, f"an address has at most {most} bytes")
+        self._names.check(headers)
+        body_bytes(headers, self._limits)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any, ClassVar, Protocol
 
-from rich.text import Text
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Static
 
+from knotless.base.printable import printable, rich_text
 from knotless.web.feed import Feed
 
 REFRESH_S = 0.5
@@ -78,8 +78,8 @@ class Top(App[None]):
         feed = self._source.feed
         frame = self._last_frame()
         lines = ordered(lines_of(feed.picture(), frame, idle=self._idle), self._sort)
-        self.query_one("#state", Static).update("\n".join(state_lines(feed.state)))
-        self.query_one("#knot", Static).update("\n".join(knot_lines(frame)))
+        self.query_one("#state", Static).update("\n".join(map(printable, state_lines(feed.state))))
+        self.query_one("#knot", Static).update("\n".join(map(printable, knot_lines(frame))))
         table = self.query_one(DataTable)
         row = table.cursor_row
         table.clear()
@@ -87,7 +87,7 @@ class Top(App[None]):
         for line in lines:
             held = any(f"{line[0]}/{priority}" in knot for priority in (line[3], 0))
             style = "bold red" if held else "yellow" if line[5] > 0 else ""
-            table.add_row(*(Text(str(cell), style=style) for cell in line))
+            table.add_row(*(rich_text(str(cell), style) for cell in line))
         table.move_cursor(row=min(row, max(0, len(lines) - 1)))
 
     def _last_frame(self) -> dict[str, Any] | None:

@@ -43,6 +43,13 @@ def pinging(fabric: EmulatedFabric) -> Iterator[None]:
         yield
 
 
+def metric(fabric: EmulatedFabric, name: str) -> float:
+    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/metrics", timeout=30) as answer:
+        lines = answer.read().decode().splitlines()
+    (value,) = [float(line.split()[1]) for line in lines if line.split()[0] == name]
+    return value
+
+
 def changes(fabric: EmulatedFabric) -> list[dict[str, Any]]:
     with urlopen(f"http://127.0.0.1:{fabric.rest_port}/changes", timeout=30) as answer:
         entries: list[dict[str, Any]] = json.load(answer)["changes"]
@@ -90,6 +97,41 @@ def test_changes_and_drains_lose_no_frame(
     assert last["certificate"]["proven"]
     assert [set(entry) <= set(fabric.fabric.switch_index) for entry in last["confirmed"]]
     assert fabric.controller_status()["problems"] == []
+
+
+def test_what_a_change_drops_is_said_before_and_measured_after(
+    start: Start, knotless: Knotless
+) -> None:
+    """On a ring of six, some pairs can move in no stage under PAUSE."""
+    fabric = start("ring,6", PlanRequest.from_options(engine="updown", flow_control="pause"))
+    name = ("--name", fabric.name)
+
+    def run(*words: str) -> dict[str, Any]:
+        done = knotless("change", "--root", "s4", *words, *name, "--json")
+        assert done.returncode == 0, done.stderr
+        output: dict[str, Any] = json.loads(done.stdout)
+        return output
+
+    said = run("--dry-run")
+    assert (said["performed"], said["tier"]) == (False, 3)
+    assert said["dropped_pairs"] == len(said["dropped"]) > 0
+    assert said["estimated_drop_s"] > 0
+    assert changes(fabric) == []
+    performed = run()
+    assert performed["performed"]
+    assert performed["dropped"] == said["dropped"]
+    until("the change", lambda: len(changes(fabric)) == 1)
+    until("its certificate", lambda: changes(fabric)[0]["certificate"])
+    (measured,) = changes(fabric)
+    assert measured["dropped_pairs"] == said["dropped_pairs"]
+    assert measured["certificate"]["dropped"] == said["dropped"]
+    assert 0 < measured["dropped_s"] < measured["seconds"]
+    most = max(step["dropped_pairs"] for step in said["steps"])
+    assert metric(fabric, "knotless_change_dropped_pairs_total") == most
+    assert metric(fabric, "knotless_change_dropping_seconds_total") > 0
+    assert metric(fabric, "knotless_dropping_pairs") == 0
+    assert fabric.controller_status()["routes"]["dropping"] == 0
+    assert knotless("probe", *name).returncode == 0
 
 
 def test_a_refused_change_changes_nothing(fabric: EmulatedFabric, knotless: Knotless) -> None:

@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from knotless.forwarding.openflow.rules import COOKIE, Field, Group, Output, Rule
+from knotless.topologies.numbering import mac_value
+from tests.seeded.forwarding import rule_of
 from tests.seeded.hub import Draws
+from tests.seeded.switch import delete_group, entry_of, group_entry_of, keyed_entry_of
 
 if TYPE_CHECKING:
     from tests.seeded.network import Link
@@ -139,6 +143,74 @@ def _links_of(world: World, switch: Switch) -> list[Link]:
     return [link for link in links if switch.name in {name for name, _ in link.ends}]
 
 
+def _delete_rules(world: World, fault: Fault) -> None:
+    """Have somebody delete rules of a switch: all, some, or those of a group with it."""
+    switch, draws = world.switches[fault.targets[0]], Draws(fault.count)
+    contents = switch.contents.copy()
+    match draws.below(3, "what"):
+        case 0:
+            contents.flows.clear()
+        case 1:
+            share = draws.share("share")
+            for key in list(contents.flows):
+                if draws.share("entry") < share:
+                    del contents.flows[key]
+        case _:
+            for number in list(contents.groups):
+                if draws.share("group") < 0.5:
+                    delete_group(contents, number)
+    switch.touch(contents)
+
+
+def _change_rules(world: World, fault: Fault) -> None:
+    """Have somebody lead rules of ours to other ports, or empty groups."""
+    switch, draws = world.switches[fault.targets[0]], Draws(fault.count)
+    contents = switch.contents.copy()
+    ports = list(switch.ports)
+    for key, entry in list(contents.flows.items()):
+        rule = rule_of(entry).rule
+        if rule is None or rule.cookie != COOKIE or draws.share("entry") < 0.7:
+            continue
+        actions = tuple(
+            Output(ports[draws.below(len(ports), "port")]) if isinstance(action, Output) else action
+            for action in rule.actions
+        )
+        contents.flows[key] = entry_of(rule._replace(actions=actions))
+    for number in list(contents.groups):
+        if draws.share("group") < 0.3:
+            contents.groups[number] = group_entry_of(Group(number, ()))
+    switch.touch(contents)
+
+
+def _add_rules(world: World, fault: Fault) -> None:
+    """Have somebody add rules for the frames to some hosts, and delete them again."""
+    switch, draws = world.switches[fault.targets[0]], Draws(fault.count)
+    if not switch.is_on:
+        return
+    ports, hosts = list(switch.ports), world.fabric.hosts
+    rules = []
+    for number in range(1 + draws.below(3, "rules")):
+        host = hosts[draws.below(len(hosts), "host", number)]
+        out = (Output(ports[draws.below(len(ports), "port", number)]),)
+        actions = out if draws.share("drop", number) < 0.7 else ()
+        match = (Field("eth_dst", mac_value(host.mac)),)
+        priority = 1 + draws.below(0xFFF0, "priority", number)
+        rules.append(Rule(draws.below(4, "table", number), priority, match, actions, cookie=0xF0))
+    contents = switch.contents.copy()
+    entries = dict(map(keyed_entry_of, rules))
+    contents.flows.update({key: each for key, each in entries.items() if key not in contents.flows})
+    switch.touch(contents)
+
+    def remove() -> None:
+        left = switch.contents.copy()
+        for key, entry in entries.items():
+            if left.flows.get(key) == entry:
+                del left.flows[key]
+        switch.touch(left)
+
+    world.later(fault.seconds, remove)
+
+
 def _kill(world: World, fault: Fault) -> None:
     """End a controller; it starts again later."""
     world.end(world.controllers[fault.targets[0]], fault.seconds)
@@ -198,6 +270,9 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "stall": _stall,
     "restart": _restart,
     "restart-with-rules": _restart_with_rules,
+    "rules-deleted": _delete_rules,
+    "rules-changed": _change_rules,
+    "rules-added": _add_rules,
     "kill": _kill,
     "kill-at-message": _kill_at_message,
     "kill-at-write": _kill_at_write,
@@ -216,6 +291,7 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
     "stall": (0.1, 4),
     "restart": (0.3, 6),
     "restart-with-rules": (0.3, 6),
+    "rules-added": (0.5, 16),
     "kill": (0.2, 5),
     "kill-at-message": (1, 6),
     "kill-at-write": (1, 6),
@@ -250,6 +326,8 @@ def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
         count = 1 + draws.below(60, "count", number) if kind == "kill-at-message" else 0
         if kind == "kill-at-write":
             count = 1 + draws.below(3, "count", number)
+        if kind.startswith("rules-"):
+            count = draws.below(1 << 30, "count", number)
         targets = _targets(world, draws, kind, number)
         faults.append(Fault(round(at_s, 6), kind, targets, round(length, 6), count))
 
@@ -271,6 +349,8 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
         case "disconnect" | "lose-at-switch" | "lose-at-controller" | "part":
             return (one(switches, "switch"), one(controllers, "controller"))
         case "stall" | "restart" | "restart-with-rules":
+            return (one(switches, "switch"),)
+        case "rules-deleted" | "rules-changed" | "rules-added":
             return (one(switches, "switch"),)
         case "mute":
             return ()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from knotless.controller.openflow.messages import FlowEntry, GroupEntry, read_group, read_rule
-from knotless.controller.reconcile import FoundGroup, FoundRule
+from knotless.controller.reconcile import PROBE_COOKIE, FoundGroup, FoundRule
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
@@ -67,6 +67,11 @@ def rule_of(entry: bytes) -> FoundRule:
 def group_of(entry: bytes) -> FoundGroup:
     """Read an entry of a reply about groups."""
     return read_group(GroupEntry(entry))
+
+
+def is_foreign(rule: FoundRule) -> bool:
+    """Return whether a rule is neither of routes nor of probes."""
+    return rule.cookie not in (COOKIE, PROBE_COOKIE)
 
 
 class Forwarding:

@@ -25,10 +25,13 @@ _RECONNECTS = Limit(5.0)
 """A switch connects again within a second, and is read and changed."""
 _UNSEEN = Limit(10.0)
 """The end of a connection that was not seen is found by echo requests."""
+_READ_AGAIN = Limit(8.0)
+"""All switches are read again within 5 s, and repaired, and rules of others are reported."""
 LIMITS: Mapping[str, Limit] = {
     **dict.fromkeys(("disconnect", "kill", "kill-at-message", "kill-at-write"), _RECONNECTS),
     **dict.fromkeys(("lose-at-switch", "lose-at-controller"), _UNSEEN),
     **dict.fromkeys(("restart", "restart-with-rules", "hang"), _UNSEEN),
+    **dict.fromkeys(("rules-deleted", "rules-changed", "rules-added"), _READ_AGAIN),
     "part": Limit(20.0),
     "mute": Limit(15.0),
 }
@@ -66,7 +69,8 @@ _CONTROLLERS = ("kill", "kill-at-message", "kill-at-write", "hang", "part")
 _CONNECTIONS = ("disconnect", "lose-at-switch", "lose-at-controller", "part")
 _SWITCHES = (*_CONNECTIONS, *_CUTS[2:], "stall", "hang")
 _ANY = tuple(dict.fromkeys((*_CUTS, "silent", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute")))
-_EVERY = (*_ANY, "engine", "drain", "undrain")
+_RULES = ("rules-deleted", "rules-changed", "rules-added")
+_EVERY = (*_ANY, *_RULES, "engine", "drain", "undrain")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),
@@ -75,8 +79,11 @@ LINES: tuple[Line, ...] = (
     Line("failures separate *", _ANY, 15.0),
     Line("* (dpid *) is not connected*", _SWITCHES, 15.0),
     Line("* (dpid *) is dead: nothing comes from it on any link", _SWITCHES, 15.0),
+    Line("* (dpid *) does not hold its rules: others have changed *", _RULES, 15.0),
+    Line("* (dpid *) holds * rules that are not Knotless's *", _RULES, 15.0),
+    Line("* (dpid *) refused *", _RULES, 15.0),
     Line("* is drained but still used: *", ("drain",), 15.0),
-    Line("the routes stay as they are: *", _ANY, 5.0),
+    Line("the routes stay as they are: *", _EVERY, 5.0),
     _LEFT,
     Line("a change that was interrupted *", _CONTROLLERS, 60.0),
 )

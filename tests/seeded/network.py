@@ -35,6 +35,8 @@ _PAUSED_S = (0.02, 1.0)
 LONG_LINE_US = 300_000
 """The delay of links on which frames stay for :data:`_LONG_S`."""
 MAX_HOPS = 64
+_MAX_FRAMES = 1000
+"""More are lost: rules of others can send copies round for ever."""
 
 
 @dataclass
@@ -216,7 +218,7 @@ class Network:
             self._forward(frame, switch, sender.port)
 
     def _forward(self, frame: Frame, switch: Switch, in_port: int) -> None:
-        if frame.hops >= MAX_HOPS:
+        if frame.hops >= MAX_HOPS or len(self.frames) > _MAX_FRAMES:
             self.lost += 1
             return
         for copy in switch.forwarding.copies(in_port, frame.header):

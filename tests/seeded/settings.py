@@ -24,7 +24,7 @@ _PFC = 0.3
 
 def drawn_setting(seed: int, fabric: str | None = None) -> Setting:
     """Return the setting of a seed; all of it is drawn but for a given fabric."""
-    draws = Random(seed)  # draws of Draws for one seed depend on each other
+    draws = Random(seed)  # noqa: S311 - those of Draws for one seed depend on each other
     fabric = fabric or draws.choices(list(FABRICS), list(FABRICS.values()))[0]
     if fabric.startswith("random,"):
         fabric += f",seed={1 + draws.randrange(1000)}"

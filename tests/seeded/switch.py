@@ -21,8 +21,22 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.controller.openflow.messages import encode
 from knotless.controller.reconcile import GroupChange, RuleChange
-from knotless.forwarding.openflow.rules import CONTROLLER, IN_PORT, SwitchRules
-from tests.seeded.forwarding import Copy, Forwarding, group_of, header_of, rule_of
+from knotless.forwarding.openflow.rules import (
+    CONTROLLER,
+    IN_PORT,
+    Group,
+    Rule,
+    SwitchRules,
+    ToGroup,
+)
+from tests.seeded.forwarding import (
+    Copy,
+    Forwarding,
+    group_of,
+    header_of,
+    is_foreign,
+    rule_of,
+)
 from tests.seeded.streams import Stream
 
 if TYPE_CHECKING:
@@ -42,6 +56,10 @@ _BUNDLE = Struct("!IHH")
 _PORT = Struct("!I4x6s2x16s8I")
 _PORT_COUNTERS = Struct("!I4x12Q2I")
 _ROLE = Struct("!I4xQ")
+_AGGREGATE = Struct("!QQI4x")
+_COOKIES = Struct("!QQ")
+_COOKIES_AT = 24
+"""Offset of cookie and mask in the body of a request for rules."""
 _NO_GENERATION = 0xFFFFFFFFFFFFFFFF
 _PART_BYTES = 60_000
 _RETRY_S = 1.0
@@ -188,6 +206,10 @@ class Switch:
         self.contents = _Contents({}, {})
         self.connections: list[SwitchConnection] = []
         self.is_on = True
+        self.is_touched = False
+        """Whether others have changed what it holds, and that is not put right yet."""
+        self.untouched = self.contents
+        """What it held before that."""
         self.stalled_until_s = 0.0
         self.counters = {port: [0, 0] for port in self.ports}
         """Frames received and sent."""
@@ -241,7 +263,7 @@ class Switch:
             case ofp.OFPT_FLOW_MOD | ofp.OFPT_GROUP_MOD:
                 self.change(connection, [whole])
             case ofp.OFPT_MULTIPART_REQUEST:
-                for part in self._multipart(transaction, int.from_bytes(body[:2], "big")):
+                for part in self._multipart(transaction, int.from_bytes(body[:2], "big"), body):
                     connection.send(part)
             case ofp.OFPT_BARRIER_REQUEST:
                 connection.send(_message(ofp.OFPT_BARRIER_REPLY, transaction))
@@ -301,6 +323,14 @@ class Switch:
             self.contents, self._forwarding = contents, None
             self.world.changed(author, self)
 
+    def touch(self, contents: _Contents) -> None:
+        """Hold what others have made of the entries."""
+        if contents != self.contents:
+            if not self.is_touched:
+                self.untouched = self.contents
+            self.is_touched = True
+            self.hold(contents, "others")
+
     @property
     def forwarding(self) -> Forwarding:
         """What it does with frames now."""
@@ -314,11 +344,20 @@ class Switch:
             )
         return self._forwarding
 
-    def _multipart(self, transaction: int, kind: int) -> Iterator[bytes]:
+    @property
+    def holds_foreign(self) -> bool:
+        """Whether it holds rules of others."""
+        return any(is_foreign(rule_of(entry)) for entry in self.contents.flows.values())
+
+    def _multipart(self, transaction: int, kind: int, body: bytes) -> Iterator[bytes]:
         entries: list[bytes] = []
         match kind:
             case ofp.OFPMP_FLOW:
-                entries = [self.contents.flows[key] for key in sorted(self.contents.flows)]
+                cookie, mask = _COOKIES.unpack_from(body, _COOKIES_AT)
+                flows = [self.contents.flows[key] for key in sorted(self.contents.flows)]
+                entries = [flow for flow in flows if (_cookie_of(flow) ^ cookie) & mask == 0]
+            case ofp.OFPMP_AGGREGATE:
+                entries = [_AGGREGATE.pack(0, 0, len(self.contents.flows))]
             case ofp.OFPMP_GROUP_DESC:
                 entries = [self.contents.groups[key] for key in sorted(self.contents.groups)]
             case ofp.OFPMP_PORT_DESC:
@@ -444,10 +483,7 @@ def _cookie_of(entry: bytes) -> int:
 def _group_mod(contents: _Contents, body: bytes) -> None:
     command, kind, number = _GROUP_MOD.unpack_from(body)
     if command == ofp.OFPGC_DELETE:
-        contents.groups.pop(number, None)
-        gone = [key for key, flow in contents.flows.items() if number in rule_of(flow).uses_groups]
-        for key in gone:
-            del contents.flows[key]
+        delete_group(contents, number)
         return
     if command == ofp.OFPGC_ADD and number in contents.groups:
         raise RefusedError(ofp.OFPET_GROUP_MOD_FAILED, ofp.OFPGMFC_GROUP_EXISTS)
@@ -457,6 +493,36 @@ def _group_mod(contents: _Contents, body: bytes) -> None:
     if group_of(entry).group_id != number:
         raise RefusedError(ofp.OFPET_GROUP_MOD_FAILED, ofp.OFPGMFC_INVALID_GROUP)
     contents.groups[number] = entry
+
+
+def delete_group(contents: _Contents, number: int) -> None:
+    """Delete a group, and with it all rules that use it."""
+    contents.groups.pop(number, None)
+    gone = [key for key, flow in contents.flows.items() if number in rule_of(flow).uses_groups]
+    for key in gone:
+        del contents.flows[key]
+
+
+def keyed_entry_of(rule: Rule) -> tuple[bytes, bytes]:
+    """Return a rule as a switch holds it, with its key."""
+    contents = _Contents({}, {})
+    groups = (action.group_id for action in rule.actions if isinstance(action, ToGroup))
+    contents.groups = dict.fromkeys(groups, b"")
+    _flow_mod(contents, encode(RuleChange("add", rule), 0)[_HEADER.size :])
+    ((key, entry),) = contents.flows.items()
+    return key, entry
+
+
+def entry_of(rule: Rule) -> bytes:
+    """Return a rule as a switch holds it."""
+    return keyed_entry_of(rule)[1]
+
+
+def group_entry_of(group: Group) -> bytes:
+    """Return a group as a switch holds it."""
+    contents = _Contents({}, {})
+    _group_mod(contents, encode(GroupChange("add", group), 0)[_HEADER.size :])
+    return contents.groups[group.group_id]
 
 
 def forwarding_of(rules: SwitchRules) -> Forwarding:

@@ -16,13 +16,15 @@ from typing import Any
 
 from knotless.base.flow_control import FlowControl
 from knotless.controller import config
+from knotless.controller.reconcile import normal
 from knotless.controller.updates.state import UpdateState
+from knotless.forwarding.openflow.rules import COOKIE
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.changes.change import EVERYTHING
 from tests.seeded import runtime as seeded_runtime
 from tests.seeded.controllers import Controller
-from tests.seeded.forwarding import Forwarding, group_of
+from tests.seeded.forwarding import Forwarding, group_of, is_foreign, rule_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
 from tests.seeded.limits import DEMANDS, IN_THE_WAY, SUSPENDS, limit_of, line_of
@@ -287,6 +289,50 @@ class World:
         app = None if self._author is None else self._author.last_app
         return None if app is None else app.service.state.update
 
+    def _put_right(self, switch: Switch) -> bool:
+        """Return whether what others had done to a switch is put right, and note it.
+
+        It holds what it did before, or what is wanted of it, and no update goes on: one may have
+        begun with what others have left.
+        """
+        if not switch.is_touched:
+            return False
+        update = self._author_update()
+        is_settled = update is not None and update.is_there and self.holds_wanted(switch)
+        switch.is_touched = not (is_settled or switch.contents == switch.untouched)
+        return not switch.is_touched
+
+    def replaces_at_once(self) -> bool:
+        """Return whether a controller that has just started goes on from what others have left.
+
+        If that can deadlock, there are no proven steps, and it replaces all rules at once.
+        """
+        update = self._author_update()
+        is_first = update is not None and update.plan is None
+        return is_first and any(switch.is_touched for switch in self.switches.values())
+
+    def _put_all_right(self) -> None:
+        """Note which switches have been put right without a change of what they hold."""
+        for switch in self.switches.values():
+            if self._put_right(switch):
+                self.judge.changed("others")
+
+    def holds_wanted(self, switch: Switch) -> bool:
+        """Return whether a switch holds exactly what is wanted of it, and nothing of others."""
+        update = self._author_update()
+        if update is None:
+            return False
+        wanted = update.wanted(switch.name)
+        rules = [rule_of(entry) for entry in switch.contents.flows.values()]
+        groups = [group_of(entry).group for entry in switch.contents.groups.values()]
+        own = {rule.rule for rule in rules if rule.cookie == COOKIE}
+        return (
+            not any(is_foreign(rule) for rule in rules)
+            and own == set(map(normal, wanted.rules))
+            and len(groups) == len(wanted.groups)
+            and all(group in wanted.groups for group in groups)
+        )
+
     def step(self) -> object:
         """Return what identifies the step whose rules switches take now."""
         update = self._author_update()
@@ -340,6 +386,7 @@ class World:
     def changed(self, author: str, switch: Switch) -> None:
         """Judge what switches hold, after one of them has changed."""
         self.say(f"{switch.name} holds {switch.forwarding.own} rules of ours ({author})")
+        self._put_right(switch)
         self.judge.changed(author)
         if not self._is_served:
             self._unserved()
@@ -415,6 +462,7 @@ class World:
 
     def unsettled(self) -> list[str]:
         """Return why the fabric is not settled."""
+        self._put_all_right()
         leader = self.leader()
         if leader is None or leader.app is None:
             return ["no controller leads"]
@@ -436,8 +484,8 @@ class World:
             lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]
         for name, switch in self.switches.items():
             wanted = len(service.state.update.wanted(name).rules)
-            if switch.forwarding.own != wanted:
-                lines.append(f"{name} holds {switch.forwarding.own} of {wanted} rules")
+            if switch.forwarding.own != wanted or not self.holds_wanted(switch):
+                lines.append(f"{name} holds {switch.forwarding.own} of {wanted} rules, or others")
         return lines
 
     def judge_service(self) -> None:
@@ -447,6 +495,7 @@ class World:
         switch has no power, no controller leads, or it waits for a switch.
         """
         late = self._unserved()
+        self._put_all_right()
         leader = self.leader()
         self._judge_lines(leader)
         if self._suspends(leader):
@@ -459,6 +508,16 @@ class World:
         if not all(switch.is_on for switch in self.switches.values()):
             return
         if any(link.silent for link in self.network.links.values()):
+            return
+        foreign = {name for name, switch in self.switches.items() if switch.holds_foreign}
+        lines = leader.app.service.status.problems(self.hub.now_s)
+        named = {
+            name for name in self.switches if any(_names_foreign(line, name) for line in lines)
+        }
+        for name in sorted(named ^ foreign):
+            text = "are not reported" if name in foreign else "are reported, and gone"
+            self.violated("silent", "others", f"rules of others at {name} {text}")
+        if foreign:
             return
         for a, b in sorted(late):
             self.violated("late", "the time since the last fault", f"{a} -> {b} is not delivered")
@@ -539,3 +598,7 @@ class World:
             self.hub.sleep_outside(0.5)
             self._judge_lines(self.leader())
         return self.hub.now_s - began_s
+
+
+def _names_foreign(line: str, name: str) -> bool:
+    return line.startswith(f"{name} (") and "rules that are not Knotless's" in line

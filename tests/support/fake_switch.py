@@ -10,7 +10,7 @@ import struct
 from tests.support.openflow_messages import VALID, message, multipart
 
 MULTIPART_REQUEST = 18
-FLOW_STATS, PORT_DESC = 1, 13
+FLOW_STATS, AGGREGATE, PORT_DESC = 1, 2, 13
 BUNDLE_ADD = 2301
 LINK_DOWN = 1
 
@@ -90,6 +90,8 @@ class FakeSwitch:
     def multipart_reply(self, part: int, xid: int) -> bytes:
         """Return the reply to a request for a list: the ports, or an empty list."""
         ports = b""
+        if part == AGGREGATE:
+            return multipart(part, struct.pack("!QQI4x", 0, 0, 1), xid=xid)
         if part == PORT_DESC:
             ports = b"".join(map(port_description, range(1, self.ports + 1)))
         return multipart(part, ports, xid=xid)

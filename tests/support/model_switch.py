@@ -13,9 +13,15 @@ from typing import Any
 from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
-from knotless.controller.observed import AdmissionCounters
 from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
-from knotless.controller.reconcile import Change, Changes, FoundGroup, FoundRule, RuleChange
+from knotless.controller.reconcile import (
+    OTHER_FIELD,
+    Change,
+    Changes,
+    FoundGroup,
+    FoundRule,
+    RuleChange,
+)
 from knotless.controller.updates.planning import UpdatePlan
 from knotless.controller.updates.scheduler import Timing
 from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules, ToGroup
@@ -34,6 +40,8 @@ class ModelSwitch:
         self.groups: dict[int, Group] = {}
         self.ports = dict.fromkeys(ports, UP)
         self.counters = dict.fromkeys(self.ports, (0, 0))
+        self.unreadable: set[int] = set()
+        """Cookies of rules that ours cannot represent."""
         self.refuses: Callable[[Change], bool] = lambda _change: False
         """Whether it refuses a change."""
 
@@ -68,7 +76,7 @@ class ModelSession:
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
-        self.awaits_counters = False
+        self.awaits_counters = self.is_being_read = False
         self.gone = False
 
     def wait(self) -> None:
@@ -84,12 +92,18 @@ class ModelSession:
             FoundRule(r.table, r.priority, r.match, r.cookie, r, groups_of(r))
             for r in held.values()
         ]
-        rules = [rule if rule.is_ours else replace(rule, rule=None) for rule in rules]
+        unreadable = self.datapath.switch.unreadable
+        rules = [
+            replace(r, rule=None)
+            if r.cookie in unreadable or any(f.name.startswith(OTHER_FIELD) for f in r.match)
+            else r
+            for r in rules
+        ]
         self.wait()
         return rules
 
-    def read(self) -> None:
-        self.contents = (self.rules(), self.groups())
+    def read(self) -> SwitchContents:
+        return SwitchContents(self.rules(), self.groups())
 
     def groups(self) -> list[FoundGroup]:
         self.wait()
@@ -124,10 +138,6 @@ class ModelSession:
         self.wait()
         switch = self.datapath.switch
         return {port: switch.counters.get(port, (0, 0)) for port in switch.ports}
-
-    def admission(self) -> AdmissionCounters:
-        self.wait()
-        return AdmissionCounters(0, {}, {})
 
     def answers(self, _timeout_s: float) -> bool:
         try:

@@ -99,6 +99,7 @@ VALID = {
         + flow_entry(apply(NICIRA, output(1)))
         + flow_entry(),
     ),
+    "rule count": multipart(2, bytes(24)),
     "port counters": multipart(4, bytes(112)),
     "group counters": multipart(6, struct.pack("!H2xII4xQQII", 56, 3, 0, 1, 1, 1, 1) + bytes(16)),
     "group descriptions": multipart(7, group_description(output(1), output(2))),

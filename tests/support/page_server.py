@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from knotless.base.http_rules import Limits, OwnNames
+from knotless.web.guard import PAGE_LIMITS
 from knotless.web.serve import Server, listen
 
 CHROMIUM = "/usr/bin/chromium"
@@ -17,10 +19,15 @@ START_LIMIT_S = 20.0
 
 
 @contextmanager
-def served(source: Any, port: int = 0) -> Iterator[str]:
+def served(
+    source: Any,
+    port: int = 0,
+    names: OwnNames = OwnNames("127.0.0.1"),  # noqa: B008 - it is frozen
+    limits: Limits = PAGE_LIMITS,
+) -> Iterator[str]:
     """Serve the page of a source, and yield its address."""
     listener = listen("127.0.0.1", port)
-    server = Server(source, source.feed, "127.0.0.1")
+    server = Server(source, source.feed, names, limits)
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:

@@ -118,6 +118,21 @@ pub fn packets(datagram: &[u8]) -> impl Iterator<Item = Held> + '_ {
     messages(datagram).filter(|(kind, _)| *kind == PACKET).filter_map(|(_, body)| packet(body))
 }
 
+/// The packets that the kernel has dropped since queue `number` exists, by
+/// `/proc/net/netfilter/nfnetlink_queue`: for want of room in the queue, or in the socket's buffer.
+/// None if the queue is not there.
+pub fn dropped(table: &str, number: u16) -> Option<u64> {
+    table.lines().find_map(|line| {
+        // Queue, port, waiting, mode and range of copies, dropped, dropped for the reader, last id.
+        let mut fields = line.split_ascii_whitespace();
+        if fields.next()?.parse() != Ok(number) {
+            return None;
+        }
+        let mut counts = fields.skip(4).map(|field| field.parse::<u32>());
+        Some(u64::from(counts.next()?.ok()?) + u64::from(counts.next()?.ok()?))
+    })
+}
+
 /// The error number in the acknowledgement of a request, 0 for success.
 pub fn acknowledgement(datagram: &[u8]) -> Option<i32> {
     let (_, body) = messages(datagram).find(|(kind, _)| *kind == ERROR)?;
@@ -197,6 +212,17 @@ mod tests {
         // With 4 bytes of options, only 1472 bytes of payload are a multiple of eight.
         assert_eq!(sent(3000, 0x46), [1496, 1496, 56]);
         assert_eq!(sent(4048, 0x60), [1496, 1496, 1160]);
+    }
+
+    #[test]
+    fn counts_what_the_kernel_has_dropped() {
+        let table = "    0   1234     0 2 65531     9     9        1  1\n\
+                     \x20   1  27881 65536 2     1   117     4    66000  1\n";
+        assert_eq!(dropped(table, 1), Some(121));
+        assert_eq!(dropped(table, 0), Some(18));
+        assert_eq!(dropped(table, 2), None);
+        assert_eq!(dropped("1 2 3", 1), None);
+        assert_eq!(dropped("1 1 1 1 1 x 1 1", 1), None);
     }
 
     proptest! {

@@ -28,6 +28,7 @@ pub struct Nic {
     limit_bytes: u64,
     accepted: u64,
     released_unsent: u64,
+    dropped: u64,
     /// Since the last release the host has had more packets than fit, and it has not failed to
     /// hand over its next ones in time.
     has_more: bool,
@@ -42,6 +43,8 @@ pub struct NicCounters {
     pub accepted: u64,
     /// Frames of released packets that never arrived.
     pub released_unsent: u64,
+    /// Packets that the kernel dropped because it holds too many.
+    pub dropped: u64,
 }
 
 impl Nic {
@@ -54,6 +57,7 @@ impl Nic {
             limit_bytes,
             accepted: 0,
             released_unsent: 0,
+            dropped: 0,
             has_more: false,
         }
     }
@@ -133,7 +137,13 @@ impl Nic {
             held: self.held.len() as u64,
             accepted: self.accepted,
             released_unsent: self.released_unsent,
+            dropped: self.dropped,
         }
+    }
+
+    /// The kernel has dropped packets instead of holding them.
+    pub fn count_dropped(&mut self, packets: u64) {
+        self.dropped += packets;
     }
 
     /// Set the counters to zero and set the limit. Held packets stay held, and the host may have
@@ -204,7 +214,10 @@ mod tests {
                 nic.arrived(fragment);
             }
         }
-        assert_eq!(nic.counters(), NicCounters { held: 0, accepted: 3, released_unsent: 0 });
+        assert_eq!(
+            nic.counters(),
+            NicCounters { held: 0, accepted: 3, released_unsent: 0, dropped: 0 }
+        );
     }
 
     #[test]
@@ -212,6 +225,9 @@ mod tests {
         let mut nic = nic(&[1400, 1400, 1400]);
         assert_eq!(nic.release(0, 0), Some(1));
         assert_eq!(nic.release(RELEASE_TIMEOUT + 1, 0), Some(2));
-        assert_eq!(nic.counters(), NicCounters { held: 0, accepted: 3, released_unsent: 2 });
+        assert_eq!(
+            nic.counters(),
+            NicCounters { held: 0, accepted: 3, released_unsent: 2, dropped: 0 }
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! The answers to `status`, `counters` and `deadlock`.
 
 use serde_json::{json, Map, Value};
-use switch_model::{ChannelId, DropCause, PriorityCounters, Time, MICROSECOND, SECOND};
+use switch_model::{
+    ChannelId, DropCause, FlowControl, PriorityCounters, Time, MICROSECOND, SECOND,
+};
 
 use crate::config::Datapath;
 use crate::engine::Engine;
@@ -81,6 +83,7 @@ fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
     if surroundings.kernel_lost > 0 {
         found.push(format!("the kernel lost {} frames", surroundings.kernel_lost));
     }
+    found.extend(losses_of_hosts(engine));
     let (connections, share) = state.tcp.noticed();
     if share > 0.01 {
         found.push(format!(
@@ -109,6 +112,31 @@ fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
         ));
     }
     found
+}
+
+/// What hosts on lossless links lost before it was on the link, which a network card that is paused
+/// would have kept.
+fn losses_of_hosts(engine: &Engine) -> Option<String> {
+    let fabric = &engine.state().fabric;
+    let now = engine.now();
+    let mut lost: Vec<(&str, u64)> = Vec::new();
+    for (id, end) in fabric.ends.iter().enumerate() {
+        let Owner::Host { name, .. } = &end.owner else { continue };
+        if fabric.links[end.link].settings.flow_control == FlowControl::Off {
+            continue;
+        }
+        let queue = engine.model().counters(now, end.outgoing).drops[DropCause::Queue as usize];
+        let count = queue + engine.nics.get(&id).map_or(0, |nic| nic.counters().dropped);
+        if count > 0 {
+            lost.push((name, count));
+        }
+    }
+    let total: u64 = lost.iter().map(|(_, count)| count).sum();
+    let (name, most) = lost.iter().max_by_key(|(_, count)| *count)?;
+    Some(format!(
+        "hosts lost {total} frames before these were on a lossless link (most: {name}, {most}): raw \
+         frames faster than the line, or more than 65,536 packets at once"
+    ))
 }
 
 /// The deadlock that persists, or null.
@@ -217,6 +245,7 @@ fn nfqueues(engine: &Engine, fabric: &Fabric) -> Value {
         let counted = nic.counters();
         let value = json!({
             "held": counted.held, "accepted": counted.accepted, "unseen": counted.released_unsent,
+            "dropped": counted.dropped,
         });
         Some((name.clone(), value))
     });

@@ -88,8 +88,14 @@ impl Sockets {
     }
 
     /// Frames of switches that the kernel lost for want of room in the ring since the last call.
-    /// Those of hosts did not fit into the queues of their interfaces, and are counted there.
-    pub fn take_lost(&self, engine: &mut Engine) -> u64 {
+    /// Those of hosts did not fit into the queues of their interfaces, and are counted there, as are
+    /// packets that an NFQUEUE did not hold.
+    pub fn take_lost(&mut self, engine: &mut Engine) -> u64 {
+        for (end, queue) in &mut self.nfqueues {
+            if let Some(nic) = engine.nic(*end) {
+                nic.count_dropped(queue.take_dropped());
+            }
+        }
         for host in &self.packets.hosts {
             engine.count_unqueued(host.end, host.socket().take_lost());
         }

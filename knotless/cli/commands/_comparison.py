@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from knotless.cli.output import cell, say
+from knotless.base.printable import rich_text
+from knotless.cli.output import say
 from knotless.routing.request import PlanRequest
 from knotless.shown import table_cell
 from knotless.topologies.fabric import Fabric
@@ -56,7 +57,9 @@ def print_comparison(
     ``verdicts`` are lines about the engines with a plan, which follow the table.
     """
     title = f"routing engines on {spec}"
-    table = Table(title=cell(title, "table.title"), title_justify="left", box=None, pad_edge=False)
+    table = Table(
+        title=rich_text(title, "table.title"), title_justify="left", box=None, pad_edge=False
+    )
     table.add_column("engine", style="bold", no_wrap=True)
     for heading in COLUMNS:
         table.add_column(heading, justify="right", no_wrap=True)
@@ -64,7 +67,7 @@ def print_comparison(
         if row.summary is not None:
             cells = [table_cell(row.summary[key]) for key in COLUMNS.values()]
             name = row.engine.rpartition("/")[2]  # of a file, its name
-            table.add_row(*map(cell, [name, *cells]))
+            table.add_row(*map(rich_text, [name, *cells]))
     Console(width=max(100, Console().width)).print(table)
     say(EXPLANATION)
     for row in rows:

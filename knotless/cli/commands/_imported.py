@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
+from knotless.base.printable import listed
 from knotless.base.verdict_text import SHOWN_MISSING
 from knotless.cli.commands._failures import FailureOptions, certified, engine_certificate
 from knotless.cli.commands._remedies import proven_remedies, write_remedies
@@ -29,6 +30,8 @@ def check_imported(
     draw: str | None,
     flow_control: str,
     *,
+    hosts: Sequence[str] = (),
+    routes_by: str | None = None,
     failures: FailureOptions,
     as_json: bool,
 ) -> None:
@@ -37,7 +40,7 @@ def check_imported(
         raise KnotlessError(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
-    imported = read_paths(paths)
+    imported = read_paths(paths, hosts, routes_by=routes_by)
     if pair is not None:
         ends = (pair[0], imported.destination_called(pair[1]))
         traffic = traffic_for(imported, *ends)
@@ -57,7 +60,7 @@ def check_imported(
                     say(line, err=True)
     print_verdict(
         verdict,
-        paths,
+        [*paths, *(text for pattern in hosts for text in ("--hosts", pattern))],
         _figures(verdict),
         _lines(verdict),
         certificate=certificate,
@@ -81,7 +84,7 @@ def _figures(verdict: ImportedVerdict) -> dict[str, object]:
     values = verdict.as_json()
     for key in (
         *("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"),
-        *("losses", "assumes", "unread"),
+        *("losses", "assumes", "unread", "not_read"),
     ):
         values.pop(key)
     values["acyclic"] = "unknown" if verdict.acyclic is None else verdict.acyclic
@@ -95,6 +98,9 @@ def _lines(verdict: ImportedVerdict) -> Iterator[str]:
     yield from (f"note: {line}" for line in verdict.notes[:MOST_LINES])
     if len(verdict.missing) > SHOWN_MISSING:
         yield from (f"missing: {line}" for line in verdict.missing[:MOST_LINES])
-    if verdict.ignored:
-        more = len(verdict.ignored) - 5
-        yield f"not read: {', '.join(verdict.ignored[:5])}" + f" and {more} more" * (more > 0)
+    by_reason: dict[str, list[str]] = {}
+    for file in verdict.not_read:
+        why = file["reason"] + (f" (instead: {file['command']})" if file["command"] else "")
+        by_reason.setdefault(why, []).append(file["file"])
+    for why, files in [*by_reason.items()][:MOST_LINES]:
+        yield f"not read: {listed(files, 5)}: {why}"

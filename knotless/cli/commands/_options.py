@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -11,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from knotless.base.finite_range import FiniteRange
+from knotless.base.printable import rich_text
 from knotless.cli import complete
-from knotless.cli.output import cell, say
+from knotless.cli.output import say, say_json
 from knotless.shown import formatted
 from knotless.topologies import Fabric, load
 
@@ -59,14 +59,14 @@ def fabric_of(spec: str) -> Fabric:
 
 def print_json(values: Mapping[str, object]) -> None:
     """Print ``values`` as one JSON object."""
-    say(json.dumps(values, indent=1))
+    say_json(values, indent=1)
 
 
 def print_table(title: str, values: Mapping[str, object]) -> None:
     """Print names and values as a table."""
-    table = Table(title=cell(title, "table.title"), show_header=False, title_justify="left")
+    table = Table(title=rich_text(title, "table.title"), show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in values.items():
-        table.add_row(cell(name.replace("_", " ")), cell(formatted(value)))
+        table.add_row(rich_text(name.replace("_", " ")), rich_text(formatted(value)))
     Console().print(table)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotless.base.errors import EmulationError
+from knotless.base.http_rules import public_origin as origin_of
+from knotless.base.printable import json_text
 from knotless.cli.output import say
 
 if TYPE_CHECKING:
@@ -32,26 +34,40 @@ _OPTIONS = (
     click.option(
         "--host", default="127.0.0.1", show_default=True, help="Address on which it listens."
     ),
+    click.option(
+        "--public-origin",
+        metavar="URL",
+        multiple=True,
+        help="Address of a proxy in front of the page, such as https://lab.example.",
+    ),
     click.option("--json", "as_json", is_flag=True, help="Print the address as JSON."),
 )
 
 
 def page_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a page to a command: ``host``, ``port`` and ``as_json``."""
+    """Add the options of a page: ``host``, ``port``, ``public_origin`` and ``as_json``."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
 
 
-def serve_page(source: Source, feed: Feed, host: str, port: int, *, as_json: bool) -> None:
+def serve_page(
+    source: Source,
+    feed: Feed,
+    host: str,
+    port: int,
+    public_origin: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
     """Print the address of the page and serve it until Ctrl-C."""
     from knotless.web.serve import serve  # the server takes a while to load
 
     def ready(url: str) -> None:
         values: dict[str, Any] = {"url": url}
-        say(json.dumps(values) if as_json else f"{url} (Ctrl-C ends it)")
+        say(json_text(values) if as_json else f"{url} (Ctrl-C ends it)")
 
-    serve(source, feed, host, port, ready)
+    serve(source, feed, host, port, ready, tuple(map(origin_of, public_origin)))
 
 
 def start_page(names: Names, port: int) -> str:

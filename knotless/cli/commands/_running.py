@@ -12,8 +12,9 @@ import click
 from rich.console import Console
 
 from knotless.base.errors import EmulationError, KnotlessError
+from knotless.base.printable import rich_text
 from knotless.cli.commands._options import json_option, name_option, print_json
-from knotless.cli.output import cell, say
+from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.runtime import require_root
@@ -175,7 +176,7 @@ def _await_routes(controller: Controller, timeout_s: float, *, quiet: bool) -> f
                 if waiting
                 else "waiting until frames of older rules have left"
             )
-            shown.update(cell(what))
+            shown.update(rich_text(what))
             if time.monotonic() - began > timeout_s:
                 raise EmulationError(
                     f"not done after {timeout_s:g} s: {what}; the change goes on, see 'knotless"

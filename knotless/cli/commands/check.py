@@ -17,6 +17,7 @@ from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.commands._plan_options import flow_control_option
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.ovs_dump import live_multicast, read_live
 from knotless.forwarding.openflow.directory import (
@@ -26,7 +27,9 @@ from knotless.forwarding.openflow.directory import (
     read_tags,
 )
 from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.importers.paths import COMPUTED
 from knotless.verification.check import verdict_of
+from knotless.verification.cut_links import with_losses
 from knotless.verification.failure_models import RulesModel
 
 
@@ -40,7 +43,18 @@ from knotless.verification.failure_models import RulesModel
     metavar="FROM TO",
     help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
 )
+@click.option(
+    "--hosts",
+    multiple=True,
+    metavar="PATTERN",
+    help="Neighbours by LLDP with such names, for example 'gpu-*', are hosts; may be repeated.",
+)
 @click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file.")
+@click.option(
+    "--routes",
+    type=click.Choice(COMPUTED),
+    help="Compute the routes from the configurations of routers instead of reading them.",
+)
 @flow_control_option
 @failure_options
 @json_option
@@ -49,7 +63,9 @@ def command(
     live: bool,
     name: str,
     pair: tuple[str, str] | None,
+    hosts: tuple[str, ...],
     draw: str | None,
+    routes: str | None,
     flow_control: str,
     failures: int,
     react: str | None,
@@ -65,7 +81,8 @@ def command(
     PATH is a directory of rules (as written by knotless flows), or files and folders with the
     state of a real fabric: see docs/check-your-fabric.md. The exit status is 0 if all is delivered,
     there is no cycle of channel dependencies, and lossless packets cannot be lost, else 1. Each
-    step of a cycle is shown with a packet that takes it.
+    step of a cycle is shown with a packet that takes it. With --live, packets sent to a link that
+    is cut now are lost.
 
     Example: knotless check rules --flow-control pause
 
@@ -73,7 +90,11 @@ def command(
 
     Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
 
+    Example: knotless check my-fabric --hosts 'gpu-*' --hosts 'storage-*'
+
     Example: knotless check my-fabric --failures 1 --react bgp
+
+    Example: knotless check my-configurations --routes bgp
 
     Example: knotless check my-fabric --remedies --export patches
     """
@@ -82,8 +103,21 @@ def command(
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
-        check_imported(paths, pair, draw, flow_control, failures=tried, as_json=as_json)
+        check_imported(
+            paths,
+            pair,
+            draw,
+            flow_control,
+            hosts=hosts,
+            routes_by=routes,
+            failures=tried,
+            as_json=as_json,
+        )
         return
+    if hosts:
+        raise KnotlessError("--hosts is for the files of real fabrics; ours names its hosts")
+    if routes is not None:
+        raise KnotlessError("--routes is for the files of real fabrics; ours have rules")
     if remedies or export:
         raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
     in_use: str = AUTO
@@ -99,7 +133,14 @@ def command(
     if pair is not None:
         follow(state, *pair, as_json=as_json)
         return
-    verdict = verdict_of(state, in_use if flow_control == AUTO else flow_control)
+    control = in_use if flow_control == AUTO else flow_control
+    verdict = verdict_of(state, control)
+    if live:
+        cut, links = Cables.of_running(names_of(name)).cut_links()
+        if links:
+            effective = cut.rules_in_effect(fabric, rules)
+            losing = verdict_of(state_of_rules(fabric, effective, groups, tags), control)
+            verdict = with_losses(verdict, losing, links)
     certificate = None
     if tried.max_failed and tried.react == "engine":
         certificate = engine_certificate(fabric, tried)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option
-from knotless.cli.output import say
+from knotless.cli.output import say, say_json
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.runtime import remove, require_root
 
@@ -35,7 +33,7 @@ def command(name: str | None, every: bool, as_json: bool) -> None:
     wanted = running_names() if every else [name or DEFAULT_NAME]
     removed = [one for one in wanted if remove(names_of(one))]
     if as_json:
-        say(json.dumps({"removed": removed}))
+        say_json({"removed": removed})
     elif removed:
         say(f"removed {', '.join(removed)}")
     else:

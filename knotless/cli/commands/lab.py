@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
-from knotless.cli.output import say
+from knotless.cli.output import say, say_json
 from knotless.cli.prompt import Prompt
 from knotless.emulation.names import names_of
 from knotless.emulation.network import EmulatedFabric
@@ -54,5 +53,5 @@ def command(
     )
     with fabric:
         if as_json:
-            say(json.dumps(report(names_of(options["name"]))))
+            say_json(report(names_of(options["name"])))
         Prompt(fabric)

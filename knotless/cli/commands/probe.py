@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import click
 
 from knotless.cli.commands._options import json_option, name_option
-from knotless.cli.output import say
+from knotless.cli.output import say, say_json
 from knotless.cli.probes import Finding, named, names
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -68,5 +67,5 @@ def command(
     good = all(finding.ok for finding in findings)
     if as_json:
         rows = [vars(finding) for finding in findings]
-        say(json.dumps({"fabric": probed.fabric.name, "ok": good, "findings": rows}))
+        say_json({"fabric": probed.fabric.name, "ok": good, "findings": rows})
     sys.exit(0 if good else 1)

@@ -31,7 +31,14 @@ Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
     help="Of knotless run --record: the row of the run (default: the first that was recorded).",
 )
 @page_options
-def command(paths: tuple[str, ...], row: int | None, host: str, port: int, as_json: bool) -> None:
+def command(
+    paths: tuple[str, ...],
+    row: int | None,
+    host: str,
+    port: int,
+    public_origin: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Serve a page of a recorded run, or of a verdict, and print its address.
 
     PATH is a recording, or a folder with some, as of knotless run --record. Any other PATH is read
@@ -47,7 +54,7 @@ def command(paths: tuple[str, ...], row: int | None, host: str, port: int, as_js
 
         fabric, values = verdict_on(paths)
         source = verdict(fabric, values)
-    serve_page(source, source.feed, host, port, as_json=as_json)
+    serve_page(source, source.feed, host, port, public_origin, as_json=as_json)
 
 
 def _recording(paths: tuple[str, ...], row: int | None) -> Path | None:

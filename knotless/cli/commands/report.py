@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from knotless.base.files import write_whole
+from knotless.base.printable import rich_text
 from knotless.cli.commands._options import json_option, print_json
-from knotless.cli.output import cell, say
+from knotless.cli.output import say
 from knotless.experiments.framework import experiment as catalogue
 from knotless.experiments.framework.compare import Line, Run, compare
 from knotless.results import results
@@ -59,13 +60,13 @@ def _show(runs: Sequence[Run], lines: Sequence[Line]) -> None:
     table.add_column("figure", no_wrap=True)
     for run in runs:
         on = run["parameters"].get("on", "emulation")
-        table.add_column(cell(f"{run['id']} ({on})"))
+        table.add_column(rich_text(f"{run['id']} ({on})"))
     for line in lines:
         words = [str(value) for value in line.case.values() if value is not None]
         cells = [
             _cell(spread, ratio) for spread, ratio in zip(line.spreads, line.ratios, strict=True)
         ]
-        table.add_row(*map(cell, [" ".join(words), line.measure, *cells]))
+        table.add_row(*map(rich_text, [" ".join(words), line.measure, *cells]))
     Console().print(table)
 
 

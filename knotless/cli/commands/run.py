@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,10 +14,11 @@ from rich.table import Table
 
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
+from knotless.base.printable import rich_text
 from knotless.cli.commands._options import MAX_SLOW_DOWN
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.cli.groups import SuggestingGroup
-from knotless.cli.output import cell, say
+from knotless.cli.output import say, say_json
 from knotless.experiments.framework import experiment as catalogue
 from knotless.experiments.framework import recorded
 from knotless.experiments.framework.campaign import Campaign as OnFabrics
@@ -78,7 +78,7 @@ def show(shown: Presentation, path: Path) -> None:
     """Print a table and the findings."""
     console = Console()
     table = Table(
-        title=cell(shown.title, "table.title"),
+        title=rich_text(shown.title, "table.title"),
         title_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -88,7 +88,7 @@ def show(shown: Presentation, path: Path) -> None:
     for heading in brief.headings:
         table.add_column(heading, no_wrap=True)
     for cells in brief.table(shown.rows):
-        table.add_row(*map(cell, cells))
+        table.add_row(*map(rich_text, cells))
     console.print(table)
     for sentence in shown.sentences:
         say(sentence)
@@ -99,7 +99,7 @@ def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
     """Check the settings of an experiment; raises KnotlessError before anything is started."""
     on = values["on"] or chosen.places[0]
     if on not in chosen.places:
-        raise ExperimentError(f"--on: {chosen.name} runs on {', '.join(chosen.places)}, not {on}")
+        raise ExperimentError(f"--on: {chosen.name} runs on {', '.join(chosen.places)}, not {on!r}")
     own = {option.name: values[option.name] for option in chosen.options if option.name}
     common = Common(
         on=on,
@@ -128,7 +128,7 @@ def _run(name: str, values: Mapping[str, Any]) -> None:
     run, path, shown = execute(chosen, campaign, values)
     if values["as_json"]:
         head = {"experiment": name, "status": run["status"], "report": str(path)}
-        say(json.dumps({**head, "rows": run["rows"]}, allow_nan=False))
+        say_json({**head, "rows": run["rows"]}, allow_nan=False)
     else:
         show(shown, path)
 
@@ -146,10 +146,10 @@ def _run_every(values: Mapping[str, Any]) -> int:
             defaults = _command_of(name).make_context(name, []).params
             prepared.append((chosen, _prepared(chosen, {**defaults, **values})))
     if not prepared:
-        raise ExperimentError(f"--on: no experiment runs on {values['on']}")
+        raise ExperimentError(f"--on: no experiment runs on {values['on']!r}")
     rows = [_judged(*each, values) for each in prepared]
     if values["as_json"]:
-        say(json.dumps({"rows": rows}, allow_nan=False))
+        say_json({"rows": rows}, allow_nan=False)
     else:
         table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for column in ("experiment", "ok", "valid", "seconds", "report"):
@@ -157,7 +157,7 @@ def _run_every(values: Mapping[str, Any]) -> int:
         for row in rows:
             words = [row["experiment"], *("yes" if row[key] else "NO" for key in ("ok", "valid"))]
             words += [f"{row['seconds']:.1f}", row["report"] or row["reason"]]
-            table.add_row(*map(cell, words))
+            table.add_row(*map(rich_text, words))
         Console().print(table)
     return 0 if all(row["ok"] for row in rows) else 1
 

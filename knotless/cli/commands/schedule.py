@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 import numpy as np
 
+from knotless.base.printable import json_text
 from knotless.cli.commands._options import fabric_of, json_option, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.routing.graphs.channels import Ints
@@ -131,7 +132,7 @@ def _chosen(fabric: Fabric, hosts: str | None) -> Ints:
 def _print_phases(fabric: Fabric, schedule: Schedule, values: dict[str, object]) -> None:
     """Print JSON phase by phase: 5,526 hosts have 30 million destinations."""
     hosts = [fabric.hosts[i].name for i in schedule.hosts.tolist()]
-    click.echo(json.dumps({**values, "hosts": hosts})[:-1] + ', "phases": [', nl=False)
+    click.echo(json_text({**values, "hosts": hosts})[:-1] + ', "phases": [', nl=False)
     for number, phase in enumerate(schedule.phases()):
         click.echo((",\n" if number else "\n") + json.dumps(phase.tolist()), nl=False)
     click.echo("\n]}")

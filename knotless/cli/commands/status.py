@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import Any
 
@@ -12,7 +11,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.verdict_text import verdict_text
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option
-from knotless.cli.output import say
+from knotless.cli.output import say, say_json
 from knotless.emulation.cuts import Cut
 from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of, running_names
@@ -37,7 +36,7 @@ def command(name: str | None, as_json: bool) -> None:
     names = [name] if name is not None else running_names()
     reports = [one for one in (report(names_of(each)) for each in names) if one is not None]
     if as_json:
-        say(json.dumps({"fabrics": reports}))
+        say_json({"fabrics": reports})
     elif not reports:
         say(f"no fabric {name!r} is running" if name else "nothing is running")
     for one in [] if as_json else reports:

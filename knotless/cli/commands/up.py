@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 from rich.console import Console
 
+from knotless.base.printable import rich_text
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
-from knotless.cli.output import cell, say
+from knotless.cli.output import say, say_json
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
 from knotless.emulation.names import names_of
@@ -62,7 +62,7 @@ def command(
     url = start_page(names, web_port) if web else None
     status = report(names)
     if as_json:
-        say(json.dumps(status if url is None else {**(status or {}), "web": url}))
+        say_json(status if url is None else {**(status or {}), "web": url})
     else:
         say(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
@@ -76,5 +76,5 @@ def command(
 def _show(console: Console, spinner: Any, step: str) -> None:
     """Show a step; removals stay on the screen."""
     if step.startswith("removed"):
-        console.print(cell(step))
-    spinner.update(cell(step))
+        console.print(rich_text(step))
+    spinner.update(rich_text(step))

@@ -34,6 +34,7 @@ def command(
     token_file: str | None,
     host: str,
     port: int,
+    public_origin: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Serve a live page of a running fabric, and print its address.
@@ -53,13 +54,13 @@ def command(
         names = names_of(name)
         require_root()
         fabric = LiveFabric(names)
-        serve_page(fabric, fabric.feed, host, port, as_json=as_json)
+        serve_page(fabric, fabric.feed, host, port, public_origin, as_json=as_json)
         return
     if click.get_current_context().get_parameter_source("name") is ParameterSource.COMMANDLINE:
         raise KnotlessError("give either --name of a fabric or --controller")
     token = None if token_file is None else read_text(token_file).strip()
     watched = LiveController(_address(controller), token)
-    serve_page(watched, watched.feed, host, port, as_json=as_json)
+    serve_page(watched, watched.feed, host, port, public_origin, as_json=as_json)
 
 
 def _address(url: str) -> tuple[str, int]:

@@ -7,7 +7,7 @@ is not known, nor whether an update was complete. Nothing is written before all 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Protocol
 
 from knotless.base.errors import KnotlessError
@@ -24,7 +24,7 @@ from knotless.controller.updates.inherited import (
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.scheduler import Timing
-from knotless.forwarding.openflow.rules import COOKIE, SwitchRules
+from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.failures import Failures
 
 _LOG = logging.getLogger("knotless.roles")
@@ -99,6 +99,8 @@ class Takeover:
         self._number = 0
         self._reported = ""
         self._woken = runtime.Event()
+        self._reading = set[Session]()
+        """The sessions of the switches that are being read."""
         self.is_running = False
         """Whether a takeover was begun that is not complete."""
 
@@ -123,32 +125,60 @@ class Takeover:
         has been given up.
         """
         began_s = came_s = runtime.now_s()
-        came = set[int]()
+        came = set[tuple[int, bool]]()
         while number == self._number:
             self._refresh()
             self._see_interrupted_update()
             may_change = self._mastership.may_change
             mine = {dpid: session for dpid, session in sessions.items() if may_change(dpid)}
-            if not mine.keys() <= came:  # as long as more and more come, nothing is late
-                came |= mine.keys()
+            self._begin_reading(number, mine.values())
+            read = {dpid: session for dpid, session in mine.items() if session.contents}
+            # As long as more and more come, or have been read, nothing is late.
+            seen = {(dpid, dpid in read) for dpid in mine}
+            if not seen <= came:
+                came |= seen
                 came_s = runtime.now_s()
             is_late = runtime.now_s() - came_s >= self._state.desired.config.connect_timeout_s
-            goes_on = self._alive <= mine.keys() or (is_late and not self._state.is_interrupted)
-            if _read(mine) and goes_on:
-                inherited = self._inherited(mine)
+            goes_on = self._alive <= read.keys() or (is_late and not self._state.is_interrupted)
+            if read and goes_on:
+                inherited = self._inherited(read)
                 if number != self._number:
                     return None
-                is_current = all(sessions.get(dpid) is session for dpid, session in mine.items())
-                if is_current and self._suffices(inherited, mine.keys(), is_late=is_late):
-                    self._go_on_from(inherited, mine.keys())
+                is_current = all(sessions.get(dpid) is session for dpid, session in read.items())
+                if is_current and self._suffices(inherited, read.keys(), is_late=is_late):
+                    self._go_on_from(inherited, read.keys())
                     self.is_running = False
                     result = "all is correct" if inherited is None else inherited.text
                     seconds = runtime.now_s() - began_s
-                    _LOG.warning("%d switches read in %.3f s: %s", len(mine), seconds, result)
-                    return len(mine)
+                    _LOG.warning("%d switches read in %.3f s: %s", len(read), seconds, result)
+                    return len(read)
             self._woken.wait(timeout=self._timing.retry_s)
             self._woken.clear()
         return None
+
+    def _begin_reading(self, number: int, sessions: Iterable[Session]) -> None:
+        """Have all rules and groups read, at the same time, unless they are known.
+
+        A switch that is slow holds up no other: it is late in the end. A change that was begun
+        before this controller was last put on standby ends first.
+        """
+
+        def read(session: Session) -> None:
+            try:
+                with session.lock:
+                    contents = session.contents or session.read()
+                if number == self._number:
+                    session.contents = contents
+            except SwitchGoneError:
+                session.datapath.close()
+            finally:
+                self._reading.discard(session)
+                self.wake()
+
+        for session in sessions:
+            if session.contents is None and session not in self._reading:
+                self._reading.add(session)
+                runtime.spawn(read, session)
 
     def _inherited(self, sessions: Mapping[int, Session]) -> InheritedRules | None:
         """Return what these switches hold; the others count as failed.
@@ -235,34 +265,12 @@ class Takeover:
         return set(self._state.observed.switches) - self._mastership.dead
 
 
-def _read(sessions: Mapping[int, Session]) -> bool:
-    """Read all rules and groups, at the same time, unless they are known; False if any is not.
-
-    A change that was begun before this controller was last put on standby ends first.
-    """
-
-    def read(session: Session) -> None:
-        try:
-            with session.lock:
-                session.read()
-        except SwitchGoneError:
-            session.datapath.close()
-
-    unread = [session for session in sessions.values() if session.contents is None]
-    runtime.join([runtime.spawn(read, session) for session in unread])
-    return bool(sessions) and all(session.contents for session in sessions.values())
-
-
 def _own(sessions: Mapping[int, Session], observed: Observed) -> dict[str, SwitchRules]:
     """Return our own rules in each switch that was read, by name."""
     held = {}
     for dpid, session in sessions.items():
         if dpid not in observed.switches or session.contents is None:
             continue  # it has been removed meanwhile
-        rules, groups = session.contents
-        own = own_rules(rules)
-        ours = (rule for rule in rules if rule.cookie == COOKIE and rule.rule is not None)
-        used = frozenset[int]().union(*(rule.uses_groups for rule in ours))
-        mine = tuple(each.group for each in groups if each.group and each.group_id in used)
-        held[observed.switches[dpid].name] = SwitchRules(own.rules, mine)
+        rules, groups, *_ = session.contents
+        held[observed.switches[dpid].name] = own_rules(rules, groups)
     return held

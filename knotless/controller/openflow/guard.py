@@ -1,10 +1,10 @@
 """The guard of one connection to a switch: nothing reaches Ryu that could harm the controller.
 
 A guard is pure: it is given the bytes that were received and sent, and the time, and returns the
-messages that may pass. What it refuses ends the connection, but for packets and echoes beyond
-their rate, which are dropped and counted. Packets that rules of probes have sent do not pass
-either: they are kept for whoever sends probes. There are thousands a second, and parsing them is
-most of what Ryu would do.
+messages that may pass. What it refuses ends the connection, but for packets, echoes and reports of
+removed rules beyond their rate, which are dropped and counted. Packets that rules of probes have
+sent do not pass either: they are kept for whoever sends probes. There are thousands a second, and
+parsing them is most of what Ryu would do.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Guard:
     limits: Limits
     connected_s: float
     dropped: int = 0
-    """Packets and echoes beyond the rate."""
+    """Packets, echoes and reports of removed rules beyond the rate."""
     dpid: int | None = None
     """As whom the switch has introduced itself."""
     probes: list[bytes] = field(default_factory=list)
@@ -81,7 +81,7 @@ class Guard:
     """Messages sent that the switch has not answered; it need not answer all."""
     _packets: Allowance = field(init=False)
     _notices: Allowance = field(init=False)
-    """Of what may be dropped (packets, echo requests), and of all else that nobody asked for."""
+    """Of what may be dropped (:data:`_DROPPED`), and of all else that nobody asked for."""
 
     def __post_init__(self) -> None:
         burst = self.limits.unasked_burst
@@ -148,7 +148,7 @@ class Guard:
             self._sent -= 1
             if self._sent < 0:
                 raise WireError("more answers than messages that it was sent")
-        elif kind in (ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST):
+        elif kind in _DROPPED:
             if not self._packets.take(now_s):
                 self.dropped += 1
                 return False
@@ -180,3 +180,6 @@ _ANSWERS = frozenset(
     }
 )
 """Messages that a switch sends at most once for each one that it gets."""
+_DROPPED = frozenset({ofp.OFPT_PACKET_IN, ofp.OFPT_ECHO_REQUEST, ofp.OFPT_FLOW_REMOVED})
+"""Messages beyond the rate of which nothing depends: whoever deletes rules of others can have a
+switch report thousands at once."""

@@ -342,6 +342,7 @@ _BUNDLE_CONTROL = _EXPERIMENTER.pack(ofproto_common.ONF_EXPERIMENTER_ID, ofp.ONF
 _MULTIPARTS: dict[int, int | Check] = {
     ofp.OFPMP_DESC: _ENTRIES + ofp.OFP_DESC_SIZE,
     ofp.OFPMP_FLOW: _list_of(ofp.OFP_FLOW_STATS_SIZE, _flow_entry),
+    ofp.OFPMP_AGGREGATE: _ENTRIES + ofp.OFP_AGGREGATE_STATS_REPLY_SIZE,
     ofp.OFPMP_PORT_STATS: _entries_of_size(ofp.OFP_PORT_STATS_SIZE, "port counters"),
     ofp.OFPMP_GROUP: _list_of(ofp.OFP_GROUP_STATS_SIZE, _group_counters),
     ofp.OFPMP_GROUP_DESC: _list_of(ofp.OFP_GROUP_DESC_STATS_SIZE, _group_entry),

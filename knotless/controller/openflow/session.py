@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
@@ -21,18 +21,21 @@ from knotless.controller.observed import (
     Counters,
     Observed,
     Port,
-    UnadmittedFrames,
 )
 from knotless.controller.openflow import messages
-from knotless.controller.reconcile import Change, FoundGroup, FoundRule
-from knotless.forwarding.openflow.rules import Rule, SwitchRules
+from knotless.controller.reconcile import PROBE_COOKIE, Change, FoundGroup, FoundRule
+from knotless.forwarding.openflow.rules import ADMISSION, COOKIE, Rule, SwitchRules
 
 REPLY_TIMEOUT_S = 30.0
 """Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
 comes after them."""
 COUNTERS_TIMEOUT_S = 2.0
-ADMISSION_INTERVAL_S = 5.0
-"""Between two counts of one switch; longer than rules are counted late."""
+MAX_FOREIGN = 1000
+"""Rules of others that are read from a switch; if there are more, they are only counted."""
+_OWN = (COOKIE, PROBE_COOKIE)
+_ALL_COOKIE = 0xFFFFFFFFFFFFFFFF
+_AT_ONCE = 500
+"""Rules that are read before others are served."""
 _WRITE_BYTES = 1 << 16
 _PACKET_OUT = bytes([ofp.OFPT_PACKET_OUT])
 _EXPERIMENTER = bytes([ofp.OFPT_EXPERIMENTER])
@@ -48,8 +51,17 @@ class SwitchGoneError(Exception):
     """The connection ended, or the switch stopped answering."""
 
 
-SwitchContents = tuple[list[FoundRule], list[FoundGroup]]
-"""All rules and groups that a switch holds."""
+class SwitchContents(NamedTuple):
+    """What a switch holds: its rules and groups.
+
+    ``unread`` are rules of others that were not read, because there are too many of them, and
+    ``counters`` what rules have counted of frames that enter the fabric.
+    """
+
+    rules: list[FoundRule]
+    groups: list[FoundGroup]
+    unread: int = 0
+    counters: AdmissionCounters = AdmissionCounters(0, {}, {})
 
 
 class Session:
@@ -66,6 +78,7 @@ class Session:
     contents : what was read for a takeover, until it is compared.
     probe_rules : the rules of probes that the switch holds; None: they are not known.
     awaits_counters : whether the prober has asked for counters, and has no answer yet.
+    is_being_read : whether it is being read again, to see whether it holds what it should.
 
     """
 
@@ -75,7 +88,7 @@ class Session:
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
-        self.awaits_counters = False
+        self.awaits_counters = self.is_being_read = False
         self._replies: dict[int, runtime.Queue] = {}
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []
@@ -119,33 +132,54 @@ class Session:
 
     def rules(self) -> list[FoundRule]:
         """Return every rule that the switch holds, of all tables."""
-        return [messages.read_rule(entry) for entry in self._entries(ofp.OFPTT_ALL)]
+        return [messages.read_rule(entry) for entry in self._entries()]
 
-    def read(self) -> None:
-        """Read all that the switch holds into :attr:`contents`."""
-        self.contents = (self.rules(), self.groups())
+    def read(self) -> SwitchContents:
+        """Return what the switch holds.
 
-    def admission(self) -> AdmissionCounters:
-        """Return how many frames the first table has admitted and dropped."""
-        received = {port: frames for port, (frames, _) in self.port_counters().items()}
-        admitted: dict[int, int] = {}
-        dropped = local = 0
-        for entry in self._entries(0, COUNTERS_TIMEOUT_S):
-            match = messages.read_rule(entry).match
-            port = next((field.value for field in match if field.name == "in_port"), None)
-            if port is not None:
-                admitted[port] = admitted.get(port, 0) + entry.packet_count
-            elif match:
-                local += entry.packet_count
-            else:
-                dropped += entry.packet_count
-        return AdmissionCounters(dropped, received, admitted, local)
+        A switch may hold any number of rules of others. They are counted first: to read too many
+        would keep other switches waiting.
+        """
+        count, unread = self._count(), 0
+        entries: list[Any] | None = None
+        if count > MAX_FOREIGN:
+            entries = [entry for own in _OWN for entry in self._entries(own)]
+            unread = max(0, count - len(entries))
+        if entries is None or 0 < unread <= MAX_FOREIGN:
+            entries, unread = list(self._entries()) if count else [], 0
+        rules = list[FoundRule]()
+        for entry in entries:
+            rules.append(messages.read_rule(entry))
+            if len(rules) % _AT_ONCE == 0:
+                runtime.sleep(0)
+        counted = [
+            (rule.match, entry.packet_count)
+            for rule, entry in zip(rules, entries, strict=True)
+            if rule.table == ADMISSION and rule.is_ours
+        ]
+        return SwitchContents(rules, self.groups(), unread, AdmissionCounters.counted(counted))
 
-    def _entries(self, table: int, timeout_s: float = REPLY_TIMEOUT_S) -> Iterator[Any]:
-        request = parser.OFPFlowStatsRequest(
-            self.datapath, 0, table, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
+    def _count(self) -> int:
+        request = parser.OFPAggregateStatsRequest(
+            self.datapath, 0, ofp.OFPTT_ALL, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch()
         )
-        return self._ask(request, timeout_s)
+        for reply in self._replies_to(request, REPLY_TIMEOUT_S):
+            return int(reply.body.flow_count)
+        raise AssertionError("a request without replies raises SwitchGoneError")
+
+    def _entries(self, cookie: int | None = None) -> Iterator[Any]:
+        """Yield the entries of all rules, or of those with a cookie."""
+        of_cookie = (0, 0) if cookie is None else (cookie, _ALL_COOKIE)
+        request = parser.OFPFlowStatsRequest(
+            self.datapath,
+            0,
+            ofp.OFPTT_ALL,
+            ofp.OFPP_ANY,
+            ofp.OFPG_ANY,
+            *of_cookie,
+            parser.OFPMatch(),
+        )
+        return self._ask(request)
 
     def groups(self) -> list[FoundGroup]:
         """Return every group that the switch holds."""
@@ -308,15 +342,6 @@ class Connections:
         unknown = self._observed.unknown
         return {dpid: session for dpid, session in self.sessions.items() if dpid in unknown}
 
-    def installed(self) -> list[tuple[str, Session]]:
-        """Return the switches that hold their rules, by name, with their sessions."""
-        by_name = self._observed.by_name
-        return [
-            (name, session)
-            for name, session in self.by_name().items()
-            if name in by_name and by_name[name].installed
-        ]
-
     def port_counters(self) -> Counters:
         """Return the frames received and sent by each port of the switches of the fabric."""
         counters: dict[Port, tuple[int, int]] = {}
@@ -332,33 +357,3 @@ class Connections:
         switch = self._observed.by_name.get(name)
         if switch is not None and (ports := switch.see_counters(received)):
             self.counters_restarted(name, ports)
-
-
-def watch_admission(
-    connections: Connections,
-    unadmitted: UnadmittedFrames,
-    last_step: Callable[[], tuple[int, bool]],
-) -> None:
-    """Ask the switches at intervals for the frames that they did not admit, for ever.
-
-    One switch is asked after the other, spread over the interval. ``last_step`` returns the number
-    of the last step, and whether no update goes on: it may stop frames of hosts, and its rules
-    count from zero.
-    """
-    step = 0
-    while True:
-        switches = connections.installed()
-        for name, session in switches:
-            number, is_settled = last_step()
-            if number != step or not is_settled:
-                step = number
-                unadmitted.forget()
-            else:
-                with suppress(SwitchGoneError):
-                    counters = session.admission()
-                    if connections.session_of(name) is session:
-                        unadmitted.see(name, counters, runtime.now_s())
-                    connections.see_received(name, counters.received)
-            runtime.sleep(ADMISSION_INTERVAL_S / len(switches))
-        if not switches:
-            runtime.sleep(ADMISSION_INTERVAL_S)

@@ -119,6 +119,9 @@ class Learner:
         if (session := self._session_of(message.datapath)) is not None:
             session.refuse(message)
 
+    def rules_removed(self, message: Any) -> None:
+        """Ignore a rule that was removed: nothing is installed yet."""
+
     def role_answered(self, message: Any) -> None:
         """Ignore a role that nobody has asked for."""
 

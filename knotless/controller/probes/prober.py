@@ -175,6 +175,16 @@ class Prober:
             self._publish()
         self._write_rules(session, switch.name)
 
+    def restore(self, session: Session, switch: ObservedSwitch, rules: list[FoundRule]) -> None:
+        """Give a switch that holds the rules ``rules`` what it has lost of those of probes.
+
+        Its lock is held. Raises SwitchGoneError.
+        """
+        held = held_probe_rules(rules)
+        if session.probe_rules not in (None, held):
+            session.probe_rules = held
+            self._write_rules(session, switch.name)
+
     def _write_rules(self, session: Session, name: str) -> None:
         blocked = [port for switch, port in self._blocked if switch == name]
         ports = self._ports[name] if self._sends else []

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import fcntl
-import hmac
 import http.client
 import io
-import ipaddress
 import json
 import os
 import re
 import secrets
 import stat
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol, Self
-from urllib.parse import urlsplit
 
 from knotless.base.files import read_text
+from knotless.base.http_rules import HttpError, OwnNames, has_token
+from knotless.controller import runtime
 from knotless.topologies import KnotlessError
+
+KEPT_S = 0.1
+"""The answer to a read is not computed more often."""
 
 
 class Api:
@@ -28,6 +30,9 @@ class Api:
 
     ``reads`` are the paths of GET, ``writes`` those of POST. A read returns a response or a value
     for JSON; a write is given the body and returns a value for JSON.
+
+    The answer to a read is kept for a tenth of a second on the clock ``now_s``, unless
+    :meth:`forget` is called: however many ask, it costs the same.
     """
 
     def __init__(
@@ -35,21 +40,40 @@ class Api:
         reads: Mapping[str, Callable[[], object]],
         writes: Mapping[str, Callable[[bytes], object]],
         access: Access,
+        now_s: Callable[[], float] = runtime.now_s,
     ) -> None:
-        self._reads, self._writes, self._access = reads, writes, access
+        self._reads, self._writes, self.access = reads, writes, access
+        self._now_s = now_s
+        self._kept: dict[str, tuple[float, Response]] = {}
+
+    def forget(self) -> None:
+        """Answer the next reads anew: something has happened."""
+        self._kept.clear()
 
     def answer(self, request: Request) -> Response:
         """Return the response; raises HttpError, whose status is 401, 403, 404 or 405."""
+        self.access.check_read(request)
         method = "GET" if request.path in self._reads else "POST"
         if request.path not in {**self._reads, **self._writes}:
             raise HttpError(HTTPStatus.NOT_FOUND, f"there are {' '.join(self.paths)}")
         if request.method != method:
             raise HttpError(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.path} needs {method}")
         if method == "GET":
-            content = self._reads[request.path]()
-            return content if isinstance(content, Response) else json_response(content)
-        self._access.check(request)
-        return json_response(self._writes[request.path](request.body))
+            return self._read(request.path)
+        self.access.check_write(request)
+        try:
+            return json_response(self._writes[request.path](request.body))
+        finally:
+            self.forget()
+
+    def _read(self, path: str) -> Response:
+        made_s, response = self._kept.get(path, (0.0, None))
+        if response is None or self._now_s() - made_s > KEPT_S:
+            content = self._reads[path]()
+            response = content if isinstance(content, Response) else json_response(content)
+            if response.stream is None:
+                self._kept[path] = (self._now_s(), response)
+        return response
 
     @property
     def paths(self) -> list[str]:
@@ -61,15 +85,6 @@ class Api:
 
 END_OF_HEAD = b"\r\n\r\n"
 _REQUEST_LINE = re.compile(rb"([A-Z]{1,16}) (/[!-~]*) HTTP/1\.[01]")
-_NUMBER = re.compile(r"[0-9]{1,9}")
-
-
-class HttpError(Exception):
-    """A request that is refused with ``status``; the text, of one line, says why."""
-
-    def __init__(self, status: HTTPStatus, text: str) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -80,16 +95,8 @@ class Request:
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-
-    @property
-    def body_bytes(self) -> int:
-        """The announced length of the body; raises HttpError if it is not a plain number."""
-        if "transfer-encoding" in self.headers:
-            raise HttpError(HTTPStatus.LENGTH_REQUIRED, "send a body with its Content-Length")
-        text = self.headers.get("content-length", "0")
-        if not _NUMBER.fullmatch(text):
-            raise HttpError(HTTPStatus.BAD_REQUEST, "Content-Length is no number")
-        return int(text)
+    target: str = ""
+    """The path with its query, as it was sent."""
 
 
 class Stream(Protocol):
@@ -139,11 +146,7 @@ def json_response(content: object, status: HTTPStatus = HTTPStatus.OK) -> Respon
 def error_response(error: HttpError) -> Response:
     """Return a refusal as JSON: ``{"error": "..."}``."""
     response = json_response({"error": str(error)}, error.status)
-    if error.status == HTTPStatus.UNAUTHORIZED:
-        return Response(
-            response.body, status=response.status, headers={"WWW-Authenticate": "Bearer"}
-        )
-    return response
+    return replace(response, headers=error.headers)
 
 
 def parse_head(head: bytes) -> Request:
@@ -161,8 +164,8 @@ def parse_head(head: bytes) -> Request:
         if name.lower() in headers:
             raise HttpError(HTTPStatus.BAD_REQUEST, f"two headers {name[:40]!r}")
         headers[name.lower()] = str(value).strip()
-    path = words[2].decode("ascii").partition("?")[0]
-    return Request(words[1].decode("ascii"), path, headers)
+    target = words[2].decode("ascii")
+    return Request(words[1].decode("ascii"), target.partition("?")[0], headers, target=target)
 
 
 # --- access -----------------------------------------------------------------------------------
@@ -170,59 +173,32 @@ def parse_head(head: bytes) -> Request:
 TOKEN_BYTES = 32
 MIN_TOKEN_LENGTH = 16
 _MAX_TOKEN_BYTES = 1024
-_SCHEME = "bearer "
 
 
 @dataclass(frozen=True)
 class Access:
-    """The conditions for a request that changes something.
-
-    Without a ``token`` nobody may. ``host`` is the address or name at which we listen.
-    """
+    """The conditions for requests; without a ``token`` nobody may change anything."""
 
     token: str | None
-    host: str
+    names: OwnNames
 
-    def check(self, request: Request) -> None:
-        """Check a request that changes something.
+    def has_token(self, request: Request) -> bool:
+        """Tell whether a request shows the token."""
+        return has_token(request.headers, self.token)
 
-        A page of another web site can have its reader's browser send requests to us. It cannot
-        know the token. Two more checks do not depend on that: a browser says where a page is from
-        (``Origin``), and a name that the site has pointed to our address is not ours (``Host``).
+    def check_read(self, request: Request) -> None:
+        """Raise HttpError, 403, for a wrong Host or Origin."""
+        self.names.check(request.headers)
 
-        Raises
-        ------
-        HttpError
-            401 without the right token, 403 for a wrong Host or Origin.
-
-        """
-        host = request.headers.get("host", "")
-        if not self._is_ours(host):
-            raise HttpError(HTTPStatus.FORBIDDEN, "Host is neither an address nor our own name")
-        origin = request.headers.get("origin")
-        if origin is not None and origin.lower() != f"http://{host.lower()}":
-            raise HttpError(HTTPStatus.FORBIDDEN, "a page of another web site may change nothing")
+    def check_write(self, request: Request) -> None:
+        """Raise HttpError: as for a read, and 401 without the right token."""
+        self.check_read(request)
         if self.token is None:
             raise HttpError(HTTPStatus.UNAUTHORIZED, "nothing can be changed: set rest.token_file")
-        given = request.headers.get("authorization", "")
-        scheme, token = given[: len(_SCHEME)].lower(), given[len(_SCHEME) :].strip()
-        if not hmac.compare_digest(token.encode(), self.token.encode()) or scheme != _SCHEME:
+        if not self.has_token(request):
             raise HttpError(
                 HTTPStatus.UNAUTHORIZED, "send 'Authorization: Bearer TOKEN' with the right token"
             )
-
-    def _is_ours(self, host: str) -> bool:
-        try:
-            name = urlsplit(f"//{host}").hostname or ""
-        except ValueError:
-            return False
-        if name in ("localhost", self.host.lower()):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
 
 
 def read_token(path: Path) -> str:

@@ -16,10 +16,11 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Self
 
+from knotless.base.http_rules import LIMITS, HttpError
 from knotless.controller import runtime
-from knotless.controller.rest.api import HttpError, Response
+from knotless.controller.rest.api import Response
 
-MAX_CLIENTS = 32
+MAX_CLIENTS = LIMITS.streams
 MAX_WAITING = 1024
 """Events that wait for one client."""
 HEARTBEAT_S = 15.0
@@ -36,6 +37,8 @@ class Events:
         self._heartbeat_s = heartbeat_s
         self._clients: list[Client] = []
         self._number = 0
+        self.listener: Callable[[], None] = lambda: None
+        """Called at each event, before clients get it."""
 
     @property
     def clients(self) -> int:
@@ -45,6 +48,7 @@ class Events:
     def tell(self, kind: str, **fields: object) -> None:
         """Send an event, for example ``tell("port", switch="s1", port=2, up=False)``."""
         self._number += 1
+        self.listener()
         data = json.dumps({"time": round(self._clock(), 6), **fields})
         text = f"id: {self._number}\nevent: {kind}\ndata: {data}\n\n".encode()
         for client in list(self._clients):
@@ -86,7 +90,9 @@ class Client:
         try:
             text: bytes = self._queue.get(self._heartbeat_s)
         except runtime.TimeLimitError:
-            return b": still here\n\n"
+            text = b": still here\n\n"
+        if not self._open:
+            raise StopIteration
         return text
 
     def close(self) -> None:
@@ -94,3 +100,4 @@ class Client:
         if self._open:
             self._open = False
             self._leave(self)
+            self._queue.put(b"")  # wakes up who waits for an event

@@ -1,7 +1,7 @@
 """The HTTP server: one request on a connection, bounded in number, size and time.
 
 Slow clients wait for nobody but themselves: if there are too many connections, the oldest one whose
-request is not complete gives way to a new one.
+request is not complete, or is answered already, gives way to a new one.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
+from knotless.base.http_rules import LIMITS, HttpError, Limits, OwnNames, Pace, body_bytes
 from knotless.controller import runtime
 from knotless.controller.rest.api import (
     END_OF_HEAD,
     Access,
     Api,
-    HttpError,
     Request,
-    Response,
+    Stream,
     error_response,
     parse_head,
 )
@@ -31,36 +31,17 @@ _ACCEPT_PAUSE_S = 0.1
 _LINGER_S = 1.0
 
 
-@dataclass(frozen=True)
-class Limits:
-    """The resources that clients may use."""
-
-    connections: int = 256
-    head_bytes: int = 8 << 10
-    """Request line and headers together."""
-    body_bytes: int = 64 << 10
-    request_s: float = 5.0
-    """Time for a request to arrive, from the connection on."""
-    response_s: float = 30.0
-    """Time for a response to be read; in a stream, for each of its parts."""
-
-
 class Server:
-    """Answers each request by ``answer``, which may raise HttpError."""
+    """Answers requests by an Api; those without its token wait until it is their turn."""
 
-    def __init__(
-        self,
-        address: tuple[str, int],
-        answer: Callable[[Request], Response],
-        limits: Limits | None = None,
-    ) -> None:
-        limits = limits or Limits()
+    def __init__(self, address: tuple[str, int], api: Api, limits: Limits = LIMITS) -> None:
         self._socket = runtime.listen(address, limits.connections)
-        self._answer = answer
+        self._api = api
         self._limits = limits
+        self._pace = Pace(limits)
         self._open = 0
         self._asking: dict[Any, None] = {}
-        """Green threads whose request is not complete, the oldest first."""
+        """Green threads that can give way, the oldest first."""
 
     @property
     def port(self) -> int:
@@ -113,8 +94,10 @@ class Server:
         try:
             with runtime.time_limit(limits.request_s):
                 request = receive(connection.recv, limits)
+            if not self._api.access.has_token(request):
+                runtime.sleep(self._pace.wait_s(runtime.now_s()))
             self._asking.pop(runtime.current_thread(), None)
-            response = self._answer(request)
+            response = self._api.answer(request)
         except HttpError as refusal:
             response = error_response(refusal)
         except OSError:
@@ -125,12 +108,17 @@ class Server:
             response = error_response(HttpError(HTTPStatus.INTERNAL_SERVER_ERROR, text))
         try:
             self._send(connection, response.head() + response.body)
-            for part in response.stream or ():
-                self._send(connection, part)
+            if response.stream is not None:
+                # A client that leaves is noticed at once, and not by the next part.
+                watch = runtime.spawn(_await_end, connection, response.stream)
+                for part in response.stream:
+                    self._send(connection, part)
+                watch.kill()
         finally:
             if response.stream is not None:
                 response.stream.close()
         runtime.end_sending(connection)
+        self._asking[runtime.current_thread()] = None  # again one that can give way
         # What is not read would reset the connection before the client has read the response.
         with suppress(runtime.TimeLimitError), runtime.time_limit(_LINGER_S):
             while connection.recv(_CHUNK_BYTES):
@@ -139,6 +127,14 @@ class Server:
     def _send(self, connection: Any, data: bytes) -> None:
         with runtime.time_limit(self._limits.response_s):
             connection.sendall(data)
+
+
+def _await_end(connection: Any, stream: Stream) -> None:
+    """End a stream when its client has gone."""
+    with suppress(OSError):
+        while connection.recv(_CHUNK_BYTES):
+            pass
+    stream.close()
 
 
 def receive(recv: Callable[[int], bytes], limits: Limits) -> Request:
@@ -162,12 +158,11 @@ def receive(recv: Callable[[int], bytes], limits: Limits) -> Request:
             f"request line and headers have more than {limits.head_bytes} bytes",
         )
     request = parse_head(head + b"\r\n")
-    size = request.body_bytes
-    if size > limits.body_bytes:
+    if len(request.target) > limits.target_bytes:
         raise HttpError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body has more than {limits.body_bytes} bytes",
+            HTTPStatus.REQUEST_URI_TOO_LONG, f"an address has at most {limits.target_bytes} bytes"
         )
+    size = body_bytes(request.headers, limits)
     while len(body) < size:
         body += _some(recv)
     return replace(request, body=body[:size])
@@ -186,9 +181,11 @@ def _some(recv: Callable[[int], bytes]) -> bytes:
 class EarlyStatus:
     """Answers ``GET /status`` at an address with ``status()``, until :meth:`end`."""
 
-    def __init__(self, address: tuple[str, int], status: Callable[[], object]) -> None:
-        api = Api({"/status": status}, {}, Access(None, address[0]))
-        self._server = Server(address, api.answer)
+    def __init__(
+        self, address: tuple[str, int], names: tuple[str, ...], status: Callable[[], object]
+    ) -> None:
+        api = Api({"/status": status}, {}, Access(None, OwnNames(address[0], names)))
+        self._server = Server(address, api)
         self._thread = runtime.spawn(self._server.serve_forever)
 
     def end(self) -> None:

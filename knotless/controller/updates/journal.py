@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +151,7 @@ class History:
     def __init__(self, size: int, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._entries: deque[dict[str, Any]] = deque(maxlen=size)
-        self._waiting: deque[tuple[dict[str, Any], UpdatePlan]] = deque()
+        self._waiting: deque[tuple[dict[str, Any], UpdatePlan, dict[str, Any]]] = deque()
         self._confirmed: dict[int, dict[str, float]] = {}
         self._dropped_s = 0.0
         self._count = 0
@@ -165,11 +165,17 @@ class History:
         self._dropped_s += seconds
 
     def add(
-        self, plan: UpdatePlan, last_step: int, seconds: float, stretch: float | None = None
+        self,
+        plan: UpdatePlan,
+        last_step: int,
+        seconds: float,
+        stretch: float | None = None,
+        read_ages_s: Mapping[str, float | None] | None = None,
     ) -> None:
         """Add a change that all switches have confirmed; ``last_step`` is that of its last step.
 
         ``seconds`` are real; ``stretch`` is real over virtual time of emulated links meanwhile.
+        ``read_ages_s`` say how long before the change each switch had been read.
         """
         self._count += 1
         change = plan.change
@@ -192,7 +198,7 @@ class History:
         }
         self._confirmed, self._dropped_s = {}, 0.0
         self._entries.append(entry)
-        self._waiting.append((entry, plan))
+        self._waiting.append((entry, plan, dict(read_ages_s or {})))
         if len(self._waiting) > _MAX_WAITING:
             self._waiting.popleft()
 
@@ -200,8 +206,8 @@ class History:
         """Compute the oldest certificate that is missing; return whether there was one."""
         if not self._waiting:
             return False
-        entry, plan = self._waiting.popleft()
-        entry["certificate"] = execute(certificate, plan.change)
+        entry, plan, ages_s = self._waiting.popleft()
+        entry["certificate"] = {**execute(certificate, plan.change), "read_age_s": ages_s}
         return True
 
     def as_json(self) -> dict[str, object]:

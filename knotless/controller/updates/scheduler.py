@@ -244,6 +244,8 @@ class UpdateScheduler:
         if self._update.number != number:
             return  # what switches hold was read again meanwhile
         self._update.accept(plan)
+        observed = self._state.observed
+        observed.ages_of_update_s = observed.read_ages_s(runtime.now_s())
         self._was_precomputed = precomputed is not None
         how = "steps, planned ahead" if precomputed else "steps"
         _LOG.info("%s: %d %s", _summary(plan), len(plan.change.steps), how)

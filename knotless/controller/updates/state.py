@@ -10,11 +10,12 @@ changes in the meantime takes effect after the current step.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from knotless.controller.desired import DesiredState
-from knotless.controller.reconcile import Changes, difference
+from knotless.controller.foreign_changes import ForeignRules, Mixture
+from knotless.controller.reconcile import Changes, FoundRule, difference
 from knotless.controller.updates.inherited import InheritedRules, unused_links
 from knotless.controller.updates.planning import FabricUnion, Goal, UpdatePlan, UpdateTask
 from knotless.forwarding.openflow.reader import Generation
@@ -121,6 +122,25 @@ class UpdateState:
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
         return self._held.rules.get(name, _NO_RULES)
+
+    def mixture(self, name: str, held: SwitchRules) -> Mixture:
+        """Return what packets may meet while a switch that holds other rules gets the wanted ones.
+
+        ``held`` are those that others have left it.
+        """
+        changed = Generation({**self._held.rules, name: held}, self._held.tags)
+        generations = (*self._in_flight, changed, self._held)
+        return Mixture(self.union.fabric, self.flow_control, self._multicast, generations)
+
+    def changed_by_others(self, name: str, held: SwitchRules) -> None:
+        """Take note that others had changed the rules of a switch, which packets may have met."""
+        changed = Generation({**self._held.rules, name: held}, self._held.tags)
+        self._in_flight = (*self._in_flight, changed)
+
+    def with_foreign(self, foreign: Mapping[str, Sequence[FoundRule]]) -> ForeignRules:
+        """Return what switches hold if some hold rules of others as well."""
+        fabric = self.union.fabric
+        return ForeignRules(fabric, self.flow_control, self._multicast, self._held, foreign)
 
     def changes(self, name: str, held: SwitchRules) -> Changes:
         """Return the changes of a switch that holds exactly the rules ``held``."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotless.base.files import write_whole
+from knotless.base.printable import html_text
 from knotless.experiments.framework.experiment import Experiment, Presentation
 from knotless.results.results import read
 
@@ -21,10 +22,18 @@ TEMPLATES = Path(__file__).resolve().parent / "templates"
 
 def _environment() -> jinja2.Environment:
     import jinja2
+    from markupsafe import Markup
+
+    def shown(value: object) -> object:
+        """Show text by its function, line by line; what is HTML already stays."""
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        return Markup("\n".join(map(html_text, value.split("\n"))))  # noqa: S704 - it escapes
 
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
+        finalize=shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

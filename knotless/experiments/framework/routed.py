@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from knotless.experiments.framework.experiment import ExperimentError
+from knotless.results.validity import silent_flows
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
@@ -115,8 +116,8 @@ Measured = tuple[Row, list[dict[str, Any]]]
 
 
 def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
-    """Add to a row whether it is valid, according to the emulator's ``status``."""
-    all_problems = [*problems, *status["problems"]]
+    """Add to a row whether it is valid: by the emulator's ``status``, and by its own figures."""
+    all_problems = [*problems, *silent_flows(row), *status["problems"]]
     return {
         **row,
         "stretch": status["stretch"],
@@ -132,4 +133,5 @@ def in_simulation(row: Mapping[str, Any], problems: Sequence[str] = ()) -> Row:
     """Add the same keys to a row of a simulation, whose time is not stretched."""
     keys = ("stretch", "slow_down", "host_wait_us", "datapath")
     nothing: Row = dict.fromkeys(keys)
-    return {**row, **nothing, "valid": not problems, "problems": [*problems]}
+    all_problems = [*problems, *silent_flows(row)]
+    return {**row, **nothing, "valid": not all_problems, "problems": all_problems}

@@ -46,6 +46,8 @@ class Claim:
     """The places where ours can be measured; in the other columns the page shows a dash."""
     mark: str = ""
     """:data:`FITTED`, :data:`INFERRED`, or nothing."""
+    effect: bool = False
+    """The figure is a ratio that is 1 where there is no effect."""
 
 
 @dataclass(frozen=True)

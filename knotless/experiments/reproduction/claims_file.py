@@ -125,6 +125,12 @@ class _Claim(_Model):
     digits: Annotated[StrictInt, Field(ge=0, le=9)] = 2
     places: list[Literal["emulation", "simulation", "analysis"]] = ["emulation", "simulation"]
     mark: Literal["", "fitted", "inferred"] = ""
+    effect: bool | None = None
+
+    @property
+    def is_effect(self) -> bool:
+        """Tell whether the figure is a ratio that is 1 without an effect."""
+        return "ratio" in (self.ours or {}) if self.effect is None else self.effect
 
 
 class _Exception(BaseModel):
@@ -215,6 +221,7 @@ def _claims(author: str, file: _File, section: _Section, entry: Values) -> Itera
                 claim.digits,
                 tuple(claim.places),
                 claim.mark,
+                claim.is_effect,
             )
     except ValidationError as problem:
         raise ClaimsError(f"{where}: {complaint(problem)}") from problem

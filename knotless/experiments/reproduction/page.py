@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
@@ -13,11 +14,17 @@ from knotless.experiments.reproduction.claim import Claim, Paper, Section
 from knotless.experiments.reproduction.claims import claims, headlines, papers
 from knotless.experiments.reproduction.headlines import (
     PLACES,
-    RULE,
     claim_of,
     judged,
     measured,
+)
+from knotless.experiments.reproduction.verdicts import (
+    NOT_ATTEMPTED,
+    RULE,
+    VERDICTS,
+    effect,
     verdict,
+    verdict_before,
 )
 from knotless.results import plots as style
 from knotless.results.spread import Spread
@@ -55,6 +62,16 @@ def over(spread: Spread | None, theirs: float | str) -> str:
     return f"{spread.mean / theirs:.2f}"
 
 
+def part(claim: Claim, spread: Spread | None) -> str:
+    """Return our effect as a part of the paper's, with its 95 % interval if there are repeats."""
+    ours = effect(claim, spread)
+    if ours is None:
+        return NOWHERE
+    if spread is None or spread.half_width is None:
+        return f"{ours.mean:.2f}"
+    return f"{ours.mean:.2f} ({ours.low:.2f} to {ours.high:.2f})"
+
+
 def overview(stored: Stored) -> Iterator[str]:
     """Yield the first page, line by line."""
     yield "# The papers' figures compared with ours"
@@ -64,25 +81,38 @@ def overview(stored: Stored) -> Iterator[str]:
     yield "    knotless run paths --quick"
     yield "    knotless reproduction results/paths-TIME-ID"
     yield ""
-    yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | verdict |"
-    yield "|---|---|---|" + "---|" * (len(PLACES) + 1)
+    yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | effect | verdict |"
+    yield "|---|---|---|" + "---|" * (len(PLACES) + 2)
+    changed: list[str] = []
     for headline in headlines():
         claim = claim_of(headline)
         link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
         if claim is None:
-            yield f"| {link} | {headline.words} | - | - | - | - | **{verdict(0.0, None, None)}** |"
+            yield f"| {link} | {headline.words} | - | - | - | - | - | **{NOT_ATTEMPTED}** |"
             continue
         spreads = measured(stored, claim)
-        first = judged(spreads)
-        says = verdict(claim.theirs, first[1].mean if first else None, headline.agrees)
+        spread = judged(spreads)
+        says = verdict(claim, spread, headline.agrees)
+        if headline.agrees is None and says != (before := verdict_before(claim, spread)):
+            changed.append(f"'{headline.words}' was {before} and is {says}")
         ours = [
-            f"{spread.mean:.{claim.digits}f}" if (spread := spreads.get(on)) else NOWHERE
+            f"{each.mean:.{claim.digits}f}" if (each := spreads.get(on)) else NOWHERE
             for on in PLACES
         ]
-        cells = [link, headline.words, printed(claim), *ours, f"**{says}**"]
+        cells = [link, headline.words, printed(claim), *ours, part(claim, spread), f"**{says}**"]
         yield f"| {' | '.join(cells)} |"
     yield ""
     yield RULE
+    yield ""
+    if changed:
+        yield (
+            "What this rule changed (before, every figure within 10 % of the paper's was "
+            f"reproduced, also one without any effect): {'; '.join(changed)}."
+        )
+        yield ""
+    yield "Verdicts on all figures that the papers print:"
+    yield ""
+    yield from _counted(stored)
     yield ""
     yield (
         f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, and what was left out]"
@@ -100,16 +130,31 @@ def overview(stored: Stored) -> Iterator[str]:
     )
 
 
+def _counted(stored: Stored) -> Iterator[str]:
+    """Yield the table of verdicts on all printed figures, by paper."""
+    yield f"| paper | {' | '.join(VERDICTS)} |"
+    yield "|---|" + "---|" * len(VERDICTS)
+    for paper in papers():
+        says = Counter(
+            verdict(claim, judged(measured(stored, claim)), None)
+            for claim in paper.claims
+            if not isinstance(claim.theirs, str)
+        )
+        yield f"| {paper.number} | {' | '.join(str(says[name]) for name in VERDICTS)} |"
+
+
 def paper_page(stored: Stored, paper: Paper) -> Iterator[str]:
     """Yield the page of a paper, line by line."""
     yield f"# {paper.number}: {paper.title}"
     yield ""
     yield (
-        "[Overview](../reproduction.md). An emulated figure is the mean of the valid runs, with "
-        "minimum, maximum and number of runs. A simulated figure is the same in every repeat. "
-        "'Ours / theirs' uses the emulated figure if there is one, else the simulated one, else "
-        "that of path analysis. The paper's words stay words. *Fitted*: a setting of ours was "
-        "chosen so that this figure comes out. *Inferred*: derived from what the paper prints."
+        "[Overview](../reproduction.md). A figure is the mean of the valid runs, with minimum, "
+        "maximum and number of runs. Simulated runs have several seeds where the seed matters, "
+        "else one; without randomness, repeats are equal. 'Ours / theirs', the effect (with its "
+        "95 % interval where there are repeats) and the verdict are those of the emulated figure "
+        "if there is one, else of the simulated one, else of that of path analysis; the overview "
+        "has the rule. The paper's words stay words. *Fitted*: a setting of ours was chosen so "
+        "that this figure comes out. *Inferred*: derived from what the paper prints."
     )
     for section in paper.sections:
         yield ""
@@ -129,8 +174,8 @@ def _section(stored: Stored, section: Section) -> Iterator[str]:
     if section.claims:
         places = [on for on in PLACES if any(on in claim.places for claim in section.claims)]
         yield ""
-        yield f"| where | what | paper | {' | '.join(places)} | ours / theirs |"
-        yield "|---|---|---|" + "---|" * (len(places) + 1)
+        yield f"| where | what | paper | {' | '.join(places)} | ours / theirs | effect | verdict |"
+        yield "|---|---|---|" + "---|" * (len(places) + 3)
         reasons: dict[str, list[str]] = {}
         for claim in section.claims:
             yield _line(stored, claim, places)
@@ -152,10 +197,12 @@ def _section(stored: Stored, section: Section) -> Iterator[str]:
 
 def _line(stored: Stored, claim: Claim, places: Sequence[str]) -> str:
     spreads = measured(stored, claim)
-    first = judged(spreads)
+    spread = judged(spreads)
     cells = [claim.place, claim.what, printed(claim)]
     cells += [shown(spreads[on], claim.digits) if on in spreads else NOWHERE for on in places]
-    return f"| {' | '.join([*cells, over(first[1] if first else None, claim.theirs)])} |"
+    says = verdict(claim, spread, None) if claim.places else ""
+    cells += [over(spread, claim.theirs), part(claim, spread), says or NOWHERE]
+    return f"| {' | '.join(cells)} |"
 
 
 def table(stored: Stored) -> str:
@@ -164,7 +211,8 @@ def table(stored: Stored) -> str:
     writer = csv.writer(sink, lineterminator="\n")
     measures = ("mean", "least", "most", "count")
     head = ["paper", "where", "what", "printed", "mark"]
-    writer.writerow([*head, *(f"{on}_{name}" for on in PLACES for name in measures)])
+    head += [f"{on}_{name}" for on in PLACES for name in measures]
+    writer.writerow([*head, "effect", "effect_low", "effect_high", "verdict"])
     for claim in claims():
         spreads = measured(stored, claim)
         theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
@@ -175,7 +223,10 @@ def table(stored: Stored) -> str:
                 cells += [""] * len(measures)
             else:
                 cells += [f"{getattr(spread, name):.6g}" for name in measures]
-        writer.writerow(cells)
+        spread = judged(spreads)
+        ours = effect(claim, spread)
+        cells += [f"{each:.6g}" for each in (ours.mean, ours.low, ours.high)] if ours else [""] * 3
+        writer.writerow([*cells, verdict(claim, spread, None)])
     return sink.getvalue()
 
 

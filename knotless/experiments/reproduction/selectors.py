@@ -99,8 +99,13 @@ def losing(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
 
 
 def typical(cases: Mapping[tuple[Any, ...], Sequence[float]]) -> Spread | None:
-    """Return the mean over all cases and repeats, with minimum and maximum."""
-    return spread_of([value for values in cases.values() for value in values])
+    """Return the mean over all cases and repeats, with minimum and maximum.
+
+    A repeat is the mean of all cases in it.
+    """
+    filled = [values for values in cases.values() if values]
+    repeats = [fmean(each) for each in zip(*filled, strict=False)]
+    return spread_of([value for values in filled for value in values], repeats)
 
 
 Pick = Literal["typical", "best", "worst", "larger", "losing"]

@@ -16,12 +16,15 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from operator import attrgetter
 from typing import TypeVar
 
 from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.rules import (
+    ALL,
     CONTROLLER,
+    FLOOD,
     IN_PORT,
     Action,
     Field,
@@ -70,6 +73,7 @@ _BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type
 _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
 _FAILOVER = ("ff", "fast_failover")
 PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
+_ALL_PORTS = {"FLOOD": FLOOD, "ALL": ALL}
 _PRESENT = 0x1000
 _NO_NAMES: Mapping[str, int] = {}
 _IGNORED = re.compile(
@@ -87,7 +91,9 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
         A line cannot be parsed or represented; the message names it.
 
     """
-    rules = [_of_line("flow", _rule_of, *line) for line in _lines(flows_text)]
+    rules = [
+        _of_line("flow", partial(_rule_of, ports=_ALL_PORTS), *line) for line in _lines(flows_text)
+    ]
     groups = [_of_line("group", _group_of, *line) for line in _lines(groups_text)]
     rules.sort(key=attrgetter("order"))
     groups.sort(key=attrgetter("group_id"))
@@ -220,6 +226,7 @@ def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
 def _instructions_of(
     text: str, ports: Mapping[str, int]
 ) -> tuple[tuple[Action, ...], int | None, int | None]:
+    # The action set, which clear_actions empties, is empty: write_actions is refused below.
     actions: list[Action] = []
     metadata: int | None = None
     goto: int | None = None
@@ -231,7 +238,7 @@ def _instructions_of(
             if mask and _number(mask, 2**64 - 1) != 2**64 - 1:
                 raise RuleError("write_metadata with a mask is not supported")
             metadata = _number(value, 2**64 - 1)
-        elif token not in ("drop", ""):
+        elif token not in ("drop", "clear_actions", ""):
             actions.append(_action_of(token, ports))
     return tuple(actions), metadata, goto
 

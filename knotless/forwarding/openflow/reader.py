@@ -58,7 +58,8 @@ def state_of_rules(
         distinguish too many kinds of packets.
 
     """
-    return _state(fabric, [Generation(rules, tags)], groups, any_address=any_address)
+    flooding = _flooding(fabric, rules)
+    return _state(fabric, [Generation(flooding, tags)], groups, any_address=any_address)
 
 
 def state_of_generations(
@@ -135,6 +136,18 @@ def _state(
     )
     several = changing or replayed
     return ForwardingState(fabric, channels, tuple(groups), state, silent, changing=several)
+
+
+def _flooding(fabric: Fabric, rules: FabricRules) -> FabricRules:
+    """Return rules in which others' that send to all ports name the ports of the fabric."""
+    if isinstance(rules, CompiledRules) or not any(held.floods for held in rules.values()):
+        return rules
+    return {
+        name: held.flooding({*fabric.hosts_at[name], *fabric.neighbours[name]})
+        if name in fabric.switch_index
+        else held
+        for name, held in rules.items()
+    }
 
 
 def _parsed(rules: FabricRules, names: tuple[str, ...]) -> list[core.Switch]:

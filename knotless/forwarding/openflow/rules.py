@@ -18,7 +18,11 @@ from typing import NamedTuple
 from knotless._core import forwarding as core
 
 IN_PORT = 0xFFFFFFF8
+NORMAL = 0xFFFFFFFA
+FLOOD = 0xFFFFFFFB
+ALL = 0xFFFFFFFC
 CONTROLLER = 0xFFFFFFFD
+"""Reserved ports. Our rules use the first and the last; those of others may use all."""
 ADMISSION, FORWARD, VIRTUAL_CHANNEL, OUTPUT = range(4)
 
 
@@ -50,7 +54,7 @@ def match_order(fields: Iterable[Field]) -> tuple[Field, ...]:
 
 @dataclass(frozen=True, order=True)
 class Output:
-    """Send the frame out of ``port`` (a number, or IN_PORT, or CONTROLLER)."""
+    """Send the frame out of ``port`` (a number, or a reserved port)."""
 
     port: int
 
@@ -153,6 +157,35 @@ class SwitchRules:
         every = chain.from_iterable({id(actions): actions for actions in lists}.values())
         return frozenset(
             (action.name, action.value) for action in every if isinstance(action, SetField)
+        )
+
+    @cached_property
+    def floods(self) -> bool:
+        """Whether a rule sends to all ports of the switch, which no rule of ours does."""
+        lists = [rule.actions for rule in self.rules]
+        lists += [bucket for group in self.groups for bucket in group.buckets]
+        every = chain.from_iterable({id(actions): actions for actions in lists}.values())
+        return any(isinstance(action, Output) and action.port in (FLOOD, ALL) for action in every)
+
+    def flooding(self, ports: Collection[int]) -> SwitchRules:
+        """Return the same for a switch with these ports, which rules that flood then name."""
+        if not self.floods:
+            return self
+        outputs = tuple(map(Output, sorted(ports)))
+
+        def named(actions: tuple[Action, ...]) -> tuple[Action, ...]:
+            each = (
+                outputs if isinstance(action, Output) and action.port in (FLOOD, ALL) else (action,)
+                for action in actions
+            )
+            return tuple(chain.from_iterable(each))
+
+        return SwitchRules(
+            tuple(rule._replace(actions=named(rule.actions)) for rule in self.rules),
+            tuple(
+                Group(group.group_id, tuple(map(named, group.buckets)), group.watch)
+                for group in self.groups
+            ),
         )
 
     def live(self, down: Collection[int] = ()) -> SwitchRules:

@@ -14,14 +14,15 @@ from knotless.importers.file_kinds import Content, FileKind
 class Neighbour:
     """A neighbour that a port hears: the name of a system, its port by id and by description.
 
-    ``forwards`` is true if the system says that it is a bridge or a router.
+    ``forwards`` is whether the system says that it is a bridge or a router; None: it does not say
+    what it is.
     """
 
     interface: str
     system: str
     port_id: str
     port_description: str = ""
-    forwards: bool = False
+    forwards: bool | None = None
 
 
 @dataclass
@@ -76,7 +77,7 @@ def _neighbour(interface: str, port: dict[str, Any]) -> Neighbour:
         system,
         _first(peer_port.get("id", "")),
         _first(peer_port.get("descr", "")),
-        bool(enabled & {"Bridge", "Router"}),
+        bool(enabled & {"Bridge", "Router"}) if enabled else None,
     )
 
 

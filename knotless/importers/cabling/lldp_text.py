@@ -34,8 +34,8 @@ def _read(content: Content) -> Neighbours:
         elif field := _FIELD.match(line):
             name, value = field[1], field[2].strip()
             if name == "Capability":
-                if value in ("Bridge, on", "Router, on"):
-                    fields["forwards"] = value
+                if value.endswith(", on"):
+                    fields[value] = name
             else:
                 fields.setdefault(name, value)
     return neighbours
@@ -43,12 +43,13 @@ def _read(content: Content) -> Neighbours:
 
 def _neighbour(interface: str, fields: dict[str, str]) -> Neighbour:
     kind, _, port = fields.get("PortID", "").partition(" ")
+    enabled = {name for name, value in fields.items() if value == "Capability"}
     return Neighbour(
         interface,
         fields.get("SysName", ""),
         port or kind,
         fields.get("PortDescr", ""),
-        "forwards" in fields,
+        bool(enabled & {"Bridge, on", "Router, on"}) if enabled else None,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,9 @@ from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.ibnetdiscover import Discovered
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from knotless.topologies.validate import is_name
+
+_MANAGED = re.compile(r"MF\d;(?P<name>[^:]+):[^/]*/?(?P<unit>.*)")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 @dataclass(frozen=True)
@@ -57,9 +61,10 @@ class Subnet:
 def subnet_of(name: str, discovered: Discovered) -> Subnet:
     """Return the subnet of an ibnetdiscover output; raises FabricError if it contradicts itself.
 
-    Nodes are called by their descriptions where these are distinct and usable as names, otherwise
-    by their ids; the ports of an adapter with several ones have ``-PORT`` appended. They are in
-    the order of their GUIDs, so that it does not matter where ibnetdiscover was run.
+    Nodes are called by their descriptions, in characters that names may have, where these are
+    distinct, otherwise by their ids; the ports of an adapter with several ones have ``-PORT``
+    appended. They are in the order of their GUIDs, so that it does not matter where ibnetdiscover
+    was run.
     """
 
     def place(node: str) -> tuple[int, str]:
@@ -71,6 +76,11 @@ def subnet_of(name: str, discovered: Discovered) -> Subnet:
     index = {node: i for i, node in enumerate(switches)}
     ports = Counter(node for (node, _), _ in adapters)
     called = [names[a] if ports[a] == 1 else f"{names[a]}-{port}" for (a, port), _ in adapters]
+    taken = Counter([*called, *(names[node] for node in switches)])
+    called = [
+        text if taken[text] == 1 else f"{a}-{port}"
+        for text, ((a, port), _) in zip(called, adapters, strict=True)
+    ]
     fabric = complete(
         name,
         [PartialSwitch(names[node], int(node[2:], 16)) for node in switches],
@@ -115,8 +125,21 @@ def _lid_of_switch(discovered: Discovered, node: str) -> int:
 
 
 def _names(discovered: Discovered) -> dict[str, str]:
-    times = Counter(discovered.descriptions.values())
+    """Return the name of each node: the first of its forms that no other node has, else its id."""
+    forms = {node: _forms(text) for node, text in discovered.descriptions.items()}
+    times = Counter(form for of_node in forms.values() for form in {*of_node})
     return {
-        node: text if times[text] == 1 and is_name(text) else node
-        for node, text in discovered.descriptions.items()
+        node: next((form for form in of_node if times[form] == 1 and is_name(form)), node)
+        for node, of_node in forms.items()
     }
+
+
+def _forms(description: str) -> tuple[str, ...]:
+    """Return what a node may be called: its description, its name in it, all of it as one word.
+
+    Switches with a management processor are described as ``MF0;NAME:MODEL/UNIT``.
+    """
+    managed = _MANAGED.fullmatch(description)
+    name, unit = (managed["name"], managed["unit"]) if managed else (description, "")
+    word = _NOT_IN_NAMES.sub("-", f"{name}-{unit}" if unit else name).strip("-")
+    return (description, _NOT_IN_NAMES.sub("-", name).strip("-"), word)

@@ -14,6 +14,7 @@ import numpy as np
 
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
+from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.fabric import TableFabric, TableTraffic
@@ -22,6 +23,7 @@ from knotless.importers.findings import Findings
 from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
+from knotless.importers.routers.bgp import computed_routes
 from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
 from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
@@ -38,13 +40,23 @@ from knotless.importers.routers.unread import described, unread_ports
 _INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
 
-def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
+def assemble(
+    name: str,
+    files: Sequence[FoundFile],
+    hosts: Sequence[str] = (),
+    *,
+    routes_by: str | None = None,
+) -> TableFabric:
     """Return the fabric called ``name`` that ``files`` describe.
+
+    ``hosts`` are patterns of the names of neighbours that are hosts. ``routes_by`` is ``bgp`` if
+    routes are to be computed from configurations, or None: they are those that files list.
 
     Raises
     ------
     RuleError
-        A file says something impossible, or there are no files of a router.
+        A file says something impossible, there are no files of a router, or a pattern of
+        ``hosts`` fits no neighbour.
     FabricError
         The cables contradict each other.
 
@@ -53,17 +65,27 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     routers, cables = routers_of(files, findings)
     if not routers:
         raise RuleError("there are cables, but no routes or tables of a router")
-    dumped = {router.name: chosen_routes(router, findings) for router in routers}
+    dumped = {
+        router.name: chosen_routes(router, findings) if routes_by is None else None
+        for router in routers
+    }
     routes: dict[str, Routes] = {
         router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
     }
-    for router in routers:
-        for text in _missing_routes(router, dumped[router.name]):
-            findings.gap(text)
     judge_tables(routers, findings)
-    cabling = cabling_of(routers, routes, cables, findings)
+    cabling = cabling_of(routers, routes, cables, findings, hosts)
+    if routes_by is None:
+        for router in routers:
+            for text in _missing_routes(router, dumped[router.name]):
+                findings.gap(text)
+    else:
+        computed = computed_routes(routers, cabling, findings)
+        dumped = {name: dict(of) for name, of in computed.items()}
+        routes = computed
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
+    if cabling.absent:
+        findings.note(f"if {listed(sorted(cabling.absent), 3)} are hosts, name them by --hosts")
     interfaces = interfaces_of(routers, cabling)
     for text in (text for router in routers for text in _switched(router, interfaces)):
         findings.gap(text)
@@ -119,7 +141,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     return TableFabric(
         fabric=routed.fabric,
         channels=routed.channels,
-        flow_control=FlowControl.PFC,
+        flow_control=FlowControl.PFC if _has_flow_control(routers) else FlowControl.PAUSE,
         traffics=traffics,
         pairs=destinations.pairs,
         label=label,
@@ -211,7 +233,12 @@ def _qos(
     settings = {router.name: qos_of(router, findings) for router in routers}
     without = [text for router in routers for text in _missing_qos(router, cabling)]
     without += [f"PORT_QOS_MAP of {router_name}" for router_name in sorted(cabling.absent)]
-    if without:
+    if not _has_flow_control(routers):
+        findings.note(
+            "no switch has settings of flow control (PORT_QOS_MAP, dcb):"
+            " all links are taken to PAUSE"
+        )
+    elif without:
         findings.doubt(f"{without[0]}: which priorities it pauses")
         findings.note(
             f"no {without[0]}: all packets are taken to be lossless, in one priority everywhere"
@@ -221,6 +248,11 @@ def _qos(
     _judge_watchdogs(routers, findings)
     by_router = {router_name: ports for router_name, ports in settings.items() if ports is not None}
     return None if without else by_router
+
+
+def _has_flow_control(routers: Iterable[Router]) -> bool:
+    """Return whether the files of any router say what its ports pause."""
+    return any(router.table("PORT_QOS_MAP") or "DCB" in router.tables for router in routers)
 
 
 _WATCHDOG = {

@@ -14,6 +14,7 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop, distinct
+from knotless.importers.routers.neighbours import unread_neighbours
 from knotless.importers.routers.router import Router, natural
 
 Routes = Mapping[str, tuple[NextHop, ...]]
@@ -31,10 +32,6 @@ _OWN_PREFIXES = (
     "ip6tnl",
 )
 """Prefixes of the names of ports that do not belong to the fabric."""
-
-
-_SERVER = "Server"
-"""The type in DEVICE_NEIGHBOR_METADATA of a host, which may have ports at several switches."""
 
 
 def is_own(interface: str) -> bool:
@@ -97,12 +94,17 @@ def cabling_of(
     routes: Mapping[str, Routes],
     listed: Sequence[tuple[NamedEnd, NamedEnd]],
     findings: Findings,
+    hosts: Sequence[str] = (),
 ) -> Cabling:
-    """Return the cables between ``routers``; ``listed`` are those of a list of all cables."""
+    """Return the cables between ``routers``; ``listed`` are those of a list of all cables.
+
+    ``hosts`` are patterns of the names of neighbours that are hosts. Raises RuleError if no
+    neighbour without files has such a name.
+    """
     names = _Names.from_routers(routers)
     cabling = Cabling()
     _by_backplane(routers, cabling, findings)
-    _by_lldp(routers, names, cabling, findings)
+    _by_lldp(routers, routes, hosts, names, cabling, findings)
     without_lldp = {router.name for router in routers if router.heard is None}
     for ends in listed:
         a, b = (names.end(*end) for end in ends)
@@ -163,35 +165,34 @@ def _is_internal(router: Router, port: str) -> bool:
 
 
 def _by_lldp(
-    routers: Sequence[Router], names: _Names, cabling: Cabling, findings: Findings
+    routers: Sequence[Router],
+    routes: Mapping[str, Routes],
+    hosts: Sequence[str],
+    names: _Names,
+    cabling: Cabling,
+    findings: Findings,
 ) -> None:
-    heard_by: dict[str, set[str]] = {}
-    kinds: dict[str, set[str]] = {}
-    for router in routers:
-        for heard in router.heard or ():
-            heard_by.setdefault(heard.system, set()).add(router.name)
-        for system, fields in router.table("DEVICE_NEIGHBOR_METADATA").items():
-            kinds.setdefault(system, set()).add(fields.get("type", ""))
+    unread = unread_neighbours(routers, routes, hosts)
     for router in routers:
         for heard in router.heard or ():
             port = (router.name, heard.interface)
             if is_own(heard.interface) or _is_internal(router, heard.interface):
                 continue
             peer = names.end(heard.system, heard.port_id, heard.port_description)
-            if peer is not None:
+            if peer is None:
+                unread.add(port, heard)
+            else:
                 peer = _confirmed(names.routers[peer[0]], router.host, peer)
                 cabling.join(port, peer, findings)
-                continue
-            types = kinds.get(heard.system, set())
-            several = len(heard_by.get(heard.system, ())) > 1 and types != {_SERVER}
-            routes_too = any("Router" in kind for kind in types) or several or heard.forwards
-            if heard.system and routes_too:
-                cabling.absent.add(heard.system)
-                cabling.join(
-                    port, (heard.system, heard.port_id or heard.port_description), findings
-                )
-            else:
+    unread.note_hosts(findings)
+    for system, ends in unread.heard.items():
+        is_host = not system or unread.is_host(system)
+        for port, heard in ends:
+            if is_host:
                 cabling.outside.add(port)
+            else:
+                cabling.absent.add(system)
+                cabling.join(port, (system, heard.port_id or heard.port_description), findings)
 
 
 def _confirmed(peer: Router, host: str, end: NamedEnd) -> NamedEnd:

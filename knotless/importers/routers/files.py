@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from knotless.base.errors import RuleError
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 from knotless.importers.routers.router import Router, natural
@@ -18,6 +22,7 @@ from knotless.importers.sonic.database import Fields, SonicTables
 
 _BRIDGE_OR_ROUTER = 0x28
 """Bits of the capabilities in LLDP as SNMP shows them: IEEE 802.1AB, 8.5.8."""
+_OCTET = re.compile(r"[0-9A-Fa-f]{1,2}")
 
 
 def routers_of(
@@ -35,6 +40,9 @@ def routers_of(
             cables += file.value.cables
         else:
             by_device.setdefault(file.device, []).append(file)
+            for asic, tables in _asics(file.value):
+                of_asic = replace(file, value=tables, device=file.device / asic)
+                by_device.setdefault(of_asic.device, []).append(of_asic)
     devices = [_router(device.name, files, findings) for device, files in by_device.items()]
     whole = {router.host for router in devices if router.name != router.host}
     routers: dict[str, Router] = {}
@@ -48,6 +56,10 @@ def routers_of(
     return [routers[name] for name in sorted(routers, key=natural)], cables
 
 
+def _asics(value: object) -> Iterable[tuple[str, SonicTables]]:
+    return value.asics.items() if isinstance(value, SonicTables) else ()
+
+
 def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
     router = Router(name, name)
     for file in files:
@@ -58,8 +70,11 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
             router.dumps.append((file.path.name, value))
         elif isinstance(value, Neighbours):
             router.heard = [*(router.heard or ()), *value.heard]
+        elif isinstance(value, FrrConfiguration):
+            router.configuration = value
+    configured = router.configuration.host if router.configuration else ""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
-    router.host = router.name = metadata.get("hostname", name)
+    router.host = router.name = metadata.get("hostname", configured or name)
     if metadata.get("asic_name"):
         router.name = f"{router.host}-{metadata['asic_name']}"
     if "ROUTE_TABLE" in router.tables:
@@ -82,32 +97,28 @@ def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findin
 
 
 def _heard(interface: str, entry: Fields) -> Neighbour:
-    enabled = entry.get("lldp_rem_sys_cap_enabled", "").split(" ")[0]
+    enabled = entry.get("lldp_rem_sys_cap_enabled", "").split(" ")
     return Neighbour(
         interface,
         entry.get("lldp_rem_sys_name", ""),
         entry.get("lldp_rem_port_id", ""),
         entry.get("lldp_rem_port_desc", ""),
-        enabled.isalnum() and enabled.isascii() and bool(_hex(enabled) & _BRIDGE_OR_ROUTER),
+        bool(_hex(enabled[0]) & _BRIDGE_OR_ROUTER) if any(map(_hex, enabled)) else None,
     )
 
 
 def _hex(text: str) -> int:
-    try:
-        return int(text, 16)
-    except ValueError:
-        return 0
+    return int(text, 16) if _OCTET.fullmatch(text) else 0
 
 
 def _routes_of(router: Router) -> RouteDump:
     """Return the routes of APPL_DB."""
     dump = RouteDump()
     groups = router.table("NEXTHOP_GROUP_TABLE")
+    vrfs = {*router.table("VRF"), *router.table("VRF_TABLE"), *router.table("VNET_TABLE")}
     read: dict[tuple[str, str], tuple[NextHop, ...]] = {}
     for key, fields in router.table("ROUTE_TABLE").items():
-        vrf, prefix = DEFAULT_VRF, key
-        if key.startswith(("Vrf", "mgmt")):
-            vrf, _, prefix = key.partition(":")
+        vrf, prefix = _vrf_and_prefix(key, vrfs)
         next_hop = fields
         if "nexthop_group" in fields:
             next_hop = groups.get(fields["nexthop_group"], {})
@@ -125,6 +136,22 @@ def _routes_of(router: Router) -> RouteDump:
             dump.unclear.append(f"{prefix}: a next hop in a tunnel or with labels")
         dump.routes[vrf, prefix] = hops
     return dump
+
+
+def _vrf_and_prefix(key: str, vrfs: Container[str]) -> tuple[str, str]:
+    """Return the parts of a key such as ``Vrf1:10.0.0.0/24``; IPv6 prefixes have colons too."""
+    vrf, colon, prefix = key.partition(":")
+    if colon and (vrf in vrfs or not _is_prefix(key)) and _is_prefix(prefix):
+        return vrf, prefix
+    return DEFAULT_VRF, key
+
+
+def _is_prefix(text: str) -> bool:
+    try:
+        prefix_of(text)
+    except RuleError:
+        return False
+    return True
 
 
 def _hops(prefix: str, fields: Fields, dump: RouteDump) -> tuple[NextHop, ...]:
@@ -153,6 +180,9 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
         for (_, text), hops in dump.routes.items():
             if text.lower().startswith("fe80:"):
                 continue  # link-local addresses are not forwarded
+            if not _is_prefix(text):
+                findings.unclear(f"the route of {router.name} to {text[:60]!r}: no prefix ({name})")
+                continue
             prefix = prefix_of(text).text
             first = routes.setdefault(prefix, hops)
             if first is not hops and set(first) != set(hops):

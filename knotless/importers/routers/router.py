@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from knotless.importers.cabling.lldp_json import Neighbour
+from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.route_dump import RouteDump
 from knotless.importers.sonic.database import Fields
 
@@ -14,7 +15,8 @@ class Router:
     """A router: the tables of its databases, its routes by source, and what its ports hear.
 
     ``host`` is what the device calls itself: a device with several chips (ASICs) or VRFs is one
-    router for each. ``heard`` is None if nothing is known of its neighbours.
+    router for each. ``heard`` is None if nothing is known of its neighbours. ``configuration`` is
+    read only if routes are to be computed from it.
     """
 
     name: str
@@ -22,6 +24,7 @@ class Router:
     tables: dict[str, dict[str, Fields]] = field(default_factory=dict)
     dumps: list[tuple[str, RouteDump]] = field(default_factory=list)
     heard: list[Neighbour] | None = None
+    configuration: FrrConfiguration | None = None
 
     def table(self, name: str) -> dict[str, Fields]:
         """Return a table; empty if there is none."""

@@ -34,7 +34,8 @@ DOT1P_TO_TC_MAP DSCP_TO_TC_MAP HW_MUX_CABLE_TABLE INTERFACE INTF_TABLE LAG_MEMBE
 LLDP_ENTRY_TABLE LOOPBACK_INTERFACE LOSSLESS_TRAFFIC_PATTERN MAP_PFC_PRIORITY_TO_QUEUE MUX_CABLE
 MUX_CABLE_TABLE NAT_GLOBAL NAT_GLOBAL_TABLE NEXTHOP_GROUP_TABLE PEER_SWITCH MIRROR_SESSION
 PFC_PRIORITY_TO_PRIORITY_GROUP_MAP PFC_WD PFC_WD_TABLE_INSTORM POLICY_BINDING_TABLE PORT
-PORTCHANNEL PORTCHANNEL_INTERFACE PORTCHANNEL_MEMBER PORT_QOS_MAP ROUTE_TABLE TC_TO_DSCP_MAP
+PORTCHANNEL PORTCHANNEL_INTERFACE PORTCHANNEL_MEMBER PORT_QOS_MAP ROUTE_TABLE SUBNET_DECAP
+TC_TO_DSCP_MAP
 TC_TO_PRIORITY_GROUP_MAP TC_TO_QUEUE_MAP TUNNEL VLAN VLAN_INTERFACE VLAN_MEMBER VLAN_SUB_INTERFACE
 VRF VRF_TABLE
 """
@@ -77,6 +78,8 @@ VLAN_STACKING VLAN_STACKING_TABLE VLAN_TRANSLATION VLAN_TRANSLATION_TABLE
     }.items()
 }
 """What each table does that is not interpreted and changes where packets go or wait."""
+READ = _INTERPRETED | _SIZES
+"""Tables that are interpreted, or have sizes and rates."""
 _KIND = {name: what for what, names in MATTERING.items() for name in names}
 
 ROUTES_WITHOUT_EFFECT = frozenset({"weight", "protocol", "router_mac", "NULL"})
@@ -133,7 +136,7 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
         for text in _unsupported(router):
             unclear.setdefault(text, {})[router.host] = None
         for table, rows in router.tables.items():
-            if rows and table not in _INTERPRETED | _SIZES | _KIND.keys():
+            if rows and table not in READ | _KIND.keys():
                 others[table] = None
         if router.table("MIRROR_SESSION"):
             findings.note(f"the copies that MIRROR_SESSION of {router.host} makes are not followed")
@@ -165,6 +168,9 @@ def _unsupported(router: Router) -> Iterator[str]:
         elif table in ("NAT_GLOBAL", "NAT_GLOBAL_TABLE"):
             if any(fields.get("admin_mode") == "enabled" for fields in rows.values()):
                 yield f"what {table} of {{}} does"
+        elif table == "SUBNET_DECAP":
+            if any(fields.get("status") == "enable" for fields in rows.values()):
+                yield f"what {table} of {{}} does: packets in tunnels end there"
         elif table == "POLICY_BINDING_TABLE":
             for key in [key for key in rows if not key.startswith("CtrlPlane")][:1]:
                 yield f"what the policy of {_shown(key)} of {{}} does"

@@ -57,6 +57,7 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
                     if is_default or table not in _OF_DEFAULT
                 },
                 dumps=_dumps(device, vrf),
+                configuration=device.configuration if is_default else None,
                 heard=heard
                 and [
                     neighbour
@@ -97,7 +98,7 @@ def _ports(device: Router, interface: str) -> list[str]:
     base = interface.partition(".")[0]
     members = [
         key[len(base) + 1 :]
-        for table in ("PORTCHANNEL_MEMBER", "LAG_MEMBER_TABLE")
+        for table in ("PORTCHANNEL_MEMBER", "LAG_MEMBER_TABLE", "VLAN_MEMBER")
         for key in device.table(table)
         if key.startswith((f"{base}|", f"{base}:"))
     ]

@@ -2,7 +2,9 @@
 
 Three forms are read: tables of keys (``{"PORT": {"Ethernet0": {..}}}``), flat keys
 (``{"PORT|Ethernet0": {..}}``, in APPL_DB ``{"PORT_TABLE:Ethernet0": {..}}``), and flat keys with
-the types of Redis (``{"PORT|Ethernet0": {"type": "hash", "value": {..}}}``).
+the types of Redis (``{"PORT|Ethernet0": {"type": "hash", "value": {..}}}``). Of a device with
+several ASICs, ``show runningconfiguration all`` writes the tables of each namespace:
+``{"localhost": {"PORT": ..}, "asic0": {..}}``.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ _NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 _FLAT = re.compile(r"([A-Z][A-Z0-9_]{1,63})([|:])(.+)", re.DOTALL)
 _REFERENCE = re.compile(r"\[[A-Z0-9_]+[|:](.*)\]")
 
+_NAMESPACE = re.compile(r"localhost|asic\d{1,3}")
+
 Fields = dict[str, str]
 
 
@@ -26,9 +30,11 @@ class SonicTables:
     """The fields by table and key. Parts of a key are joined as in the database.
 
     Lists are joined by commas; references such as ``[DSCP_TO_TC_MAP|AZURE]`` are the name alone.
+    ``asics`` are the tables of each ASIC of a device with several.
     """
 
     tables: dict[str, dict[str, Fields]] = field(default_factory=dict)
+    asics: dict[str, SonicTables] = field(default_factory=dict)
 
 
 def _is_table(name: str, value: object) -> bool:
@@ -39,15 +45,38 @@ def _recognises(content: Content) -> bool:
     if not content.text.lstrip().startswith("{"):
         return False
     value = content.json
+    return _is_database(value) or _is_of_namespaces(value)
+
+
+def _is_database(value: object) -> bool:
     if not isinstance(value, dict) or not value:
         return False
     fits = sum(1 for name in value if _FLAT.fullmatch(name) or _is_table(name, value[name]))
     return 2 * fits > len(value)
 
 
+def _is_of_namespaces(value: object) -> bool:
+    return (
+        isinstance(value, dict)
+        and any(_is_database(tables) for tables in value.values())
+        and all(
+            _NAMESPACE.fullmatch(name) and isinstance(tables, dict)
+            for name, tables in value.items()
+        )
+    )
+
+
 def _read(content: Content) -> SonicTables:
+    if not _is_of_namespaces(content.json):
+        return _tables(content.json)
+    asics = {name: _tables(tables) for name, tables in content.json.items()}
+    host = asics.pop("localhost", SonicTables())
+    return SonicTables(host.tables, asics)
+
+
+def _tables(names: Mapping[str, Any]) -> SonicTables:
     database = SonicTables()
-    for name, value in content.json.items():
+    for name, value in names.items():
         value = _unwrapped(value)
         if flat := _FLAT.fullmatch(name):
             keys = {flat[3]: value}

@@ -113,4 +113,4 @@ def test_commands_print_by_these_functions_alone() -> None:
                 called = ast.unparse(node.func)
                 assert called != "click.echo" or path.name in generated, path
                 if called.endswith("table.add_row"):
-                    assert "cell" in ast.unparse(node), (path, node.lineno)
+                    assert "rich_text" in ast.unparse(node), (path, node.lineno)

@@ -31,7 +31,7 @@ def test_all_keys_are_read() -> None:
                 "known are allow_deadlock, connect_timeout_s, controllers, discovery, emulator",
             ],
         ),
-        ("rest: {prot: 1}", ["unknown key 'rest.prot'", "known are host, port"]),
+        ("rest: {prot: 1}", ["unknown key 'rest.prot'", "known are host, names, port"]),
         ("vcs: many", ["vcs: ", "'many'"]),
         ("vcs: 9", ["vcs: ", "8", "not 9"]),
         ("vcs: true", ["vcs: ", "True"]),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from docs.generator.configuration import table
+from knotless.base.http_rules import Limits
 from knotless.controller.config import Config
 from knotless.controller.rest.events import MAX_CLIENTS, MAX_WAITING
-from knotless.controller.rest.server import Limits
 from tests.support import REPOSITORY
 
 MANUAL = (REPOSITORY / "docs" / "controller.md").read_text()

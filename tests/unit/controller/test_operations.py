@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from knotless.base.errors import FaultError, KnotlessError
+from knotless.base.http_rules import HttpError
 from knotless.controller import runtime
 from knotless.controller.config import Config, parse
 from knotless.controller.desired import DesiredState
 from knotless.controller.operations import Operations, Overrides, read_overrides
-from knotless.controller.rest.api import HttpError
 from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import inherited_rules
@@ -284,3 +284,30 @@ def test_a_group_is_added_and_removed_in_proven_steps() -> None:
         plan = model.state.desired.plan
         verdict = check(plan.fabric, held, multicast=plan.multicast)
         assert (verdict.ok, verdict.multicasts_undelivered) == (True, 0)
+
+
+def test_what_switches_hold_is_read_before_a_request_is_planned(tmp_path: Path) -> None:
+    model = Model("fabric: ring,4\nengine: updown\nreread_interval_s: 7\n", tmp_path / "state")
+    ages: list[float] = []
+    model.operations.read_again = ages.append
+    model.state.observed.by_name["s2"].read_s = runtime.now_s() - 3
+    answer = model.post("drain", parts=["s1-s2"], dry_run=True)
+    assert ages == [7]
+    read_age_s = answer["certificate"]["read_age_s"]
+    assert 3 <= read_age_s.pop("s2") < 1000
+    assert read_age_s == dict.fromkeys(("s1", "s3", "s4"))
+
+
+def test_a_request_is_refused_while_rules_are_missing(tmp_path: Path) -> None:
+    model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
+    before = model.state.desired
+
+    def read_again(_max_age_s: float) -> None:
+        raise KnotlessError("s2: rules are missing")
+
+    model.operations.read_again = read_again
+    for request, body in (("drain", {"parts": ["s1-s2"]}), ("change", {"root": "s3"})):
+        with pytest.raises(KnotlessError, match="rules are missing"):
+            model.post(request, **body)
+    assert model.state.desired is before
+    assert not (tmp_path / "state").exists()

@@ -69,6 +69,24 @@ def test_naive_changes_deadlock_where_the_check_says_and_proven_ones_drop_nothin
         assert row["lost_frames"] == 0
 
 
+def test_what_a_change_drops_is_said_before_and_measured() -> None:
+    rows = [run(Case("ring-6", FlowControl.PAUSE, PROVEN), seed) for seed in range(3)]
+    for row in rows:
+        assert (row["tier"], row["deadlock"], row["lost_frames"]) == (3, False, 0)
+        assert (row["valid"], row["dropped_pairs"]) == (True, 11)
+        assert 0 < row["dropped_s"] < row["change_s"]
+        assert row["estimated_drop_s"] > 0
+        assert row["stopped_frames"] > 0
+    (finding,) = show.sentences(rows)
+    assert "were dropped at their first switch, none elsewhere; said before: 11 pairs" in finding
+    nothing = run(Case("ring-4", FlowControl.PAUSE, PROVEN), 1)
+    assert (nothing["dropped_pairs"], nothing["estimated_drop_s"], nothing["dropped_s"]) == (
+        0,
+        0,
+        0,
+    )
+
+
 def test_planes_need_no_stop_under_pfc() -> None:
     for seed in range(3):
         row = run(Case("ring-4", FlowControl.PFC, PROVEN), seed)

@@ -5,16 +5,16 @@ The constants were written down from this computation. They change only if store
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 import pytest
 
+from knotless.base.errors import KnotlessError
 from knotless.experiments.reproduction.claims import claims
 from knotless.experiments.reproduction.rows import rows as rows_of
-from knotless.results import stored
+from knotless.results import document, stored
 from tests.support import REPOSITORY
 
 KNOWN = stored.read()
@@ -23,10 +23,10 @@ Rows = list[dict[str, Any]]
 
 
 def stored_rows(experiment: str, on: str, **wanted: Any) -> Rows:
-    """Return valid rows as the files hold them, with the settings of their run."""
+    """Return valid rows of the files, with the settings of their run."""
     chosen = []
     for path in sorted((REPOSITORY / "experiments").glob(f"*/runs/{experiment}-{on}-*.json")):
-        held = json.loads(path.read_text())
+        held = document.read(path, KnotlessError)
         for row in held["rows"]:
             every = {**held["parameters"], **row}
             if row["valid"] and all(every.get(key) == value for key, value in wanted.items()):

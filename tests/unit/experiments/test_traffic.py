@@ -9,15 +9,17 @@ from click.testing import CliRunner
 
 from knotless.cli.main import main
 from knotless.experiments.framework.experiment import SIMULATION, Common, ExperimentError
-from knotless.experiments.framework.fabrics import TABLE_1
+from knotless.experiments.framework.fabrics import FLAT, TABLE_1
 from knotless.experiments.studies.hops import EXPERIMENT as HOPS
 from knotless.experiments.studies.hops import show as hops_show
 from knotless.experiments.studies.hops.measure import plain_rules
+from knotless.experiments.studies.paths import cases as paths
 from knotless.experiments.studies.traffic import EXPERIMENT as TRAFFIC
+from knotless.experiments.studies.traffic import cases as traffic_cases
 from knotless.experiments.studies.traffic import show
 from knotless.experiments.studies.traffic.cases import switch_pairs
-from knotless.experiments.studies.traffic.measure import silent_flows
 from knotless.topologies import load
+from knotless.verification.checked_plan import CheckedPlan
 from tests.support.experiment_rows import rows_of
 
 
@@ -67,8 +69,11 @@ def test_simulated_open_loop_shares_fairly() -> None:
 
 def test_the_whole_open_loop_has_the_seven_topologies_and_the_flat_one() -> None:
     campaign = TRAFFIC.prepare(Common(on=SIMULATION), {"part": "open-loop"})
-    assert len(TABLE_1) == 8
-    assert {case[1].partition(",rate")[0] for case in campaign.parameters["cases"]} == set(TABLE_1)
+    assert len(TABLE_1) == 7
+    assert {case[1].partition(",rate")[0] for case in campaign.parameters["cases"]} == {
+        *TABLE_1,
+        FLAT,
+    }
 
 
 def test_gains_are_over_updown_of_the_same_case() -> None:
@@ -188,9 +193,17 @@ def test_a_flow_of_which_nothing_arrives_makes_a_row_invalid(part: str, fabric: 
     assert not row["valid"]
 
 
-def test_a_flow_that_a_deadlock_stops_is_what_the_row_shows() -> None:
-    row = {"flows": ["a", "b"], "deadlock": True, "window_s": 2.0}
-    assert silent_flows(row, [0.0, 1.0]) == []
-    assert silent_flows({**row, "deadlock": False}, [0.0, 1.0]) == [
-        "a: nothing arrived in 2 s, and no deadlock has stopped it"
+def test_open_loop_runs_the_routes_of_paper_004_unless_others_are_chosen() -> None:
+    common = Common(on=SIMULATION, rate_mbps=1000.0)
+    papers = [case.routed for case in paths.cases(Common(quick=True), {})]
+    runs = traffic_cases.cases(common, {"part": "open-loop", "pattern": "transpose"}, 1.0)
+    ours = [case.routed for case in runs if case.routed.name != FLAT]
+    assert [(each.name, each.request) for each in ours] == [
+        (each.name, each.request) for each in papers
     ]
+    cyclic = [each.name for each in ours if not CheckedPlan(each.plan).verdict.acyclic]
+    assert cyclic == ["torus,2,4,hosts=2", "torus,4,4"]
+    assert [each.name for each in ours if dict(each.settings).get("allow_deadlock")] == cyclic
+    chosen = {"part": "open-loop", "pattern": "transpose", "fabric": ("torus,4,4",)}
+    (own,) = traffic_cases.cases(common, chosen, 1.0)
+    assert CheckedPlan(own.routed.plan).verdict.acyclic

@@ -13,7 +13,7 @@ from knotless.cli.main import main
 from knotless.importers.paths import read_paths
 from knotless.importers.routers import qos, tables, tunnels
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
-from tests.support.changed_fabrics import Config, changed, trust_pcp, watch
+from tests.support.changed_fabrics import DATA, Config, changed, trust_pcp, watch
 from tests.support.classical_deadlocks import dual_tor
 
 RING = ["r0:Ethernet0/3", "r1:Ethernet0/3", "r2:Ethernet0/3"]
@@ -338,6 +338,23 @@ def test_tables_that_cannot_matter_are_a_note(table: str, tmp_path: Path) -> Non
     verdict = judged(folder)
     assert (verdict.acyclic, verdict.notes) == (True, [f"{NOT_READ}{table}"])
     assert status(folder) == 0
+
+
+def test_all_tables_of_the_yang_models(tmp_path: Path) -> None:
+    """Each is read, a note, or can move, mark or pause a packet; the verdict names it once."""
+    names = (DATA.parent / "sonic_yang_tables.txt").read_text().split()
+    empty: Config = {name: {"x": {}} for name in names}
+    whole = changed(tmp_path, "control-safe", lambda t: t.update({**empty, **t}))
+    verdict = judged(whole)
+    mattering = set().union(*tables.MATTERING.values())
+    assert verdict.acyclic is None
+    for name in names:
+        named = [text for text in verdict.missing if f"table {name} of" in text]
+        assert len(named) == (name in mattering), name
+    (note,) = [text for text in verdict.notes if text.startswith(NOT_READ)]
+    others = {*names} - tables.READ - mattering
+    assert int(note.rpartition(" and ")[2].split()[0]) + 20 == len(others) > 100
+    assert len(names) == 218
 
 
 def test_a_storm_is_a_note(tmp_path: Path) -> None:

@@ -192,24 +192,32 @@ def test_a_peer_without_files_is_named(tmp_path: Path) -> None:
     assert verdict.undelivered > 0
 
 
-def _without(net: RouterNet, folder: Path, *names: str) -> ImportedVerdict:
+def _without(net: RouterNet, folder: Path, *patterns: str) -> ImportedVerdict:
     net.write(folder)
-    for router in folder.iterdir():
-        for name in names:
-            (router / name).unlink(missing_ok=True)
+    for file in (file for pattern in patterns for file in folder.glob(pattern)):
+        file.unlink()
     return judged(folder)
 
 
-def test_without_settings_all_packets_are_taken_to_be_lossless(tmp_path: Path) -> None:
+def test_without_settings_of_one_switch_all_packets_are_taken_to_be_lossless(
+    tmp_path: Path,
+) -> None:
     """A fabric that is safe then is safe under any settings; a cycle is only possible."""
-    safe = _without(leaf_spine(3, 2), tmp_path / "safe", "config_db.json")
+    safe = _without(leaf_spine(3, 2), tmp_path / "safe", "leaf0/config_db.json")
     assert safe.acyclic is True
-    assert any("no PORT_QOS_MAP" in note for note in safe.notes)
-    doubtful = _without(bounce(), tmp_path / "bounce", "config_db.json")
+    assert any("no PORT_QOS_MAP of leaf0" in note for note in safe.notes)
+    doubtful = _without(bounce(), tmp_path / "bounce", "leaf0/config_db.json")
     assert doubtful.acyclic is None
     assert len(doubtful.cycle) == 4
     assert "PORT_QOS_MAP of leaf0" in doubtful.missing[0]
     assert "possible: " in doubtful.text
+
+
+def test_without_any_settings_the_verdict_is_for_pause(tmp_path: Path) -> None:
+    for net, acyclic in ((leaf_spine(3, 2), True), (bounce(), False)):
+        verdict = _without(net, tmp_path / net.routers[0] / str(acyclic), "*/config_db.json")
+        assert (verdict.acyclic, verdict.flow_control) == (acyclic, "pause")
+        assert any("all links are taken to PAUSE" in note for note in verdict.notes)
 
 
 def test_a_router_without_files_or_routes_makes_the_verdict_unknown(tmp_path: Path) -> None:

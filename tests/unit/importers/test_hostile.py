@@ -111,7 +111,10 @@ def test_impossible_addresses_of_linux(value: object, tmp_path: Path) -> None:
     devices = json.loads(file.read_text())
     devices[-1]["addr_info"] = value
     file.write_text(json.dumps(devices))
-    assert "addr_info must be a list of objects" in complaint(str(folder))
+    verdict = verdict_of_imported(read_paths([folder]))
+    assert verdict.acyclic is None
+    assert any("addr_info must be a list of objects" in text for text in verdict.missing)
+    assert "addr_info must be a list of objects" in complaint(str(file))
 
 
 def test_addresses_that_occur_twice(tmp_path: Path) -> None:

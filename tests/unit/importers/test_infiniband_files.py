@@ -56,8 +56,8 @@ def test_cables_with_their_lids() -> None:
     }
     subnet = subnet_of("x", read)
     assert [host.name for host in subnet.fabric.hosts] == [
-        "H-0000000000000020-1",
-        "H-0000000000000020-2",
+        "two-ports-1",
+        "two-ports-2",
         "H-0000000000000030",
     ]
     assert subnet.lids.tolist() == [8, 12, 16, 9, 10, 11, 13, 14, 15]

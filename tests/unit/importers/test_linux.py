@@ -49,8 +49,8 @@ def test_random_routers_agree_with_the_same_routes_of_frr(seed: int, tmp_path: P
 
 def test_priorities_are_missing(tmp_path: Path) -> None:
     verdict = judged(write_linux(leaf_spine(4, 2), tmp_path))
-    assert verdict.acyclic is True
-    assert any("no PORT_QOS_MAP" in note for note in verdict.notes)
+    assert (verdict.acyclic, verdict.flow_control) == (True, "pause")
+    assert any("all links are taken to PAUSE" in note for note in verdict.notes)
 
 
 @pytest.mark.parametrize(("net", "acyclic"), [(leaf_spine(4, 2), True), (bounce(), False)])
@@ -64,9 +64,9 @@ def test_priorities_that_dcb_prints(net: RouterNet, acyclic: bool, tmp_path: Pat
 
 @pytest.mark.parametrize("pfc", [True, False])
 def test_default_routes_that_go_round(pfc: bool, tmp_path: Path) -> None:
-    """Without the output of dcb nothing says that the links pause: the cycle is possible."""
+    """Without the output of dcb the verdict is for PAUSE on all links."""
     verdict = judged(write_linux(default_ring(4), tmp_path, pfc=pfc))
-    assert verdict.acyclic is (False if pfc else None)
+    assert (verdict.acyclic, verdict.flow_control) == (False, "pfc" if pfc else "pause")
     assert verdict.cycle == [f"r{i}:Ethernet0/{3 if pfc else 0}" for i in range(4)]
     assert "0.0.0.0/0" in {step.destination for step in verdict.witnesses}
     assert verdict.undelivered == 0
@@ -252,7 +252,7 @@ def test_bridges(forms: list[str], tmp_path: Path) -> None:
     assert (safe.acyclic, safe.pairs, safe.undelivered) == (True, 6, 0)
     verdict = judged(bridges(ring, True, forms))
     assert verdict.cycle == ["b0:right/0", "b1:right/0", "b2:right/0"]
-    assert verdict.acyclic is None  # nothing says that the links pause
+    assert (verdict.acyclic, verdict.flow_control) == (False, "pause")
     assert verdict.undelivered == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.cli.main import main
-from knotless.importers.file_kinds import file_kinds
+from knotless.importers.file_kinds import FoundFile, file_kinds
 from knotless.importers.paths import read_paths
 from knotless.results.plots import RED
 from knotless.verification.imported import verdict_of_imported
@@ -36,7 +36,10 @@ def test_fabrics_are_drawn_with_the_cycle_in_red(form: str, tmp_path: Path) -> N
 def test_every_reader_is_used() -> None:
     """The fabrics that are drawn and damaged have files of all kinds."""
     used = {
-        file.kind.name for base in fuzz_readers.bases() for file in base.files if file is not None
+        file.kind.name
+        for base in fuzz_readers.bases()
+        for file in base.files
+        if isinstance(file, FoundFile)
     }
     assert used == set(file_kinds())
 
@@ -46,7 +49,7 @@ def test_damaged_files() -> None:
     ended = list(fuzz_readers.run_cases(0, 300, 1, 1))
     assert [done for done in ended if done.wrong] == []
     assert sum(1 for done in ended if not done.complaint) > 50
-    assert sum(1 for done in ended if done.complaint) > 50
+    assert sum(1 for done in ended if done.complaint) > 20
 
 
 def test_a_vrf_has_the_verdict_of_its_routes(tmp_path: Path) -> None:

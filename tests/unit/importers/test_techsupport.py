@@ -81,7 +81,7 @@ def test_the_running_configuration_counts(tmp_path: Path) -> None:
     assert judged(archive(tmp_path, tar_of(files))).missing == []
     saved = {name: data for name, data in files.items() if not name.endswith("CONFIG_DB.json")}
     notes = judged(archive(tmp_path, tar_of(saved))).notes
-    assert any("no PORT_QOS_MAP of leaf0" in note for note in notes)
+    assert any("all links are taken to PAUSE" in note for note in notes)
 
 
 def test_a_single_packed_file(tmp_path: Path) -> None:
@@ -92,8 +92,12 @@ def test_a_single_packed_file(tmp_path: Path) -> None:
     assert judged(folder).missing == []
 
 
-def test_several_asics(tmp_path: Path) -> None:
-    """The ASICs of a device, joined by internal ports, are switches of their own."""
+@pytest.mark.parametrize("running", [False, True])
+def test_several_asics(running: bool, tmp_path: Path) -> None:
+    """The ASICs of a device, joined by internal ports, are switches of their own.
+
+    Their configurations are in a techsupport archive, or printed by show runningconfiguration all.
+    """
     net = RouterNet(
         [
             (("chassis-asic0", "Ethernet0"), ("spine", "Ethernet0")),
@@ -109,6 +113,8 @@ def test_several_asics(tmp_path: Path) -> None:
     base = "sonic_dump_chassis_20240131_120000"
     host = {"DEVICE_METADATA": {"localhost": {"hostname": "chassis"}}}
     files = {f"{base}/dump/CONFIG_DB.json": json.dumps(host).encode()}
+    configs: dict[str, object] = {"localhost": host}
+    chassis = tmp_path / "packed" / "chassis"
     for number in (0, 1):
         config = net.config(f"chassis-asic{number}")
         own = {"hostname": "chassis", "asic_name": f"asic{number}"}
@@ -123,15 +129,24 @@ def test_several_asics(tmp_path: Path) -> None:
         appl |= {key: row for key, row in heard.items() if "-BP" not in key}
         files[f"{base}/dump/CONFIG_DB.json.{number}"] = json.dumps(config).encode()
         files[f"{base}/dump/APPL_DB.json.{number}"] = json.dumps(appl).encode()
+        configs[f"asic{number}"] = {**config, "bgpraw": "router bgp 65000\n"}
+        if running:
+            (chassis / f"asic{number}").mkdir(parents=True)
+            (chassis / f"asic{number}" / "appl.json").write_text(json.dumps(appl))
     folder = tmp_path / "packed"
     (folder / "spine").mkdir(parents=True)
-    archive(folder, tar_of(files))
+    if running:
+        (chassis / "running.json").write_text(json.dumps(configs))
+    else:
+        archive(folder, tar_of(files))
     for file in (tmp_path / "plain" / "spine").iterdir():
         text = re.sub(r'"chassis-asic\d"', '"chassis"', file.read_text())
         text = re.sub(r'"Eth\d/1"', '"an alias"', text)  # those of a device are distinct
         (folder / "spine" / file.name).write_text(text)
     verdict = judged(folder)
     assert expected.acyclic is True
+    if running:
+        assert verdict.notes.pop(0).endswith(" bgpraw")
     assert replace(verdict, fabric="plain") == expected
 
 
@@ -168,8 +183,9 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     leaf_spine(2, 1).write(tmp_path)
     verdict = judged(archive(tmp_path, out.getvalue()), *sorted(tmp_path.glob("*[0-9]")))
     assert [text.rpartition("/")[2] for text in verdict.ignored] == [
-        f"{name}.json (not a regular file)" for name in "abc"
+        f"{name}.json" for name in "abc"
     ]
+    assert {file["reason"] for file in verdict.not_read} == {"not a regular file"}
 
 
 def test_an_archive_in_an_archive_is_not_read(tmp_path: Path) -> None:

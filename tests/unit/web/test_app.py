@@ -11,11 +11,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from knotless.base.errors import EmulationError
+from knotless.base.http_rules import LIMITS, OwnNames
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, Host, Link, Switch
 from knotless.web.app import FILES, STATIC, Action, make_app
 from knotless.web.feed import MAX_CLIENTS, Feed
-from knotless.web.guard import HEADERS, MAX_BODY_BYTES, is_ours
+from knotless.web.guard import HEADERS
 from knotless.web.picture import Picture
 
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of this test only
@@ -24,6 +25,8 @@ FRAME: dict[str, Any] = {"at_us": 1, "rows": [], "drops": [], "down": [], "knot"
 
 class FakeSource:
     """A source whose only action records what it is given."""
+
+    feed: Feed
 
     def __init__(self, token: str | None) -> None:
         self._token = token
@@ -122,7 +125,7 @@ def test_other_paths_do_not_exist(client: TestClient, path: str) -> None:
     ],
 )
 def test_the_host_must_be_an_address_or_ours(host: str, served: bool) -> None:
-    assert is_ours(host, "127.0.0.1") == served
+    assert OwnNames("127.0.0.1").has(host) == served
 
 
 def test_a_name_that_points_to_our_address_is_refused(client: TestClient) -> None:
@@ -187,11 +190,11 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) ->
 
 
 def test_long_requests_are_refused(client: TestClient) -> None:
-    body = b" " * (MAX_BODY_BYTES + 1)
+    body = b" " * (LIMITS.body_bytes + 1)
     assert client.post("/api/actions/cut", content=body, headers=bearer(TOKEN)).status_code == 413
-    parts = iter([body[: MAX_BODY_BYTES // 2]] * 3)  # without a Content-Length
+    parts = iter([body[: LIMITS.body_bytes // 2]] * 3)  # without a Content-Length
     answer = client.post("/api/actions/cut", content=parts, headers=bearer(TOKEN))
-    assert answer.status_code == 413
+    assert answer.status_code == 411
     assert client.get("/api/state?" + "x" * 3000).status_code == 414
 
 

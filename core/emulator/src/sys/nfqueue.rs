@@ -1,7 +1,9 @@
 //! The netlink socket of one NFQUEUE; its messages are in [`crate::nfqueue`].
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::net::{
     netlink, recv, send, socket_with, sockopt, AddressFamily, RecvFlags, SendFlags, SocketFlags,
@@ -16,11 +18,18 @@ const RECEIVE_BUFFER_BYTES: usize = 8 << 20;
 const BATCH: usize = 64;
 /// Far more than a packet's message without payload.
 const MESSAGE_BYTES: usize = 512;
+/// The queues of the network namespace in which it was opened.
+const TABLE: &str = "/proc/thread-self/net/netfilter/nfnetlink_queue";
+/// Of the table that is read: 50 queues.
+const TABLE_BYTES: usize = 4096;
 
 /// The packets that a host's network namespace holds for the emulator.
 pub struct Nfqueue {
     fd: OwnedFd,
     number: u16,
+    table: File,
+    /// Those that [`Nfqueue::take_dropped`] has returned.
+    dropped: u64,
     buffers: Box<[[u8; MESSAGE_BYTES]; BATCH]>,
 }
 
@@ -35,7 +44,8 @@ impl Nfqueue {
         let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)?;
         sockopt::set_socket_recv_buffer_size_force(&fd, RECEIVE_BUFFER_BYTES)?;
         let buffers = Box::new([[0; MESSAGE_BYTES]; BATCH]);
-        let queue = Nfqueue { fd, number, buffers };
+        let table = File::open(TABLE)?;
+        let queue = Nfqueue { fd, number, table, dropped: 0, buffers };
         queue.request(&nfqueue::bind(number))?;
         queue.request(&nfqueue::configure(number))?;
         Ok(queue)
@@ -81,6 +91,18 @@ impl Nfqueue {
     /// The kernel refuses, for instance because the namespace is gone.
     pub fn accept_up_to(&self, id: u32) -> io::Result<()> {
         self.send(&nfqueue::accept_up_to(self.number, id))
+    }
+
+    /// The packets that the kernel has dropped instead of holding them since the last call.
+    pub fn take_dropped(&mut self) -> u64 {
+        let mut bytes = [0; TABLE_BYTES];
+        let read = self.table.read_at(&mut bytes, 0).unwrap_or(0);
+        let table = String::from_utf8_lossy(&bytes[..read]);
+        let dropped = nfqueue::dropped(&table, self.number).unwrap_or(self.dropped);
+        // The kernel counts in 32 bits.
+        let more = (dropped as u32).wrapping_sub(self.dropped as u32);
+        self.dropped = dropped;
+        u64::from(more)
     }
 
     fn send(&self, message: &[u8]) -> io::Result<()> {

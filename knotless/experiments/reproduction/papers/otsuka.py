@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from knotless.experiments.framework.fabrics import TABLE_1
+from knotless.experiments.framework.fabrics import FLAT, TABLE_1
 from knotless.experiments.framework.routed import Routed
 from knotless.experiments.reproduction.rows import Row, condition
-from knotless.experiments.reproduction.selectors import Test, ratios, typical, where
+from knotless.experiments.reproduction.selectors import ratios, typical, where
 from knotless.experiments.studies.hops.show import slope
 from knotless.results.spread import Spread, spread_of
 from knotless.traffic import theory
@@ -20,12 +20,21 @@ OPEN_LOOP: dict[str, object] = {"part": "open-loop", "rate_mbps": LINK_MBPS, "de
 HOSTS = 16
 ENGINES = {"mesh": "dor", "torus": "dor", "mtree": "updown", "flat": "updown"}
 ENGINES |= {"fattree": "fattree", "clos": "updown"}
-"""The routes that the paper uses on each family: dimension order on grids."""
-LOOPED = tuple(name for name in TABLE_1 if not name.startswith(("mtree", "flat")))
+"""The routes of our NAS programs on each family."""
+TREE = "mtree,4,4"
+LOOPED = tuple(name for name in TABLE_1 if name != TREE)
 
 
 def _engine(fabric: str) -> str:
     return ENGINES[fabric.partition(",")[0]]
+
+
+def _papers_routes(fabric: str) -> dict[str, object]:
+    """Return the columns of rows with the routes that the paper uses on a fabric."""
+    if fabric == FLAT:
+        return {"fabric": fabric}
+    request = TABLE_1[fabric]
+    return {"fabric": fabric, "engine": request.engine, "select": request.select}
 
 
 def mean_of_hosts(rows: Sequence[Row], fabric: str, pattern: str) -> Spread | None:
@@ -34,7 +43,7 @@ def mean_of_hosts(rows: Sequence[Row], fabric: str, pattern: str) -> Spread | No
     A host that would send to itself counts as a full line. We infer that the paper counts in the
     same way: otherwise its prediction for the mesh (521 Mbit/s) does not follow.
     """
-    test = where(protocol="udp", fabric=fabric, pattern=pattern, **OPEN_LOOP)
+    test = where(protocol="udp", pattern=pattern, **OPEN_LOOP, **_papers_routes(fabric))
     means = []
     for row in rows:
         if test(row):
@@ -46,15 +55,12 @@ def mean_of_hosts(rows: Sequence[Row], fabric: str, pattern: str) -> Spread | No
 
 def looped_over_tree(rows: Sequence[Row], pattern: str) -> Spread | None:
     """Return the ratio of bandwidth on looped topologies to that on the M-tree."""
-
-    def default_routes(fabric: str) -> Test:
-        return where(fabric=fabric, engine=_engine(fabric), select="spread")
-
     test = where(protocol="udp", pattern=pattern, **OPEN_LOOP)
     here = [row for row in rows if test(row)]
-    free = ("fabric", "engine", "vcs", "routes")
+    free = ("fabric", "engine", "vcs", "routes", "select")
+    tree = where(**_papers_routes(TREE))
     by_fabric = {
-        fabric: ratios(here, "mean_mbps", default_routes(fabric), default_routes("mtree,4,4"), free)
+        fabric: ratios(here, "mean_mbps", where(**_papers_routes(fabric)), tree, free)
         for fabric in LOOPED
     }
     return typical({(name, *key): v for name, each in by_fabric.items() for key, v in each.items()})

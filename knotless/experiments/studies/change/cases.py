@@ -17,6 +17,7 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
+from knotless.verification.changes.certificate import described
 from knotless.verification.changes.change import Change, Installed
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import ProofContext, StepVerdict
@@ -49,6 +50,7 @@ class Swap:
 SWAPS = (
     Swap("ring-4", "ring,4", {"root": "s1"}, {"root": "s3"}, 2),
     Swap("ring-6", "ring,6", {"root": "s1"}, {"root": "s4"}, 2),
+    Swap("torus-4x4", "torus,4,4", {"engine": "dor"}, {"engine": "updown"}, 10),
 )
 
 
@@ -132,13 +134,21 @@ def naive_verdict(swap: str, flow_control: FlowControl, rate_mbps: float) -> Ste
 
 
 def predicted(case: Case) -> dict[str, Any]:
-    """Return what is known before the run: ``tier``, ``steps`` and ``predicted_cycle``."""
+    """Return what is known before the run.
+
+    ``tier``, ``steps``, ``predicted_cycle``, and what is dropped: ``dropped_pairs`` and
+    ``estimated_drop_s``, as ``knotless change --dry-run`` says.
+    """
     key = case.key
     if case.way == NAIVE:
-        return {"tier": None, "steps": 1, "predicted_cycle": naive_verdict(*key).outcome.cycle}
+        cycle = naive_verdict(*key).outcome.cycle
+        nothing = {"dropped_pairs": 0, "estimated_drop_s": 0.0}
+        return {"tier": None, "steps": 1, "predicted_cycle": cycle, **nothing}
     change = proven_change(*key)
     cycles = [channel for step in change.steps for channel in step.proof.mixed.outcome.cycle]
-    return {"tier": change.tier, "steps": len(change.steps), "predicted_cycle": cycles}
+    said = described(change)
+    drops = {name: said[name] for name in ("dropped_pairs", "estimated_drop_s")}
+    return {"tier": change.tier, "steps": len(change.steps), "predicted_cycle": cycles, **drops}
 
 
 def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:

@@ -50,6 +50,23 @@ COLUMNS = columns(
         brief=True,
         meaning="all others that did not arrive",
     ),
+    Column(
+        *("dropped_pairs", "int32", "pairs", "pairs dropped"),
+        meaning="of hosts, whose frames the steps say that they drop at admission",
+    ),
+    Column(
+        *("estimated_drop_s", "double", "s"),
+        form="{:.2f} s",
+        heading="said to drop for",
+        meaning="for how long the steps say that they drop frames, roughly",
+    ),
+    Column(
+        *("dropped_s", "double", "s"),
+        form="{:.2f} s",
+        heading="dropped for",
+        meaning="for how long they did: until all switches had rules that drop nothing; as the "
+        "controller measured it, in real time",
+    ),
     Column("delivered_frames", "int64", "frames", "delivered", form="{:,}"),
     Column(
         *("order", "list<string>", "", "order of switches", Role.RESULT, _words),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from knotless.base.errors import EmulationError
 from knotless.emulation import waiting
-from knotless.emulation.rest import Controller
+from knotless.emulation.rest import Controller, exchange
 from knotless.experiments.framework.experiment import EMULATION
 from knotless.experiments.framework.routed import Measured, with_validity
 from knotless.experiments.studies.change.cases import (
@@ -79,11 +79,15 @@ def emulated(
         problems += _deadlock_before(lab)
         before_us = waiting.now_us(lab.daemon)
         order: list[str] = []
+        dropped_s = 0.0
         if case.way == NAIVE:
             order = _push(lab, naive_rules(*case.key)[1], spread_s, chance)
         else:
-            controller.post("/change", named(case.swap).new)
-            if not _is_done(lab, controller):
+            said = controller.post("/change", named(case.swap).new)
+            if _is_done(lab, controller):
+                dropped_s, wrong = _dropped(controller, said)
+                problems += wrong
+            else:
                 problems.append(f"older packets had not left after {CHANGE_LIMIT_S:g} s")
         change_s = (waiting.now_us(lab.daemon) - before_us) / 1e6
         deadlock = _watch(lab, duration_s)
@@ -99,13 +103,21 @@ def emulated(
         controller.post("/change", {})
         if not _is_done(lab, controller):
             problems.append("the routes did not return after the run")
-    about = {"seed": seed, "order": order, "change_s": round(change_s, 3)}
+    about = {"seed": seed, "order": order, "change_s": round(change_s, 3), "dropped_s": dropped_s}
     row = _row(case, traffic, counters, deadlock, before_us, **about)
     return with_validity(row, status, problems), []
 
 
 def _deadlock_before(lab: EmulatedFabric) -> list[str]:
     return ["a deadlock before the change"] if lab.daemon.status()["deadlock"] is not None else []
+
+
+def _dropped(controller: Controller, said: Mapping[str, Any]) -> tuple[float, list[str]]:
+    """Return for how long the last change dropped frames, and how it differs from what it said."""
+    change = exchange(controller.address, "GET", "/changes")["changes"][-1]
+    pairs, expected = change["dropped_pairs"], said["dropped_pairs"]
+    wrong = [] if pairs == expected else [f"{pairs} pairs were dropped, {expected} were said"]
+    return float(change["dropped_s"]), wrong
 
 
 def _push(

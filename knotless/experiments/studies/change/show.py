@@ -59,6 +59,12 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
             f"of {sent:,} frames, {stopped:,} ({share:.1f} %) were dropped at their first switch,"
             f" {lost or 'none'} elsewhere"
         )
+    if pairs := rows[0].get("dropped_pairs"):
+        measured_s = [row["dropped_s"] for row in rows]
+        frames += (
+            f"; said before: {pairs} pairs for about {rows[0]['estimated_drop_s']:.1f} s;"
+            f" measured: {min(measured_s):.2f} to {max(measured_s):.2f} s"
+        )
     return (
         f"{head}in {rows[0]['steps']} proven steps (tier {rows[0]['tier']}), {verdict} {len(rows)}"
         f" runs deadlocked; {frames}."

@@ -49,6 +49,8 @@ class Phase:
 
     rules: FabricRules
     rounds: int | None = None
+    drops: bool = False
+    """Frames of some pairs are dropped at admission."""
 
 
 @cache
@@ -62,7 +64,7 @@ def phases_of(
     phases = [Phase(change.before.rules)]
     for step in change.steps:
         rounds = longest_chain(step.proof.mixed.dependencies) if step.await_quiescence else None
-        phases.append(Phase(step.rules, rounds))
+        phases.append(Phase(step.rules, rounds, bool(step.stopped)))
     return tuple(phases)
 
 
@@ -98,21 +100,29 @@ def simulated(case: Case, *, duration_s: float, spread_s: float, seed: int) -> M
     )
     running.run_to(1e6 * WARM_UP_S * (1 + chance.random()))
     began_us, order, problems = running.now_us, list[str](), list[str]()
+    dropped_us = 0.0
+    dropping_since_us: float | None = None
     for number, (before, phase) in enumerate(pairwise(phases), 1):
         changed = [name for name in fabric.switch_index if before.rules[name] != phase.rules[name]]
         chance.shuffle(changed)
         times_us = sorted(running.now_us + 1e6 * spread_s * chance.random() for _ in changed)
+        if phase.drops and dropping_since_us is None:
+            dropping_since_us = times_us[0]
         for name, at_us in zip(changed, times_us, strict=True):
             running.run_to(at_us)
             running.hold(name, number)
         order += changed
+        if dropping_since_us is not None and not phase.drops:
+            dropped_us += running.now_us - dropping_since_us
+            dropping_since_us = None
         if phase.rounds is not None and not _drain(running, phase):
             problems.append(f"older packets had not left {DRAIN_LIMIT_S:g} s after step {number}")
             break
     changed_us = running.now_us
     running.run_to(changed_us + 1e6 * duration_s)
-    row = _row(case, running.result(), began_us, changed_us, seed=seed, order=order)
-    return {**in_simulation(row), "valid": not problems, "problems": problems}, []
+    about = {"seed": seed, "order": order, "dropped_s": round(dropped_us / 1e6, 6)}
+    row = _row(case, running.result(), began_us, changed_us, **about)
+    return in_simulation(row, problems), []
 
 
 def _drain(running: RuleChanges, phase: Phase) -> bool:
@@ -146,7 +156,7 @@ def _drain(running: RuleChanges, phase: Phase) -> bool:
 
 
 def _row(
-    case: Case, result: Result, began_us: float, changed_us: float, *, seed: int, order: list[str]
+    case: Case, result: Result, began_us: float, changed_us: float, **about: Any
 ) -> dict[str, Any]:
     drops = result.report.channel_drops[DROP_CAUSES.index("unforwarded")]
     place = result.channels.place
@@ -159,8 +169,7 @@ def _row(
         flow_control=case.flow_control,
         way=case.way,
         repeat=case.repeat,
-        seed=seed,
-        order=order,
+        **about,
         change_s=round((changed_us - began_us) / 1e6, 6),
         deadlock=deadlock is not None,
         deadlock_after_s=None if after_us is None else round(after_us / 1e6, 6),

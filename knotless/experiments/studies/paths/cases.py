@@ -8,26 +8,12 @@ from typing import Any
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.experiments.framework.experiment import Common
-from knotless.experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR
+from knotless.experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR, TABLE_1
 from knotless.experiments.framework.options import choice, listed
 from knotless.experiments.framework.routed import Routed, request_of
 from knotless.routing.graphs.task import SELECTIONS
-from knotless.routing.request import PlanRequest
 from knotless.routing.vlans.assignment import ASSIGNMENTS
 
-DOR = PlanRequest(engine="dor", vlans="tree")
-ONE_WAY = DOR.but(vcs=1, select="low-port")
-"""All ties in a torus take the positive direction, without virtual channels, as in paper 004."""
-TABLE_1 = (
-    Routed("mesh,2,4,hosts=2", DOR),
-    Routed("torus,2,4,hosts=2", ONE_WAY),
-    Routed("clos,4,hosts=2", PlanRequest(engine="smodk", select="low-port", vlans="tree")),
-    Routed("mtree,4,4", PlanRequest(engine="updown", vlans="tree")),
-    Routed("mesh,4,4", DOR),
-    Routed("torus,4,4", ONE_WAY),
-    Routed("fattree,2,4,2", PlanRequest(engine="smodk", vlans="tree")),
-)
-"""Paper 004's topologies, with the VLANs that its ordinary switches need."""
 RHINET = (*IRREGULAR, *GRIDS)
 
 
@@ -53,9 +39,10 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
 
 
 def _papers(*, quick: bool) -> list[Routed]:
+    table_1 = [Routed(spec, request) for spec, request in TABLE_1.items()]
     if quick:
-        return list(TABLE_1)
-    return [*TABLE_1, *(Routed(spec, request_of(name)) for spec in RHINET for name in ENGINES)]
+        return table_1
+    return [*table_1, *(Routed(spec, request_of(name)) for spec in RHINET for name in ENGINES)]
 
 
 def _asked(options: Mapping[str, Any]) -> list[Routed]:

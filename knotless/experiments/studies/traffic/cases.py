@@ -9,11 +9,12 @@ from typing import Any
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
-from knotless.experiments.framework.fabrics import ENGINES, GRIDS, IRREGULAR, TABLE_1
+from knotless.experiments.framework.fabrics import ENGINES, FLAT, GRIDS, IRREGULAR, ONE_WAY, TABLE_1
 from knotless.experiments.framework.options import choice, listed
 from knotless.experiments.framework.routed import Routed, request_of, with_options
 from knotless.experiments.workloads.messages.size import message_size
 from knotless.routing.graphs.task import SELECTIONS
+from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.flows import Flow, flows_of
@@ -135,6 +136,16 @@ def _routed(
     return fabrics
 
 
+def _of_paper_004(specs: Sequence[str], links: Mapping[str, float]) -> list[Routed]:
+    """Return the fabrics with the routes of paper 004, of which those of its tori can deadlock."""
+    fabrics = []
+    for spec in specs:
+        request = TABLE_1.get(spec, PlanRequest())
+        settings = (("allow_deadlock", True),) if request == ONE_WAY else ()
+        fabrics.append(Routed(with_options(spec, **links), request, settings))
+    return fabrics
+
+
 def _patterns(options: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
     names = listed(options.get("pattern"), usual)
     for name in names:
@@ -164,17 +175,19 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
 
 def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
     quick = common.quick
-    specs = options.get("fabric") or (("mesh,4,4",) if quick else TABLE_1)
-    engines = listed(options.get("engine"), (AUTO_ENGINE,))
+    given, engines = options.get("fabric"), listed(options.get("engine"), (AUTO_ENGINE,))
+    specs = given or (("mesh,4,4",) if quick else (*TABLE_1, FLAT))
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     usual = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
     protocols = choice(options.get("protocol"), ("udp", "tcp"), "--protocol", usual)
     if "tcp" in protocols and common.on != EMULATION:
         raise ExperimentError("--protocol: tcp is only emulated: the simulator has no TCP")
     links = {"rate": common.rate_mbps or 5.0, "delay": delay_us}
+    chosen = given or options.get("engine") or options.get("select")
+    routes = _routed(specs, engines, options, links) if chosen else _of_paper_004(specs, links)
     return [
         Case(OPEN_LOOP, routed, pattern, protocol, None, repeat)
-        for routed in _routed(specs, engines, options, links)
+        for routed in routes
         for pattern in patterns
         for protocol in protocols
         for repeat in range(1, common.repeats + 1)

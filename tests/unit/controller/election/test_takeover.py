@@ -14,6 +14,7 @@ from ryu.lib import hub
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.takeover import Takeover
+from knotless.controller.openflow.session import SwitchContents
 from knotless.controller.reconcile import normal
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
@@ -145,4 +146,4 @@ def test_a_session_that_is_replaced_while_it_is_read_is_read_again() -> None:
     case.sessions[2].datapath.switch.restart()
     assert case.is_done()
     assert case.thread.wait() == 4
-    assert case.sessions[2].contents == ([], [])
+    assert case.sessions[2].contents == SwitchContents([], [])

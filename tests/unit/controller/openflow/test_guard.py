@@ -205,3 +205,12 @@ def test_a_switch_that_says_nothing_is_closed() -> None:
     new.sent(message(5))
     new.received(VALID["features reply"], 1.0)
     new.check_handshake(100.0)
+
+
+def test_reports_of_removed_rules_are_dropped_above_their_rate() -> None:
+    """Whoever deletes thousands of rules that ask for it must not take a switch down."""
+    new = guard(unasked_per_s=10, unasked_burst=5)
+    removed = VALID["flow removed"]
+    assert new.received(removed * 5000, 0.0) == removed * 5
+    assert new.dropped == 4995
+    assert new.received(removed, 1.0) == removed

@@ -16,8 +16,13 @@ from ryu.ofproto.ofproto_common import ONF_EXPERIMENTER_ID
 from ryu.ofproto.ofproto_protocol import ProtocolDesc
 
 from knotless.controller.openflow.messages import FlowEntry
-from knotless.controller.openflow.session import Session, SwitchGoneError
-from knotless.controller.reconcile import RuleChange
+from knotless.controller.openflow.session import (
+    MAX_FOREIGN,
+    Session,
+    SwitchContents,
+    SwitchGoneError,
+)
+from knotless.controller.reconcile import PROBE_COOKIE, RuleChange
 from knotless.forwarding.openflow.rules import COOKIE, Field, Output, Rule
 
 
@@ -218,3 +223,67 @@ def test_nothing_can_be_sent_on_a_closed_connection(datapath: FakeDatapath) -> N
     datapath.open = False
     with pytest.raises(SwitchGoneError):
         Session(datapath).change(rules(1))
+
+
+def reply_to(session: Session, datapath: FakeDatapath, number: int, body: Any) -> None:
+    """Answer the multipart request with this number, from 0, once it has been sent."""
+    while True:
+        sent = [xid for kind, xid in datapath.sent() if kind == ofp.OFPT_MULTIPART_REQUEST]
+        if len(sent) > number:
+            session.deliver(SimpleNamespace(xid=sent[number], flags=0, body=body))
+            return
+        hub.sleep(0)
+
+
+def asked(datapath: FakeDatapath) -> list[tuple[int, int]]:
+    """Return kind and cookie of each multipart request; 0 where it asks for no cookie."""
+    stream, requests = b"".join(datapath.writes), []
+    while stream:
+        _, kind, length, _ = ofproto_parser.header(stream)
+        if kind == ofp.OFPT_MULTIPART_REQUEST:
+            part = int.from_bytes(stream[8:10], "big")
+            requests.append((part, int.from_bytes(stream[32:40], "big") if length >= 48 else 0))
+        stream = stream[length:]
+    return requests
+
+
+def count(rules: int) -> SimpleNamespace:
+    return SimpleNamespace(flow_count=rules)
+
+
+def test_of_many_rules_only_ours_are_read(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    reading = hub.spawn(session.read)
+    reply_to(session, datapath, 0, count(24_003))
+    reply_to(session, datapath, 1, [stats(0), stats(1)])
+    reply_to(session, datapath, 2, [stats(0)])
+    reply_to(session, datapath, 3, [])
+    contents = reading.wait()
+    assert (len(contents.rules), contents.groups, contents.unread) == (3, [], 24_000)
+    assert asked(datapath) == [
+        (ofp.OFPMP_AGGREGATE, 0),
+        (ofp.OFPMP_FLOW, COOKIE),
+        (ofp.OFPMP_FLOW, PROBE_COOKIE),
+        (ofp.OFPMP_GROUP_DESC, 0),
+    ]
+
+
+def test_few_rules_of_others_beside_many_of_ours_are_read(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    reading = hub.spawn(session.read)
+    reply_to(session, datapath, 0, count(MAX_FOREIGN + 1))
+    reply_to(session, datapath, 1, [stats(0)] * MAX_FOREIGN)
+    reply_to(session, datapath, 2, [])
+    reply_to(session, datapath, 3, [stats(0)] * (MAX_FOREIGN + 1))
+    reply_to(session, datapath, 4, [])
+    contents = reading.wait()
+    assert (len(contents.rules), contents.unread) == (MAX_FOREIGN + 1, 0)
+
+
+def test_a_switch_without_rules_is_asked_for_none(datapath: FakeDatapath) -> None:
+    session = Session(datapath)
+    reading = hub.spawn(session.read)
+    reply_to(session, datapath, 0, count(0))
+    reply_to(session, datapath, 1, [])
+    assert reading.wait() == SwitchContents([], [])
+    assert [kind for kind, _ in asked(datapath)] == [ofp.OFPMP_AGGREGATE, ofp.OFPMP_GROUP_DESC]

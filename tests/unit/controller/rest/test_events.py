@@ -7,10 +7,11 @@ from http import HTTPStatus
 
 import pytest
 
+from knotless.base.http_rules import HttpError
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.rest import events as module
-from knotless.controller.rest.api import HttpError, Stream
+from knotless.controller.rest.api import Stream
 from knotless.controller.rest.events import Events
 from knotless.controller.rest.metrics import Metrics
 from knotless.controller.status import Status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import subprocess
 import sys
 from http import HTTPStatus
@@ -12,19 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotless.base.http_rules import HttpError, Limits, OwnNames
 from knotless.controller.rest.api import (
     Access,
     Api,
-    HttpError,
     Request,
     Response,
     parse_head,
     read_token,
 )
-from knotless.controller.rest.server import Limits, receive
+from knotless.controller.rest.events import Events
+from knotless.controller.rest.server import receive
 from knotless.topologies import KnotlessError
 
 TOKEN = "0123456789abcdef-token"  # noqa: S105 - of these tests alone
+OWN = OwnNames("127.0.0.1")
 GOOD = {"host": "127.0.0.1:8080", "authorization": f"Bearer {TOKEN}"}
 
 
@@ -35,21 +38,20 @@ def received(data: bytes, piece: int = 7) -> Request:
 
 def refusal(headers: dict[str, str], access: Access | None = None) -> HTTPStatus:
     with pytest.raises(HttpError, match=r"\A[^\n]+\Z") as raised:
-        (access or Access(TOKEN, "127.0.0.1")).check(Request("POST", "/reload", headers))
+        (access or Access(TOKEN, OWN)).check_write(Request("POST", "/reload", headers))
     return raised.value.status
 
 
 def permitted(headers: dict[str, str], host: str = "127.0.0.1") -> None:
-    Access(TOKEN, host).check(Request("POST", "/reload", headers))
+    Access(TOKEN, OwnNames(host)).check_write(Request("POST", "/reload", headers))
 
 
 def test_a_request_arrives_in_pieces_of_any_size() -> None:
     text = b"POST /reload?x=1 HTTP/1.1\r\nHost: a:1\r\nContent-Length: 5\r\n\r\nhello"
     for piece in range(1, len(text) + 1):
         request = received(text, piece)
-        assert request == Request(
-            "POST", "/reload", {"host": "a:1", "content-length": "5"}, b"hello"
-        )
+        headers = {"host": "a:1", "content-length": "5"}
+        assert request == Request("POST", "/reload", headers, b"hello", "/reload?x=1")
 
 
 @pytest.mark.parametrize(
@@ -99,9 +101,9 @@ def test_only_the_token_permits_a_change() -> None:
     for wrong in ("", TOKEN, "Bearer", f"Bearer {TOKEN}x", f"Basic {TOKEN}", "Bearer tök"):
         assert refusal(GOOD | {"authorization": wrong}) == HTTPStatus.UNAUTHORIZED
     assert refusal({"host": "127.0.0.1"}) == HTTPStatus.UNAUTHORIZED
-    assert refusal(GOOD, Access(None, "127.0.0.1")) == HTTPStatus.UNAUTHORIZED
+    assert refusal(GOOD, Access(None, OWN)) == HTTPStatus.UNAUTHORIZED
     empty = {"host": "127.0.0.1", "authorization": "Bearer "}
-    assert refusal(empty, Access(None, "127.0.0.1")) == HTTPStatus.UNAUTHORIZED
+    assert refusal(empty, Access(None, OWN)) == HTTPStatus.UNAUTHORIZED
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "localhost:1", "[::1]:8080", "10.1.2.3", "lab"])
@@ -179,12 +181,12 @@ def test_paths_methods_and_the_token_are_checked() -> None:
     api = Api(
         {"/status": lambda: {"ready": True}, "/text": lambda: Response(b"text", "text/plain")},
         {"/reload": done.append},
-        Access(TOKEN, "127.0.0.1"),
+        Access(TOKEN, OWN),
     )
-    assert api.answer(Request("GET", "/status")).body == b'{"ready": true}\n'
-    assert api.answer(Request("GET", "/text")).content_type == "text/plain"
+    assert api.answer(Request("GET", "/status", GOOD)).body == b'{"ready": true}\n'
+    assert api.answer(Request("GET", "/text", GOOD)).content_type == "text/plain"
     for request, status in (
-        (Request("GET", "/nothing"), HTTPStatus.NOT_FOUND),
+        (Request("GET", "/nothing", GOOD), HTTPStatus.NOT_FOUND),
         (Request("POST", "/status", GOOD), HTTPStatus.METHOD_NOT_ALLOWED),
         (Request("GET", "/reload", GOOD), HTTPStatus.METHOD_NOT_ALLOWED),
         (Request("POST", "/reload", {"host": "localhost"}), HTTPStatus.UNAUTHORIZED),
@@ -192,6 +194,38 @@ def test_paths_methods_and_the_token_are_checked() -> None:
         with pytest.raises(HttpError) as raised:
             api.answer(request)
         assert raised.value.status == status
+    with pytest.raises(HttpError, match="Host"):
+        api.answer(Request("GET", "/status", {"host": "evil.example"}))
     assert done == []
     assert api.answer(Request("POST", "/reload", GOOD, b"{}")).status == HTTPStatus.OK
     assert done == [b"{}"]
+
+
+def test_an_answer_is_computed_once_in_a_tenth_of_a_second_or_after_an_event() -> None:
+    now_s, computed = 5.0, 0
+
+    def status() -> object:
+        nonlocal computed
+        computed += 1
+        return {"number": computed}
+
+    events = Events()
+    reads = {"/status": status, "/events": events.response}
+    api = Api(reads, {"/reload": lambda _body: {}}, Access(TOKEN, OWN), lambda: now_s)
+    events.listener = api.forget
+
+    def number() -> int:
+        value: int = json.loads(api.answer(Request("GET", "/status", GOOD)).body)["number"]
+        return value
+
+    assert [number() for _ in range(9)] == [1] * 9
+    now_s = 5.099
+    assert number() == 1
+    now_s = 5.11
+    assert [number() for _ in range(9)] == [2] * 9
+    events.tell("port", switch="s1")
+    assert [number(), number()] == [3, 3]
+    api.answer(Request("POST", "/reload", GOOD, b"{}"))
+    assert [number(), number()] == [4, 4]
+    streams = [api.answer(Request("GET", "/events", GOOD)).stream for _ in range(2)]
+    assert streams[0] is not streams[1]

@@ -5,19 +5,18 @@ from __future__ import annotations
 import eventlet
 from eventlet.green import socket
 
+from knotless.base.http_rules import Limits, OwnNames
 from knotless.base.ports import free_port
-from knotless.controller.rest.api import Request, Response
-from knotless.controller.rest.server import Limits, Server
+from knotless.controller.rest.api import Access, Api, Response
+from knotless.controller.rest.server import Server
 
-
-def answer(_request: Request) -> Response:
-    return Response(b"answered")
+API = Api({"/": lambda: Response(b"answered")}, {}, Access(None, OwnNames("127.0.0.1")))
 
 
 def test_a_request_is_answered_though_silent_clients_take_all_places_at_once() -> None:
     limits = Limits(connections=8)
     port = free_port()
-    server = Server(("127.0.0.1", port), answer, limits)
+    server = Server(("127.0.0.1", port), API, limits)
     clients = [socket.create_connection(("127.0.0.1", port)) for _ in range(9)]
     honest = clients[0]
     honest.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")

@@ -12,9 +12,9 @@ import pytest
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
+from knotless.base.http_rules import HttpError
 from knotless.controller import config
 from knotless.controller.config import ConfigError
-from knotless.controller.rest.api import HttpError
 from knotless.controller.service import Service
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
 from knotless.controller.updates.planning import FabricUnion

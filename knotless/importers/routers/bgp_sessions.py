@@ -1,0 +1,244 @@
+"""BGP speakers and the sessions between them, by their configurations."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from knotless.base.errors import RuleError
+from knotless.importers.findings import Findings
+from knotless.importers.frr.configuration import (
+    FAMILIES,
+    IPV4,
+    IPV6,
+    FrrConfiguration,
+    NeighbourSettings,
+)
+from knotless.importers.prefixes import prefix_of
+from knotless.importers.route_dump import NextHop
+from knotless.importers.routers.cables import Cabling, is_own
+from knotless.importers.routers.router import Router
+
+UNNUMBERED = "fe80::"
+"""The address of a neighbour that is known by its interface only."""
+_INTERFACES = (
+    "INTERFACE",
+    "VLAN_INTERFACE",
+    "PORTCHANNEL_INTERFACE",
+    "VLAN_SUB_INTERFACE",
+    "LOOPBACK_INTERFACE",
+)
+_OF_SONIC = ("LOOPBACK_INTERFACE", "VLAN_INTERFACE")
+"""What SONiC's own template announces."""
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """What speaker ``name`` sends to ``peer``: both are places in the list of speakers.
+
+    ``hop`` is the next hop of what the peer learns.
+    """
+
+    name: int
+    peer: int
+    hop: NextHop
+    sends: NeighbourSettings
+    takes: NeighbourSettings
+
+
+@dataclass
+class Speaker:
+    """A router with its configuration, the addresses of its interfaces, and its sessions.
+
+    ``connected`` are the networks of its interfaces, ``sessions`` those by which it announces.
+    """
+
+    router: Router
+    configuration: FrrConfiguration
+    interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]]
+    connected: dict[str, NextHop] = field(default_factory=dict)
+    sessions: list[Session] = field(default_factory=list)
+
+    def interface_towards(self, address: str) -> str | None:
+        """Return the interface whose network has an address; None if no link has."""
+        wanted = ipaddress.ip_address(address)
+        return next(
+            (
+                name
+                for name, addresses in self.interfaces.items()
+                for own in addresses
+                if not is_own(name) and own.version == wanted.version and wanted in own.network
+            ),
+            None,
+        )
+
+
+def speaker_of(router: Router, findings: Findings) -> Speaker:
+    """Return the speaker of a router; without ``frr.conf``, by its CONFIG_DB.
+
+    Raises
+    ------
+    RuleError
+        An address of an interface is not one.
+
+    """
+    addresses = [
+        tuple(key.split("|", 1))
+        for table in _INTERFACES
+        for key in router.table(table)
+        if "/" in key
+    ]
+    configuration = router.configuration or _of_sonic(router, findings)
+    interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]] = {}
+    connected: dict[str, NextHop] = {}
+    for interface, text in dict.fromkeys([*addresses, *configuration.addresses]):
+        try:
+            interfaces.setdefault(interface, []).append(ipaddress.ip_interface(text))
+        except ValueError:
+            raise RuleError(f"{router.name}: {text[:60]!r} is not an address") from None
+        connected[prefix_of(text).text] = NextHop(None, interface)
+    return Speaker(router, configuration, interfaces, connected)
+
+
+def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
+    """Return the configuration that SONiC's own template makes of CONFIG_DB."""
+    metadata = router.table("DEVICE_METADATA").get("localhost", {})
+    asn = metadata.get("bgp_asn", "")
+    configuration = FrrConfiguration(asn=int(asn) if asn.isdecimal() else None, relaxed=True)
+    if configuration.asn is None:
+        return configuration
+    findings.note(
+        f"BGP of {router.name}: as SONiC's template, it announces loopback and VLAN networks"
+    )
+    allowed = 1 if metadata.get("type") == "ToRRouter" else 0
+    for key, fields in router.table("BGP_NEIGHBOR").items():
+        vrf, _, address = key.rpartition("|")
+        remote = fields.get("asn", "")
+        if vrf not in ("", "default") or not remote.isdecimal():
+            continue
+        family = IPV6 if ":" in address else IPV4
+        configuration.neighbours[address] = NeighbourSettings(
+            remote_as=int(remote),
+            shutdown=fields.get("admin_status", "up") == "down",
+            active={family: True},
+            own_as_allowed=dict.fromkeys(FAMILIES, allowed),
+        )
+    for table in ("BGP_PEER_RANGE", "BGP_INTERNAL_NEIGHBOR", "BGP_VOQ_CHASSIS_NEIGHBOR"):
+        if router.table(table):
+            configuration.unclear.append(table)
+    for key in (key for table in _OF_SONIC for key in router.table(table) if "/" in key):
+        prefix = prefix_of(key.split("|", 1)[1]).text
+        configuration.networks[IPV6 if ":" in prefix else IPV4, prefix] = None
+    return configuration
+
+
+def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -> None:
+    """Add the sessions that come up: both ends are configured for each other."""
+    place = {speaker.router.name: number for number, speaker in enumerate(speakers)}
+    owner = {
+        str(own.ip): number
+        for number, speaker in enumerate(speakers)
+        for name, addresses in speaker.interfaces.items()
+        if not is_own(name)
+        for own in addresses
+    }
+    for number, speaker in enumerate(speakers):
+        name = speaker.router.name
+        for neighbour, settings in neighbours(speaker.configuration):
+            if settings.shutdown:
+                continue
+            end = (
+                _by_interface(speakers, place, cabling, number, neighbour)
+                if settings.interface
+                else _by_address(speakers, owner, number, neighbour)
+            )
+            if end is None:
+                findings.gap(f"the routes that BGP neighbour {neighbour} announces to {name}")
+                continue
+            peer, back, hop = end
+            theirs = dict(neighbours(speakers[peer].configuration)).get(back)
+            reason = _refusal(speakers, (number, settings), (peer, theirs))
+            if reason:
+                findings.note(f"the BGP session of {name} with {neighbour} stays down: {reason}")
+            elif (
+                theirs is not None and speaker.configuration.asn == speakers[peer].configuration.asn
+            ):
+                findings.gap(f"the routes of the internal BGP session of {name} with {neighbour}")
+            elif theirs is not None:
+                speakers[peer].sessions.append(Session(peer, number, hop, theirs, settings))
+
+
+def _by_address(
+    speakers: Sequence[Speaker], owner: Mapping[str, int], number: int, address: str
+) -> tuple[int, str, NextHop] | None:
+    """Return the peer, what it calls this speaker, and the next hop towards it."""
+    try:
+        interface = speakers[number].interface_towards(address)
+    except ValueError:
+        return None
+    peer = owner.get(address)
+    if interface is None or peer is None:
+        return None
+    wanted = ipaddress.ip_address(address)
+    own = next(
+        own.ip
+        for own in speakers[number].interfaces[interface]
+        if own.version == wanted.version and wanted in own.network
+    )
+    return peer, str(own), NextHop(address, interface)
+
+
+def _by_interface(
+    speakers: Sequence[Speaker],
+    place: Mapping[str, int],
+    cabling: Cabling,
+    number: int,
+    interface: str,
+) -> tuple[int, str, NextHop] | None:
+    far = cabling.peers.get((speakers[number].router.name, interface))
+    if far is None or far[0] not in place:
+        return None
+    return place[far[0]], far[1], NextHop(UNNUMBERED, interface)
+
+
+def _refusal(
+    speakers: Sequence[Speaker],
+    one: tuple[int, NeighbourSettings],
+    other: tuple[int, NeighbourSettings | None],
+) -> str:
+    """Return why a session stays down; empty if it comes up."""
+    (number, settings), (peer, theirs) = one, other
+    names = speakers[number].router.name, speakers[peer].router.name
+    if theirs is None or theirs.shutdown:
+        return f"{names[1]} is not configured for it"
+    for mine, name, far in ((settings, names[0], peer), (theirs, names[1], number)):
+        near = number if far == peer else peer
+        asn, own = speakers[far].configuration.asn, speakers[near].configuration.asn
+        expected = {"external": asn if asn != own else None, "internal": own}.get(
+            str(mine.remote_as), mine.remote_as
+        )
+        if asn is None or expected != asn:
+            return f"{name} expects AS {mine.remote_as}, not {asn}"
+    return ""
+
+
+def neighbours(configuration: FrrConfiguration) -> Iterator[tuple[str, NeighbourSettings]]:
+    """Yield each neighbour that is no peer group, with what it inherits from its group."""
+    groups = {s.group for s in configuration.neighbours.values() if s.group}
+    for name, own in configuration.neighbours.items():
+        if name in groups:
+            continue
+        group = configuration.neighbours.get(own.group or "", NeighbourSettings())
+        merged = replace(
+            own,
+            remote_as=own.remote_as if own.remote_as is not None else group.remote_as,
+            shutdown=own.shutdown or group.shutdown,
+            active={**group.active, **own.active},
+            own_as_allowed={**group.own_as_allowed, **own.own_as_allowed},
+            default_route=group.default_route | own.default_route,
+            maps={**group.maps, **own.maps},
+            lists={**group.lists, **own.lists},
+        )
+        if merged.remote_as is not None:
+            yield name, merged
