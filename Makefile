@@ -95,8 +95,8 @@ test-barriers: setup-tests  ## run 10,000 barriers of real processes with each f
 prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
 	$(BIN)/python -m tests.prove
 
-seeds: setup-tests  ## run whole controllers in simulated time, with faults (RUNS=100 FABRIC=ring,4)
-	$(BIN)/python -m tests.seeded --seed $${SEED-1000} --runs $${RUNS-100} --fabric $${FABRIC-ring,4} --controllers $${CONTROLLERS-1}
+seeds: setup-tests  ## run whole controllers in simulated time, with faults: new seeds for HOURS=1
+	$(BIN)/python -m tests.seeded.campaign --hours $${HOURS-1} --file $${FILE-results/seeds.jsonl}
 
 prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics
 	$(BIN)/python -m tests.prove_changes

@@ -67,6 +67,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "routing": Benchmark(
         "the routing engines, and OpenSM's if it is installed", "a quarter of an hour"
     ),
+    "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
     "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
 }

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 from tests.seeded.faults import KINDS, faults_from, faults_to
 from tests.seeded.planted import PLANTED, found
 from tests.seeded.run import FAULTS_S, Result, run, shrunk
+from tests.seeded.settings import commit
 from tests.seeded.world import Setting
-from tests.support import REPOSITORY
 
 _PLANT = "run with a fault of the controller that is planted on purpose, until it is found"
 
 
-def main() -> int:
-    """Run one seed, or several; return 1 if anything was violated."""
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options of a command; None: those of this process."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.seeded",
         description="Run whole controllers in simulated time under a seed, with faults.",
@@ -36,18 +36,43 @@ def main() -> int:
     parser.add_argument("--events", type=Path, help="a file of faults, instead of drawn ones")
     parser.add_argument("--plant", choices=PLANTED, metavar="FAULT", help=_PLANT)
     parser.add_argument("--shrink", action="store_true", help="search for a shorter list of faults")
+    parser.add_argument("--no-invariants", action="store_true", help="judge nothing meanwhile")
     parser.add_argument("--log", action="store_true", help="print what happens")
-    asked = parser.parse_args()
+    return parser.parse_args(words)
+
+
+def settings_of(asked: argparse.Namespace) -> list[Setting]:
+    """Return the settings of a command, one for each seed."""
+    return [
+        Setting(
+            seed,
+            asked.fabric,
+            asked.controllers,
+            asked.options,
+            asked.emulator,
+            judged=not asked.no_invariants,
+        )
+        for seed in range(asked.seed, asked.seed + asked.runs)
+    ]
+
+
+def results_of(asked: argparse.Namespace) -> Iterator[Result]:
+    """Perform the runs of a command."""
+    faults = faults_from(asked.events.read_text()) if asked.events else None
+    for setting in settings_of(asked):
+        yield run(setting, faults, kinds=asked.kinds.split(","), seconds=asked.seconds)
+
+
+def main() -> int:
+    """Run one seed, or several; return 1 if anything was violated."""
+    asked = parsed()
     warnings.simplefilter("ignore", DeprecationWarning)
     if asked.plant:
         number, violation = found(asked.plant, range(asked.seed, asked.seed + asked.runs))
         _say(f"{asked.plant}: {violation or 'not found'}; {number} seeds")
         return 0 if violation else 1
-    faults = faults_from(asked.events.read_text()) if asked.events else None
     failed = 0
-    for seed in range(asked.seed, asked.seed + asked.runs):
-        setting = Setting(seed, asked.fabric, asked.controllers, asked.options, asked.emulator)
-        result = run(setting, faults, kinds=asked.kinds.split(","), seconds=asked.seconds)
+    for result in results_of(asked):
         failed += bool(result.violations)
         # With --shrink, standard output is the file for --events.
         with redirect_stdout(sys.stderr) if asked.shrink else nullcontext():
@@ -56,7 +81,7 @@ def main() -> int:
             left = result.faults
             if result.violations:
                 kind = result.violations[0].kind
-                left = shrunk(setting, left, kind, _report_progress)
+                left = shrunk(result.setting, left, kind, _report_progress)
             _say(faults_to(left))
     return 1 if failed else 0
 
@@ -84,9 +109,7 @@ def _report(result: Result, *, log: bool) -> None:
     for violation in result.violations[:8]:
         _say(f"  {violation}")
     if result.violations:
-        command = ["git", "rev-parse", "--short", "HEAD"]
-        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
-        _say(f"  commit {done.stdout.strip()}")
+        _say(f"  commit {commit()[:9]}: {setting.command}")
 
 
 if __name__ == "__main__":

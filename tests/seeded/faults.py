@@ -338,31 +338,10 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
 }
 
 
-_RECONNECTS_S = 5.0
-"""A switch connects again within a second, and is read and changed."""
-_UNSEEN_S = 10.0
-"""The end of a connection that was not seen is found by echo requests."""
-_READ_AGAIN_S = 8.0
-"""All switches are read again within 5 s, and repaired, and rules of others are reported."""
-SERVED_AFTER_S: Mapping[str, float] = {
-    **dict.fromkeys(("disconnect", "kill", "kill-at-message", "kill-at-write"), _RECONNECTS_S),
-    **dict.fromkeys(("lose-at-switch", "lose-at-controller"), _UNSEEN_S),
-    **dict.fromkeys(("restart", "restart-with-rules", "hang"), _UNSEEN_S),
-    **dict.fromkeys(("rules-deleted", "rules-changed", "rules-added"), _READ_AGAIN_S),
-    "full-table": 10.0,
-    "duplicate-dpid": 15.0,
-    "part": 20.0,
-    "mute": 15.0,
-}
-"""The time after a fault has begun or ended within which what is connected must be served."""
-SERVED_S = 3.0
-"""The same for other kinds."""
-
-
 def perform(world: World, fault: Fault) -> None:
     """Have a fault happen, and what ends it later."""
     world.say(f"FAULT {fault}")
-    with world.excused_for(SERVED_AFTER_S.get(fault.kind, SERVED_S)):
+    with world.concerned_by(fault.kind, fault.seconds):
         KINDS[fault.kind](world, fault)
 
 

@@ -218,6 +218,8 @@ class Judge:
         """The state in which the first switch has taken the rules of the present step."""
         self._doubted = self._doubted_before = frozenset[End]()
         """The ports of links that counted as failed at the last write, and before this step."""
+        self._doubted_first = frozenset[End]()
+        """The same at the first write of this step."""
 
     def _now(self, author: str) -> State:
         world = self._world
@@ -247,6 +249,8 @@ class Judge:
             return
         self.states.append(now)
         self._trim()
+        if not self._world.setting.judged:
+            return
         self.judged += 1
         mixed = self.explorer.outcome(self.states, self._since())
         cycle = mixed.cycle()
@@ -255,11 +259,11 @@ class Judge:
             self._world.violated("cycle", author, f"frames can wait in a circle: {names}")
         self._has_cycle = bool(cycle)
         if author.startswith("write") and before is not None:
-            step = self._world.step()
+            step, doubted = self._world.step(), self._world.doubted_ends()
             if step != self._step:
                 self._step, self._base = step, before
-                self._doubted_before = self._doubted
-            self._doubted = self._world.doubted_ends()
+                self._doubted_before, self._doubted_first = self._doubted, doubted
+            self._doubted = doubted
             self._judge_write(replace(self._base or before, down=now.down), now, author)
         elif before is None or before.held != now.held:
             self._step = None  # rules are gone that no step has removed
@@ -274,10 +278,11 @@ class Judge:
         )
         lost = was.delivered - is_now.delivered - was.dropped.keys() - allowed
         if lost:
-            # What was sent before a cut was known is not to blame for it, nor is a step that began
-            # before.
+            # What was sent before a failure was known is not to blame for it, nor is a step that
+            # began before.
             since_s = min(before.at_s, now.at_s - REACTION_S)
-            known = (now.down | doubted) - self._world.network.cut_since(since_s)
+            failed = now.down | doubted & self._doubted_first
+            known = failed - self._world.network.cut_since(since_s)
             lost -= self.explorer.outcome([replace(now, down=known)]).delivered
         if self._world.replaces_at_once():
             lost = set()

@@ -60,6 +60,7 @@ class ChannelState:
     ----------
     waiting, coming : frames at the sending port; those and the frames on the line.
     arrived : frames that have arrived, or were lost on the channel.
+    is_uncertain : whether the channel has ever lost a frame, or counters of it have started again.
     left, dropped : frames that have left the port; those that a cut has dropped there.
     pause_ends_s, paused_s : the end of the last pause, and the time of all pauses until then.
     free_s, arrival_s : the times at which the last frame of a class leaves and arrives.
@@ -69,6 +70,7 @@ class ChannelState:
     waiting: int = 0
     coming: Counter[int] = field(default_factory=Counter)
     arrived: Counter[int] = field(default_factory=Counter)
+    is_uncertain: bool = False
     left: int = 0
     dropped: int = 0
     pause_ends_s: float = 0.0
@@ -84,6 +86,7 @@ class ChannelState:
     def cut(self) -> None:
         """Lose all that is on the channel."""
         self.dropped, self.waiting = self.dropped + self.waiting, 0
+        self.is_uncertain |= any(self.coming.values())
         self.arrived += self.coming
         self.coming.clear()
 
@@ -134,8 +137,10 @@ class Network:
             for frame in gone:
                 del self.frames[frame]
             self.lost += len(gone)
+            is_off = not all(self._world.switches[switch].is_on for switch, _ in link.ends)
             for end in link.ends:
                 self._channels[end].cut()
+                self._channels[end].is_uncertain |= is_off
         for switch, port in link.ends:
             self._world.switches[switch].set_carrier(port, up=up)
 
@@ -173,6 +178,7 @@ class Network:
             if link.cuts == cuts:
                 channel.coming[priority] -= 1
                 channel.arrived[priority] += 1
+                channel.is_uncertain |= is_silent
                 arrive(is_silent)
 
         if leave_s > now_s:
@@ -295,6 +301,11 @@ class Network:
             for b in hosts
             if a is not b and part[a.switch] == part[b.switch]
         }
+
+    def uncertain(self) -> set[str]:
+        """Return the channels whose counters may not tell what is on them, by the ports' names."""
+        channels = self._channels.items()
+        return {f"{name}:{port}" for (name, port), each in channels if each.is_uncertain}
 
     def cut_since(self, time_s: float) -> frozenset[End]:
         """Return the ends of links that were cut after a time."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tests.seeded.faults import KINDS, Fault, drawn, perform
 from tests.seeded.world import Setting, Violation, World
@@ -13,6 +15,10 @@ FAULTS_S = 30.0
 """Faults begin within this time from the start."""
 CALM_S = 90.0
 """After that, a fabric must be settled within this time."""
+
+
+MAX_KEPT = 8
+"""Violations of a run that are kept as text."""
 
 
 @dataclass
@@ -28,6 +34,33 @@ class Result:
     simulated_s: float
     processor_s: float
     judged: int
+    is_suspended: bool
+    """Whether the controller waits for ever, as it may."""
+    served_after_s: dict[str, float]
+    """By kind of the last fault: the longest time until all that is connected was served."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what is kept of a run."""
+        setting = self.setting
+        return {
+            "seed": setting.seed,
+            "fabric": setting.fabric,
+            "controllers": setting.controllers,
+            "options": setting.options,
+            "emulator": setting.emulator,
+            "judged": setting.judged,
+            "simulated_s": round(self.simulated_s, 3),
+            "processor_s": round(self.processor_s, 3),
+            "faults": dict(sorted(Counter(fault.kind for fault in self.faults).items())),
+            "suspended": self.is_suspended,
+            "settled_s": round(self.settled_s, 3),
+            "served_after_s": {
+                kind: round(seconds, 3) for kind, seconds in sorted(self.served_after_s.items())
+            },
+            "violations": [[each.kind, str(each)] for each in self.violations[:MAX_KEPT]],
+            "violated": len(self.violations),
+            "digest": self.digest,
+        }
 
 
 def run(
@@ -66,6 +99,8 @@ def run(
         simulated_s,
         time.process_time() - began_s,
         world.judge.judged,
+        world.is_suspended,
+        world.served_after_s,
     )
 
 
