@@ -235,7 +235,7 @@ class World:
         update = self._author_update()
         plan = None if update is None else update.plan
         for step in () if plan is None else plan.change.steps:
-            for source, destination in step.stopped:
+            for source, destination in step.dropped:
                 if destination in names:
                     stopped.add((source, destination))
                     continue
