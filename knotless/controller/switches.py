@@ -321,8 +321,6 @@ class Switches:
                 if twice is None or not self._is_rather(twice, session, older):
                     datapath.close()
                     return
-                # The other one was read in its place: what this one holds is not known.
-                twice.is_unread = self._state.leads
             self.disconnected(older.datapath)
             older.datapath.close()
         if datapath.state == DEAD_DISPATCHER:
@@ -336,6 +334,8 @@ class Switches:
             self.roles.connected(datapath.id)
         switch.connect(ports_of(datapath))
         switch.is_new = switch.is_new and self._state.leads
+        if switch.is_contested and self._state.leads:
+            switch.is_unread = True  # another one may have been read in its place
         self._update.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._compare_failures()
