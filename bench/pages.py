@@ -24,6 +24,7 @@ from bench import (
     page,
     plan,
     routing,
+    seeded,
     simulation,
     takeover,
 )
@@ -41,6 +42,7 @@ PAGES = (
     "failures.md",
     "messages.md",
     "performance.md",
+    "seeded-controllers.md",
     "web.md",
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
@@ -56,6 +58,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "repair": repair_tables.table_of_cuts,
     "repairs": repair_tables.table_of_proofs,
     "routing": routing.table_of,
+    "seeded": seeded.table_of,
     "simulation": simulation.table_of,
     "takeover": takeover.table_of,
 }

@@ -17,5 +17,11 @@ class KnownFailure:
     reason: str
 
 
-KNOWN: tuple[KnownFailure, ...] = ()
+KNOWN: tuple[KnownFailure, ...] = (
+    KnownFailure(
+        "--seed 5060 --options 'flow_control: pfc'",
+        "unsettled",
+        "under PFC without an emulator, each of several steps waits for frames nobody has counted",
+    ),
+)
 """Who mends one removes it, and lets all runs have such faults."""
