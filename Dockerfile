@@ -10,7 +10,11 @@ FROM debian:bookworm-slim AS build
 RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends \
     ca-certificates gcc git libc6-dev python3-venv rustc-web cargo-web >/dev/null
 COPY . /src
-RUN python3 -m venv /build && /build/bin/pip wheel --quiet --no-deps --wheel-dir /wheels /src
+# Only files whose hashes are in requirements.lock, build tools included: see tools/install-locked.sh.
+RUN mkdir /wheels && cd /src && tools/locked.sh own >/own.lock \
+    && tools/locked.sh ryu >/wheels/ryu.lock && tools/locked.sh demo run >/wheels/run.lock
+RUN python3 -m venv /build && /build/bin/pip install --quiet --require-hashes -r /own.lock \
+    && /build/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir /wheels /src
 
 FROM debian:bookworm-slim
 RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends \
@@ -18,10 +22,10 @@ RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends \
     openmpi-bin openvswitch-switch python3-mpi4py python3-venv socat tcpdump >/dev/null \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build /wheels /wheels
-COPY constraints.txt /wheels/
-RUN python3 -m venv --system-site-packages /opt/knotless \
-    && PIP_CONSTRAINT=/wheels/constraints.txt /opt/knotless/bin/pip install --quiet --no-cache-dir \
-    --use-pep517 "$(echo /wheels/*.whl)[controller,results,sweeps,web]" \
+RUN python3 -m venv --system-site-packages /opt/knotless && cd /wheels \
+    && pip="/opt/knotless/bin/pip install --quiet --no-cache-dir --use-pep517 --no-build-isolation" \
+    && $pip --require-hashes -r ryu.lock && $pip --require-hashes -r run.lock \
+    && $pip --no-deps --no-index ./*.whl \
     && rm -rf /wheels
 ENV PATH=/opt/knotless/bin:$PATH
 ENTRYPOINT ["knotless"]

@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-readers page miri test-primitives test-barriers prove prove-changes seeds coverage lab-image clean
+.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -24,10 +24,12 @@ setup-checks:
 setup-tests:  ## install this and what checks and tests need
 	@tools/setup.sh --tests
 
-dist: setup-tests  ## write the source distribution and the wheel to dist/
+dist: setup-tests  ## write the source distribution, the wheel and their bill of materials to dist/
 	rm -rf dist docs/man
 	$(BIN)/python -m docs.generator.man docs/man
-	CARGO_TARGET_DIR=$(CURDIR)/core/target $(BIN)/python -m build --quiet --outdir dist . </dev/null
+	CARGO_TARGET_DIR=$(CURDIR)/core/target PYTHONPATH=$(CURDIR)/.venv/build-tools \
+	    $(BIN)/python -m build --no-isolation --quiet --outdir dist . </dev/null
+	$(BIN)/python tools/sbom.py dist/knotless.cdx.json
 	@ls -l dist
 
 demo:  ## run a fabric that deadlocks under PAUSE, and one that cannot
@@ -78,6 +80,9 @@ miri: setup  ## run tests of the crates without I/O under Miri (needs rustup and
 fuzz-commands: setup-tests  ## run 100,000 forged command lines and files, half an hour (make test: 300)
 	$(BIN)/python -m tests.fuzz_commands --cases 100000
 
+fuzz-border: setup-tests  ## forge 2.5 million packet-ins, requests and kept files each (make test: 3,000)
+	$(BIN)/python -m tests.fuzz_border --cases 2500000
+
 fuzz-readers: setup-tests  ## damage a million files of other fabrics, twenty minutes (make test: 300)
 	$(BIN)/python -m tests.fuzz_readers --cases 1000000
 
@@ -102,6 +107,9 @@ coverage:  ## measure how much Python and Rust code the tests run (twice as long
 
 lab-image: setup  ## make one archive with all packages, for classrooms without network
 	tools/lab-image.sh
+
+lock:  ## write requirements.lock, with hashes, after requirements or constraints changed (needs uv)
+	tools/lock.sh
 
 page:  ## rebuild the bundle of the live page (needs Node.js and npm)
 	cd knotless/web/page && npm ci --ignore-scripts --no-audit --no-fund && npm run check && npm run build

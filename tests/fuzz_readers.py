@@ -21,17 +21,20 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 from knotless.base.errors import KnotlessError
+from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.not_read import NotRead
 from knotless.importers.paths import assembled, read_paths, read_source
+from knotless.importers.sonic.pauses import pauses_of
 from knotless.importers.sources import Source
 from knotless.verification.imported import verdict_of_imported
+from knotless.verification.triage import triage
 from tests.support.bgp_configurations import write_bgp
 from tests.support.readable_fabrics import fabrics
 from tests.support.router_nets import leaf_spine
@@ -163,6 +166,10 @@ def case(number: int, seed: int) -> Ended:
             read = [*base.files[:place], now, *base.files[place + 1 :]]
             files = [file for file in read if isinstance(file, FoundFile)]
             skipped = [file for file in read if isinstance(file, NotRead)]
+            imported = assembled("fabric", files, (), skipped)
+            verdict_of_imported(imported).as_json()
+            if isinstance(imported, TableFabric) and imported.configs:
+                asdict(triage(imported, pauses_of(imported)))
             imported = assembled("fabric", files, (), skipped, routes_by=base.routes_by)
             verdict_of_imported(imported).as_json()
     except KnotlessError as error:

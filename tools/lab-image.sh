@@ -4,6 +4,10 @@
 #   tools/lab-image.sh                 build/knotless-labs-RELEASE-ARCHITECTURE.tar
 #   tools/lab-image.sh --without-debs  the same without Debian packages, where they are installed
 #   tools/lab-image.sh --out FOLDER    write it there instead of to build
+#   tools/lab-image.sh --sign KEY      sign it with this key of GnuPG: ARCHIVE.tar.asc
+#
+# It prints the SHA-256 of the archive, and writes it to ARCHIVE.tar.sha256: who installs from the
+# archive compares it before unpacking (labs/README.md).
 #
 # It has the last commit of this repository, Knotless and the packages of Python that it needs as
 # wheels, the Debian packages with all they depend on, and tools/lab-install.sh as install.sh. It is for
@@ -14,12 +18,13 @@ cd "$(dirname "$0")/.."
 say() { echo "lab-image: $*"; }
 die() { echo "lab-image: $*" >&2; exit 1; }
 
-debs=1 out=build
+debs=1 out=build key=''
 while [ $# -gt 0 ]; do
     case $1 in
         --without-debs) debs='' ;;
         --out) [ -n "${2-}" ] || die "--out needs a folder"; out=$2; shift ;;
-        *) die "unknown option $1: give --without-debs, --out FOLDER or none" ;;
+        --sign) [ -n "${2-}" ] || die "--sign needs a key"; key=$2; shift ;;
+        *) die "unknown option $1: give --without-debs, --out FOLDER, --sign KEY or none" ;;
     esac
     shift
 done
@@ -36,7 +41,6 @@ add_debs() {
     local packages
     # The wheel has the Rust programs, so nothing is compiled.
     packages=$(tools/setup.sh --packages | grep -vx -e rustc-web -e cargo-web -e gcc -e make)
-    echo "$packages" >"$image/packages"
     mkdir -p "$image/debs/partial"
     : >"$image/debs/nothing-installed"
     # With an empty list of installed packages, apt fetches all that these depend on.
@@ -47,14 +51,6 @@ add_debs() {
         die "apt-get could not fetch: ${packages//$'\n'/ } (its reasons are above;" \
             "'apt-get update' helps if its lists are old)"
     rm -rf "$image/debs/partial" "$image/debs/nothing-installed" "$image/debs/lock"
-    # The index of a local repository, from which apt installs only what is missing.
-    (cd "$image/debs" && for deb in *.deb; do
-        dpkg-deb --field "$deb"
-        echo "Filename: ./$deb"
-        echo "Size: $(stat -c %s "$deb")"
-        echo "SHA256: $(sha256sum "$deb" | cut -d ' ' -f 1)"
-        echo
-    done >Packages)
 }
 
 say "the repository"
@@ -62,15 +58,25 @@ git archive --prefix=knotless/ HEAD | tar -x -C "$image"
 mv "$image/knotless/tools/lab-install.sh" "$image/install.sh"
 
 say "Python packages"
-PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CONSTRAINT=constraints.txt \
-    .venv/bin/pip wheel --quiet --use-pep517 --wheel-dir "$image/wheels" \
-    ./tools/compat -r requirements.txt -c constraints.txt </dev/null
-PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/pip wheel --quiet --use-pep517 --no-deps \
-    --wheel-dir "$image/wheels" . </dev/null
+pip_wheel() {
+    PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/pip wheel --quiet --use-pep517 --no-build-isolation \
+        --wheel-dir "$image/wheels" "$@" </dev/null
+}
+# With what set-up has installed from requirements.lock.
+tools/locked.sh demo run >"$image/lock"
+pip_wheel --require-hashes -r "$image/lock"
+rm "$image/lock"
+PYTHONPATH=$PWD/.venv/build-tools pip_wheel --no-deps --no-index ./tools/compat .
 echo "$system" >"$image/system"
 
 [ -z "$debs" ] || { say "Debian packages"; add_debs; }
 
 tar -cf "$image.tar" -C "$out" "$name"
 rm -rf "$image"
-say "$image.tar: $(du -h "$image.tar" | cut -f 1)"
+(cd "$out" && sha256sum "$name.tar" >"$name.tar.sha256")
+say "$image.tar: $(du -h "$image.tar" | cut -f 1), SHA-256 $(cut -d ' ' -f 1 "$image.tar.sha256")"
+if [ -n "$key" ]; then
+    rm -f "$image.tar.asc"
+    gpg --batch --local-user "$key" --armor --detach-sign "$image.tar" || die "gpg did not sign it"
+    say "$image.tar.asc: the signature of $key"
+fi

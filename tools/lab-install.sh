@@ -16,18 +16,23 @@ if [ -d debs ]; then
     as_root=()
     [ "$(id -u)" = 0 ] || as_root=(sudo)
     say "Debian packages"
-    list=$(mktemp)
-    trap 'rm -f "$list"' EXIT
-    echo "deb [trusted=yes] file:$PWD/debs ./" >"$list"
-    # Only this archive: other sources could not be reached.
-    apt_get() {
+    # Files of this archive alone, whose SHA-256 was compared: what is missing here, or older.
+    debs=()
+    for deb in debs/*.deb; do
+        { read -r package; read -r version; } < <(dpkg-deb --show --showformat \
+            '${Package}\n${Version}\n' "$deb")
+        there=$(dpkg-query --show --showformat '${db:Status-Status} ${Version}' "$package" \
+            2>/dev/null || true)
+        case $there in
+            "installed "*) dpkg --compare-versions "${there#* }" ge "$version" && continue ;;
+        esac
+        debs+=("./$deb")
+    done
+    [ ${#debs[@]} = 0 ] ||
         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
-            -o Dir::Etc::sourcelist="$list" -o Dir::Etc::sourceparts=/dev/null \
-            -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User=root "$@" </dev/null
-    }
-    apt_get update
-    # shellcheck disable=SC2046
-    apt_get install --no-install-recommends --no-remove $(cat packages) >/dev/null
+            -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=/dev/null \
+            -o APT::Sandbox::User=root install --no-install-recommends --no-remove \
+            "${debs[@]}" </dev/null >/dev/null
 fi
 
 say "Python packages"

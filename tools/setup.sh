@@ -117,16 +117,18 @@ install_packages() {
 
 # --- Python ----------------------------------------------------------------------------------
 
-# The demo needs what stands before the line that says so.
-requirements() {
-    if [ "$demo" ]; then sed '/make demo does without/,$d' requirements.txt; else cat requirements.txt; fi
-    [ -z "$checking" ] || cat requirements-dev.txt
+# The parts of requirements.lock that are to be installed: the demo needs less than all of it.
+parts() {
+    echo demo
+    [ "$demo" ] || echo run
+    [ -z "$checking" ] || echo tests
 }
 
 python_inputs() {
     # The path counts: the scripts of an environment that was moved do not run.
-    { pwd; /usr/bin/python3 --version; requirements
-      cat constraints.txt tools/setup.sh tools/compat/*.* knotless/controller/ryu_compat.py; } |
+    # shellcheck disable=SC2046
+    { pwd; /usr/bin/python3 --version; tools/locked.sh ryu own $(parts)
+      cat tools/setup.sh tools/install-locked.sh tools/compat/*.* knotless/controller/ryu_compat.py; } |
         sha256sum
 }
 
@@ -140,17 +142,15 @@ python_works() {
 eventlet.wsgi.ALREADY_HANDLED' 2>/dev/null
 }
 
-pip_install() {
-    PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/bin/pip install --quiet --use-pep517 "$@" </dev/null
-}
-
 make_python() {
     say "making the Python environment in .venv"
     .venv/bin/python -c '' 2>/dev/null || rm -rf .venv
     # Debian's own interpreter with its packages: Mininet is one of them.
     /usr/bin/python3 -m venv --system-site-packages .venv
-    PIP_CONSTRAINT=constraints.txt pip_install ./tools/compat \
-        -r <(requirements) -c constraints.txt
+    local wanted
+    mapfile -t wanted < <(parts)
+    tools/install-locked.sh "${wanted[@]}"
+    tools/install-locked.sh --own ./tools/compat
     python_inputs >"$(python_stamp)"
     # Tests need all that running needs, and that needs all that the demo needs.
     [ -z "$checking" ] || (checking='' && python_inputs >"$(python_stamp)")
@@ -168,7 +168,7 @@ install_package() {
     local stamp=.venv/package-stamp
     [ "$(cat $stamp 2>/dev/null)" = "$(package_inputs)" ] && [ -x .venv/bin/knotless ] && return
     say "installing Knotless from here"
-    pip_install --no-deps -e .
+    tools/install-locked.sh --own -e .
     package_inputs >$stamp
 }
 

@@ -10,8 +10,8 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import TextIO
@@ -148,13 +148,32 @@ def write_all(
             Path(temporary).unlink(missing_ok=True)
 
 
-def make_folder(path: Path, error: type[KnotlessError] = KnotlessError) -> None:
-    """Make a folder, and those that it is in, unless they exist."""
+@contextmanager
+def folder_for_files(path: Path, error: type[KnotlessError] = KnotlessError) -> Iterator[None]:
+    """Make a folder, and those that it is in, unless they exist, for files that are written inside.
+
+    If they cannot be written, as on a full disk, the folders that it has made are removed again.
+
+    Raises
+    ------
+    KnotlessError
+        Of the kind ``error``: the folder cannot be made.
+
+    """
+    made: list[Path] = []
     try:
-        path.mkdir(parents=True, exist_ok=True)
-    except (OSError, ValueError) as problem:
-        cause = reason(problem) if isinstance(problem, OSError) else "no folder has such a name"
-        raise error(f"{shortened(str(path))}: cannot be written: {cause}") from problem
+        try:
+            made = [folder for folder in (path, *path.parents) if not folder.exists()]
+            path.mkdir(parents=True, exist_ok=True)
+        except (OSError, ValueError) as problem:
+            cause = reason(problem) if isinstance(problem, OSError) else "no folder has such a name"
+            raise error(f"{shortened(str(path))}: cannot be written: {cause}") from problem
+        yield
+    except BaseException:
+        for folder in made:
+            with suppress(OSError, ValueError):
+                folder.rmdir()
+        raise
 
 
 def _target(path: Path, error: type[KnotlessError]) -> str | None:

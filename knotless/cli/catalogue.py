@@ -19,6 +19,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
     },
     "Judge": {
         "check": "Say whether rules or files of switches can deadlock.",
+        "triage": "Say why queues of a real fabric are paused.",
         "analyse": "Compute the loads and fair rates of a traffic pattern.",
         "simulate": "Simulate traffic packet by packet, in virtual time.",
     },

@@ -161,7 +161,7 @@ def _of_the_system(error: OSError) -> str:
 
 def _one_line(error: click.ClickException) -> str:
     """Return click's error with a hint to the help."""
-    text = error.format_message().replace("\n", " ")
+    text = " ".join(error.format_message().split())
     context = getattr(error, "ctx", None)
     return f"{text} (see {context.command_path} --help)" if context is not None else text
 

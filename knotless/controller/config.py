@@ -25,6 +25,8 @@ MAX_CONTROLLERS = 256
 """Their numbers have eight bits in OpenFlow's generation ids."""
 
 Port = Annotated[int, Field(ge=1, le=65535, strict=True)]
+REREAD_INTERVAL_S = 5.0
+"""The default time within which all switches are read again."""
 
 
 class ConfigError(KnotlessError):
@@ -135,7 +137,7 @@ class Config(PlanRequest):
     discovery: Literal["verify", "learn", "none"] = "verify"
     learn_quiet_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     hosts: Annotated[tuple[DeclaredHost, ...], Field(strict=False)] = ()
-    reread_interval_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
+    reread_interval_s: Annotated[float, Field(gt=0, le=3600)] = REREAD_INTERVAL_S
     probe_interval_ms: Annotated[int, Field(ge=20, le=60_000, strict=True)] = 100
     rest: Rest = Rest()
 

@@ -59,10 +59,20 @@ class ObservedSwitch:
     is_unread: bool = False
     """Whether the controller went on without having read its rules. It counts as failed until it
     has been read and holds those that are wanted."""
+    is_known: bool = False
+    """Whether it has held what was wanted of it on any connection, or rules are there since an
+    earlier controller: frames may pass a switch with this dpid."""
+    is_doubted: bool = False
+    """Whether it may be another one with the same dpid: no probe shows a cable of it."""
+    is_contested: bool = False
+    """Whether another one has claimed its dpid since it was last proven to be the right one: what
+    probes have shown meanwhile need not be true of it."""
     connected: bool = False
     installed: bool = False
     ports: Mapping[int, bool] | None = None
     refused: tuple[str, ...] = ()
+    refused_probes: tuple[str, ...] = ()
+    """The same of rules of probes; without them it is installed, but less is known of its links."""
     _received: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
     """The frames received by each port when its counters were read last."""
     foreign: tuple[FoundRule, ...] = ()
@@ -82,6 +92,7 @@ class ObservedSwitch:
     def connect(self, ports: Mapping[int, bool]) -> None:
         """Record that the switch has connected with ``ports``; its rules are not known yet."""
         self.connected, self.installed, self.refused, self.foreign = True, False, (), ()
+        self.refused_probes, self.is_doubted = (), False
         self.foreign_unread, self.changed_by_others, self.read_s = 0, 0, None
         self.ports = dict(ports)
 
@@ -322,16 +333,21 @@ class Observed:
 
     def _is_cut_off(self, name: str) -> bool:
         """Return whether a switch is not connected, and nothing comes from it on any link."""
-        peers = self.fabric.neighbours[name].values()
-        connected = self.by_name[name].connected
-        return not connected and bool(peers) and all(map(self._is_silent, peers))
+        peers, switch = self.fabric.neighbours[name].values(), self.by_name[name]
+        if switch.connected or not peers:
+            return False
+        return all(self._is_silent(end, probed=not switch.is_contested) for end in peers)
 
-    def _is_silent(self, end: tuple[str, int]) -> bool:
-        """Return whether a connected switch reports that nothing comes over a link to it."""
+    def _is_silent(self, end: tuple[str, int], *, probed: bool) -> bool:
+        """Return whether a connected switch reports that nothing comes over a link to it.
+
+        ``probed``: probes can tell, not only the carrier.
+        """
         switch, port = self.by_name[end[0]], end[1]
         if not switch.connected:
             return False
-        return not switch.is_up(port) or self.link_faults.get(self._link_at[end]) == "silent"
+        is_lost = probed and self.link_faults.get(self._link_at[end]) == "silent"
+        return not switch.is_up(port) or is_lost
 
 
 # --- frames that hosts may not send -----------------------------------------------------------

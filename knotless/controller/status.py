@@ -148,7 +148,7 @@ class Status:
     def duplicate_dpid(self, dpid: int) -> str:
         """Describe two switches with the same dpid."""
         switch = self.state.observed.switches[dpid]
-        return f"two switches say they are {switch}: only the first is served"
+        return f"two switches say they are {switch}: only one is served"
 
     def as_json(self, now_s: float) -> dict[str, Any]:
         """Return the answer to ``GET /status``."""
@@ -226,9 +226,15 @@ def switch_problems(switch: ObservedSwitch, verdict: str = UNJUDGED) -> list[str
         f"{switch} has no port {port}, which the fabric declares to {switch.needs[port]}"
         for port in switch.missing_ports
     ]
-    lines += [f"{switch} refused {text}" for text in switch.refused[:_SHOWN]]
-    if len(switch.refused) > _SHOWN:
-        lines.append(f"{switch} refused {len(switch.refused) - _SHOWN} more such changes")
+    refused = switch.refused + switch.refused_probes
+    lines += [f"{switch} refused {text}" for text in refused[:_SHOWN]]
+    if len(refused) > _SHOWN:
+        lines.append(f"{switch} refused {len(refused) - _SHOWN} more such changes")
+    if switch.is_doubted:
+        lines.append(
+            f"{switch} has connected again, but no probe shows a cable of it: nothing is changed on"
+            " it, because it may be another switch with this dpid"
+        )
     if switch.changed_by_others:
         lines.append(switch.changed_text)
     if count := len(switch.foreign) + switch.foreign_unread:

@@ -38,6 +38,10 @@ from knotless.controller.updates.scheduler import (
 from knotless.forwarding.openflow.rules import SwitchRules
 
 _ALIVE_S = 2.0
+_DOUBT_S = 1.0
+"""After this time is looked again whether probes show a cable of a switch that connects again."""
+_PROVEN_S = 3.0
+"""Time for probes to show a cable of a switch, before another one may take its place."""
 _LOG = logging.getLogger("knotless.switches")
 
 
@@ -310,10 +314,13 @@ class Switches:
         while (older := self._sessions.get(datapath.id)) is not None:
             # Either the switch lost its connection unnoticed, or two switches have this dpid.
             if older.answers(_ALIVE_S):
-                if datapath.id in observed.switches:
+                twice = observed.switches.get(datapath.id)
+                if twice is not None:
                     observed.duplicate_dpids[datapath.id] = runtime.now_s()
-                datapath.close()
-                return
+                    twice.is_contested = True
+                if twice is None or not self._is_rather(twice, session, older):
+                    datapath.close()
+                    return
             self.disconnected(older.datapath)
             older.datapath.close()
         if datapath.state == DEAD_DISPATCHER:
@@ -327,10 +334,26 @@ class Switches:
             self.roles.connected(datapath.id)
         switch.connect(ports_of(datapath))
         switch.is_new = switch.is_new and self._state.leads
+        if switch.is_contested and self._state.leads:
+            switch.is_unread = True  # another one may have been read in its place
         self._update.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._compare_failures()
         self._try_to_install(session, switch)
+
+    def _is_rather(self, switch: ObservedSwitch, new: Session, older: Session) -> bool:
+        """Return whether a second switch with a dpid takes the place of the first.
+
+        It does if it has more of the ports that the fabric declares; or as many, and no probe shows
+        a cable of the first one after some time, although some could.
+        """
+        lacking, lacking_now = (
+            len(switch.needs.keys() - ports_of(session.datapath).keys()) for session in (new, older)
+        )
+        if lacking != lacking_now or self._prober is None:
+            return lacking < lacking_now
+        is_late = runtime.now_s() - older.since_s > _PROVEN_S
+        return is_late and self._prober.proves(switch.name, older.since_s) is False
 
     def _try_to_install(self, session: Session, switch: ObservedSwitch) -> None:
         try:
@@ -378,7 +401,7 @@ class Switches:
                 self._prober.restore(session, switch, rules)
             elif self._prober is not None:
                 self._prober.prepare(session, switch, rules)
-            if not is_current():
+            if not is_current() or not self._is_proven(session, switch):
                 return
             wanted = self._update.wanted(switch.name)
             changes = reconcile(wanted, rules, groups, unread=unread)
@@ -403,6 +426,7 @@ class Switches:
         if refused and reasons != switch.refused:
             _LOG.error("%s refused %d of the changes to its rules", switch, len(refused))
         switch.refused, switch.installed = reasons, not refused
+        switch.is_known = switch.is_known or switch.installed
         if refused:
             return  # it is tried again when the switch is read again
         switch.changed_by_others = 0
@@ -412,6 +436,23 @@ class Switches:
         self._update.confirm(switch.name)
         self._scheduler.wake()
         self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
+
+    def _is_proven(self, session: Session, switch: ObservedSwitch) -> bool:
+        """Return whether this may be the switch that has been changed on an earlier connection.
+
+        Another one with the same dpid must not confirm steps in its place. If no probe shows a
+        cable of it, it is looked at again.
+        """
+        proves = None
+        if switch.is_known and self._prober is not None:
+            proves = self._prober.proves(switch.name, session.since_s)
+        switch.is_doubted = proves is False
+        if proves:
+            switch.is_contested = False
+        elif switch.is_doubted:
+            switch.is_contested = True
+            runtime.spawn_after(_DOUBT_S, self._try_to_install, session, switch)
+        return not switch.is_doubted
 
     def _repair(self, session: Session, switch: ObservedSwitch, contents: SwitchContents) -> None:
         """Bring the rules of a switch that has been read again into line; its lock is held."""

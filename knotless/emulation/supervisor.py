@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from knotless.base.errors import EmulationError, KnotlessError
@@ -60,8 +61,9 @@ def start(plan: Plan, options: Mapping[str, Any], progress: Callable[[str], None
                 child.wait()
                 raise EmulationError(message["error"])
             progress(message["step"])
-        raise EmulationError(f"the fabric's supervisor has ended ({child.wait()})")
+        raise EmulationError(_ended(child.wait()))
     except BaseException:
+        child.stdout.close()
         child.terminate()
         try:
             child.wait(OWNER_PATIENCE_S)
@@ -75,9 +77,19 @@ def _say(**fields: Any) -> None:
     sys.stdout.flush()
 
 
+def _ended(status: int) -> str:
+    """Describe why a fabric does not start whose process has ended with a status, as of a shell."""
+    number = -status if status < 0 else status - 128
+    if number in (signal.SIGTERM, signal.SIGHUP, signal.SIGKILL):
+        by = signal.Signals(number).name
+        return f"the fabric was taken down while it started (knotless down, or {by} from elsewhere)"
+    return f"the fabric's supervisor has ended with status {status}"
+
+
 def _main() -> int:
     end_at_signal()
     job = json.load(sys.stdin)
+    is_ready = False
     try:
         fabric = EmulatedFabric(
             files.from_json(job["fabric"]),
@@ -87,6 +99,7 @@ def _main() -> int:
         )
         with fabric:
             _say(ready=True)
+            is_ready = True
             # The parent must see the end of our output, and may already be gone.
             with fabric.names.log_file("supervisor").open("ab") as log:
                 os.dup2(log.fileno(), 1)
@@ -96,6 +109,11 @@ def _main() -> int:
     except (KnotlessError, OSError, MemoryError) as error:
         _say(error=str(error) or type(error).__name__)
         return 2
+    except SystemExit as end:
+        if not is_ready and isinstance(end.code, int):
+            with suppress(OSError):  # whoever started it may have gone
+                _say(error=_ended(end.code))
+        raise
 
 
 if __name__ == "__main__":

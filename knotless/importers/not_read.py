@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "InfiniBand adaptive routing": "ibdiagnet, which writes ibdiagnet2.far",
     "InfiniBand forwarding tables": "dump_fts > tables",
     "InfiniBand path SLs": "saquery -p > sls",
+    "Knotless tables (JSON)": "your own script: see the format",
     "LLDP neighbours": "lldpctl -f json > lldp.json",
     "LLDP neighbours (text)": "lldpctl -f json > lldp.json",
     "Linux PFC (dcb)": "dcb pfc show dev PORT, and the same with app, ets and buffer",
@@ -33,6 +34,7 @@ COMMANDS: Mapping[str, str] = {
     "Open vSwitch ports": "ovs-ofctl -O OpenFlow13 dump-ports-desc BRIDGE > ports",
     "Open vSwitch rules and groups": "ovs-ofctl -O OpenFlow13 dump-flows BRIDGE > flows",
     "SONiC database": _CONFIG_DB,
+    "SONiC pauses (pfcwd, show pfc counters)": "pfcwd show stats > pfcwd; show pfc counters > pfc",
     "ibnetdiscover": "ibnetdiscover > net",
     "layer 1 topology": "the list of cables, layer1_topology.json",
 }

@@ -13,6 +13,7 @@ from knotless.importers.fabric import AnyFabric
 from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
 from knotless.importers.frr import configuration
 from knotless.importers.infiniband import fabric as infiniband
+from knotless.importers.neutral import fabric as neutral
 from knotless.importers.not_read import NotRead, backup, unknown_kind, unreadable
 from knotless.importers.openflow import switches as openflow_switches
 from knotless.importers.routers import assemble as routers
@@ -24,6 +25,7 @@ MEMORY_PER_BYTE = 12
 """The bytes that a byte of JSON becomes in memory."""
 _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "infiniband": infiniband.assemble,
+    "neutral": neutral.assemble,
     "openflow": openflow_switches.assemble,
 }
 COMPUTED = ("bgp",)

@@ -25,7 +25,7 @@ MAX_FILE_BYTES = 256 << 20
 MAX_MEMBERS = 1_000_000
 _TECHSUPPORT = re.compile(r"sonic_dump_.+")
 _OF_TECHSUPPORT = re.compile(
-    r"dump/(?:CONFIG_DB|APPL_DB)\.json(?:\.(?P<dump>\d{1,2}))?"
+    r"dump/(?:CONFIG_DB|APPL_DB|COUNTERS_DB)\.json(?:\.(?P<dump>\d{1,2}))?"
     r"|etc/sonic/config_db(?P<saved>\d{0,2})\.json"
 )
 _SAVED = "etc/sonic/"

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from knotless.base.errors import KnotlessError
-from knotless.base.files import make_folder, write_all
+from knotless.base.files import folder_for_files, write_all
 from knotless.results import document, machine, tables
 
 DEFAULT_FOLDER = Path("results")
@@ -73,8 +73,8 @@ class Results:
             "rows": self.rows,
         }
         try:
-            make_folder(self.directory, ResultsError)
-            self.write()
+            with folder_for_files(self.directory, ResultsError):
+                self.write()
         except ResultsError as error:
             raise ResultsError(f"{error}; name a folder with --out") from error
 

@@ -222,7 +222,7 @@ def test_the_second_of_two_switches_with_one_dpid_is_turned_away(ready: BareFabr
     try:
         until("the twin", lambda: ready.get("/status")["problems"] != [])
         (problem,) = ready.get("/status")["problems"]
-        assert problem == "two switches say they are s3 (dpid 3): only the first is served"
+        assert problem == "two switches say they are s3 (dpid 3): only one is served"
         assert ready.flows("twin") == {}
         assert ready.get("/status")["ready"]
     finally:

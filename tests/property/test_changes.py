@@ -81,12 +81,12 @@ def test_the_first_tier_that_is_proven_is_taken(
     held = [change.before.rules, *(step.rules for step in change.steps)]
     assert all(set(rules) == set(held[0]) for rules in held)
     assert any(step.await_quiescence for step in change.steps) == (tier > 1)
-    assert any(step.stopped for step in change.steps) == (tier == 3)
+    assert any(step.dropped for step in change.steps) == (tier == 3)
     if change.steps:
         last = change.steps[-1]
         verdict = check(change.before.fabric, last.rules, flow_control=flow_control, tags=last.tags)
         assert verdict.ok
-        assert last.stopped == ()
+        assert last.dropped == ()
 
 
 @pytest.mark.parametrize(
@@ -104,14 +104,14 @@ def test_few_pairs_are_dropped_for_few_steps(
     """Without stages, with each pair dropped in both drains, there were 35, 21 and 47 pairs."""
     change = _change(spec, {"request": old}, {"request": new}, "pause")
     assert change.proven
-    assert len({pair for step in change.steps for pair in step.stopped}) <= pairs
-    assert sum(len(step.stopped) for step in change.steps) <= pair_steps
+    assert len({pair for step in change.steps for pair in step.dropped}) <= pairs
+    assert sum(len(step.dropped) for step in change.steps) <= pair_steps
     assert change.tier == (3 if pairs else 2)
     answer: Any = described(change)
     assert answer["dropped_pairs"] == len(answer["dropped"]) == len(change.dropped)
     assert (answer["estimated_drop_s"] > 0) == bool(pairs)
     per_step = [step["dropped_pairs"] for step in answer["certificate"]["steps"]]
-    assert per_step == [len(step.stopped) for step in change.steps]
+    assert per_step == [len(step.dropped) for step in change.steps]
     last = change.steps[-1]
     assert check(change.before.fabric, last.rules, flow_control="pause").ok
 
@@ -159,7 +159,7 @@ def test_without_a_free_vlan_generation_switches_change_in_batches_or_all_is_sto
     assert change.tier == 3
     assert change.proven
     assert vlan_generation_of(change.steps[-1].rules).number == 0
-    assert {len(step.stopped) for step in change.steps} == {0, len(fabric.hosts)}
+    assert {len(step.dropped) for step in change.steps} == {0, len(fabric.hosts)}
     every_pair = len(fabric.hosts) * len(fabric.hosts)  # to each other host, and to all
     assert described(change)["dropped_pairs"] == every_pair
 
@@ -184,7 +184,7 @@ def test_a_cut_path_may_lose_packets_but_no_other() -> None:
     last = change.steps[-1].proof.after.outcome
     assert (last.undelivered, last.broadcasts_undelivered) == (0, 0)
     for step in change.steps:
-        assert step.proof.mixed.outcome.undelivered <= broken + len(step.stopped)
+        assert step.proof.mixed.outcome.undelivered <= broken + len(step.dropped)
 
 
 def test_the_folders_can_be_checked_by_anyone(tmp_path: Path) -> None:
@@ -223,14 +223,14 @@ def _walk(change: Change, folder: Path) -> None:
     write_steps(change, folder)
     flow_control, first = change.before.flow_control, 0
     for number, step in enumerate(change.steps, 1):
-        stopped = set(step.stopped)
+        dropped = set(step.dropped)
         for generations in ([number], list(range(first, number + 1))):
             walker = MixtureWalker([folder / str(rule_set) for rule_set in generations])
             for pair in walker.pairs():
                 fates = walker.outcomes(*pair)
                 assert fates <= {(pair[1],), ()}, (pair, fates)
                 admitted = all(
-                    pair not in change.steps[rule_set - 1].stopped
+                    pair not in change.steps[rule_set - 1].dropped
                     for rule_set in generations
                     if rule_set > 0
                 )
@@ -240,10 +240,10 @@ def _walk(change: Change, folder: Path) -> None:
                 fates = walker.outcomes(host["name"], "all")
                 assert fates <= {others, ()}
                 assert () not in fates or any(
-                    (host["name"], "all") in s.stopped for s in change.steps
+                    (host["name"], "all") in s.dropped for s in change.steps
                 )
             assert not walker.has_cycle(flow_control)
-        assert bool(stopped) <= (change.tier == 3)
+        assert bool(dropped) <= (change.tier == 3)
         if step.await_quiescence:
             first = number
 

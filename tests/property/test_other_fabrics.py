@@ -67,25 +67,25 @@ def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
     for number, step in enumerate(change.steps, 1):
         for generations in ([number], list(range(first, number + 1))):
             walker = MixtureWalker([folder / str(rule_set) for rule_set in generations])
-            stopped = {
+            dropped = {
                 pair
                 for rule_set in generations
                 if rule_set
-                for pair in change.steps[rule_set - 1].stopped
+                for pair in change.steps[rule_set - 1].dropped
             }
             for pair in walker.pairs():
                 fates = walker.outcomes(*pair)
                 assert not any(LOOP in fate for fate in fates), (pair, fates)
                 if staying.issuperset(pair):
-                    is_stopped = pair in stopped or (pair[0], EVERYTHING) in stopped
-                    assert fates - {(pair[1],)} <= ({()} if is_stopped else set()), (pair, fates)
+                    is_dropped = pair in dropped or (pair[0], EVERYTHING) in dropped
+                    assert fates - {(pair[1],)} <= ({()} if is_dropped else set()), (pair, fates)
             for host in staying:
                 fates = walker.outcomes(host, "all")
                 copies = [Counter(fate) for fate in fates]
                 assert not any(rule_set[LOOP] for rule_set in copies), host
-                is_stopped = (host, "all") in stopped or (host, EVERYTHING) in stopped
+                is_dropped = (host, "all") in dropped or (host, EVERYTHING) in dropped
                 others = staying - {host}
-                assert is_stopped or all(
+                assert is_dropped or all(
                     rule_set[name] == 1 for rule_set in copies for name in others
                 ), host
             assert not walker.has_cycle(change.before.flow_control)

@@ -63,7 +63,7 @@ COMMANDS: dict[str, list[list[str]]] = {
     ],
     "advise": [["FABRIC", "--engine", "updown"], ["FABRIC", "--engine", "updown", "--json"]],
     "flows": [["FABRIC", "--engine", "updown", "--out", "rules"], ["FABRIC", "--out", "NAME/x/y"]],
-    "export": [["FABRIC", "--engine", "updown", "--vlans", "tree", "--out", "bridges"]],
+    "export": [["FABRIC", "--engine", "updown", "--to", "l2", "--out", "bridges"]],
     "schedule": [["FABRIC"], ["FABRIC", "--hosts", "NAME"], ["FABRIC", "--json"]],
     "check": [["FOLDER"], ["FOLDER", "--json"], ["FOLDER", "--draw", "d.svg"],
               ["FOLDER", "--pair", "NAME", "NAME"], ["NAME"]],

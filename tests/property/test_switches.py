@@ -30,7 +30,7 @@ from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
-from knotless.verification.changes.stops import dropped_rules
+from knotless.verification.changes.drops import dropped_rules
 from knotless.verification.check import check
 from tests.support.model_switch import (
     DOWN,

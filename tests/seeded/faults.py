@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,11 +12,11 @@ from knotless.forwarding.openflow.rules import COOKIE, Field, Group, Output, Rul
 from knotless.topologies.numbering import mac_value
 from tests.seeded.forwarding import rule_of
 from tests.seeded.hub import Draws
-from tests.seeded.switch import delete_group, entry_of, group_entry_of, keyed_entry_of
+from tests.seeded.switch import Switch, delete_group, entry_of, group_entry_of, keyed_entry_of
 
 if TYPE_CHECKING:
     from tests.seeded.network import Link
-    from tests.seeded.switch import Switch, SwitchConnection
+    from tests.seeded.switch import SwitchConnection
     from tests.seeded.world import World
 
 FIRST_S = 3.0
@@ -211,6 +212,38 @@ def _add_rules(world: World, fault: Fault) -> None:
     world.later(fault.seconds, remove)
 
 
+def _fill(world: World, fault: Fault) -> None:
+    """Have the tables of a switch be full, or nearly so, for some time."""
+    switch = world.switches[fault.targets[0]]
+    switch.room = room = fault.count % (2 * len(switch.contents.flows) + 1)
+
+    def make_room() -> None:
+        if switch.room == room:
+            switch.room = sys.maxsize
+
+    world.later(fault.seconds, make_room)
+
+
+def _impersonate(world: World, fault: Fault) -> None:
+    """Have another switch say that it is one of the fabric, perhaps when that is not connected."""
+    real, draws = world.switches[fault.targets[0]], Draws(fault.count)
+    ports = [port for port in real.ports if draws.share("port") < 0.8 or fault.count % 2]
+    world.impostors += 1
+    twin = Switch(world, f"twin{world.impostors}-{real.name}", real.dpid, ports)
+    for controller in world.controllers.values():
+        twin.connect(controller)
+    if draws.share("blink") < 0.7:
+        for connection in list(real.connections):
+            connection.close()
+
+    def leave() -> None:
+        for connection in list(twin.connections):
+            connection.close()
+        twin.switch_off()
+
+    world.later(fault.seconds, leave)
+
+
 def _kill(world: World, fault: Fault) -> None:
     """End a controller; it starts again later."""
     world.end(world.controllers[fault.targets[0]], fault.seconds)
@@ -273,6 +306,8 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "rules-deleted": _delete_rules,
     "rules-changed": _change_rules,
     "rules-added": _add_rules,
+    "full-table": _fill,
+    "duplicate-dpid": _impersonate,
     "kill": _kill,
     "kill-at-message": _kill_at_message,
     "kill-at-write": _kill_at_write,
@@ -292,6 +327,8 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
     "restart": (0.3, 6),
     "restart-with-rules": (0.3, 6),
     "rules-added": (0.5, 16),
+    "full-table": (0.5, 16),
+    "duplicate-dpid": (0.5, 16),
     "kill": (0.2, 5),
     "kill-at-message": (1, 6),
     "kill-at-write": (1, 6),
@@ -326,7 +363,7 @@ def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
         count = 1 + draws.below(60, "count", number) if kind == "kill-at-message" else 0
         if kind == "kill-at-write":
             count = 1 + draws.below(3, "count", number)
-        if kind.startswith("rules-"):
+        if kind.startswith("rules-") or kind in ("full-table", "duplicate-dpid"):
             count = draws.below(1 << 30, "count", number)
         targets = _targets(world, draws, kind, number)
         faults.append(Fault(round(at_s, 6), kind, targets, round(length, 6), count))
@@ -350,7 +387,7 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
             return (one(switches, "switch"), one(controllers, "controller"))
         case "stall" | "restart" | "restart-with-rules":
             return (one(switches, "switch"),)
-        case "rules-deleted" | "rules-changed" | "rules-added":
+        case "rules-deleted" | "rules-changed" | "rules-added" | "full-table" | "duplicate-dpid":
             return (one(switches, "switch"),)
         case "mute":
             return ()

@@ -32,6 +32,8 @@ LIMITS: Mapping[str, Limit] = {
     **dict.fromkeys(("lose-at-switch", "lose-at-controller"), _UNSEEN),
     **dict.fromkeys(("restart", "restart-with-rules", "hang"), _UNSEEN),
     **dict.fromkeys(("rules-deleted", "rules-changed", "rules-added"), _READ_AGAIN),
+    "full-table": Limit(10.0),
+    "duplicate-dpid": Limit(15.0),
     "part": Limit(20.0),
     "mute": Limit(15.0),
 }
@@ -70,18 +72,22 @@ _CONNECTIONS = ("disconnect", "lose-at-switch", "lose-at-controller", "part")
 _SWITCHES = (*_CONNECTIONS, *_CUTS[2:], "stall", "hang")
 _ANY = tuple(dict.fromkeys((*_CUTS, "silent", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute")))
 _RULES = ("rules-deleted", "rules-changed", "rules-added")
-_EVERY = (*_ANY, *_RULES, "engine", "drain", "undrain")
+_OTHERS = (*_RULES, "full-table", "duplicate-dpid")
+_EVERY = (*_ANY, *_OTHERS, "engine", "drain", "undrain")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),
     Line("link * has a carrier again, but probes have not crossed it yet", _ANY, 15.0),
-    Line("link * loses all frames *", ("silent", *_SWITCHES), 15.0),
-    Line("failures separate *", _ANY, 15.0),
+    Line("link * loses all frames *", ("silent", *_SWITCHES, *_OTHERS), 15.0),
+    Line("failures separate *", (*_ANY, *_OTHERS), 15.0),
     Line("* (dpid *) is not connected*", _SWITCHES, 15.0),
     Line("* (dpid *) is dead: nothing comes from it on any link", _SWITCHES, 15.0),
     Line("* (dpid *) does not hold its rules: others have changed *", _RULES, 15.0),
     Line("* (dpid *) holds * rules that are not Knotless's *", _RULES, 15.0),
-    Line("* (dpid *) refused *", _RULES, 15.0),
+    Line("* (dpid *) refused *", (*_RULES, "full-table"), 15.0),
+    Line("two switches say they are *: only one is served", ("duplicate-dpid",), 45.0),
+    Line("* (dpid *) has no port *", ("duplicate-dpid",), 45.0),
+    Line("* (dpid *) has connected again, but no probe shows a cable *", _EVERY, 15.0),
     Line("* is drained but still used: *", ("drain",), 15.0),
     Line("the routes stay as they are: *", _EVERY, 5.0),
     _LEFT,

@@ -12,6 +12,7 @@ ONF TS-012, OpenFlow Switch Specification 1.3.4, sections 6 and 7; bundles: EXT-
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from struct import Struct
@@ -206,6 +207,8 @@ class Switch:
         self.contents = _Contents({}, {})
         self.connections: list[SwitchConnection] = []
         self.is_on = True
+        self.room = sys.maxsize
+        """The most rules that it takes."""
         self.is_touched = False
         """Whether others have changed what it holds, and that is not put right yet."""
         self.untouched = self.contents
@@ -311,6 +314,8 @@ class Switch:
                     _flow_mod(contents, message[_HEADER.size :])
                 else:
                     _group_mod(contents, message[_HEADER.size :])
+                if len(contents.flows) > max(len(self.contents.flows), self.room):
+                    raise RefusedError(ofp.OFPET_FLOW_MOD_FAILED, ofp.OFPFMFC_TABLE_FULL)
             except RefusedError as refused:
                 self._error(connection, refused.kind, refused.code, message)
                 return

@@ -108,6 +108,8 @@ class World:
         self.controllers: dict[str, Controller] = {}
         self.cut_off: set[tuple[str, str]] = set()
         """Controllers, and switches that cannot reach them."""
+        self.impostors = 0
+        """How many switches have said that they are another one."""
         self.silent_until_s = 0.0
         """Until then emulator and Open vSwitch do not answer."""
         self.is_calm = self.is_over = False
@@ -274,7 +276,7 @@ class World:
         update = self._author_update()
         plan = None if update is None else update.plan
         for step in () if plan is None else plan.change.steps:
-            for source, destination in step.stopped:
+            for source, destination in step.dropped:
                 if destination in names:
                     stopped.add((source, destination))
                     continue

@@ -13,6 +13,7 @@ from typing import Any
 from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.lib import hub
 
+from knotless.controller import runtime
 from knotless.controller.openflow.session import SwitchContents, SwitchGoneError
 from knotless.controller.reconcile import (
     OTHER_FIELD,
@@ -76,6 +77,7 @@ class ModelSession:
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
+        self.since_s = runtime.now_s()
         self.awaits_counters = self.is_being_read = False
         self.gone = False
 

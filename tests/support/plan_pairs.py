@@ -175,5 +175,5 @@ def prove(pair: Pair) -> Change | None:
     wanted = {switch.name: wanted.get(switch.name, SwitchRules(())) for switch in switches}
     assert same_rules(rules, wanted), pair.options
     assert tags == tags_in(pair.new.host_tags(), generation), pair.options
-    assert not (last and last.stopped)
+    assert not (last and last.dropped)
     return change

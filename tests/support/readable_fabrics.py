@@ -63,6 +63,38 @@ def in_vrf(net: RouterNet, vrf: str) -> RouterNet:
     return net
 
 
+def neutral_ring(folder: Path) -> Path:
+    """Write a ring of four switches, which send everything to the right, in a format of our own."""
+    names = [f"s{n}" for n in range(4)]
+    tables = {
+        "knotless-tables": 1,
+        "switches": names,
+        "cables": [[f"s{n}:right", f"s{(n + 1) % 4}:left"] for n in range(4)],
+        "hosts": {f"h{n}": f"s{n}:p1" for n in range(4)},
+        "next_hops": {
+            name: {f"h{m}": ["right"] for m in range(4) if f"s{m}" != name} for name in names
+        },
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "tables.json").write_text(json.dumps(tables))
+    return folder
+
+
+def _paused(folder: Path) -> Path:
+    """Write the same, and what switches print about pauses."""
+    net = routing_loop()
+    net.write(folder)
+    for router in net.routers:
+        queues = [f"{port}:3  stormed  1/0  0/0  0/0  0/0  0/0" for port in net.ports(router)]
+        stats = "QUEUE STATUS STORM DETECTED/RESTORED TX OK/DROP\n------ ------\n"
+        (folder / router / "pfcwd").write_text(stats + "\n".join(queues) + "\n")
+        heads = " ".join(f"PFC{n}" for n in range(8))
+        rows = "\n".join(f"{port} 0 0 0 1,204 0 0 0 0" for port in net.ports(router))
+        text = "\n\n".join(f"Port {way} {heads}\n------ ----\n{rows}" for way in ("Rx", "Tx"))
+        (folder / router / "pfc").write_text(text + "\n")
+    return folder
+
+
 def bridge_ring(folder: Path, *, text: bool = False) -> Path:
     """Write three bridges, which send all frames for other bridges' hosts to the right."""
     macs = {f"h{n}": f"02:00:00:00:00:0{n}" for n in range(3)}
@@ -109,6 +141,8 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "remarked": _remarked,
     "vrf": _vrfs,
     "techsupport": lambda folder: write_techsupports(routing_loop(), folder),
+    "neutral": lambda folder: neutral_ring(folder),
+    "pauses": lambda folder: _paused(folder),
     "linux": lambda folder: write_linux(routing_loop(), folder),
     "linux-pfc": lambda folder: write_linux(routing_loop(), folder, pfc=True),
     "bridges": lambda folder: bridge_ring(folder),

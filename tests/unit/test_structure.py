@@ -21,6 +21,7 @@ TOP_LEVEL = {
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "CITATION.cff", "LICENSE"),
     *("Makefile", "Vagrantfile", "Dockerfile", "pyproject.toml", "setup.py", "MANIFEST.in"),
     *("requirements.txt", "requirements-dev.txt", "constraints.txt", "mkdocs.yml"),
+    "requirements.lock",
     *(".gitignore", ".dockerignore", ".pre-commit-config.yaml"),
 }
 """Names at the top level: a folder of code belongs into the package."""

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from knotless.base.errors import KnotlessError
-from knotless.base.files import write_all
+from knotless.base.files import folder_for_files, write_all
 from knotless.importers.fabric import ImportedFabric
 from knotless.verification.failure_models import TablesModel
 from knotless.verification.failures import Certificate
@@ -69,9 +68,6 @@ def write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
         if not remedy.files:
             continue
         remedy_folder = Path(folder, f"{number}-{remedy.kind}")
-        try:
-            remedy_folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise KnotlessError(f"{remedy_folder}: {error.strerror}") from None
-        write_all({remedy_folder / name: text for name, text in remedy.files.items()})
+        with folder_for_files(remedy_folder):
+            write_all({remedy_folder / name: text for name, text in remedy.files.items()})
         yield f"wrote {len(remedy.files)} files to {remedy_folder}"

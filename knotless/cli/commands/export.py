@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from knotless.base.errors import KnotlessError, PlanError
-from knotless.base.files import make_folder, write_all
+from knotless.base.files import folder_for_files, write_all
 from knotless.cli.commands._options import (
     fabric_of,
     json_option,
@@ -119,6 +119,6 @@ def _refuse_losses(verdict: Verdict, how: str) -> None:
 
 def _write(folder: Path, files: dict[str, str]) -> None:
     """Write the files; tags.json of an earlier export would contradict them."""
-    make_folder(folder)
     tags = [folder / host_tags.FILE] if host_tags.FILE not in files else []
-    write_all({folder / name: text for name, text in files.items()}, remove=tags)
+    with folder_for_files(folder):
+        write_all({folder / name: text for name, text in files.items()}, remove=tags)

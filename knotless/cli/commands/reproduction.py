@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from knotless.base.files import make_folder, read_text, write_all
+from knotless.base.files import folder_for_files, read_text, write_all
 from knotless.base.package import CHECKOUT
 from knotless.cli.commands._options import json_option, print_json
 from knotless.cli.output import say
@@ -49,9 +50,10 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
             held = Path(path).with_name(name)
             if held.exists():
                 pages[held] = inserts.written(read_text(held, PartError), stored_runs)
-    for folder_of in {name.parent for name in pages}:
-        make_folder(folder_of, stored.StoredError)
-    write_all(pages)
+    with ExitStack() as folders:
+        for folder_of in {name.parent for name in pages}:
+            folders.enter_context(folder_for_files(folder_of, stored.StoredError))
+        write_all(pages)
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(stored_runs.runs)})
     else:

@@ -225,6 +225,8 @@ class Takeover:
             if switch.is_unread:
                 _LOG.warning("%s was not read: it counts as failed until it has been", switch)
         if inherited is not None:
+            for dpid in read & self._state.observed.switches.keys():
+                self._state.observed.switches[dpid].is_known = True
             is_quiescent = self._knows_no_update and inherited.plan is not None
             switches = self._state.observed.switches
             missing = [switches[dpid].name for dpid in self._alive - read]

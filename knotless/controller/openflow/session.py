@@ -78,6 +78,7 @@ class Session:
     contents : what was read for a takeover, until it is compared.
     probe_rules : the rules of probes that the switch holds; None: they are not known.
     awaits_counters : whether the prober has asked for counters, and has no answer yet.
+    since_s : when the connection was made.
     is_being_read : whether it is being read again, to see whether it holds what it should.
 
     """
@@ -88,6 +89,7 @@ class Session:
         self.held: SwitchRules | None = None
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
+        self.since_s = runtime.now_s()
         self.awaits_counters = self.is_being_read = False
         self._replies: dict[int, runtime.Queue] = {}
         self._sent: dict[int, Change] = {}

@@ -76,6 +76,8 @@ class Path:
     state: State = "new"
     opened_s: float = 0.0
     heard_s: float = 0.0
+    proven_s: float = 0.0
+    """When the last probe arrived."""
     probed_s: float = 0.0
     read_s: float = 0.0
     returning: int = 0
@@ -243,6 +245,7 @@ class PathMonitor:
     def _works(self, path: Path, now_s: float) -> None:
         since = now_s - path.heard_s
         path.hear(now_s)
+        path.proven_s = now_s
         if path.state == "failed":
             path.returning = path.returning + 1 if since < _LATE * self.interval_s else 1
             if path.returning < RETURNING_PROBES:
@@ -301,6 +304,18 @@ class PathMonitor:
     def crossed(self) -> dict[Port, int]:
         """Return the number of the latest probe of each port that has crossed its link."""
         return {port: path.crossed for port, path in self.paths.items()}
+
+    def proves(self, name: str, since_s: float) -> bool | None:
+        """Return whether probes show that a switch has one of its cables.
+
+        Those count that its connection was given since a time, and that have come to a neighbour:
+        others may have come from another switch that claims to be this one. None: nobody can tell,
+        because no neighbour is connected, or no link has a carrier.
+        """
+        paths = [
+            path for path in self.paths.values() if path.mode == "direct" and path.sender[0] == name
+        ]
+        return any(path.proven_s > since_s for path in paths) if paths else None
 
     def settled(self, ends: Iterable[Port]) -> bool:
         """Return whether probes show where the cables at these ports lead, if they can.

@@ -28,7 +28,7 @@ from knotless.controller.probes.frames import (
 from knotless.controller.probes.learner import Explorer
 from knotless.controller.probes.paths import Path as ProbedPath
 from knotless.controller.probes.paths import PathMonitor, Reading
-from knotless.controller.reconcile import FoundRule
+from knotless.controller.reconcile import FoundRule, RuleChange
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.topologies.fabric import Fabric
@@ -103,6 +103,13 @@ class Prober:
     def _crossed(self) -> tuple[int, ProbeNumbers]:
         return self._frames.round, self._paths.crossed()
 
+    def proves(self, name: str, since_s: float) -> bool | None:
+        """Return whether probes show that a switch has one of its cables, None if that is open.
+
+        See :meth:`~knotless.controller.probes.paths.PathMonitor.proves`.
+        """
+        return self._paths.proves(name, since_s) if self._sends else None
+
     def wake(self) -> None:
         """Look at the ports again."""
         self._woken.set()
@@ -169,20 +176,25 @@ class Prober:
         self.wake()
         until_s = runtime.now_s() + SETTLING_S
         runtime.sleep(2 * self._paths.tick_s)
-        while runtime.now_s() < until_s and not self._paths.settled(self._ends(switch.name)):
+
+        def is_settled() -> bool:
+            ends = self._ends(switch.name)
+            is_shown = not switch.is_known or self.proves(switch.name, session.since_s) is not False
+            return is_shown and self._paths.settled(ends)
+
+        while runtime.now_s() < until_s and not is_settled():
             runtime.sleep(self._paths.tick_s)
         if self._paths.changed:
             self._publish()
         self._write_rules(session, switch.name)
 
     def restore(self, session: Session, switch: ObservedSwitch, rules: list[FoundRule]) -> None:
-        """Give a switch that holds the rules ``rules`` what it has lost of those of probes.
+        """Give a switch that holds the rules ``rules`` what it lacks of those of probes.
 
         Its lock is held. Raises SwitchGoneError.
         """
-        held = held_probe_rules(rules)
-        if session.probe_rules not in (None, held):
-            session.probe_rules = held
+        if session.probe_rules is not None:
+            session.probe_rules = held_probe_rules(rules)
             self._write_rules(session, switch.name)
 
     def _write_rules(self, session: Session, name: str) -> None:
@@ -191,11 +203,17 @@ class Prober:
         wanted = frozenset(probe_rules(ports, blocked))
         if self._explorer is not None:
             wanted |= self._explorer.rules(name)
-        changes = probe_rule_changes(session.probe_rules or (), wanted)
-        if changes:
-            for change, reason in session.change(changes):
-                _LOG.error("%s refused a rule of probes: %s (%s)", name, change, reason)
-            session.probe_rules = wanted
+        held = session.probe_rules or frozenset()
+        refused = session.change(probe_rule_changes(held, wanted)) if held != wanted else []
+        reasons = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
+        without = {change.rule for change, _ in refused if isinstance(change, RuleChange)}
+        # What was refused is what it was: it is tried again when the switch is read again.
+        session.probe_rules = frozenset({*(wanted - without), *(held & without)})
+        switch = self._state.observed.by_name.get(name)
+        if switch is not None:
+            if reasons and reasons != switch.refused_probes:
+                _LOG.error("%s refused %d rules of probes", switch, len(reasons))
+            switch.refused_probes = reasons
 
     def _rewrite_rules(self, name: str, session: Session | None) -> None:
         if session is None or session.probe_rules is None or not self._state.leads:

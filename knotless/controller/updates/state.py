@@ -31,7 +31,7 @@ from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
-from knotless.verification.changes.stops import dropped_rules
+from knotless.verification.changes.drops import dropped_rules
 from knotless.verification.dependencies import longest_chain
 
 _NO_RULES = SwitchRules(())
@@ -447,7 +447,7 @@ class UpdateState:
         self._first = plan.change.steps[0] if plan.change.steps else None
 
     def _count(self, step: Step) -> int:
-        return self.plan.change.count(step.stopped) if self.plan else 0
+        return self.plan.change.count(step.dropped) if self.plan else 0
 
     def begin(self) -> Mapping[str, SwitchRules]:
         """Begin the next step, and return the rules of the switches that it changes.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from knotless.experiments.framework import markdown
-from knotless.experiments.reproduction import left_out
+from knotless.experiments.reproduction import left_out, sensitivity
 from knotless.experiments.reproduction.claim import Claim, Paper, Section
 from knotless.experiments.reproduction.claims import claims, headlines, papers
 from knotless.experiments.reproduction.headlines import (
@@ -28,7 +28,7 @@ from knotless.experiments.reproduction.verdicts import (
 )
 from knotless.results import plots as style
 from knotless.results.spread import Spread
-from knotless.results.stored import Stored
+from knotless.results.stored import Stored, read
 
 NEARLY_NOTHING = 0.02
 MISSING = "not stored"
@@ -67,7 +67,7 @@ def part(claim: Claim, spread: Spread | None) -> str:
     ours = effect(claim, spread)
     if ours is None:
         return NOWHERE
-    if spread is None or spread.half_width is None:
+    if spread is None or not spread.half_width:
         return f"{ours.mean:.2f}"
     return f"{ours.mean:.2f} ({ours.low:.2f} to {ours.high:.2f})"
 
@@ -116,7 +116,7 @@ def overview(stored: Stored) -> Iterator[str]:
     yield ""
     yield (
         f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, and what was left out]"
-        f"({FOLDER}/runs.md)"
+        f"({FOLDER}/runs.md) · [settings that were chosen]({FOLDER}/fitted.md)"
     )
     yield ""
     yield from (
@@ -154,7 +154,8 @@ def paper_page(stored: Stored, paper: Paper) -> Iterator[str]:
         "95 % interval where there are repeats) and the verdict are those of the emulated figure "
         "if there is one, else of the simulated one, else of that of path analysis; the overview "
         "has the rule. The paper's words stay words. *Fitted*: a setting of ours was chosen so "
-        "that this figure comes out. *Inferred*: derived from what the paper prints."
+        "that this figure comes out ([what depends on chosen settings](fitted.md)). *Inferred*: "
+        "derived from what the paper prints."
     )
     for section in paper.sections:
         yield ""
@@ -248,6 +249,7 @@ def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
     texts = {OVERVIEW: markdown.page(overview(stored))}
     for paper in papers():
         texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
+    texts[folder / "fitted.md"] = markdown.page(sensitivity.lines(read(sensitivity.RUNS).runs))
     texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
     texts[folder / "figures.csv"] = table(stored)
     for name, svg in images(stored):

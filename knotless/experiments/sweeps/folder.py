@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from knotless.base.errors import SweepError
-from knotless.base.files import append, make_folder, open_to_lock, write_open, write_whole
+from knotless.base.files import append, folder_for_files, open_to_lock, write_open, write_whole
 from knotless.experiments.sweeps.figures import ERROR, INDEX, columns
 from knotless.experiments.sweeps.grid import Grid
 from knotless.results import tables
@@ -40,13 +40,15 @@ class Folder:
         """
         self.path = path
         self.grid = grid
-        make_folder(path / "parts", SweepError)
-        self._lock = open_to_lock(path / "grid.json", SweepError)
-        try:
-            self._claim()
-        except BaseException:
-            os.close(self._lock)
-            raise
+        with folder_for_files(path / "parts", SweepError):
+            self._lock = open_to_lock(path / "grid.json", SweepError)
+            try:
+                self._claim()
+            except BaseException:
+                if os.fstat(self._lock).st_size == 0:  # it was made here
+                    (path / "grid.json").unlink(missing_ok=True)
+                os.close(self._lock)
+                raise
 
     def _claim(self) -> None:
         try:

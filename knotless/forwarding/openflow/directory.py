@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from knotless.base.errors import PlanError, RuleError
-from knotless.base.files import make_folder, read_text, write_all
+from knotless.base.files import folder_for_files, read_text, write_all
 from knotless.base.gc_pause import collector_paused
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
@@ -73,9 +73,9 @@ def write_files(files: Mapping[str, str], directory: str | Path) -> None:
 
     """
     folder = Path(directory)
-    make_folder(folder, RuleError)
     others = [folder / name for name in (MULTICAST, host_tags.FILE) if name not in files]
-    write_all({folder / name: text for name, text in files.items()}, RuleError, remove=others)
+    with folder_for_files(folder, RuleError):
+        write_all({folder / name: text for name, text in files.items()}, RuleError, remove=others)
 
 
 def is_dir_of_rules(path: str | Path) -> bool:

@@ -23,8 +23,8 @@ def _recognises(content: Content) -> bool:
     if not content.text.lstrip().startswith("{") or '"nexthops"' not in content.text:
         return False
     values = content.json_values
-    if len(values) > 1:
-        return all(map(_is_routes, values))
+    if len(values) != 1:
+        return bool(values) and all(map(_is_routes, values))
     return _is_routes(values[0]) or (
         isinstance(values[0], dict) and all(_is_routes(of_vrf) for of_vrf in values[0].values())
     )

@@ -192,7 +192,10 @@ def _by_lldp(
                 cabling.outside.add(port)
             else:
                 cabling.absent.add(system)
-                cabling.join(port, (system, heard.port_id or heard.port_description), findings)
+                end = (system, heard.port_id or heard.port_description)
+                if cabling.peers.get(end, port) != port:  # one address for all ports
+                    end = (system, f"{end[1]} at {':'.join(port)}")
+                cabling.join(port, end, findings)
 
 
 def _confirmed(peer: Router, host: str, end: NamedEnd) -> NamedEnd:

@@ -1,7 +1,7 @@
 """Frames that hosts send with tags that their switch does not admit, while hosts change their tags.
 
 A host and its switch may be of different generations. What a generation alone drops at the switch
-of the source is not counted, for example because it is stopped there.
+of the source is not counted, for example because it is dropped there.
 """
 
 from __future__ import annotations

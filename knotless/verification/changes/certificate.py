@@ -15,7 +15,7 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.verification.changes.change import Change
 from knotless.verification.dependencies import longest_chain
 
-MAX_STOPPED = 1000
+MAX_DROPPED = 1000
 """Pairs that are listed by name."""
 INSTALL_S = 0.1
 """An estimate: until all switches have confirmed a step."""
@@ -35,7 +35,7 @@ def certificate(change: Change) -> dict[str, object]:
     step, action : its number, from 1, and what is done.
     drain : whether it awaits quiescence: all packets of older rules have left the fabric.
     dropped, dropped_pairs : (source, destination) of the frames that are dropped at admission, at
-        most :data:`MAX_STOPPED`, and how many these are in all, each destination counted.
+        most :data:`MAX_DROPPED`, and how many these are in all, each destination counted.
     estimated_drop_s : how long, roughly: see :func:`estimated_drop_s`.
     stopped, stopped_pairs : the same list, and the number of its entries.
     rules_changed : rules and groups that are added, modified or deleted.
@@ -84,7 +84,7 @@ def _head(change: Change) -> dict[str, object]:
 
 def _drops(change: Change) -> dict[str, object]:
     return {
-        "dropped": [list(pair) for pair in change.dropped[:MAX_STOPPED]],
+        "dropped": [list(pair) for pair in change.dropped[:MAX_DROPPED]],
         "dropped_pairs": change.count(change.dropped),
         "estimated_drop_s": estimated_drop_s(change),
     }
@@ -102,8 +102,8 @@ def estimated_drop_s(change: Change) -> float:
 def _step_drop_s(change: Change, number: int) -> float:
     """Return the part of a step, and of the messages that end its drops."""
     step = change.steps[number]
-    if not step.stopped:
-        return INSTALL_S if number and change.steps[number - 1].stopped else 0.0
+    if not step.dropped:
+        return INSTALL_S if number and change.steps[number - 1].dropped else 0.0
     if not step.await_quiescence:
         return INSTALL_S
     links = change.before.fabric.links
@@ -127,10 +127,10 @@ def _of_step(change: Change, number: int) -> dict[str, object]:
         "step": number + 1,
         "action": step.action,
         "drain": step.await_quiescence,
-        "stopped": [list(pair) for pair in step.stopped[:MAX_STOPPED]],
-        "stopped_pairs": len(step.stopped),
-        "dropped": [list(pair) for pair in step.stopped[:MAX_STOPPED]],
-        "dropped_pairs": change.count(step.stopped),
+        "stopped": [list(pair) for pair in step.dropped[:MAX_DROPPED]],
+        "stopped_pairs": len(step.dropped),
+        "dropped": [list(pair) for pair in step.dropped[:MAX_DROPPED]],
+        "dropped_pairs": change.count(step.dropped),
         "estimated_drop_s": round(_step_drop_s(change, number), 3),
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),

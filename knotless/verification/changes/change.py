@@ -63,7 +63,7 @@ class Step:
 
     A step begins when all switches have confirmed the one before. If ``await_quiescence``, the step
     ends when all packets that were admitted under older rules have left the fabric: until then the
-    next one must not begin. ``stopped`` are the pairs whose frames are dropped, and counted, at
+    next one must not begin. ``dropped`` are the pairs whose frames are dropped, and counted, at
     the port of their source.
     """
 
@@ -72,7 +72,7 @@ class Step:
     tags: HostTags | None
     proof: Proof
     await_quiescence: bool = False
-    stopped: tuple[Pair, ...] = ()
+    dropped: tuple[Pair, ...] = ()
 
     @cached_property
     def rules_changed(self) -> int:
@@ -113,7 +113,7 @@ class Change:
     @property
     def dropped(self) -> tuple[Pair, ...]:
         """The pairs whose frames some step drops at the port of their source."""
-        return tuple(sorted({pair for step in self.steps for pair in step.stopped}))
+        return tuple(sorted({pair for step in self.steps for pair in step.dropped}))
 
     def count(self, pairs: Iterable[Pair]) -> int:
         """Return the number of (source, destination) that pairs stand for."""

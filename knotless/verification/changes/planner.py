@@ -49,6 +49,7 @@ from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import ALL, Change, Installed, Pair
+from knotless.verification.changes.drops import keeping
 from knotless.verification.changes.in_place import common_rules, guarded
 from knotless.verification.changes.proof import ProofContext, Prover
 from knotless.verification.changes.stages import (
@@ -63,7 +64,6 @@ from knotless.verification.changes.stages import (
     throughout,
 )
 from knotless.verification.changes.steps import Steps, add_batches
-from knotless.verification.changes.stops import keeping
 
 
 def plan_change(before: Installed, new_plan: Plan) -> Change:
@@ -163,10 +163,10 @@ class _Planner:
         else:
             suffices = False
         if not suffices:
-            steps = self.stopped_in_place()
+            steps = self.dropped_in_place()
         if not steps.proven and not (self._loses_already and steps.acyclic):
             raise PlanError("no order of steps could be proven for this change")
-        drops = not side_by_side or any(step.stopped for step in steps.steps)
+        drops = not side_by_side or any(step.dropped for step in steps.steps)
         return steps.change(3 if drops else 2)
 
     @property
@@ -317,7 +317,7 @@ class _Planner:
             side_by_side.installed,
             self.before.tags,
             await_quiescence=bool(dropped or self.before.older_generations),
-            stopped=dropped,
+            dropped=dropped,
         )
         for stage in schedule.stages:
             self._switch_over(steps, side_by_side, stage)
@@ -348,21 +348,21 @@ class _Planner:
             )
             action += f", but for {len(stage.staying)} pairs of hosts"
         action += _dropping(dropped)
-        steps.add(action, admitting, old_tags, await_quiescence=not retagged, stopped=dropped)
+        steps.add(action, admitting, old_tags, await_quiescence=not retagged, dropped=dropped)
         if retagged:
             action = "hosts take their new tags"
-            steps.add(action, admitting, side_by_side.tags, await_quiescence=True, stopped=dropped)
+            steps.add(action, admitting, side_by_side.tags, await_quiescence=True, dropped=dropped)
 
-    def stopped_in_place(self) -> Steps:
-        """With dropping, without a free VLAN generation: all frames are stopped."""
+    def dropped_in_place(self) -> Steps:
+        """With dropping, without a free VLAN generation: all frames are dropped."""
         rules, tags = self.in_generation(self._generation_in_place())
-        stopped = everything_dropped(self.before.fabric)
+        dropped = everything_dropped(self.before.fabric)
         steps = Steps(self.prover, self.before)
         action = "drop all frames"
         steps.add(
-            action, self.before.rules, self.before.tags, await_quiescence=True, stopped=stopped
+            action, self.before.rules, self.before.tags, await_quiescence=True, dropped=dropped
         )
-        steps.add("install the new rules", rules, tags, stopped=stopped)
+        steps.add("install the new rules", rules, tags, dropped=dropped)
         steps.add("admit all frames", rules, tags)
         return steps
 

@@ -7,8 +7,8 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.openflow.vlan_generations import same_rules
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.verification.changes.change import Change, Installed, Pair, Step
+from knotless.verification.changes.drops import dropping
 from knotless.verification.changes.proof import Proof, Prover, StepVerdict
-from knotless.verification.changes.stops import stopping
 
 
 class Steps:
@@ -34,19 +34,19 @@ class Steps:
         tags: HostTags | None,
         *,
         await_quiescence: bool = False,
-        stopped: tuple[Pair, ...] = (),
+        dropped: tuple[Pair, ...] = (),
     ) -> None:
-        """Add a step to ``rules``, and to rules that stop the frames of the ``stopped`` pairs.
+        """Add a step to ``rules``, and to rules that drop the frames of the ``dropped`` pairs.
 
         If it would change nothing, no step is added.
         """
         fabric, groups = self._prover.context.fabric, self._prover.context.multicast
-        rules = stopping(rules, fabric, stopped, groups)
+        rules = dropping(rules, fabric, dropped, groups)
         new, last = Generation(rules, tags), self._generations[-1]
         if tags == last.tags and same_rules(last.rules, rules):
             return
         proof = self._prover.prove([*self._generations, new])
-        self.steps.append(Step(action, rules, tags, proof, await_quiescence, stopped))
+        self.steps.append(Step(action, rules, tags, proof, await_quiescence, dropped))
         # In quiescence, all packets in the fabric were admitted under these rules.
         self._generations = [new] if await_quiescence else [*self._generations, new]
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import resource
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +20,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.files import append, read_bytes, write_all, write_whole
 from knotless.cli.main import main
 from knotless.results.results import Results
+from tests.support import REPOSITORY
 
 KNOTLESS = [sys.executable, "-P", "-m", "knotless"]
 SWEEP = "do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n"
@@ -199,3 +203,49 @@ def test_standard_output_may_be_named(tmp_path: Path) -> None:
     done = subprocess.run([*words[:-1], "/dev/null"], check=True, capture_output=True)
     assert json.loads(done.stdout)["fabric"] == "ring,3"
     assert Path("/dev/null").is_char_device()
+
+
+SMALL = 20
+"""Bytes that a file may have in these tests, as if the disk were full."""
+
+
+def on_a_full_disk(folder: Path, *words: str) -> str:
+    """Run a command that cannot write a file; return its complaint."""
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # it gets an error instead
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL, SMALL))
+
+    done = subprocess.run(
+        [*KNOTLESS, *words],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=limit,
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["flows", "ring,5", "--engine", "updown", "--out", "made/x/rules"],
+        ["export", "ring,5", "--engine", "updown", "--to", "l2", "--out", "made/bridges"],
+        ["run", "deadlock", "--on", "simulation", "--out", "made/results"],
+        ["sweep", "grid.yaml", "--out", "made/swept"],
+        ["check", "knot", "--remedies", "--export", "made/patches"],
+    ],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_full_disk_leaves_no_empty_folders(words: list[str], there: bool, tmp_path: Path) -> None:
+    (tmp_path / "grid.yaml").write_text(SWEEP)
+    if words[0] == "check":
+        shutil.copytree(REPOSITORY / "tests/data/fabrics/control-knot", tmp_path / "knot")
+    if there:
+        (tmp_path / "made").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    assert "cannot be written: File too large" in on_a_full_disk(tmp_path, *words)
+    assert sorted(tmp_path.rglob("*")) == before

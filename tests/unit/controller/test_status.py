@@ -259,7 +259,7 @@ def test_unknown_and_duplicate_dpids_are_reported(status: Status) -> None:
     unknown, duplicate = status.problems(LATER_S + 1)
     assert "dpid 77" in unknown
     assert "(it has 1 to 4)" in unknown
-    assert duplicate == "two switches say they are s2 (dpid 2): only the first is served"
+    assert duplicate == "two switches say they are s2 (dpid 2): only one is served"
     assert status.problems(LATER_S + DUPLICATE_MEMORY_S + 1) == [unknown]
 
 
@@ -278,3 +278,11 @@ def test_status_is_json_with_all_that_others_read(status: Status) -> None:
     assert (report["links_down"], report["hosts_down"], report["switches_down"]) == ([], [], [])
     assert report["plan"]["acyclic"] is True
     assert report["check"]["undelivered"] == 0
+
+
+def test_refused_rules_of_probes_are_a_problem_but_the_switch_is_installed(status: Status) -> None:
+    connect_all(status)
+    switch = status.state.observed.switches[2]
+    switch.refused_probes = ("to add the rule in table 0, priority 65535: OFPFMFC_TABLE_FULL",)
+    (line,) = status.problems(LATER_S)
+    assert line.startswith("s2 (dpid 2) refused to add the rule in table 0")

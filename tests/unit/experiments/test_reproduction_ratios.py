@@ -158,9 +158,10 @@ def test_lost_frames_are_those_that_never_arrive() -> None:
 
 def test_barriers_are_compared_at_the_same_links() -> None:
     common = {"fabric": "irregular-a", "algorithm": "unicast", "cut_through": 40}
-    (tree,) = stored_rows("barrier", "simulation", **common, engine="updown", vcs=1)
-    (layers,) = stored_rows("barrier", "simulation", **common, engine="dl", vcs=2)
-    ratio = layers["mean_us"] / tree["mean_us"]
-    assert ratio == pytest.approx(0.948, abs=5e-4)
+    trees = stored_rows("barrier", "simulation", **common, engine="updown", vcs=1)
+    layers = stored_rows("barrier", "simulation", **common, engine="dl", vcs=2)
+    assert len(trees) == 5
+    ratio = fmean(by_repeat(layers, trees, "mean_us"))
+    assert ratio == pytest.approx(0.933, abs=5e-4)
     figure = claimed("000", "Table 3, A", "of DL, 2 VCs", "simulation")
     assert figure == pytest.approx(ratio)

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from knotless.experiments.framework.experiment import SIMULATION, Common, load
 from knotless.experiments.reproduction import page
 from knotless.experiments.reproduction.claim import FITTED, Claim
 from knotless.experiments.reproduction.claims import claims, headlines
 from knotless.experiments.reproduction.headlines import claim_of, judged, measured
+from knotless.experiments.reproduction.rows import condition, rows
 from knotless.experiments.reproduction.verdicts import (
     DATE,
     DIRECTION,
@@ -27,7 +29,8 @@ from knotless.experiments.reproduction.verdicts import (
 )
 from knotless.results import stored
 from knotless.results.spread import half_width_95, spread_of
-from knotless.results.stored import FOLDER
+from knotless.results.stored import FOLDER, Stored
+from tests.support.experiment_rows import rows_of
 
 KNOWN = stored.read(FOLDER)
 RATIOS = st.floats(0.01, 10, allow_nan=False)
@@ -146,3 +149,40 @@ def test_every_printed_figure_has_a_verdict_in_the_table() -> None:
         if line["effect"]:
             assert each.effect
             assert float(line["effect_low"]) <= float(line["effect"]) <= float(line["effect_high"])
+
+
+LINKS = {"rate_mbps": 1000.0, "duration_s": 0.005}
+INDEPENDENT = [
+    ("traffic", LINKS, {"part": "open-loop", "fabric": ("torus,4,4",), "delay": 1.0}),
+    (
+        *("traffic", LINKS),
+        {"part": "acknowledged", "fabric": ("irregular-a",), "engine": "dl:2", "delay": 1.0},
+    ),
+    ("hops", LINKS, {"delay": 1.0}),
+    ("all-to-all", {"rate_mbps": 1000.0}, {"configuration": "S2", "datagrams": 16, "delay": 1.0}),
+]
+"""Experiments whose simulated runs are stored with one seed, and small cases of them."""
+
+
+@pytest.mark.parametrize(("name", "common", "options"), INDEPENDENT)
+def test_simulations_that_are_stored_with_one_seed_do_not_depend_on_it(
+    name: str, common: dict[str, float], options: dict[str, object]
+) -> None:
+    one, other = (
+        rows_of(load(name), Common(on=SIMULATION, seed=seed, **common), **options)  # type: ignore[arg-type]
+        for seed in (1, 7)
+    )
+    assert one
+    assert one == other
+
+
+@pytest.mark.parametrize("name", ["deadlock", "barrier"])
+def test_simulations_that_depend_on_the_seed_are_stored_with_several(name: str) -> None:
+    """Queues with losses, random visiting lists and collisions are random."""
+    seeds: dict[object, set[int]] = {}
+    for each in KNOWN.runs:
+        for row in rows(Stored([each]), name, SIMULATION):
+            if name == "deadlock" or row["lists"] > 1 or row["fabric"].startswith("hub"):
+                seeds.setdefault(condition(row, ()), set()).add(each["seed"])
+    assert len(seeds) > 10
+    assert min(map(len, seeds.values())) >= 5

@@ -25,6 +25,7 @@ from tests.support.router_nets import random_net
 
 FOREIGN = {
     "telemetry.json": (b'{"time": 17, "value": NaN}', "not JSON: NaN is not a number"),
+    "template.json": (b'{%s: "nexthops"}', "no known kind of file"),
     "events.json": (b'{"a": 1}\n{"b": ', "not JSON"),
     "metrics.json": (b'{"rate": -Infinity}', "not JSON: -Infinity is not a number"),
     "junos.conf": (b"system {\n    host-name leaf9;\n}\n", "no known kind of file"),

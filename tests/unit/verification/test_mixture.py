@@ -201,15 +201,15 @@ def test_vlan_generations_do_not_mix() -> None:
 
 
 def test_that_an_older_generation_stops_all_excuses_no_loss() -> None:
-    """Frames that it stopped are admitted by now: what the next step loses is lost."""
+    """Frames that it dropped are admitted by now: what the next step loses is lost."""
     fabric = load("ring,5")
     old, new = (
         Generation(dict(compile_rules(make_plan(fabric, "updown", root=root))))
         for root in ("s1", "s3")
     )
-    stopped = Generation(dict.fromkeys(old.rules, SwitchRules(())))
+    dropped = Generation(dict.fromkeys(old.rules, SwitchRules(())))
     prover = Prover(ProofContext(fabric, FlowControl.PAUSE))
     assert prover.prove([old, new]).lost > 0
-    assert prover.prove([stopped, old, new]).lost > 0
+    assert prover.prove([dropped, old, new]).lost > 0
     # Where nothing is delivered now, nothing can be lost.
-    assert prover.prove([stopped, new]).lost == 0
+    assert prover.prove([dropped, new]).lost == 0

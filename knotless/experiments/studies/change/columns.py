@@ -41,7 +41,7 @@ COLUMNS = columns(
     ),
     Column("cycle", "list<string>", heading="cycle", form=_words, meaning="of the deadlock"),
     Column(
-        *("stopped_frames", "int64", "frames", "stopped", Role.MEASURE, "{:,}"),
+        *("stopped_frames", "int64", "frames", "dropped", Role.MEASURE, "{:,}"),
         brief=True,
         meaning="dropped at admission by steps that say so",
     ),

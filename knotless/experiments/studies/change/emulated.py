@@ -201,7 +201,7 @@ def _row(
 ) -> dict[str, Any]:
     channels = {channel["channel"]: channel for channel in counters["channels"]}
     hosts = traffic.fabric.hosts
-    stopped = sum(int(channels[host.name]["drops"]["unforwarded"]) for host in hosts)
+    dropped = sum(int(channels[host.name]["drops"]["unforwarded"]) for host in hosts)
     delivered = sum(int(channels[flow.last_channel]["rx_frames"]) for flow in traffic.flows)
     return COLUMNS.row(
         on=EMULATION,
@@ -215,8 +215,8 @@ def _row(
         if deadlock is None
         else round((deadlock["since_us"] - before_us) / 1e6, 3),
         cycle=[] if deadlock is None else list(deadlock["cycle"]),
-        stopped_frames=stopped,
-        lost_frames=int(counters["lost_frames"]) - stopped,
+        stopped_frames=dropped,
+        lost_frames=int(counters["lost_frames"]) - dropped,
         delivered_frames=delivered,
         **predicted(case),
     )

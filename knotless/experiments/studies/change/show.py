@@ -41,7 +41,7 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
     fabric, control, way = key
     frozen = sum(row["deadlock"] for row in rows)
     lost = sum(row["lost_frames"] for row in rows)
-    stopped = sum(row["stopped_frames"] for row in rows)
+    dropped = sum(row["stopped_frames"] for row in rows)
     head = f"{fabric}, {FlowControl(control).description}: "
     runs = f"{frozen} of {len(rows)} runs deadlocked"
     if way == NAIVE:
@@ -51,12 +51,12 @@ def _finding(key: Group, rows: Sequence[Row]) -> str:
             f" the static check {check} found a cycle in the mixture of old and new rules."
         )
     verdict = "none of" if not frozen else f"{frozen} of"
-    sent = stopped + lost + sum(row["delivered_frames"] for row in rows)
+    sent = dropped + lost + sum(row["delivered_frames"] for row in rows)
     frames = "no frame was dropped or lost"
-    if stopped or lost:
-        share = 100 * stopped / sent
+    if dropped or lost:
+        share = 100 * dropped / sent
         frames = (
-            f"of {sent:,} frames, {stopped:,} ({share:.1f} %) were dropped at their first switch,"
+            f"of {sent:,} frames, {dropped:,} ({share:.1f} %) were dropped at their first switch,"
             f" {lost or 'none'} elsewhere"
         )
     if pairs := rows[0].get("dropped_pairs"):

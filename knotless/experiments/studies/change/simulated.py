@@ -64,7 +64,7 @@ def phases_of(
     phases = [Phase(change.before.rules)]
     for step in change.steps:
         rounds = longest_chain(step.proof.mixed.dependencies) if step.await_quiescence else None
-        phases.append(Phase(step.rules, rounds, bool(step.stopped)))
+        phases.append(Phase(step.rules, rounds, bool(step.dropped)))
     return tuple(phases)
 
 
@@ -160,7 +160,7 @@ def _row(
 ) -> dict[str, Any]:
     drops = result.report.channel_drops[DROP_CAUSES.index("unforwarded")]
     place = result.channels.place
-    stopped = sum(int(drops[place[host.name]]) for host in case.routed.fabric.hosts)
+    dropped = sum(int(drops[place[host.name]]) for host in case.routed.fabric.hosts)
     deadlock = result.report.deadlock
     after_us = None if deadlock is None else deadlock.since_ps / PICOSECONDS_PER_US - began_us
     return COLUMNS.row(
@@ -174,8 +174,8 @@ def _row(
         deadlock=deadlock is not None,
         deadlock_after_s=None if after_us is None else round(after_us / 1e6, 6),
         cycle=result.knot,
-        stopped_frames=stopped,
-        lost_frames=result.lost_frames - stopped,
+        stopped_frames=dropped,
+        lost_frames=result.lost_frames - dropped,
         delivered_frames=int(result.report.flow_packets.sum()),
         **predicted(case),
     )

@@ -215,3 +215,36 @@ def test_a_switch_whose_neighbours_report_all_faults_is_dead_only_if_it_is_not_c
     assert observed.failures() == set(links)
     observed.by_name["s3"].disconnect()
     assert observed.switches_down() == ("s3",)
+
+
+def test_only_probes_that_a_switch_has_sent_show_a_cable_of_it(probed: ProbedFabric) -> None:
+    """Those that come to it may come to another switch that claims to be this one."""
+    since_s = probed.now_s
+    cut(probed, ("s1", 2), ("s1", 3))
+    probed.run(0.5)
+    assert probed.probing.proves("s1", since_s) is False
+    assert probed.probing.proves("s2", since_s)
+    cut(probed, ("s1", 2), lost=False)
+    probed.run(1.0)
+    assert probed.probing.proves("s1", since_s)
+
+
+def test_nobody_can_tell_of_a_switch_without_connected_neighbours(ring: Fabric) -> None:
+    probed = ProbedFabric(ring)
+    for name in ("s2", "s4"):
+        probed.observed.by_name[name].disconnect()
+    probed.run(0.5)
+    assert probed.probing.proves("s1", 0.0) is None
+
+
+def test_a_switch_whose_dpid_is_contested_is_not_dead_for_what_probes_show(
+    probed: ProbedFabric,
+) -> None:
+    cut(probed, *((name, port) for name, port in probed.wires if name == "s1"))
+    cut(probed, ("s2", 3), ("s4", 2))
+    probed.run(1.0)
+    switch = probed.observed.by_name["s1"]
+    switch.disconnect()
+    assert probed.observed.switches_down() == ("s1",)
+    switch.is_contested = True
+    assert probed.observed.switches_down() == ()

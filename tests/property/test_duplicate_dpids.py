@@ -1,0 +1,52 @@
+"""Two switches with the same dpid: the one with the declared ports is served."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
+from ryu.lib import hub
+
+from knotless.controller.status import Status
+from tests.property.test_switches import Case, _slow_answers
+from tests.support.model_switch import ModelSwitch
+
+__all__ = ["_slow_answers"]
+DPID = 1
+
+
+def connected(case: Case, switch: ModelSwitch) -> Any:
+    """Connect a switch, whoever else has its dpid; return the connection."""
+    datapath = SimpleNamespace(
+        id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, dice=case.dice, ports=switch.ports
+    )
+    datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
+    case.controller.connected(datapath)
+    for _ in range(200):
+        hub.sleep(0)
+    return datapath
+
+
+def test_the_one_with_the_declared_ports_takes_the_place_of_the_other() -> None:
+    case = Case(1)
+    case.settle()
+    real, twin = case.switches[0], ModelSwitch(DPID, ports=(1,))
+    case.disconnect(real)
+    stolen = connected(case, twin)
+    assert case.state.observed.switches[DPID].missing_ports == (2, 3)
+    case.connections[DPID] = connected(case, real)
+    assert stolen.state == DEAD_DISPATCHER
+    assert case.state.observed.switches[DPID].missing_ports == ()
+    case.settle()
+    case.held_as_wanted()
+
+
+def test_another_one_with_all_ports_does_not_take_the_place_of_the_first() -> None:
+    case = Case(1)
+    case.settle()
+    twin = ModelSwitch(DPID)
+    assert connected(case, twin).state == DEAD_DISPATCHER
+    assert not twin.rules
+    assert "two switches say they are s1" in "".join(Status(case.state).problems(0.0))
+    case.held_as_wanted()

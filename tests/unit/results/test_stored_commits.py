@@ -1,0 +1,37 @@
+"""Stored runs name the commit that measured them, and it is in the history."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from knotless.base.package import CHECKOUT
+from knotless.experiments.reproduction.sensitivity import RUNS
+from knotless.results import stored
+
+
+def git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", *words], cwd=CHECKOUT, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+def has_history() -> bool:
+    try:
+        return git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_history(), reason="a checkout without history")
+def test_stored_runs_are_of_commits_in_the_history() -> None:
+    runs = [*stored.read().runs, *stored.read(RUNS).runs]
+    commits = {run["versions"]["commit"] for run in runs}
+    assert len(commits) > 10
+    unknown = {
+        commit
+        for commit in commits
+        if git("merge-base", "--is-ancestor", commit, "HEAD").returncode != 0
+    }
+    assert unknown == stored.NOT_IN_HISTORY, "each of these says so on the page of the runs"
