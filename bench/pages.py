@@ -32,6 +32,7 @@ from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
 from knotless.experiments.framework.page_parts import PartError, rewritten
+from tests.seeded import limits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
@@ -63,6 +64,8 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "takeover": takeover.table_of,
 }
 """Name of a stored run -> the lines of its table."""
+LIMITS = "limits"
+"""The name of the tables of limits of simulated controllers, which are no stored run."""
 HOW_LONG = "how-long"
 """The name of the table of two runs."""
 
@@ -85,7 +88,7 @@ def stored(name: str) -> Any:
 def written(text: str) -> str:
     """Return a page with the tables of all stored runs that it names."""
     tables = {name: partial(lines_of, name) for name in TABLES}
-    return rewritten(text, {**tables, HOW_LONG: how_long_lines})
+    return rewritten(text, {**tables, HOW_LONG: how_long_lines, LIMITS: limits.tables})
 
 
 @click.command()

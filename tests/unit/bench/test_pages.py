@@ -35,7 +35,7 @@ def test_tables_are_those_of_the_stored_runs(name: str) -> None:
 def test_every_stored_run_is_on_one_page() -> None:
     files = sorted(path.stem for path in (DOCS / "benchmarks").glob("*.json"))
     shown = [part for name in pages.PAGES for part in page_parts.names((DOCS / name).read_text())]
-    assert sorted(shown) == sorted([*files, pages.HOW_LONG])
+    assert sorted(shown) == sorted([*files, pages.HOW_LONG, pages.LIMITS])
     assert files == sorted(pages.TABLES)
 
 
