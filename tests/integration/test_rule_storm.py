@@ -177,6 +177,7 @@ def test_all_is_put_back_and_nothing_else_is_written(fabric: BareFabric) -> None
     names = [switch.name for switch in fabric.fabric.switches]
     assert verdict(fabric).ok
     took: dict[str, list[float]] = defaultdict(list)
+    again = {False: 0, True: 0}
     for number in range(STORM):
         until("nothing is written", lambda: nothing_was_written_lately(fabric))
         before = {name: fabric.flows(name) for name in names}
@@ -206,9 +207,12 @@ def test_all_is_put_back_and_nothing_else_is_written(fabric: BareFabric) -> None
         until(f"{what}: pings arrive", lambda: delivered(fabric))
         updated = fabric.controller_log().count(UPDATE) > updates
         took["by an update of all switches" if updated else "in place"].append(took[kind][-1])
-        for name, rules in () if updated else kept.items():
-            ages = fabric.flows(name)
-            rewritten = [rule for rule in rules if ages.get(rule, 0.0) < before[name][rule]]
-            assert not rewritten, (what, name, rewritten[:3])
+        rewritten = {
+            name: sum(fabric.flows(name).get(rule, 0.0) < before[name][rule] for rule in rules)
+            for name, rules in kept.items()
+        }
+        again[updated] += rewritten.pop(switch)
+        assert updated or not any(rewritten.values()), (what, rewritten)
+    sys.stdout.write(f"{again[False]} rules of the switches concerned were written again\n")
     for kind, times in sorted(took.items()):
         sys.stdout.write(f"{kind}: {len(times)} times, {max(times):.1f} s at most\n")
