@@ -168,6 +168,9 @@ def settled(fabric: BareFabric) -> bool:
 
 def nothing_was_written_lately(fabric: BareFabric) -> bool:
     """Tell whether all is well and no rule is younger than a period of reading all switches."""
+    log = fabric.controller_log()
+    if log.count("rules changed: ") > log.count("rules changed in "):
+        return False  # an update has begun and not ended
     ages = (age for s in fabric.fabric.switches for age in fabric.flows(s.name).values())
     return settled(fabric) and min(ages) > 2.5
 
