@@ -77,6 +77,7 @@ _EVERY = (*_ANY, *_OTHERS, "engine", "drain", "undrain")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),
+    Line("the link of host * is down", ("duplicate-dpid", *_CUTS[2:]), 45.0),
     Line("link * has a carrier again, but probes have not crossed it yet", _ANY, 15.0),
     Line("link * loses all frames *", ("silent", *_SWITCHES, *_OTHERS), 15.0),
     Line("failures separate *", (*_ANY, *_OTHERS), 15.0),
