@@ -72,7 +72,9 @@ def test_changes_and_drains_lose_no_frame(
         assert (shown["performed"], shown["tier"]) == (False, 2)
         changed = run("change", "--root", "s3")
         assert (changed["performed"], changed["steps"]) == (True, shown["steps"])
+        ages = [of["certificate"].pop("read_age_s") for of in (shown, changed)]
         assert changed["certificate"] == shown["certificate"]
+        assert [{*of} for of in ages] == [{*fabric.fabric.switch_index}] * 2
         assert knotless("probe", *name).returncode == 0
         assert run("drain", "s2")["drained"] == ["s2"]
         # Only the link that s2 keeps carries frames to it, and none passes it.

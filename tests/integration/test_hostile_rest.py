@@ -81,7 +81,9 @@ def test_large_requests_are_refused(controller: LoneController) -> None:
     text = b"POST /reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
     assert ask(controller, text).startswith(b"HTTP/1.1 413 ")
     assert ask(controller, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
-    assert ask(controller, b"GET /nothing HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 404 ")
+    text = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    assert ask(controller, text).startswith(b"HTTP/1.1 404 ")
+    assert ask(controller, b"GET /nothing HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 403 ")
 
 
 def test_a_client_that_reads_nothing_is_left_alone(controller: LoneController) -> None:
@@ -90,7 +92,7 @@ def test_a_client_that_reads_nothing_is_left_alone(controller: LoneController) -
             deaf = stack.enter_context(socket.socket())
             deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
             deaf.connect(("127.0.0.1", controller.rest))
-            deaf.sendall(b"GET /fabric HTTP/1.1\r\n\r\n")
+            deaf.sendall(b"GET /fabric HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert controller.get("/status", timeout_s=5)["fabric"] == "ring,4"
 
 

@@ -23,7 +23,7 @@ SWITCH_PORTS = 3
 
 @pytest.fixture(scope="module")
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneController]:
-    config = "fabric: ring,4\nconnect_timeout_s: 1"
+    config = "fabric: ring,4\nconnect_timeout_s: 1\nreread_interval_s: 3600"
     with lone_controller(tmp_path_factory.mktemp("controller"), config) as running:
         yield running
 

@@ -20,7 +20,9 @@ from tests.support.openflow_messages import VALID
 
 pytestmark = pytest.mark.integration
 
-CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 1\ndiscovery: none"
+CONFIG = (
+    "fabric: ring,4\nengine: updown\nconnect_timeout_s: 1\ndiscovery: none\nreread_interval_s: 3600"
+)
 PORTS = 3
 PACKETS = 5000
 
@@ -221,7 +223,7 @@ def test_events_tell_what_happens(controller: LoneController) -> None:
 def test_metrics_count_what_happened(controller: LoneController) -> None:
     def metric(name: str) -> float:
         with socket.create_connection(("127.0.0.1", controller.rest), timeout=30) as client:
-            client.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             text = client.makefile("rb").read().decode()
         (value,) = (line.split()[-1] for line in text.splitlines() if line.startswith(name + " "))
         return float(value)

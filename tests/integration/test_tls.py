@@ -22,6 +22,8 @@ from tests.support.openflow_messages import VALID
 pytestmark = pytest.mark.integration
 
 SWITCHES = 4
+CONFIG = "fabric: ring,4\nconnect_timeout_s: 1\ndiscovery: none\nreread_interval_s: 3600\n"
+"""The switches of the test carry no probes, and tell of no rules that they hold."""
 PORTS = 3
 
 
@@ -42,7 +44,7 @@ def controller(own: Certificates, tmp_path: Path) -> Iterator[LoneController]:
         f"--ctl-cert={own.controller.certificate}",
         f"--ca-certs={own.authority}",
     )
-    with lone_controller(tmp_path, "fabric: ring,4\nconnect_timeout_s: 1", *flags) as running:
+    with lone_controller(tmp_path, CONFIG, *flags) as running:
         yield running
 
 
