@@ -84,10 +84,10 @@ def speaker_of(router: Router, findings: Findings) -> Speaker:
 
     """
     addresses = [
-        tuple(key.split("|", 1))
+        (interface, address)
         for table in _INTERFACES
-        for key in router.table(table)
-        if "/" in key
+        for interface, bar, address in (key.partition("|") for key in router.table(table))
+        if bar and "/" in address
     ]
     configuration = router.configuration or _of_sonic(router, findings)
     interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]] = {}
@@ -127,8 +127,9 @@ def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
     for table in ("BGP_PEER_RANGE", "BGP_INTERNAL_NEIGHBOR", "BGP_VOQ_CHASSIS_NEIGHBOR"):
         if router.table(table):
             configuration.unclear.append(table)
-    for key in (key for table in _OF_SONIC for key in router.table(table) if "/" in key):
-        prefix = prefix_of(key.split("|", 1)[1]).text
+    keys = (key.partition("|") for table in _OF_SONIC for key in router.table(table))
+    for address in (address for _, bar, address in keys if bar and "/" in address):
+        prefix = prefix_of(address).text
         configuration.networks[IPV6 if ":" in prefix else IPV4, prefix] = None
     return configuration
 

@@ -244,6 +244,19 @@ def test_config_db_alone(tmp_path: Path) -> None:
     assert _paths(computed) == _paths(read)
 
 
+def test_an_interface_without_a_name_has_no_address(tmp_path: Path) -> None:
+    """A damaged key, found by damaging files."""
+    folder = write_bgp(leaf_spine(2, 1), tmp_path)
+    file = folder / "leaf0" / "config_db.json"
+    tables = json.loads(file.read_text())
+    tables["VLAN_INTERFACE"]["10.9.0.1/24"] = {}
+    tables["DEVICE_METADATA"]["localhost"]["bgp_asn"] = "65000"
+    file.write_text(json.dumps(tables))
+    assert _judged(folder).undelivered == 0
+    (folder / "leaf0" / "frr.conf").unlink()
+    assert _judged(folder).undelivered == 2
+
+
 def test_the_command(tmp_path: Path) -> None:
     folder = write_bgp(leaf_spine(2, 2), tmp_path / "fabric")
     done = CliRunner().invoke(main, ["check", str(folder), "--routes", "bgp"])
