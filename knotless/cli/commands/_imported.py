@@ -58,9 +58,11 @@ def check_imported(
             for line in write_remedies(remedies, failures.export):
                 if not as_json:
                     say(line, err=True)
+    options = [text for pattern in hosts for text in ("--hosts", pattern)]
+    options += [] if routes_by is None else ["--routes", routes_by]
     print_verdict(
         verdict,
-        [*paths, *(text for pattern in hosts for text in ("--hosts", pattern))],
+        [*paths, *options],
         _figures(verdict),
         _lines(verdict),
         certificate=certificate,

@@ -21,17 +21,24 @@ _IGNORED_OF_NEIGHBOUR = {
     *("advertisement-interval", "bfd", "capability", "description", "disable-connected-check"),
     *("ebgp-multihop", "graceful-restart", "maximum-prefix", "next-hop-self", "passive"),
     *("password", "port", "send-community", "soft-reconfiguration", "strict-capability-match"),
-    *("timers", "ttl-security", "update-source", "dont-capability-negotiate", "sender-as-path"),
+    *("timers", "ttl-security", "update-source", "dont-capability-negotiate"),
+    "sender-as-path-loop-detection",
 }
 _IGNORED_OF_BGP = {
     *("bgp router-id", "bgp log-neighbor-changes", "bgp graceful-restart", "bgp network"),
     *("bgp max-med", "bgp ebgp-requires-policy", "bgp suppress-duplicates", "timers bgp"),
     *("bgp deterministic-med", "bgp bestpath compare-routerid", "bgp suppress-fib-pending"),
     *("bgp cluster-id", "bgp update-delay", "update-delay", "coalesce-time", "bgp fast-external"),
-    *("bgp graceful-shutdown", "bgp session-dscp", "bgp minimum-holdtime", "bgp shutdown"),
+    *("bgp session-dscp", "bgp minimum-holdtime"),
     *("maximum-paths ibgp", "bgp default show-hostname", "bgp conditional-advertisement"),
 }
-_MAX_STATEMENTS = 200_000
+_BGP_DISTANCE = 20
+"""The distance of external routes: static ones that are nearer count before them."""
+
+
+def family_of(prefix: str) -> str:
+    """Return the address family of an address or a prefix."""
+    return IPV6 if ":" in prefix else IPV4
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ class NeighbourSettings:
     """
 
     group: str | None = None
+    is_group: bool = False
     interface: bool = False
     remote_as: int | str | None = None
     shutdown: bool = False
@@ -81,15 +89,20 @@ class NeighbourSettings:
 
 @dataclass
 class FrrConfiguration:
-    """What was read. ``networks`` and ``redistributed`` have the route map of each, or None."""
+    """What was read. ``networks`` and ``redistributed`` have the route map of each, or None.
+
+    ``networks`` are by prefix, ``redistributed`` by address family and source. ``closed`` are the
+    interfaces that are shut down.
+    """
 
     host: str = ""
     asn: int | None = None
     relaxed: bool = False
     activates_ipv4: bool = True
     addresses: list[tuple[str, str]] = field(default_factory=list)
+    closed: set[str] = field(default_factory=set)
     neighbours: dict[str, NeighbourSettings] = field(default_factory=dict)
-    networks: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    networks: dict[str, str | None] = field(default_factory=dict)
     redistributed: dict[tuple[str, str], str | None] = field(default_factory=dict)
     most_paths: dict[str, int] = field(default_factory=dict)
     static: list[tuple[str, str]] = field(default_factory=list)
@@ -120,32 +133,38 @@ class _Reader:
             case ["interface", name, *_]:
                 self._interface, self._section = name, self._of_interface
             case ["router", "bgp", number]:
-                if self.read.asn not in (None, _number(number)):
+                if self.read.asn not in (None, number_of(number)):
                     raise RuleError("router bgp: two numbers of an autonomous system")
-                self.read.asn = _number(number)
+                self.read.asn = number_of(number)
                 self._family, self._section = "both", self._of_bgp
             case ["router", *_] if words[1:2] != ["bgp"] or "vrf" in words:
                 self._unclear(text)
                 self._section = self._skipped
             case ["route-map", name, verdict, number]:
                 self._entry = MapEntry(verdict == "permit")
-                self.read.route_maps.setdefault(name, {})[_number(number)] = self._entry
+                self.read.route_maps.setdefault(name, {})[number_of(number)] = self._entry
                 self._section = self._of_map
             case ["ip" | "ipv6" as version, "prefix-list", name, *rest]:
                 self._prefix_list(IPV4 if version == "ip" else IPV6, name, rest, text)
+            case ["vrf", *_]:
+                self._section = self._skipped
             case ["ip" | "ipv6", "route", prefix, hop, *rest]:
-                if rest and not rest[0].isdecimal():
-                    self._unclear(text)
-                else:
+                if not rest or (len(rest) == 1 and number_of(rest[0]) < _BGP_DISTANCE):
                     self.read.static.append((prefix_of(prefix).text, hop))
+                else:
+                    self._unclear(text)
             case _:
                 pass
 
     def _skipped(self, words: list[str], text: str) -> None:
         """Statements of a section that is not followed as a whole."""
 
-    def _of_interface(self, words: list[str], _: str) -> None:
+    def _of_interface(self, words: list[str], text: str) -> None:
         match words:
+            case ["shutdown"]:
+                self.read.closed.add(self._interface)
+            case ["vrf", *_]:
+                self._unclear(text)
             case ["ip" | "ipv6", "address", address, *_]:
                 prefix_of(address)
                 self.read.addresses.append((self._interface, address))
@@ -166,15 +185,17 @@ class _Reader:
             case ["neighbor", name, *rest] if rest:
                 self._neighbour(name, rest, text)
             case ["no", "neighbor", name, "activate"]:
-                self._settings(name).active[self._family] = False
-            case ["network", prefix, *rest]:
-                route_map = rest[1] if rest[:1] == ["route-map"] and len(rest) == 2 else None
-                self.read.networks[self._one_family(), prefix_of(prefix).text] = route_map
-            case ["redistribute", "connected" | "static" as kind, *rest]:
-                route_map = rest[1] if rest[:1] == ["route-map"] and len(rest) == 2 else None
+                self._settings(name).active[self._one_family()] = False
+            case ["network", prefix]:
+                self.read.networks[prefix_of(prefix).text] = None
+            case ["network", prefix, "route-map", route_map]:
+                self.read.networks[prefix_of(prefix).text] = route_map
+            case ["redistribute", "connected" | "static" as kind]:
+                self.read.redistributed[self._one_family(), kind] = None
+            case ["redistribute", "connected" | "static" as kind, "route-map", route_map]:
                 self.read.redistributed[self._one_family(), kind] = route_map
             case ["maximum-paths", number]:
-                self.read.most_paths[self._one_family()] = _number(number)
+                self.read.most_paths[self._one_family()] = number_of(number)
             case ["bgp", "bestpath", "as-path", "multipath-relax", *_]:
                 self.read.relaxed = True
             case ["no", "bgp", "default", "ipv4-unicast"]:
@@ -195,30 +216,33 @@ class _Reader:
         settings, family = self._settings(name), self._one_family()
         match words:
             case ["peer-group"]:
-                pass
+                settings.is_group = True
             case ["peer-group", group]:
                 settings.group = group
-            case ["interface", *rest]:
+            case ["interface"] | ["interface", "v6only"]:
                 settings.interface = True
-                rest = rest[1:] if rest[:1] == ["v6only"] else rest
-                if rest:
-                    self._neighbour(name, rest, text)
+            case ["interface", "v6only", ("remote-as" | "peer-group"), _]:
+                settings.interface = True
+                self._neighbour(name, words[2:], text)
+            case ["interface", ("remote-as" | "peer-group"), _]:
+                settings.interface = True
+                self._neighbour(name, words[1:], text)
             case ["remote-as", number]:
                 known = number in ("external", "internal")
-                settings.remote_as = number if known else _number(number)
+                settings.remote_as = number if known else number_of(number)
             case ["shutdown", *_]:
                 settings.shutdown = True
             case ["activate"]:
                 settings.active[family] = True
             case ["allowas-in", *rest]:
                 count = rest[0] if rest and rest[0].isdecimal() else "3"
-                settings.own_as_allowed[family] = _number(count)
+                settings.own_as_allowed[family] = number_of(count)
             case ["default-originate"]:
                 settings.default_route.add(family)
-            case ["route-map", route_map, "in" | "out" as way]:
-                settings.maps[family, way] = route_map
-            case ["prefix-list", prefix_list, "in" | "out" as way]:
-                settings.lists[family, way] = prefix_list
+            case ["route-map", route_map, "in" | "out" as direction]:
+                settings.maps[family, direction] = route_map
+            case ["prefix-list", prefix_list, "in" | "out" as direction]:
+                settings.lists[family, direction] = prefix_list
             case [word, *_] if word in _IGNORED_OF_NEIGHBOUR:
                 pass
             case _:
@@ -233,11 +257,11 @@ class _Reader:
                 entry.lists.append((IPV4 if version == "ip" else IPV6, name))
             case ["set", "as-path", "prepend", *numbers]:
                 last = numbers[:1] == ["last-as"]
-                entry.prepend += _number(numbers[1]) if last else len(numbers)
+                entry.prepend += number_of(numbers[1]) if last else len(numbers)
             case ["on-match", "next"]:
                 entry.goto = 0
             case ["on-match", "goto", number] | ["continue", number]:
-                entry.goto = _number(number)
+                entry.goto = number_of(number)
             case ["continue"]:
                 entry.goto = 0
             case ["description", *_] | ["exit", *_] | ["!", *_]:
@@ -251,7 +275,7 @@ class _Reader:
         rules = self.read.prefix_lists.setdefault((family, name), [])
         number = 5 * (len(rules) + 1)
         if words[:1] == ["seq"] and len(words) > 1:
-            number, words = _number(words[1]), words[2:]
+            number, words = number_of(words[1]), words[2:]
         if words[:1] == ["description"]:
             return
         if len(words) < 2 or words[0] not in ("permit", "deny"):
@@ -263,17 +287,20 @@ class _Reader:
         prefix = prefix_of(words[1])
         length = longest - (prefix.size.bit_length() - 1)
         limits = dict(zip(words[2::2], words[3::2], strict=False))
-        least = _number(limits["ge"]) if "ge" in limits else length
+        least = number_of(limits["ge"]) if "ge" in limits else length
         default = longest if "ge" in limits else length
-        most = _number(limits["le"]) if "le" in limits else default
+        most = number_of(limits["le"]) if "le" in limits else default
         rules.append((number, PrefixRule(words[0] == "permit", prefix, least, most)))
 
     def _unclear(self, text: str) -> None:
         self.read.unclear.append(" ".join(text.split())[:100])
 
 
-def _number(text: str) -> int:
-    """Return a number in decimal digits; an AS number may be written ``1.10`` (RFC 5396)."""
+def number_of(text: str) -> int:
+    """Return a number; that of an autonomous system may be written ``1.10`` (RFC 5396).
+
+    Raises RuleError.
+    """
     high, dot, low = text.partition(".")
     parts = [high, low] if dot else [high]
     if not all(part.isascii() and part.isdecimal() and len(part) <= 10 for part in parts):
@@ -283,7 +310,7 @@ def _number(text: str) -> int:
 
 def _read(content: Content) -> FrrConfiguration:
     reader = _Reader()
-    for number, line in enumerate(content.text.split("\n")[:_MAX_STATEMENTS], 1):
+    for number, line in enumerate(content.text.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith(("!", "#")):
             try:
                 reader.line(line)

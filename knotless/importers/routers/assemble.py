@@ -30,14 +30,12 @@ from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfac
 from knotless.importers.routers.files import chosen_routes, routers_of
 from knotless.importers.routers.pfc import Priorities, Qos, judge_pfc, priorities_of
 from knotless.importers.routers.qos import qos_of
-from knotless.importers.routers.router import Router
+from knotless.importers.routers.router import INTERFACE_TABLES, Router
 from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
 from knotless.importers.routers.tables import judge_tables
 from knotless.importers.routers.tunnels import servers_of, tunnels_of
 from knotless.importers.routers.unread import described, unread_ports
-
-_INTERFACES = ("INTERFACE", "VLAN_INTERFACE", "PORTCHANNEL_INTERFACE", "VLAN_SUB_INTERFACE")
 
 
 def assemble(
@@ -158,7 +156,7 @@ def assemble(
 def _connected(router: Router) -> Routes:
     """Return the routes to the networks of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
     networks: dict[str, tuple[NextHop, ...]] = {}
-    for key in (key for table in _INTERFACES for key in router.table(table)):
+    for key in (key for table in INTERFACE_TABLES for key in router.table(table)):
         interface, _, address = key.partition("|")
         if "/" in address:
             networks[prefix_of(address).text] = (NextHop(None, interface),)

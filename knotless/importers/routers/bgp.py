@@ -9,12 +9,12 @@ missing fact.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from knotless.base.errors import RuleError
 from knotless.base.printable import listed
 from knotless.importers.findings import Findings
-from knotless.importers.frr.configuration import FAMILIES, IPV4, IPV6
+from knotless.importers.frr.configuration import FAMILIES, IPV4, IPV6, family_of
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DROP, NextHop
 from knotless.importers.routers.bgp_sessions import (
@@ -63,7 +63,7 @@ def computed_routes(
     learned = _Learned(speakers, findings)
     return {
         speaker.router.name: {
-            **learned.of(number),
+            **learned.routes_of(number),
             **_static(speaker, findings),
             **{text: (hop,) for text, hop in speaker.connected.items()},
         }
@@ -104,7 +104,7 @@ class _Learned:
         for text in self._unclear:
             findings.gap(text)
 
-    def of(self, number: int) -> dict[str, tuple[NextHop, ...]]:
+    def routes_of(self, number: int) -> dict[str, tuple[NextHop, ...]]:
         """Return the routes that a speaker has learned."""
         return self._routes[number]
 
@@ -112,16 +112,16 @@ class _Learned:
         speakers = self._speakers
         incoming: list[list[Session]] = [[] for _ in speakers]
         for session in (session for speaker in speakers for session in speaker.sessions):
-            activates = speakers[session.name].configuration.activates_ipv4 and family == IPV4
+            activates = speakers[session.sender].configuration.activates_ipv4 and family == IPV4
             if all(
                 settings.active.get(family, activates)
                 for settings in (session.sends, session.takes)
             ):
-                incoming[session.peer].append(session)
+                incoming[session.receiver].append(session)
         outgoing: list[list[Session]] = [[] for _ in speakers]
         for sessions in incoming:
             for session in sessions:
-                outgoing[session.name].append(session)
+                outgoing[session.sender].append(session)
         origins: dict[str, dict[int, int]] = {}
         for number, speaker in enumerate(speakers):
             for prefix, origin in self._originated(speaker, family):
@@ -131,7 +131,11 @@ class _Learned:
             origins.setdefault(_DEFAULT[family], {})
         alike: dict[_Kind, list[str]] = {}
         for prefix, known in origins.items():
-            treated = tuple(self._decisions(prefix, family, incoming))
+            treated = tuple(
+                self._policies(session, prefix, family)
+                for sessions in incoming
+                for session in sessions
+            )
             alike.setdefault(
                 (tuple(known.items()), treated, prefix == _DEFAULT[family]), []
             ).append(prefix)
@@ -145,13 +149,10 @@ class _Learned:
 
     def _originated(self, speaker: Speaker, family: str) -> Iterator[tuple[str, int]]:
         configuration = speaker.configuration
-        for (of, prefix), route_map in configuration.networks.items():
-            actual = IPV6 if ":" in prefix else IPV4
-            if (
-                actual == family
-                and of in (family, IPV4)
-                and self._permits(speaker, route_map, None, prefix, family) is not None
-            ):
+        for prefix, route_map in configuration.networks.items():
+            if family_of(prefix) != family:
+                continue
+            if self._permits(speaker, route_map, None, prefix, family) is not None:
                 yield prefix, _IGP
         static = {prefix: None for prefix, _ in configuration.static}
         for kind, prefixes in (("connected", speaker.connected), ("static", static)):
@@ -159,17 +160,10 @@ class _Learned:
                 continue
             route_map = configuration.redistributed[family, kind]
             for prefix in prefixes:
-                if (":" in prefix) != (family == IPV6) or prefix.startswith("fe80:"):
+                if family_of(prefix) != family or prefix.startswith("fe80:"):
                     continue
                 if self._permits(speaker, route_map, None, prefix, family) is not None:
                     yield prefix, _INCOMPLETE
-
-    def _decisions(
-        self, prefix: str, family: str, incoming: Iterable[Iterable[Session]]
-    ) -> Iterator[tuple[int | None, int | None]]:
-        for sessions in incoming:
-            for session in sessions:
-                yield self._policies(session, prefix, family)
 
     def _policies(
         self, session: Session, prefix: str, family: str
@@ -177,14 +171,14 @@ class _Learned:
         """Return by how much the sender and the receiver lengthen the path; None: refused."""
         return (
             self._permits(
-                self._speakers[session.name],
+                self._speakers[session.sender],
                 session.sends.maps.get((family, "out")),
                 session.sends.lists.get((family, "out")),
                 prefix,
                 family,
             ),
             self._permits(
-                self._speakers[session.peer],
+                self._speakers[session.receiver],
                 session.takes.maps.get((family, "in")),
                 session.takes.lists.get((family, "in")),
                 prefix,
@@ -210,7 +204,8 @@ class _Learned:
             if number < least:
                 continue
             if not all(
-                of == family and self._in_list(speaker, of, name, text) for of, name in entry.lists
+                kind == family and self._in_list(speaker, kind, name, text)
+                for kind, name in entry.lists
             ):
                 continue
             if entry.unclear:
@@ -267,7 +262,7 @@ class _Learned:
                 if is_default and family in session.sends.default_route:
                     told = ((), _IGP)
                 offered = self._offered(session, told, prefix, family)
-                peer = session.peer
+                peer = session.receiver
                 if heard[peer].get(session) == offered:
                     continue
                 if offered is None:
@@ -294,7 +289,8 @@ class _Learned:
     ) -> tuple[_AsPath, int] | None:
         """Return the path and origin that the peer has after its policy; None: it has none."""
         sender, receiver = (
-            self._speakers[number].configuration.asn for number in (session.name, session.peer)
+            self._speakers[number].configuration.asn
+            for number in (session.sender, session.receiver)
         )
         if told is None or sender is None:
             return None
@@ -318,7 +314,7 @@ class _Learned:
             if (len(path), its_origin) == (length, origin)
         ]
         if not configuration.relaxed and len({path for _, path in equal}) > 1:
-            first = min(equal, key=lambda found: _order(found[0]))[1]
+            first = min(equal, key=lambda each: _order(each[0]))[1]
             equal = [(hop, path) for hop, path in equal if path == first]
             name = self._speakers[number].router.name
             self._findings.note(

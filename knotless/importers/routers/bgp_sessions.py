@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from knotless.base.errors import RuleError
 from knotless.importers.findings import Findings
 from knotless.importers.frr.configuration import (
     FAMILIES,
-    IPV4,
-    IPV6,
     FrrConfiguration,
     NeighbourSettings,
+    family_of,
+    number_of,
 )
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Cabling, is_own
-from knotless.importers.routers.router import Router
+from knotless.importers.routers.router import INTERFACE_TABLES, Router
 
 UNNUMBERED = "fe80::"
 """The address of a neighbour that is known by its interface only."""
-_INTERFACES = (
-    "INTERFACE",
-    "VLAN_INTERFACE",
-    "PORTCHANNEL_INTERFACE",
-    "VLAN_SUB_INTERFACE",
-    "LOOPBACK_INTERFACE",
-)
 _OF_SONIC = ("LOOPBACK_INTERFACE", "VLAN_INTERFACE")
 """What SONiC's own template announces."""
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What speaker ``name`` sends to ``peer``: both are places in the list of speakers.
+    """What a speaker sends to another: both are places in the list of speakers.
 
-    ``hop`` is the next hop of what the peer learns.
+    ``hop`` is the next hop of what the receiver learns.
     """
 
-    name: int
-    peer: int
+    sender: int
+    receiver: int
     hop: NextHop
     sends: NeighbourSettings
     takes: NeighbourSettings
@@ -85,7 +78,7 @@ def speaker_of(router: Router, findings: Findings) -> Speaker:
     """
     addresses = [
         (interface, address)
-        for table in _INTERFACES
+        for table in (*INTERFACE_TABLES, "LOOPBACK_INTERFACE")
         for interface, bar, address in (key.partition("|") for key in router.table(table))
         if bar and "/" in address
     ]
@@ -93,6 +86,8 @@ def speaker_of(router: Router, findings: Findings) -> Speaker:
     interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]] = {}
     connected: dict[str, NextHop] = {}
     for interface, text in dict.fromkeys([*addresses, *configuration.addresses]):
+        if interface in configuration.closed:
+            continue
         try:
             interfaces.setdefault(interface, []).append(ipaddress.ip_interface(text))
         except ValueError:
@@ -104,22 +99,21 @@ def speaker_of(router: Router, findings: Findings) -> Speaker:
 def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
     """Return the configuration that SONiC's own template makes of CONFIG_DB."""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
-    asn = metadata.get("bgp_asn", "")
-    configuration = FrrConfiguration(asn=int(asn) if asn.isdecimal() else None, relaxed=True)
-    if configuration.asn is None:
+    configuration = FrrConfiguration(relaxed=True)
+    if metadata.get("bgp_asn", "None") == "None":
         return configuration
+    configuration.asn = number_of(metadata["bgp_asn"])
     findings.note(
         f"BGP of {router.name}: as SONiC's template, it announces loopback and VLAN networks"
     )
     allowed = 1 if metadata.get("type") == "ToRRouter" else 0
     for key, fields in router.table("BGP_NEIGHBOR").items():
         vrf, _, address = key.rpartition("|")
-        remote = fields.get("asn", "")
-        if vrf not in ("", "default") or not remote.isdecimal():
+        if vrf not in ("", "default") or "asn" not in fields:
             continue
-        family = IPV6 if ":" in address else IPV4
+        family = family_of(address)
         configuration.neighbours[address] = NeighbourSettings(
-            remote_as=int(remote),
+            remote_as=number_of(fields["asn"]),
             shutdown=fields.get("admin_status", "up") == "down",
             active={family: True},
             own_as_allowed=dict.fromkeys(FAMILIES, allowed),
@@ -130,7 +124,7 @@ def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
     keys = (key.partition("|") for table in _OF_SONIC for key in router.table(table))
     for address in (address for _, bar, address in keys if bar and "/" in address):
         prefix = prefix_of(address).text
-        configuration.networks[IPV6 if ":" in prefix else IPV4, prefix] = None
+        configuration.networks[prefix] = None
     return configuration
 
 
@@ -144,9 +138,10 @@ def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -
         if not is_own(name)
         for own in addresses
     }
+    configured = [neighbours(speaker.configuration) for speaker in speakers]
     for number, speaker in enumerate(speakers):
         name = speaker.router.name
-        for neighbour, settings in neighbours(speaker.configuration):
+        for neighbour, settings in configured[number].items():
             if settings.shutdown:
                 continue
             end = (
@@ -158,7 +153,7 @@ def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -
                 findings.gap(f"the routes that BGP neighbour {neighbour} announces to {name}")
                 continue
             peer, back, hop = end
-            theirs = dict(neighbours(speakers[peer].configuration)).get(back)
+            theirs = configured[peer].get(back)
             reason = _refusal(speakers, (number, settings), (peer, theirs))
             if reason:
                 findings.note(f"the BGP session of {name} with {neighbour} stays down: {reason}")
@@ -200,6 +195,9 @@ def _by_interface(
     far = cabling.peers.get((speakers[number].router.name, interface))
     if far is None or far[0] not in place:
         return None
+    ends = ((number, interface), (place[far[0]], far[1]))
+    if any(port in speakers[end].configuration.closed for end, port in ends):
+        return None
     return place[far[0]], far[1], NextHop(UNNUMBERED, interface)
 
 
@@ -224,11 +222,15 @@ def _refusal(
     return ""
 
 
-def neighbours(configuration: FrrConfiguration) -> Iterator[tuple[str, NeighbourSettings]]:
-    """Yield each neighbour that is no peer group, with what it inherits from its group."""
+def neighbours(configuration: FrrConfiguration) -> dict[str, NeighbourSettings]:
+    """Return each neighbour that is no peer group, with what it inherits from its group.
+
+    Addresses have their canonical form (RFC 5952).
+    """
+    merged_by_name = {}
     groups = {s.group for s in configuration.neighbours.values() if s.group}
     for name, own in configuration.neighbours.items():
-        if name in groups:
+        if own.is_group or name in groups:
             continue
         group = configuration.neighbours.get(own.group or "", NeighbourSettings())
         merged = replace(
@@ -242,4 +244,13 @@ def neighbours(configuration: FrrConfiguration) -> Iterator[tuple[str, Neighbour
             lists={**group.lists, **own.lists},
         )
         if merged.remote_as is not None:
-            yield name, merged
+            merged_by_name[_canonical(name)] = merged
+    return merged_by_name
+
+
+def _canonical(name: str) -> str:
+    """Return an address as it is written in full, and the name of an interface as it is."""
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return name

@@ -9,6 +9,14 @@ from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.route_dump import RouteDump
 from knotless.importers.sonic.database import Fields
 
+INTERFACE_TABLES = (
+    "INTERFACE",
+    "VLAN_INTERFACE",
+    "PORTCHANNEL_INTERFACE",
+    "VLAN_SUB_INTERFACE",
+)
+"""The tables of interfaces that lead out of a router; their keys are ``Ethernet0|10.0.0.1/31``."""
+
 
 @dataclass
 class Router:

@@ -10,17 +10,10 @@ from dataclasses import replace
 
 from knotless.importers.findings import Findings
 from knotless.importers.route_dump import DEFAULT_VRF, RouteDump
-from knotless.importers.routers.router import Router
+from knotless.importers.routers.router import INTERFACE_TABLES, Router
 from knotless.importers.sonic.database import Fields
 
-_INTERFACES = (
-    "INTERFACE",
-    "VLAN_INTERFACE",
-    "PORTCHANNEL_INTERFACE",
-    "VLAN_SUB_INTERFACE",
-    "LOOPBACK_INTERFACE",
-    "INTF_TABLE",
-)
+_INTERFACES = (*INTERFACE_TABLES, "LOOPBACK_INTERFACE", "INTF_TABLE")
 _OF_PORTS = ("PORT", "DEVICE_NEIGHBOR", "PORT_QOS_MAP", "DCB")
 _OF_DEFAULT = {"MUX_CABLE", "PEER_SWITCH", "TUNNEL", "VRF"}
 """Tables of the whole device, which the router of its default VRF keeps."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -167,7 +169,13 @@ def test_sessions_that_stay_down_are_named(tmp_path: Path) -> None:
         (" neighbor 172.31.0.1 local-as 9\n", True),
         (" aggregate-address 10.0.0.0/8 summary-only\n", True),
         (" bgp listen range 10.0.0.0/8 peer-group G\n", True),
+        (" bgp shutdown\n", True),
+        (" network 10.0.0.0/24 backdoor\n", True),
+        (" redistribute connected metric 5 route-map M\n", True),
+        (" redistribute ospf\n", True),
+        (" neighbor 172.31.0.1 interface interface interface peer-group G\n", True),
         ("router ospf\n", False),
+        ("ip route 10.0.1.0/24 172.31.0.1 250\n", False),
     ],
 )
 def test_what_is_not_followed_makes_the_verdict_unknown(
@@ -185,6 +193,58 @@ def test_what_is_not_followed_makes_the_verdict_unknown(
     assert any(statement.strip() in text and "leaf0" in text for text in verdict.missing)
 
 
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "vrf RED\n ip route 10.0.1.0/24 Null0\nexit-vrf\n",
+        "ip route 10.9.0.0/16 172.31.0.1 5\n",
+        "router bgp 4200000000\n neighbor G peer-group\n neighbor G remote-as 7\n",
+        "interface Ethernet96\n ip address 172.30.0.0/31\n shutdown\n",
+    ],
+)
+def test_statements_that_change_no_route_between_hosts(statements: str, tmp_path: Path) -> None:
+    """Those of a VRF, a near static route to elsewhere, a group without members, a closed port."""
+    folder = write_bgp(leaf_spine(2, 1), tmp_path, more={"leaf0": statements})
+    verdict = _judged(folder)
+    assert (verdict.acyclic, verdict.missing, verdict.undelivered) == (True, [], 0)
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_over_an_interface_that_is_shut_down_there_is_no_session(
+    numbered: bool, tmp_path: Path
+) -> None:
+    closed = "interface Ethernet0\n shutdown\n"
+    folder = write_bgp(leaf_spine(2, 1), tmp_path, numbered=numbered, more={"leaf0": closed})
+    verdict = _judged(folder)
+    assert (verdict.acyclic, verdict.undelivered) == (None, 2)
+    assert len(verdict.missing) == 2
+
+
+def test_addresses_are_compared_as_such(tmp_path: Path) -> None:
+    """``FC00:0::1`` is ``fc00::1``."""
+    net = leaf_spine(2, 1)
+    folder = write_bgp(net, tmp_path)
+    plain, other = ("fc00:0:0::", "FC00:0::")
+    for router in net.routers:
+        file = folder / router / "frr.conf"
+        text = file.read_text().replace("/31\n", "/127\n").replace("ipv4 unicast", "ipv6 unicast")
+        text = re.sub(r"address 172\.31\.0\.(\d)", rf"address {plain}\1", text)
+        text = re.sub(r"neighbor 172\.31\.0\.(\d)", rf"neighbor {other}\1", text)
+        file.write_text(text.replace(" ip address", " ipv6 address"))
+    assert not [text for text in _judged(folder).missing if "BGP neighbour" in text]
+
+
+def test_steps_of_a_cycle_are_shown_with_the_option(tmp_path: Path) -> None:
+    folder = _default_ring(tmp_path / "ring")
+    done = CliRunner().invoke(main, ["check", str(folder), "--routes", "bgp", "--json"])
+    commands = [step["command"] for step in json.loads(done.stdout)["witnesses"]]
+    assert commands
+    for command in commands:
+        assert "--routes bgp" in command
+        shown = CliRunner().invoke(main, shlex.split(command)[1:])
+        assert shown.exit_code == 0, shown.output
+
+
 def test_route_maps_that_match_something_else_are_missing_facts(tmp_path: Path) -> None:
     text = "route-map M permit 10\n match community C\n"
     folder = write_bgp(
@@ -197,8 +257,8 @@ def test_route_maps_that_match_something_else_are_missing_facts(tmp_path: Path) 
     assert missing == ["what 'match community C' in route-map M of leaf0 does to routes"]
 
 
-def test_a_ring_of_default_routes_can_deadlock(tmp_path: Path) -> None:
-    """Static routes count before BGP."""
+def _default_ring(folder: Path) -> Path:
+    """Write four routers, each with a static default route clockwise."""
     cables = [((f"r{i}", "Ethernet0"), (f"r{(i + 1) % 4}", "Ethernet4")) for i in range(4)]
     net = leaf_spine(2, 1)
     ring = RouterNet(
@@ -208,14 +268,19 @@ def test_a_ring_of_default_routes_can_deadlock(tmp_path: Path) -> None:
         qos={f"r{i}": net.qos["leaf0"] for i in range(4)},
     )
     more = {f"r{i}": f"ip route 0.0.0.0/0 172.31.0.{2 * i + 1}\n" for i in range(4)}
-    folder = write_bgp(ring, tmp_path, more=more)
+    write_bgp(ring, folder, more=more)
     for router in ring.routers:
         file = folder / router / "config_db.json"
         tables = json.loads(file.read_text())
         uses = next(iter(tables["PORT_QOS_MAP"].values()))
         tables["PORT_QOS_MAP"] |= {"Ethernet0": uses, "Ethernet4": uses}
         file.write_text(json.dumps(tables))
-    assert _judged(folder).cycle == [f"r{i}:Ethernet0/3" for i in range(4)]
+    return folder
+
+
+def test_a_ring_of_default_routes_can_deadlock(tmp_path: Path) -> None:
+    """Static routes count before BGP."""
+    assert _judged(_default_ring(tmp_path)).cycle == [f"r{i}:Ethernet0/3" for i in range(4)]
 
 
 def test_config_db_alone(tmp_path: Path) -> None:
