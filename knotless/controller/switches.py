@@ -314,11 +314,11 @@ class Switches:
         while (older := self._sessions.get(datapath.id)) is not None:
             # Either the switch lost its connection unnoticed, or two switches have this dpid.
             if older.answers(_ALIVE_S):
-                twice = observed.switches.get(datapath.id)
-                if twice is not None:
+                contested = observed.switches.get(datapath.id)
+                if contested is not None:
                     observed.duplicate_dpids[datapath.id] = runtime.now_s()
-                    twice.is_contested = True
-                if twice is None or not self._is_rather(twice, session, older):
+                    contested.is_contested = True
+                if contested is None or not self._supersedes(contested, session, older):
                     datapath.close()
                     return
             self.disconnected(older.datapath)
@@ -341,7 +341,7 @@ class Switches:
         self._compare_failures()
         self._try_to_install(session, switch)
 
-    def _is_rather(self, switch: ObservedSwitch, new: Session, older: Session) -> bool:
+    def _supersedes(self, switch: ObservedSwitch, new: Session, older: Session) -> bool:
         """Return whether a second switch with a dpid takes the place of the first.
 
         It does if it has more of the ports that the fabric declares; or as many, and no probe shows

@@ -21,6 +21,8 @@ from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
 from knotless.topologies.fabric import Fabric
 
+CREDITS: Literal["credits"] = "credits"
+"""The flow control of InfiniBand."""
 SentAs = Callable[[int, int], int]
 """Returns the label, such as the SL, with which a source (its index) sends to a destination."""
 

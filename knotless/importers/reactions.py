@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
-from knotless.importers.fabric import ImportedFabric, TableFabric, TableTraffic
-from knotless.importers.infiniband.fabric import CREDITS
+from knotless.importers.fabric import CREDITS, ImportedFabric, TableFabric, TableTraffic
 from knotless.importers.next_hops import VcMap
 from knotless.routing.graphs.channels import Channels
 

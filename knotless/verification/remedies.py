@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.directory import dir_files
-from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric
-from knotless.importers.infiniband.fabric import CREDITS
+from knotless.importers.fabric import CREDITS, ImportedFabric, RulesFabric, TableFabric
 from knotless.importers.sonic.bounce_patch import bounce_patch
 from knotless.importers.sonic.patch import SwitchPatch, tunnel_patch, without_pfc_patch
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported

@@ -269,7 +269,7 @@ class Judge:
             self._step = None  # rules are gone that no step has removed
 
     def _judge_write(self, before: State, now: State, author: str) -> None:
-        allowed = self._world.stopped_pairs()
+        allowed = self._world.dropped_pairs()
         # Whoever crosses a link that counts as failed is lost already, in the eyes of a controller.
         doubted = self._doubted
         was, is_now = (

@@ -269,21 +269,21 @@ class World:
             self._forwardings[key] = Forwarding(flows, groups, up)
         return self._forwardings[key]
 
-    def stopped_pairs(self) -> set[Pair]:
-        """Return the pairs whose frames the certificate of a change names as stopped."""
+    def dropped_pairs(self) -> set[Pair]:
+        """Return the pairs whose frames the certificate of a change names as dropped."""
         names = [host.name for host in self.fabric.hosts]
-        stopped: set[Pair] = set()
+        dropped: set[Pair] = set()
         update = self._author_update()
         plan = None if update is None else update.plan
         for step in () if plan is None else plan.change.steps:
             for source, destination in step.dropped:
                 if destination in names:
-                    stopped.add((source, destination))
+                    dropped.add((source, destination))
                     continue
-                stopped |= {(source, f"{EVERYBODY}: {name}") for name in names}
+                dropped |= {(source, f"{EVERYBODY}: {name}") for name in names}
                 if destination == EVERYTHING:
-                    stopped |= {(source, name) for name in names}
-        return stopped
+                    dropped |= {(source, name) for name in names}
+        return dropped
 
     def _author_update(self) -> UpdateState | None:
         """Return the update whose rules switches take now; its controller may have died."""

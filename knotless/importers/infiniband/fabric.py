@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from knotless.base.errors import RuleError
 from knotless.base.memory import refuse_beyond
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
-from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
+from knotless.importers.fabric import CREDITS, SentAs, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
@@ -43,8 +42,6 @@ from knotless.topologies.formats.ibnetdiscover import Discovered
 _FIRST_CHOICE = 256
 MEMORY_PER_PAIR = 12
 """Bytes for a source and a destination, while their SLs are put together."""
-CREDITS: Literal["credits"] = "credits"
-"""The flow control of InfiniBand."""
 
 
 def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,10 +13,9 @@ from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.forwarding.state import ForwardingState
-from knotless.importers.fabric import TableFabric, TableTraffic
+from knotless.importers.fabric import CREDITS, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.infiniband.fabric import CREDITS
 from knotless.importers.neutral.tables import MAX_VCS, NeutralTables, Path
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, VcMap, classes_of
 from knotless.routing.graphs.channels import Channels, End, channels_of
@@ -50,6 +50,7 @@ class _Assembly:
         self.tables = tables
         self.index = {switch: number for number, switch in enumerate(tables.switches)}
         self.port_numbers: dict[tuple[int, str], int] = {}
+        self.port_counts = Counter[int]()
         self.hosts = list(tables.hosts)
         ends = [self._port(text, new=True) for text in tables.hosts.values()]
         links = [
@@ -73,6 +74,7 @@ class _Assembly:
             whole=False,
         )
         self.ends: list[End] = ends
+        self.host_at = {end: host for host, end in enumerate(ends)}
         self.channels = _named(self.fabric, self.port_numbers)
         self.findings = Findings()
 
@@ -82,9 +84,9 @@ class _Assembly:
         if not colon or switch not in self.index:
             raise RuleError(f"{text!r} is not SWITCH:PORT of one of the switches")
         number = self.index[switch]
-        if new:
-            count = sum(1 for other, _ in self.port_numbers if other == number)
-            return number, self.port_numbers.setdefault((number, port), count + 1)
+        if new and (number, port) not in self.port_numbers:
+            self.port_counts[number] += 1
+            self.port_numbers[number, port] = self.port_counts[number]
         return number, self._known_port(number, port)
 
     def _known_port(self, switch: int, port: str) -> int:
@@ -160,8 +162,8 @@ class _Assembly:
 
     def channel_in(self, switch: int, port: int) -> int | None:
         """Return the channel, from a switch or host, that enters by a port."""
-        if (switch, port) in self.ends:
-            return len(self.channels) + self.ends.index((switch, port))
+        if (switch, port) in self.host_at:
+            return len(self.channels) + self.host_at[switch, port]
         return self.channels.entering.get((switch, port))
 
     def _turns(self) -> Iterator[tuple[int, int]]:

@@ -29,7 +29,7 @@ def test_what_is_left_has_no_cycle_and_nothing_can_be_taken_back(
     assert least_feedback(named, fixed) == out
 
 
-def test_the_weight_says_what_is_rather_left_out() -> None:
+def test_the_weight_says_what_supersedes_left_out() -> None:
     cycles = {f"cycle {k}": frozenset({(0, k), (k, 1)}) for k in range(2, 8)}
     items = {**cycles, "back": frozenset({(1, 0)})}
     assert least_feedback(items, frozenset(), lambda item: 1 if item == "back" else 2) == {"back"}
