@@ -47,6 +47,16 @@ def test_equal_seeds_give_equal_runs_in_every_process() -> None:
     assert digests == digests[:1] * 4
 
 
+def test_links_that_return_are_counted_in_one_order() -> None:
+    """What is kept of their losses came in the order of a set, which differs between these two."""
+    code = (
+        "from tests.seeded.run import run\nfrom tests.seeded.world import Setting\n"
+        "print(run(Setting(9000)).digest)"
+    )
+    one, other = (_in_a_process("-c", code, hashseed=seed).stdout for seed in ("1", "3"))
+    assert one == other != ""
+
+
 def test_other_seeds_give_other_runs() -> None:
     assert run(Setting(5), [], seconds=4).digest != run(Setting(6), [], seconds=4).digest
 

@@ -258,8 +258,9 @@ class UpdateScheduler:
         """
         if not links:
             return True
+        links = sorted(links, key=lambda link: link.name)  # what is kept depends on no hash
         readings = [self._driver.port_counters() for _ in range(_LOSS_READINGS)]
-        losses = count_losses(channels_between(list(links)), readings)
+        losses = count_losses(channels_between(links), readings)
         try:
             self._losses.add(losses)
         except KnotlessError as error:
