@@ -129,6 +129,6 @@ class _Operator:
         status = self._answer.split(b"\r\n", 1)[0]
         self._world.record("answer", self._name, status)
         code = int(status.split()[1]) if status else None
-        self._world.answered(self._path, self._body, code)
+        self._world.service.answered(self._path, self._body, code)
         if self.stream is not None:
             self.stream.end_up()

@@ -81,11 +81,11 @@ def run(
         end_s = world.start_s + seconds
         while world.hub.now_s < end_s and not (stop_at_first and world.violations):
             world.hub.sleep_outside(0.5)
-            world.judge_service()
+            world.service.judge()
         settled_s = 0.0
         if not (stop_at_first and world.violations):
             world.heal()
-            settled_s = world.settle(CALM_S)
+            settled_s = world.service.settle(CALM_S)
         for error in world.hub.failures:
             world.violated("exception", "the world", repr(error))
         simulated_s = world.hub.now_s - world.start_s
@@ -99,8 +99,8 @@ def run(
         simulated_s,
         time.process_time() - began_s,
         world.judge.judged,
-        world.is_suspended,
-        world.served_after_s,
+        world.service.is_suspended,
+        world.service.served_after_s,
     )
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 from knotless.base.flow_control import FlowControl
 from knotless.controller import config
@@ -27,13 +24,12 @@ from tests.seeded.controllers import Controller
 from tests.seeded.forwarding import Forwarding, group_of, is_foreign, rule_of
 from tests.seeded.hub import Draws, Process, SimulatedHub
 from tests.seeded.judge import EVERYBODY, Judge, Pair
-from tests.seeded.limits import DEMANDS, IN_THE_WAY, SUSPENDS, limit_of, line_of
 from tests.seeded.network import LONG_LINE_US, Network
+from tests.seeded.service import ServiceJudge
 from tests.seeded.switch import Switch
 
 _START_S = 1000.0
 _FRAME_S = (0.02, 0.3)
-_END = re.compile(r"\bs\d+:\d+\b")
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
 
 
@@ -115,26 +111,8 @@ class World:
         self.is_calm = self.is_over = False
         """``is_calm``: no frame stays long. ``is_over``: what is logged now counts no more."""
         self.events = 0
-        self.due_s = self.hub.now_s
-        """The time at which what is connected must be served, if no more faults begin or end."""
         self._concern = ""
         """The kind of the fault that happens now, or from which follows what happens."""
-        self._last = ("start", self.hub.now_s)
-        """The kind of the last fault that has begun or ended, and when."""
-        self._is_served = True
-        self._ended_s = self._free_s = self.hub.now_s
-        """When the last fault has ended, or will; from when on no other one is in the way."""
-        self._kinds = set[str]()
-        """The kinds of the faults so far."""
-        self._lasting: dict[tuple[str, str], float] = {}
-        """What a line must name, and since when it lasts; see DEMANDS."""
-        self._reported = set[str]()
-        self.is_suspended = False
-        """Whether the controller waits for ever, as :data:`SUSPENDS` allows it."""
-        self.served_after_s: dict[str, float] = {}
-        """By kind of the last fault: the longest time until all that is connected was served."""
-        self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
-        """What requests that were answered with 200 have set; ``...``: it is not known."""
         self._author: Controller | None = None
         """Whose rules switches take."""
         self._hash = blake2b(digest_size=16)
@@ -143,6 +121,7 @@ class World:
         self.shares_buffer = plan.flow_control is not FlowControl.PFC
         """Whether frames of all priorities wait together."""
         self.judge = Judge(self, shares_buffer=self.shares_buffer)
+        self.service = ServiceJudge(self)
 
     @contextmanager
     def running(self) -> Iterator[World]:
@@ -221,19 +200,13 @@ class World:
         """
         before, self._concern = self._concern, kind
         if kind:
-            now_s, limit_s = self.hub.now_s, limit_of(kind).served_after_s
-            self._last = (kind, now_s)
-            self.due_s = max(self.due_s, now_s + limit_s)
-            self._kinds.add(kind)
-            self._ended_s = max(self._ended_s, now_s + seconds)
-            if kind in IN_THE_WAY:
-                self._free_s = max(self._free_s, now_s + seconds + limit_s)
+            self.service.see_fault(kind, seconds)
         try:
             yield
         finally:
             self._concern = before
         if kind:
-            self._unserved()
+            self.service.unserved()
 
     def heal(self) -> None:
         """End what would not end by itself."""
@@ -313,7 +286,7 @@ class World:
         is_first = update is not None and update.plan is None
         return is_first and any(switch.is_touched for switch in self.switches.values())
 
-    def _put_all_right(self) -> None:
+    def put_all_right(self) -> None:
         """Note which switches have been put right without a change of what they hold."""
         for switch in self.switches.values():
             if self._put_right(switch):
@@ -390,8 +363,8 @@ class World:
         self.say(f"{switch.name} holds {switch.forwarding.own} rules of ours ({author})")
         self._put_right(switch)
         self.judge.changed(author)
-        if not self._is_served:
-            self._unserved()
+        if not self.service.is_served:
+            self.service.unserved()
 
     def about_to(self, what: str, process: Process) -> None:
         """Let a controller die at a chosen message or write."""
@@ -435,172 +408,9 @@ class World:
             self.hub.now_s + draws.between(*_FRAME_S, "frame"), self.hub.outside, self._next_frame
         )
 
-    def answered(self, path: str, body: dict[str, Any], code: int | None) -> None:
-        """Take the answer to an operator; ``code`` None: there was none."""
-        engine, parts = body.get("engine"), set(body.get("parts", ()))
-        if code is None:
-            self._accepted["drained" if parts else "engine"] = ...
-        elif code == HTTPStatus.OK and engine is not None:
-            self._accepted["engine"] = engine
-        elif code == HTTPStatus.OK and self._accepted["drained"] is not ...:
-            before = self._accepted["drained"]
-            self._accepted["drained"] = before | parts if path == "/drain" else before - parts
-
-    def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
-        """Yield what operators were told that has been done, and is not so."""
-        now = {"engine": status["request"]["engine"], "drained": set(status["drained"])}
-        for key, value in self._accepted.items():
-            if value not in (..., now[key]):
-                yield f"{key} is {now[key]}, but {value} was accepted"
-
-    # --- the end -----------------------------------------------------------------------------
-
     def leader(self) -> Controller | None:
         """Return the controller that changes rules now."""
         for controller in self.controllers.values():
             if controller.app is not None and controller.app.service.state.leads:
                 return controller
         return None
-
-    def unsettled(self) -> list[str]:
-        """Return why the fabric is not settled."""
-        self._put_all_right()
-        leader = self.leader()
-        if leader is None or leader.app is None:
-            return ["no controller leads"]
-        service = leader.app.service
-        status: dict[str, Any] = service.status.as_json(self.hub.now_s)
-        lines = [f"problem: {line}" for line in status["problems"]]
-        if not service.state.observed.ready:
-            waiting = [s.name for s in service.state.observed.switches.values() if not s.installed]
-            lines.append(f"not installed: {', '.join(waiting)}")
-        if not service.state.update.is_there:
-            lines.append(f"the routes change: {status['routes']}")
-        lines += self._forgotten(status)
-        up = {link.name for link in self.network.links.values() if self.network.carries(link)}
-        avoided = sorted(up & set(service.state.update.avoided.links))
-        lines += [f"routes avoid {name}, which is up" for name in avoided]
-        if service.state.update.generations_in_flight:
-            lines.append("older rules are left")
-        if self.setting.judged:
-            lines += [f"{a} -> {b} is not delivered" for a, b in sorted(self.judge.undelivered())]
-        for name, switch in self.switches.items():
-            wanted = len(service.state.update.wanted(name).rules)
-            if switch.forwarding.own != wanted or not self.holds_wanted(switch):
-                lines.append(f"{name} holds {switch.forwarding.own} of {wanted} rules, or others")
-        return lines
-
-    def judge_service(self) -> None:
-        """Judge whether all pairs that are connected are served, if nothing excuses it.
-
-        Excused is the time after a fault has begun or ended that its kind has, and that in which a
-        switch has no power, no controller leads, or it waits for a switch.
-        """
-        late = self._unserved()
-        self._put_all_right()
-        leader = self.leader()
-        self._judge_lines(leader)
-        if self._suspends(leader):
-            return
-        if leader is None or leader.app is None or self.hub.now_s < self.due_s:
-            return
-        known = leader.app.service.state.observed.switches.values()
-        if not all(switch.connected and switch.installed for switch in known):
-            return
-        if not all(switch.is_on for switch in self.switches.values()):
-            return
-        if any(link.silent for link in self.network.links.values()):
-            return
-        foreign = {name for name, switch in self.switches.items() if switch.holds_foreign}
-        lines = leader.app.service.status.problems(self.hub.now_s)
-        named = {
-            name for name in self.switches if any(_names_foreign(line, name) for line in lines)
-        }
-        for name in sorted(named ^ foreign):
-            text = "are not reported" if name in foreign else "are reported, and gone"
-            self.violated("silent", "others", f"rules of others at {name} {text}")
-        if foreign:
-            return
-        for a, b in sorted(late):
-            self.violated("late", "the time since the last fault", f"{a} -> {b} is not delivered")
-
-    def _judge_lines(self, leader: Controller | None) -> None:
-        """Judge the lines of problems: those that appear, and those that must."""
-        now_s = self.hub.now_s
-        lasting = dict(self._to_be_named())
-        self._lasting = {
-            key: self._lasting.get(key, now_s) for key in lasting if leader is not None
-        }
-        if leader is None or leader.app is None or not self.setting.judged:
-            return
-        lines = leader.app.service.status.problems(now_s)
-        for text in lines:
-            line = line_of(text)
-            wrong = None
-            if line is None:
-                wrong = "no line of the table"
-            elif not self._kinds & set(line.kinds):
-                wrong = "no fault explains it"
-            elif now_s > self._ended_s + line.gone_after_s and not self._suspends(leader):
-                wrong = f"{line.gone_after_s:g} s after the last fault"
-            if wrong is not None and text not in self._reported:
-                self._reported.add(text)
-                self.violated("line", leader.process.name, f"{wrong}: {text}")
-        for (kind, name), since_s in self._lasting.items():
-            demand = DEMANDS[kind]
-            if now_s < max(since_s, self._free_s) + demand.after_s:
-                continue
-            named = re.compile("|".join(rf"\b{re.escape(part)}\b" for part in lasting[kind, name]))
-            if not any(map(named.search, lines)) and f"{kind} {name}" not in self._reported:
-                self._reported.add(f"{kind} {name}")
-                self.violated("line", leader.process.name, f"missing for {demand.what}: {name}")
-
-    def _suspends(self, leader: Controller | None) -> bool:
-        """Return whether a controller waits for what links have lost uncounted, and says so."""
-        if leader is None or leader.app is None or self.shares_buffer or self.setting.emulator:
-            return False
-        lines = leader.app.service.status.problems(self.hub.now_s)
-        named = {name for line in lines if SUSPENDS.matches(line) for name in _END.findall(line)}
-        return bool(named) and named <= self.network.uncertain()
-
-    def _to_be_named(self) -> Iterator[tuple[tuple[str, str], list[str]]]:
-        """Yield what a line must name, by kind and name, with the names that are enough."""
-        for name, switch in self.switches.items():
-            if not switch.is_on:
-                yield ("power", name), [name]
-        for link in self.network.links.values():
-            dead = [name for name, _ in link.ends if not self.switches[name].is_on]
-            if not self.network.carries(link):
-                yield ("cut", link.name), [link.name, *dead]
-            elif link.silent:
-                yield ("silent", link.name), [link.name]
-
-    def _unserved(self) -> set[Pair]:
-        """Return the pairs that are connected and not served; note when that ends."""
-        if not self.setting.judged:
-            return set()
-        late = self.judge.undelivered() & self.network.connected()
-        kind, since_s = self._last
-        if not late and not self._is_served:
-            after_s = self.hub.now_s - since_s
-            self.served_after_s[kind] = max(after_s, self.served_after_s.get(kind, 0.0))
-        self._is_served = not late
-        return late
-
-    def settle(self, limit_s: float) -> float:
-        """Let the world be calm until the fabric is settled; return how long that took."""
-        self.is_calm = True
-        began_s = self.hub.now_s
-        while unsettled := self.unsettled():
-            if self.hub.now_s - began_s > limit_s:
-                self.is_suspended = self._suspends(self.leader())
-                for line in () if self.is_suspended else unsettled:
-                    self.violated("unsettled", f"{limit_s:g} s of calm", line)
-                break
-            self.hub.sleep_outside(0.5)
-            self._judge_lines(self.leader())
-        return self.hub.now_s - began_s
-
-
-def _names_foreign(line: str, name: str) -> bool:
-    return line.startswith(f"{name} (") and "rules that are not Knotless's" in line
