@@ -12,6 +12,7 @@ from ryu.base.app_manager import AppManager
 from ryu.controller.ofp_handler import OFPHandler
 
 from knotless.controller.app import OPENFLOW_PORT, KnotlessController
+from knotless.controller.switches import Switches
 from tests.seeded.hub import Process
 from tests.seeded.streams import ListeningSocket, Stream
 
@@ -49,6 +50,13 @@ class Controller:
     def last_app(self) -> KnotlessController | None:
         """The same, also if its process has ended: what it has sent still arrives."""
         return self.bricks.get("KnotlessController")
+
+    @property
+    def term(self) -> int:
+        """The last term that the application knows of; 0 where it elects nobody."""
+        switches = None if self.last_app is None else self.last_app.switches
+        roles = switches.roles if isinstance(switches, Switches) else None
+        return 0 if roles is None else roles.election.term
 
     def listening(self, *, ofp_port: bool) -> ListeningSocket | None:
         """Return the socket that accepts switches, or operators."""

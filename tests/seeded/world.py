@@ -409,8 +409,13 @@ class World:
         )
 
     def leader(self) -> Controller | None:
-        """Return the controller that changes rules now."""
-        for controller in self.controllers.values():
-            if controller.app is not None and controller.app.service.state.leads:
-                return controller
-        return None
+        """Return the controller that changes rules now.
+
+        One that hangs may still take itself for active: switches obey that of the latest term.
+        """
+        leading = [
+            controller
+            for controller in self.controllers.values()
+            if controller.app is not None and controller.app.service.state.leads
+        ]
+        return max(leading, key=lambda controller: controller.term) if leading else None
