@@ -113,13 +113,6 @@ def start(request: pytest.FixtureRequest) -> Iterator[Start]:
         yield lambda **limits: stack.enter_context(request.param(limits))
 
 
-def until(holds: Callable[[], bool]) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < deadline
-
-
 @pytest.mark.parametrize(
     "begin",
     [
