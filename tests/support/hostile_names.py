@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from xml.parsers import expat
 
@@ -97,8 +96,3 @@ def with_name(path: Path, place: int, name: str, *, everywhere: bool) -> bytes:
         text = name.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
     new = text.encode("utf-8", "surrogatepass")
     return data.replace(data[begin:end], new) if everywhere else data[:begin] + new + data[end:]
-
-
-def files_in(folder: Path) -> Iterator[Path]:
-    """Yield all files of a folder, sorted."""
-    yield from (path for path in sorted(folder.rglob("*")) if path.is_file())
