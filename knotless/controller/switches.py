@@ -353,7 +353,7 @@ class Switches:
         if lacking != lacking_now or self._prober is None:
             return lacking < lacking_now
         is_late = runtime.now_s() - older.since_s > _PROVEN_S
-        return is_late and self._prober.proves(switch.name, older.since_s) is False
+        return is_late and self._prober.proves(switch.name, older) is False
 
     def _try_to_install(self, session: Session, switch: ObservedSwitch) -> None:
         try:
@@ -445,7 +445,7 @@ class Switches:
         """
         proves = None
         if switch.is_known and self._prober is not None:
-            proves = self._prober.proves(switch.name, session.since_s)
+            proves = self._prober.proves(switch.name, session)
         switch.is_doubted = proves is False
         if proves:
             switch.is_contested = False

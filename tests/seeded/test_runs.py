@@ -81,6 +81,7 @@ KEPT = {
     "a batch that loses packets by itself is a step": "--seed 614 --fabric mesh,3,3" + FORMER,
     "what older rules lose excuses that newer ones do": "--seed 706" + FORMER,
     "a step sends more broadcasts to a failed link": "--seed 1011 --emulator" + FORMER,
+    "probes on their way from a switch show cables of another": "--seed 1795745324098",
 }
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 

@@ -79,6 +79,7 @@ class Session:
     probe_rules : the rules of probes that the switch holds; None: they are not known.
     awaits_counters : whether the prober has asked for counters, and has no answer yet.
     since_s : when the connection was made.
+    first_probe : the number of the first probe that it was given; None: there is none yet.
     is_being_read : whether it is being read again, to see whether it holds what it should.
 
     """
@@ -90,6 +91,7 @@ class Session:
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
         self.since_s = runtime.now_s()
+        self.first_probe: int | None = None
         self.awaits_counters = self.is_being_read = False
         self._replies: dict[int, runtime.Queue] = {}
         self._sent: dict[int, Change] = {}

@@ -76,8 +76,6 @@ class Path:
     state: State = "new"
     opened_s: float = 0.0
     heard_s: float = 0.0
-    proven_s: float = 0.0
-    """When the last probe arrived."""
     probed_s: float = 0.0
     read_s: float = 0.0
     returning: int = 0
@@ -245,7 +243,6 @@ class PathMonitor:
     def _works(self, path: Path, now_s: float) -> None:
         since = now_s - path.heard_s
         path.hear(now_s)
-        path.proven_s = now_s
         if path.state == "failed":
             path.returning = path.returning + 1 if since < _LATE * self.interval_s else 1
             if path.returning < RETURNING_PROBES:
@@ -305,17 +302,20 @@ class PathMonitor:
         """Return the number of the latest probe of each port that has crossed its link."""
         return {port: path.crossed for port, path in self.paths.items()}
 
-    def proves(self, name: str, since_s: float) -> bool | None:
+    def proves(self, name: str, first: int | None) -> bool | None:
         """Return whether probes show that a switch has one of its cables.
 
-        Those count that its connection was given since a time, and that have come to a neighbour:
-        others may have come from another switch that claims to be this one. None: nobody can tell,
-        because no neighbour is connected, or no link has a carrier.
+        ``first`` is the number of the first probe that its connection was given; None: there is
+        none yet. Those count that have come to a neighbour since: earlier ones may have been on
+        their way from another switch that claims to be this one. None: nobody can tell, because no
+        neighbour is connected, or no link has a carrier.
         """
         paths = [
             path for path in self.paths.values() if path.mode == "direct" and path.sender[0] == name
         ]
-        return any(path.proven_s > since_s for path in paths) if paths else None
+        if not paths:
+            return None
+        return first is not None and any(path.crossed >= first for path in paths)
 
     def settled(self, ends: Iterable[Port]) -> bool:
         """Return whether probes show where the cables at these ports lead, if they can.

@@ -103,12 +103,12 @@ class Prober:
     def _crossed(self) -> tuple[int, ProbeNumbers]:
         return self._frames.round, self._paths.crossed()
 
-    def proves(self, name: str, since_s: float) -> bool | None:
+    def proves(self, name: str, session: Session) -> bool | None:
         """Return whether probes show that a switch has one of its cables, None if that is open.
 
         See :meth:`~knotless.controller.probes.paths.PathMonitor.proves`.
         """
-        return self._paths.proves(name, since_s) if self._sends else None
+        return self._paths.proves(name, session.first_probe) if self._sends else None
 
     def wake(self) -> None:
         """Look at the ports again."""
@@ -179,7 +179,7 @@ class Prober:
 
         def is_settled() -> bool:
             ends = self._ends(switch.name)
-            is_shown = not switch.is_known or self.proves(switch.name, session.since_s) is not False
+            is_shown = not switch.is_known or self.proves(switch.name, session) is not False
             return is_shown and self._paths.settled(ends)
 
         while runtime.now_s() < until_s and not is_settled():
@@ -252,6 +252,7 @@ class Prober:
             session = self._connections.session_of(name)
             if session is not None:
                 dpid = self._state.observed.by_name[name].dpid
+                session.first_probe = session.first_probe or self._frames.round
                 session.send_probe(self._frames.packet_out(dpid, ports, reflected=reflected))
         if self._explorer is not None:
             self._explorer.tick(now_s, self._connections, self._renew_rules)

@@ -219,14 +219,26 @@ def test_a_switch_whose_neighbours_report_all_faults_is_dead_only_if_it_is_not_c
 
 def test_only_probes_that_a_switch_has_sent_show_a_cable_of_it(probed: ProbedFabric) -> None:
     """Those that come to it may come to another switch that claims to be this one."""
-    since_s = probed.now_s
+    first = probed.ticks + 1
     cut(probed, ("s1", 2), ("s1", 3))
     probed.run(0.5)
-    assert probed.probing.proves("s1", since_s) is False
-    assert probed.probing.proves("s2", since_s)
+    assert probed.probing.proves("s1", first) is False
+    assert probed.probing.proves("s2", first)
     cut(probed, ("s1", 2), lost=False)
     probed.run(1.0)
-    assert probed.probing.proves("s1", since_s)
+    assert probed.probing.proves("s1", first)
+
+
+def test_probes_that_were_on_their_way_show_no_cable_of_a_new_connection(ring: Fabric) -> None:
+    """They may come from the switch whose place another one with its dpid has just taken."""
+    probed = ProbedFabric(ring)
+    probed.run(0.5)
+    probing, path = probed.probing, probed.probing.paths["s1", 2]
+    number = probed.ticks
+    probing.arrived(path.sender, path.receiver, number, reflected=False, now_s=probed.now_s + 1)
+    assert probing.proves("s1", None) is False
+    assert probing.proves("s1", number + 1) is False
+    assert probing.proves("s1", number)
 
 
 def test_nobody_can_tell_of_a_switch_without_connected_neighbours(ring: Fabric) -> None:
@@ -234,7 +246,7 @@ def test_nobody_can_tell_of_a_switch_without_connected_neighbours(ring: Fabric) 
     for name in ("s2", "s4"):
         probed.observed.by_name[name].disconnect()
     probed.run(0.5)
-    assert probed.probing.proves("s1", 0.0) is None
+    assert probed.probing.proves("s1", 1) is None
 
 
 def test_a_switch_whose_dpid_is_contested_is_not_dead_for_what_probes_show(
