@@ -27,6 +27,8 @@ EVERYBODY = "all"
 REACTION_S = 0.05
 """A change of rules may not take into account what has happened this long before."""
 _BROADCAST = 0xFFFFFFFFFFFF
+_TOUCHED = 0
+"""The port, of no link, that is down at a switch that others have changed."""
 _IPV4, _ARP = 0x0800, 0x0806
 
 
@@ -216,6 +218,8 @@ class Judge:
         self._step: object = None
         self._base: State | None = None
         """The state in which the first switch has taken the rules of the present step."""
+        self._began_touched = False
+        """Whether others had changed a switch, which nobody had put right, before that."""
         self._doubted = self._doubted_before = frozenset[End]()
         """The ports of links that counted as failed at the last write, and before this step."""
         self._doubted_first = frozenset[End]()
@@ -229,7 +233,7 @@ class Judge:
         }
         # What others have made of a switch is not to blame on a controller: until that is put
         # right, it counts as one that drops all that comes.
-        touched = {(name, 0) for name, switch in world.switches.items() if switch.is_touched}
+        touched = {(name, _TOUCHED) for name, switch in world.switches.items() if switch.is_touched}
         down = frozenset(
             end
             for link in world.network.links.values()
@@ -262,6 +266,7 @@ class Judge:
             step, doubted = self._world.step(), self._world.doubted_ends()
             if step != self._step:
                 self._step, self._base = step, before
+                self._began_touched = any(port == _TOUCHED for _, port in before.down)
                 self._doubted_before, self._doubted_first = self._doubted, doubted
             self._doubted = doubted
             self._judge_write(replace(self._base or before, down=now.down), now, author)
@@ -284,7 +289,8 @@ class Judge:
             failed = now.down | doubted & self._doubted_first
             known = failed - self._world.network.cut_since(since_s)
             lost -= self.explorer.outcome([replace(now, down=known)]).delivered
-        if self._world.replaces_at_once():
+        if self._began_touched and self._world.has_no_steps():
+            # What others have left can deadlock: all is replaced at once.
             lost = set()
         lost = {pair for pair in lost if not self._is_lost_at_touched(is_now, pair)}
         for pair in sorted(lost):

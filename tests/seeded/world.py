@@ -277,14 +277,10 @@ class World:
         switch.is_touched = not (is_settled or switch.contents == switch.untouched)
         return not switch.is_touched
 
-    def replaces_at_once(self) -> bool:
-        """Return whether a controller that has just started goes on from what others have left.
-
-        If that can deadlock, there are no proven steps, and it replaces all rules at once.
-        """
+    def has_no_steps(self) -> bool:
+        """Return whether a controller has read all switches, and goes on without proven steps."""
         update = self._author_update()
-        is_first = update is not None and update.plan is None
-        return is_first and any(switch.is_touched for switch in self.switches.values())
+        return update is not None and update.plan is None
 
     def put_all_right(self) -> None:
         """Note which switches have been put right without a change of what they hold."""
