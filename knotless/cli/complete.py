@@ -99,6 +99,16 @@ def parts(context: click.Context) -> Iterable[str]:
 
 
 @_completer
+def switches(context: click.Context) -> Iterable[str]:
+    """Offer the switches of the running fabric ``--name``."""
+    from knotless.emulation.names import DEFAULT_NAME, names_of
+    from knotless.topologies import load
+
+    fabric = load(str(names_of(context.params.get("name") or DEFAULT_NAME).fabric_file))
+    return (switch.name for switch in fabric.switches)
+
+
+@_completer
 def hosts(context: click.Context) -> Iterable[str]:
     """Offer the hosts of the fabric SPEC or, without one, of the running fabric ``--name``."""
     from knotless.topologies import load

@@ -182,6 +182,21 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
 
         self._answer(tell, plain=True)
 
+    def do_switch(self, line: str) -> None:
+        """Stop, start or restart a switch: switch s1 stop, switch s1 start, switch s1 restart.
+
+        As in a power failure its rules go, and its links lose their carrier.
+        """
+
+        def tell() -> str:
+            name, _, action = line.strip().partition(" ")
+            if action not in ("stop", "start", "restart"):
+                raise KnotlessError("usage: switch NAME stop|start|restart")
+            getattr(self._fabric.switches, action)(name)
+            return ""
+
+        self._answer(tell, plain=True)
+
     def do_iperf(self, line: str) -> None:
         """Measure TCP from one host to another for five seconds, by iperf3: iperf h1 h3."""
         names = line.split() or [self.mn.hosts[0].name, self.mn.hosts[-1].name]

@@ -9,11 +9,14 @@ NO-CARRIER, and Open vSwitch reports LINK_DOWN). What the switch still sends the
 emulator, which drops and counts it at once. If the interface were down, the kernel would drop it;
 the emulator would wait for it for 200 ms, in which it would occupy an ingress buffer and pause
 links. A host's interface loses its carrier because the emulator's end goes down.
+
+What is cut is stored nowhere else: a link is cut if both its ends have no carrier. The links of a
+switch that is stopped lose it at their far end only, and are cut or mended as others are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -131,26 +134,25 @@ class Cables:
                 self._daemon.set_link(cable.name, up=True)
             channel = next((channel_of(e) for e in cable.ends if e.owner == sender), None)
             self._daemon.set_link(cable.name, up=False, channel=channel)
-        self._set_carrier(cable, up=silent)
+        self._set_carriers({cable: not silent})
 
     def mend(self, cable: Cable) -> None:
         """Restore a link, however it was cut; raises :class:`EmulationError`."""
-        self._set_carrier(cable, up=True)
+        self._set_carriers({cable: False})
         if self._emulated:
             self._daemon.set_link(cable.name, up=True)
 
     def cuts(self) -> list[Cut]:
         """Return all links that are cut, in the fabric's order; raises :class:`EmulationError`."""
-        spaces = {part.namespace for cable in self._cables for part in self._parts(cable)}
-        up = {space: namespaces.interfaces_up(space) for space in spaces}
+        unplugged = self._unplugged(self._cables)
         dropping: dict[str, list[str]] = {}
         if self._emulated:
             for channel in self._daemon.counters()["channels"]:
-                if not channel["up"]:
+                if channel["cut"]:
                     dropping.setdefault(channel["link"], []).append(channel["channel"])
         cuts = []
         for cable in self._cables:
-            carrier = all(part.interface in up[part.namespace] for part in self._parts(cable))
+            carrier = cable not in unplugged
             if not carrier or cable.name in dropping:
                 channels = tuple(dropping.get(cable.name, ())) if carrier else ()
                 cuts.append(Cut(cable.name, carrier, channels))
@@ -159,34 +161,71 @@ class Cables:
     def cut_links(self) -> tuple[CutLinks, list[str]]:
         """Return the channels that carry nothing now, and the names of their links.
 
-        Raises :class:`EmulationError`.
+        Links of switches that are stopped are among them. Raises :class:`EmulationError`.
         """
         ends = {cable.name: [channel_of(end) for end in cable.ends] for cable in self._cables}
         cuts = self.cuts()
         down = {channel for cut in cuts if not cut.carrier for channel in ends[cut.link]}
         silent = {channel for cut in cuts for channel in cut.channels}
-        return CutLinks(frozenset(down | silent), frozenset(down)), [str(cut) for cut in cuts]
+        stopped = state.stopped_switches(self._names)
+        names = [str(cut) for cut in cuts]
+        for cable in self._cables:
+            if off := [end.owner for end in cable.ends if end.owner in stopped]:
+                down |= set(ends[cable.name])
+                names.append(f"{cable.name} ({off[0]} is stopped)")
+        return CutLinks(frozenset(down | silent), frozenset(down)), names
 
-    def _set_carrier(self, cable: Cable, *, up: bool) -> None:
+    def update_carriers(self, switches: Collection[str]) -> None:
+        """Take or give the links of switches that have just stopped or started their carrier.
+
+        Those that are cut stay so. Raises :class:`EmulationError`.
+        """
+        theirs = [one for one in self._cables if any(end.owner in switches for end in one.ends)]
+        unplugged = self._unplugged(theirs)
+        self._set_carriers({cable: cable in unplugged for cable in theirs})
+
+    def _unplugged(self, cables: Iterable[Cable]) -> set[Cable]:
+        """Return the cables of these that are cut, not silently."""
+        parts = {
+            cable: [
+                self._part(end) for end in cable.ends if self._emulated or end.host is None
+            ]  # of a plain link of a host, the switch's end tells
+            for cable in cables
+        }
+        spaces = {part.namespace for of_cable in parts.values() for part in of_cable}
+        up = {space: namespaces.interfaces_up(space) for space in spaces}
+        return {
+            cable
+            for cable, of_cable in parts.items()
+            if not any(part.interface in up[part.namespace] for part in of_cable)
+        }
+
+    def _set_carriers(self, unplugged: Mapping[Cable, bool]) -> None:
+        """Give and take carriers, for each cable by whether it is cut.
+
+        One that is not, whose one end is stopped, has none at the other. If both are, each has it:
+        else it would look as if it were cut.
+        """
+        stopped = state.stopped_switches(self._names)
         commands: dict[str, list[str]] = {}
-        for part in self._parts(cable):
-            line = f"link set {part.interface} {part.up if up else part.down}"
-            commands.setdefault(part.namespace, []).append(line)
+        for cable, is_cut in unplugged.items():
+            for end, far in (cable.ends, cable.ends[::-1]):
+                part = self._part(end)
+                down = is_cut or (far.owner in stopped and end.owner not in stopped)
+                line = f"link set {part.interface} {part.down if down else part.up}"
+                commands.setdefault(part.namespace, []).append(line)
         for namespace, lines in commands.items():
             namespaces.ip_batch(lines, namespace=namespace)
 
-    def _parts(self, cable: Cable) -> list[Part]:
-        """Return the interfaces whose state is changed to cut this cable."""
-        names, (up, down) = self._names, (_LIVE, _DORMANT) if self._emulated else ("up", "down")
-        hosts = [end.inner for end in cable.ends if end.host is not None and self._emulated]
-        switches = [end for end in cable.ends if end.host is None]
-        return [
-            *(Part(names.links_namespace, name, "up", "down") for name in hosts),
-            *(
-                Part(names.switches_namespace(end.process), end.interface, up, down)
-                for end in switches
-            ),
-        ]
+    def _part(self, end: End) -> Part:
+        """Return the interface whose state is changed to take the carrier of an end."""
+        names = self._names
+        if end.host is None:
+            up, down = (_LIVE, _DORMANT) if self._emulated else ("up", "down")
+            return Part(names.switches_namespace(end.process), end.interface, up, down)
+        if self._emulated:
+            return Part(names.links_namespace, end.inner, "up", "down")
+        return Part(names.host_namespace(end.owner), end.interface, _LIVE, _DORMANT)
 
 
 @dataclass(frozen=True)

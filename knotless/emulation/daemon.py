@@ -51,6 +51,7 @@ ChannelCounters = TypedDict(
         "rx_bytes": int,
         "dropped_frames": int,
         "up": bool,
+        "cut": bool,
         "drops": dict[str, int],
         "storms": dict[str, int],
         "host_pauses": dict[str, int] | None,
@@ -155,6 +156,10 @@ class Daemon:
         """Have a link, or only one of its channels, drop all frames, or restore it."""
         fields = {} if channel is None else {"channel": channel}
         self.request("link", name=name, up=up, **fields)
+
+    def set_switch(self, name: str, *, up: bool) -> None:
+        """Have a switch lose all its frames and all its links drop theirs, or start it."""
+        self.request("switch", name=name, up=up)
 
     def capture(self, link: str, file: Path) -> None:
         """Start to write both directions of a link, PAUSE frames included, to a pcap file."""

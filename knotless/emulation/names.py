@@ -78,6 +78,11 @@ class Names:
         return self.directory / "clock"
 
     @property
+    def stopped_file(self) -> Path:
+        """The switches that are stopped: see :mod:`knotless.emulation.switches`."""
+        return self.directory / "stopped.json"
+
+    @property
     def tags_file(self) -> Path:
         """The VLANs in which hosts send, if they tag their frames: for ``check --live``."""
         return self.directory / "tags.json"

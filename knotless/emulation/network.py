@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import FlowControl
-from knotless.emulation import certificates, namespaces, nodes, options, rest, wiring
+from knotless.emulation import certificates, namespaces, nodes, options, rest, state, wiring
 from knotless.emulation import controller as control
 from knotless.emulation import daemon as emulator
 from knotless.emulation.cuts import Cables
@@ -22,6 +22,7 @@ from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.priority import PRIORITY
 from knotless.emulation.runtime import Runtime, claim, require_root
 from knotless.emulation.signals import uninterrupted
+from knotless.emulation.switches import Switches
 from knotless.emulation.tools import require_tools
 from knotless.emulation.virtual_clock import program_environment
 from knotless.routing.flow_control import resolved
@@ -277,6 +278,11 @@ class EmulatedFabric:
         cables = wiring.divided(wiring.wire(self.fabric), self.switch_processes or 1)
         return Cables(self.names, cables, self.links)
 
+    @property
+    def switches(self) -> Switches:
+        """The switches, to stop and start."""
+        return Switches(self.names)
+
     def set_flow_control(self, flow_control: FlowControl) -> None:
         """Change the flow control of all links; empties all queues, resets all counters.
 
@@ -329,6 +335,9 @@ class EmulatedFabric:
     def _running(self) -> Runtime:
         if self._runtime is None:
             raise EmulationError(f"fabric {self.name!r} is not running")
+        # Commands in other processes may have started parts again.
+        if (current := state.read(self.names)) is not None:
+            self._runtime.state.processes = current.processes
         return self._runtime
 
     def _start(self, runtime: Runtime, cables: tuple[wiring.Cable, ...], in_use: Datapath) -> None:
@@ -362,8 +371,6 @@ class EmulatedFabric:
             self.fabric,
             names,
             self.ovs,
-            ports=wiring.ports(cables),
-            controllers=self._targets,
             environment=self.program_environment(),
         )
         self.progress(f"{len(cables)} links")
@@ -383,7 +390,8 @@ class EmulatedFabric:
                 settings={
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
-                    "switch_processes": self.ovs.pids,
+                    "switch_processes": self.ovs.pid_files,
+                    "process_of": self.ovs.process_of,
                     "datapath": in_use,
                     "controller_sends_on": self.controller == "remote",
                     "clock_page": str(names.clock_page),
@@ -417,7 +425,8 @@ class EmulatedFabric:
         """Return the options with which this fabric was started, as values for JSON."""
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
         paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
-        stored = (*keys, "tls", "links", "datapath", "switch_processes", *paced)
+        switches = ("datapath", "switch_processes", "switch_priority")
+        stored = (*keys, "tls", "links", *switches, *paced)
         ports = [[pair.openflow, pair.rest] for pair in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
         return self.request.model_dump() | own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import resource
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,14 +26,11 @@ def make(
     names: Names,
     ovs: PrivateOvs,
     *,
-    ports: Mapping[str, Mapping[int, str]],
-    controllers: Sequence[str],
     environment: Mapping[str, str],
 ) -> Any:
     """Return a Mininet with all hosts and switches, but without links.
 
-    ``ports`` are the interfaces of each switch, ``controllers`` are Open vSwitch's names of
-    their controllers. ``environment`` is that of programs on hosts.
+    ``environment`` is that of programs on hosts.
     """
     setLogLevel("warning")
     # Mininet's own initialisation would change sysctl settings of the whole machine.
@@ -57,8 +54,6 @@ def make(
             description,
             names=names,
             ovs=ovs,
-            ports=ports.get(description.name, {}),
-            controllers=controllers,
         )
 
     # Each node waits for its shell's prompt, and each host for its network namespace.

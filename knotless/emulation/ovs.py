@@ -6,7 +6,7 @@ not affected.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from knotless.emulation.certificates import Pair
@@ -52,6 +52,16 @@ class PrivateOvs:
         return [one.pid for one in self._processes]
 
     @property
+    def pid_files(self) -> list[str]:
+        """The files with these ids, by the number of the process."""
+        return [str(one.pid_file) for one in self._processes]
+
+    @property
+    def process_of(self) -> dict[str, int]:
+        """Switch -> the number of its process."""
+        return dict(self._process_of)
+
+    @property
     def namespaces(self) -> list[str]:
         """Their network namespaces."""
         return [one.namespace for one in self._processes]
@@ -64,6 +74,16 @@ class PrivateOvs:
         self._directory.mkdir(mode=0o700)
         for one in self._processes:
             one.start()
+
+    def revive(self) -> set[str]:
+        """Start the processes that have ended; return the switches that had lost theirs.
+
+        They have their bridges and ports again, but no rules. Raises :class:`EmulationError`.
+        """
+        revived = {
+            number for number, one in enumerate(self._processes) if one.revive(self._priority)
+        }
+        return {switch for switch, number in self._process_of.items() if number in revived}
 
     def process(self, switch: str) -> OvsProcess:
         """Return the process that runs a switch."""
@@ -90,6 +110,13 @@ class PrivateOvs:
             process.check_ports({one.name: ports.get(one.name, {}) for one in mine})
             process.prioritise(self._priority)
 
+    def remove_switches(self, switches: Collection[str]) -> None:
+        """Remove the bridges of switches, with their rules; raises :class:`EmulationError`."""
+        for process in self._processes:
+            mine = [switch for switch in switches if self.process(switch) is process]
+            if mine:
+                process.vsctl(*(["--if-exists", "del-br", switch] for switch in mine))
+
     def _commands(
         self,
         switches: Sequence[Switch],
@@ -99,7 +126,7 @@ class PrivateOvs:
         commands: list[list[str]] = []
         for number, switch in enumerate(switches):
             commands += [
-                ["add-br", switch.name],
+                ["--may-exist", "add-br", switch.name],
                 [
                     *("set", "bridge", switch.name, f"datapath_type={TYPES[self.datapath]}"),
                     *("fail_mode=secure", "protocols=OpenFlow13"),
@@ -122,7 +149,7 @@ class PrivateOvs:
                 commands.append(["set", "bridge", switch.name, f"controller=[{','.join(ids)}]"])
             for port, interface in ports.get(switch.name, {}).items():
                 commands += [
-                    ["add-port", switch.name, interface],
+                    ["--may-exist", "add-port", switch.name, interface],
                     ["set", "interface", interface, f"ofport_request={port}"],
                 ]
         return commands

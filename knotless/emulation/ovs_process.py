@@ -12,13 +12,14 @@ import json
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from knotless.base.errors import EmulationError
-from knotless.emulation.names import role_of
-from knotless.emulation.priority import prioritise
+from knotless.emulation import processes
+from knotless.emulation.names import Names, role_of
+from knotless.emulation.priority import has_revalidator, prioritise
 from knotless.emulation.runtime import Runtime
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
@@ -41,6 +42,19 @@ def _allocator() -> dict[str, str]:
     if ctypes.util.find_library("jemalloc") != _ALLOCATOR:
         return {}
     return {"LD_PRELOAD": _ALLOCATOR, "MALLOC_CONF": _ALLOCATOR_SETTINGS}
+
+
+def by_hand(names: Names, role: str) -> processes.Process | None:
+    """Return the process that a user has started in place of one of ours that has ended.
+
+    It has the arguments of ours, so that it wrote the same pid file.
+    """
+    try:
+        pid = int((names.ovs_directory / f"{role}.pid").read_text(encoding="ascii"))
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except (OSError, ValueError):
+        return None
+    return processes.identify(pid) if name and role.startswith(name) else None
 
 
 class OvsProcess:
@@ -67,8 +81,16 @@ class OvsProcess:
 
     @property
     def pid(self) -> int:
-        """The process id of the switch daemon."""
-        return self._runtime.children[self._daemon].pid
+        """The process id of the switch daemon; raises :class:`EmulationError` if it has ended."""
+        process = self._running(self._daemon)
+        if process is None:
+            raise EmulationError(self._died(self._daemon))
+        return process.pid
+
+    @property
+    def pid_file(self) -> Path:
+        """The file with the process id of the switch daemon."""
+        return self._runtime.names.ovs_directory / f"{self._daemon}.pid"
 
     def start(self) -> None:
         """Start the database and the switch daemon.
@@ -81,6 +103,30 @@ class OvsProcess:
                 "apt-get install openvswitch-switch"
             )
         self._run(["ovsdb-tool", "create", str(self._file), str(SCHEMA)])
+        self._start_database()
+        # One thread each, to leave the cores to packet processing.
+        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
+        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
+        self._start_daemon()
+        self._await(self._daemon, self.pid_file.exists)
+
+    def revive(self, priority: int) -> bool:
+        """Start what has ended of database and switch daemon; return whether the latter had.
+
+        The daemon then has its bridges again, which it reads from the database, and this real-time
+        priority. Raises :class:`EmulationError`.
+        """
+        if self._running(self._database) is None:
+            self._start_database()
+        if self._running(self._daemon) is not None:
+            return False
+        self._start_daemon()
+        self.vsctl(["init"])
+        if self._rows("Bridge", "name"):
+            self.prioritise(priority)
+        return True
+
+    def _start_database(self) -> None:
         self._runtime.spawn(
             self._database,
             [
@@ -89,10 +135,9 @@ class OvsProcess:
             ],
             environment=self._environment,
         )
-        self._await_database()
-        # One thread each, to leave the cores to packet processing.
-        threads = [f"other_config:n-{kind}-threads=1" for kind in ("handler", "revalidator")]
-        self.vsctl(["init"], ["set", "Open_vSwitch", ".", *threads], options=["--no-wait"])
+        self._await(self._database, self._is_listening)
+
+    def _start_daemon(self) -> None:
         self._runtime.spawn(
             self._daemon,
             ["ovs-vswitchd", f"unix:{self._socket}", f"--pidfile={self._daemon}.pid"],
@@ -101,8 +146,10 @@ class OvsProcess:
         )
 
     def prioritise(self, priority: int) -> None:
-        """Give the switch daemon's threads a real-time priority; 0: none."""
+        """Give the threads of a switch daemon that has a bridge a real-time priority; 0: none."""
         if priority:
+            # It starts them after it has opened the ports.
+            self._await(self._daemon, lambda: has_revalidator(self.pid))
             prioritise(self.pid, priority)
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
@@ -110,8 +157,8 @@ class OvsProcess:
 
         It waits until the switch daemon has followed, unless that has ended.
         """
-        daemon = self._runtime.children.get(self._daemon)
-        if daemon is not None and daemon.poll() is not None:
+        has_started = self._daemon in self._runtime.state.processes
+        if has_started and self._running(self._daemon) is None:
             options = ("--no-wait", *options)
         argv = ["ovs-vsctl", f"--db=unix:{self._socket}", f"--timeout={CHANGE_LIMIT_S}", *options]
         for command in commands:
@@ -155,31 +202,37 @@ class OvsProcess:
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             for role in (self._database, self._daemon):
-                if role in self._runtime.state.processes and not self._runs(role):
-                    lines.append(f"{role} has died: {self._runtime.last_words(role)}")
+                if role in self._runtime.state.processes and self._running(role) is None:
+                    lines.append(self._died(role))
             raise EmulationError(f"{argv[0]}: {lines[-1]}")
         return done.stdout
 
-    def _runs(self, role: str) -> bool:
-        child = self._runtime.children.get(role)
-        return child is not None and child.poll() is None
+    def _running(self, role: str) -> processes.Process | None:
+        recorded = self._runtime.state.processes.get(role)
+        if recorded is not None and processes.alive(recorded):
+            return recorded
+        return by_hand(self._runtime.names, role)
+
+    def _died(self, role: str) -> str:
+        return f"{role} has died: {self._runtime.last_words(role)}"
 
     def _full_environment(self) -> dict[str, str]:
         return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin", **self._environment}
 
-    def _await_database(self) -> None:
+    def _is_listening(self) -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(str(self._socket))
+            except OSError:
+                return False
+            return True
+
+    def _await(self, role: str, is_ready: Callable[[], bool]) -> None:
+        """Wait until a process that was just started is ready; raises :class:`EmulationError`."""
         deadline = time.monotonic() + START_LIMIT_S
-        while True:
-            with socket.socket(socket.AF_UNIX) as probe:
-                try:
-                    probe.connect(str(self._socket))
-                except OSError:
-                    pass
-                else:
-                    return
-            if not self._runs(self._database) or time.monotonic() > deadline:
+        while not is_ready():
+            if self._running(role) is None or time.monotonic() > deadline:
                 raise EmulationError(
-                    "Open vSwitch's ovsdb-server does not start: "
-                    + self._runtime.last_words(self._database)
+                    f"Open vSwitch's {role} does not start: {self._runtime.last_words(role)}"
                 )
             time.sleep(0.01)

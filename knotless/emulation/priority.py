@@ -20,6 +20,14 @@ change of rules makes them check all, while others wait for the switches: they h
 less."""
 
 
+def has_revalidator(pid: int) -> bool:
+    """Return whether a process has a thread that is a :data:`REVALIDATOR`."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/comm")
+    with suppress(OSError):
+        return any(task.read_text().startswith(REVALIDATOR) for task in tasks)
+    return False
+
+
 def prioritise(pid: int = 0, priority: int = PRIORITY) -> None:
     """Give all threads of a process (0: this one) real-time priority, if that is permitted.
 

@@ -8,7 +8,7 @@ from typing import Any
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.pause_storms import name_flows
 from knotless.base.pause_storms import problems as storm_problems
-from knotless.emulation import controller, rest, state
+from knotless.emulation import controller, ovs_process, rest, state
 from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
@@ -19,11 +19,12 @@ from knotless.topologies.formats import files
 def report(names: Names) -> dict[str, Any] | None:
     """Return the status of a fabric as plain values, or None if there is none.
 
-    Keys: ``name fabric phase owner parts settings controller emulator cut problems``. ``phase`` is
-    starting, ready or dead. ``problems`` are texts of one line, none if all is well.
+    Keys: ``name fabric phase owner parts settings controller emulator cut stopped problems``.
+    ``phase`` is starting, ready or dead. ``problems`` are texts of one line, none if all is well.
     ``controller`` and ``emulator`` are their own status, null if unavailable. ``cut`` lists the
-    links that ``knotless cut`` has cut, null if unknown. A controller that a user has started by
-    hand, after ours has ended, counts as the fabric's part.
+    links that ``knotless cut`` has cut, null if unknown; ``stopped`` the switches that ``knotless
+    switch stop`` has stopped. A controller or an Open vSwitch that a user has started by hand,
+    after ours has ended, counts as the fabric's part.
     """
     fabric_state = state.read(names)
     if fabric_state is None:
@@ -37,9 +38,14 @@ def report(names: Names) -> dict[str, Any] | None:
         role: {"pid": process.pid, "alive": role not in fabric_state.missing()}
         for role, process in sorted(fabric_state.processes.items())
     }
-    other = controller.by_hand(fabric_state) if "controller" in fabric_state.missing() else None
-    if other is not None:
-        parts["controller"] = {"pid": other["pid"], "alive": True, "by_hand": True}
+    for role in fabric_state.missing():
+        if role == "controller":
+            other = (controller.by_hand(fabric_state) or {}).get("pid")
+        else:
+            process = ovs_process.by_hand(names, role)
+            other = process and process.pid
+        if other is not None:
+            parts[role] = {"pid": other, "alive": True, "by_hand": True}
     problems += [
         f"{role} has died: {names.log_file(role)} may say why"
         for role in fabric_state.missing()
@@ -56,6 +62,7 @@ def report(names: Names) -> dict[str, Any] | None:
         "controller": _controller(fabric_state, parts, problems),
         "emulator": _emulator(names, fabric_state, problems),
         "cut": _cuts(names, fabric_state, problems),
+        "stopped": sorted(state.stopped_switches(names)),
         "problems": problems,
     }
 

@@ -67,6 +67,14 @@ def read(names: Names) -> State | None:
         return State(names.name, "unknown", Process(0, 0), namespaces=existing_namespaces(names))
 
 
+def stopped_switches(names: Names) -> frozenset[str]:
+    """Return the switches of a running fabric that are stopped."""
+    try:
+        return frozenset(json.loads(names.stopped_file.read_text(encoding="utf-8")))
+    except OSError:
+        return frozenset()
+
+
 def require_running(names: Names) -> State:
     """Return the state of a running fabric; raises :class:`EmulationError` if it is not running."""
     state = read(names)

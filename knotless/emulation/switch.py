@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.emulation import namespaces
 from knotless.emulation.mn import OVSSwitch
 from knotless.emulation.names import MARK, Names
 from knotless.emulation.ovs import PrivateOvs
+from knotless.emulation.switches import Switches
 from knotless.topologies.fabric import Switch
 
 
@@ -19,25 +19,16 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
 
     All bridges of a fabric are created in one transaction
     (:meth:`knotless.emulation.ovs.PrivateOvs.add_switches`); ``sh``, ``dpctl`` and ``s1 COMMAND``
-    at the prompt use this Open vSwitch.
+    at the prompt use this Open vSwitch. ``start`` and ``stop`` are those of
+    :mod:`knotless.emulation.switches`.
     """
 
     OVSVersion = "3.1"
 
-    def __init__(
-        self,
-        switch: Switch,
-        *,
-        names: Names,
-        ovs: PrivateOvs,
-        ports: Mapping[int, str],
-        controllers: Sequence[str],
-    ) -> None:
+    def __init__(self, switch: Switch, *, names: Names, ovs: PrivateOvs) -> None:
         self.description = switch
         self._names = names
         self._ovs = ovs
-        self._ports = dict(ports)
-        self._all_controllers = controllers
         super().__init__(
             switch.name,
             dpid=f"{switch.dpid:x}",
@@ -60,13 +51,12 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
         return process
 
     def start(self, _controllers: Any = None) -> None:
-        """Create this switch's bridge, with its ports and its controller."""
-        ports = {self.name: self._ports}
-        self._ovs.add_switches([self.description], ports, self._all_controllers)
+        """Create this switch's bridge again, with its ports and its controllers."""
+        Switches(self._names).start(self.name)
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
         """Remove this switch's bridge, like a power failure; its cables remain."""
-        self._ovs.process(self.name).vsctl(["--if-exists", "del-br", self.name])
+        Switches(self._names).stop(self.name)
 
     def dpctl(self, *args: str) -> Any:
         """Run ``ovs-ofctl COMMAND SWITCH ARGS``, in OpenFlow 1.3."""

@@ -36,7 +36,7 @@ def arrives(names: Names) -> bool:
 
 
 @pytest.mark.long
-def test_a_dead_part_is_named_and_the_fabric_can_be_started_again(
+def test_a_dead_part_is_named_and_open_vswitch_can_be_started_again(
     names: Names, knotless: Knotless, remains: Remains
 ) -> None:
     name = ("--name", names.name)
@@ -75,5 +75,15 @@ def test_a_dead_part_is_named_and_the_fabric_can_be_started_again(
 
             until("its switches are missed", are_missed)
         assert not arrives(names)
+        if missed:
+            done = knotless("switch", "restart", "--all", *name)
+            assert done.returncode == 0, done.stderr
+
+            def is_well() -> bool:
+                report = status(names, knotless)
+                return report["problems"] == [] and bool(report["emulator"]["valid"])
+
+            until("a fabric without problems", is_well)
+            assert arrives(names)
         assert knotless("down", *name).returncode == 0
         assert remains(names) == []

@@ -33,9 +33,12 @@ pub struct Config {
     /// microseconds of real time.
     #[serde(default = "defaults::host_wait_us")]
     pub host_wait_us: u64,
-    /// Process ids of every ovs-vswitchd, to learn which frames they have dropped.
+    /// Every ovs-vswitchd, to learn which frames they have dropped.
     #[serde(default)]
-    pub switch_processes: Vec<u32>,
+    pub switch_processes: Vec<SwitchProcess>,
+    /// By switch: the index of its process in `switch_processes`. May be empty if there is one.
+    #[serde(default)]
+    pub process_of: BTreeMap<String, usize>,
     /// What forwards the frames of its switches.
     #[serde(default)]
     pub datapath: Datapath,
@@ -78,6 +81,16 @@ mod defaults {
     pub fn seed() -> u64 {
         1
     }
+}
+
+/// An ovs-vswitchd.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum SwitchProcess {
+    /// The process with this id.
+    Id(u32),
+    /// The process whose id is in this file now; after its end, the next one.
+    File(PathBuf),
 }
 
 /// What forwards the frames of all switches.

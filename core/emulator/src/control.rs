@@ -31,6 +31,10 @@ enum Request {
         /// Only this one of its two channels.
         channel: Option<String>,
     },
+    Switch {
+        name: String,
+        up: bool,
+    },
     Capture {
         link: String,
         file: PathBuf,
@@ -77,6 +81,7 @@ impl Control {
                 datapath: config.datapath,
                 controller_sends_on: config.controller_sends_on,
                 kernel_lost: 0,
+                ended: Vec::new(),
             },
             shutdown: false,
         }
@@ -118,6 +123,11 @@ impl Control {
                 for channel in channels {
                     engine.set_channel(now, channel, up);
                 }
+                Ok(json!({}))
+            }
+            Request::Switch { name, up } => {
+                let switch = engine.state().fabric.switch(&name)?;
+                engine.set_switch(now, switch, up);
                 Ok(json!({}))
             }
             Request::Capture { link, file } => self.capture(&link, file, engine),

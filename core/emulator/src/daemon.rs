@@ -279,6 +279,7 @@ impl Daemon {
 
     fn serve(&mut self) {
         let now = self.engine.now();
+        self.control.surroundings.ended = self.probe.ended();
         // Frames that the kernel lost before a reset must not count after it.
         self.control.surroundings.kernel_lost += self.sockets.take_lost(&mut self.engine);
         self.engine.state_mut().captures.values_mut().for_each(|capture| capture.flush());

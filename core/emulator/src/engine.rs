@@ -56,6 +56,10 @@ pub struct Engine {
     pub(crate) idle_hosts: Vec<EndId>,
     /// By end: when virtual time stopped to wait for its host, on both clocks.
     pub(crate) gave_up: HashMap<EndId, Moment>,
+    /// By channel: whether it is cut.
+    cut: Vec<bool>,
+    /// By switch: whether it is stopped.
+    stopped: Vec<bool>,
 }
 
 impl Engine {
@@ -72,6 +76,8 @@ impl Engine {
             .map(|(id, _)| (id, Nic::new(NIC_BYTES)))
             .collect();
         let clock = Clock::new(slow_down, tick, fabric.switches.len());
+        let cut = vec![false; fabric.channels.len()];
+        let stopped = vec![false; fabric.switches.len()];
         let state = State::new(fabric, clock);
         Engine {
             model,
@@ -84,6 +90,8 @@ impl Engine {
             tick,
             idle_hosts: Vec::new(),
             gave_up: HashMap::new(),
+            cut,
+            stopped,
         }
     }
 
@@ -197,8 +205,13 @@ impl Engine {
                 }
                 Stage::Finished
             }
+            // It is lost already.
+            (None, Stage::Taken) => Stage::Finished,
             (entry, stage) => {
                 if let Some(entry) = entry {
+                    if matches!(stage, Stage::Rebooted) {
+                        self.model.count_drop(channel, DropCause::Reboot);
+                    }
                     self.model.settle(at, entry, &mut self.state);
                 }
                 stage
@@ -262,7 +275,8 @@ impl Engine {
         self.model.count_drops(outgoing, DropCause::Queue, frames);
     }
 
-    /// Remove all frames and set all counters to zero; `fabric` may have other settings.
+    /// Remove all frames and set all counters to zero; `fabric` may have other settings. Links that
+    /// are cut, and switches that are stopped, stay so.
     pub fn reset(&mut self, fabric: Fabric) {
         self.model = Model::new(channel_configs(&fabric, self.tick), self.seed);
         for nic in self.nics.values_mut() {
@@ -277,12 +291,63 @@ impl Engine {
         self.control_free.clear();
         self.detector.reset();
         self.pause_history = PauseHistory::default();
+        let now = self.now();
+        for channel in 0..self.cut.len() {
+            self.update_channel(now, ChannelId(channel as u32));
+        }
     }
 
-    /// Take a channel down or up.
+    /// Cut or restore a channel.
     pub fn set_channel(&mut self, now: Time, channel: ChannelId, up: bool) {
-        self.model.set_up(now, channel, up, &mut self.state);
+        self.cut[channel.index()] = !up;
+        self.update_channel(now, channel);
         self.expect_host(channel);
+    }
+
+    /// Stop or start a switch. One that stops loses all frames in its buffers, and none of its links
+    /// carries anything until it starts.
+    pub fn set_switch(&mut self, now: Time, switch: usize, up: bool) {
+        self.stopped[switch] = !up;
+        let ports = self.state.fabric.ports(switch);
+        let (incoming, outgoing): (Vec<ChannelId>, Vec<ChannelId>) =
+            ports.map(|port| (port.incoming, port.outgoing)).unzip();
+        // First its inputs: what it loses then resumes none of its neighbours.
+        for &channel in &incoming {
+            self.update_channel(now, channel);
+            self.expect_host(channel);
+            if !up {
+                self.state.lose_in_switch(channel);
+            }
+        }
+        for &channel in &outgoing {
+            if !up {
+                self.model.lose_queues(now, channel, &mut self.state);
+            }
+            self.update_channel(now, channel);
+        }
+    }
+
+    /// A channel carries frames unless it is cut or an end is stopped.
+    fn update_channel(&mut self, now: Time, channel: ChannelId) {
+        let info = &self.state.fabric.channels[channel.index()];
+        let is_stopped = |end: EndId| match self.state.fabric.ends[end].owner {
+            Owner::Switch { switch, .. } => self.stopped[switch],
+            Owner::Host { .. } => false,
+        };
+        let up =
+            !self.cut[channel.index()] && ![info.from, info.to].map(is_stopped).contains(&true);
+        self.model.set_up(now, channel, up, &mut self.state);
+    }
+
+    /// Whether a channel is cut, whether or not its ends run.
+    pub fn is_cut(&self, channel: ChannelId) -> bool {
+        self.cut[channel.index()]
+    }
+
+    /// The names of the switches that are stopped, in their order.
+    pub fn stopped_switches(&self) -> Vec<&str> {
+        let names = self.state.fabric.switches.iter().zip(&self.stopped);
+        names.filter(|(_, stopped)| **stopped).map(|(name, _)| name.as_str()).collect()
     }
 
     /// The switch model, to read its counters.

@@ -88,6 +88,8 @@ pub struct Fabric {
     pub channels: Vec<ChannelInfo>,
     /// What forwards the frames of its switches.
     pub datapath: Datapath,
+    /// By switch: the index of its process in the configuration.
+    pub process_of: Vec<usize>,
 }
 
 impl Fabric {
@@ -97,8 +99,10 @@ impl Fabric {
     /// One line that names the link.
     pub fn new(config: &Config) -> Result<Fabric, Error> {
         let switches = switch_order(config)?;
+        let process_of = processes(config, &switches)?;
         let (links, ends, channels) = (Vec::new(), Vec::new(), Vec::new());
-        let mut fabric = Fabric { switches, links, ends, channels, datapath: config.datapath };
+        let datapath = config.datapath;
+        let mut fabric = Fabric { switches, links, ends, channels, datapath, process_of };
         let mut seen = HashSet::new();
         for (index, link) in config.links.iter().enumerate() {
             let claim = |seen: &mut HashSet<String>, what: String| {
@@ -209,6 +213,21 @@ impl Fabric {
         found.ok_or_else(|| Error::Request(format!("there is no link {name:?}")))
     }
 
+    /// The index of a switch by its name.
+    ///
+    /// # Errors
+    /// One line if there is none.
+    pub fn switch(&self, name: &str) -> Result<usize, Error> {
+        let found = self.switches.iter().position(|switch| switch == name);
+        found.ok_or_else(|| Error::Request(format!("there is no switch {name:?}")))
+    }
+
+    /// The ends of all links that are ports of a switch.
+    pub fn ports(&self, switch: usize) -> impl Iterator<Item = &End> {
+        let is_port = move |end: &&End| matches!(end.owner, Owner::Switch { switch: owner, .. } if owner == switch);
+        self.ends.iter().filter(is_port)
+    }
+
     /// Both channels of a link, or only the one of this name.
     ///
     /// # Errors
@@ -262,6 +281,22 @@ fn tagging(link: &str, end: &EndConfig) -> Result<Option<Tagging>, Error> {
         (Some(_), None) => Err(wrong("vlans need an end that is a host".into())),
         (Some(vlans), Some(_)) => Tagging::new(vlans).map(Some).map_err(wrong),
     }
+}
+
+/// The process of each switch.
+fn processes(config: &Config, switches: &[String]) -> Result<Vec<usize>, Error> {
+    let wrong = |text: String| Error::Config(format!("process_of: {text}"));
+    if let Some(name) = config.process_of.keys().find(|name| !switches.contains(name)) {
+        return Err(wrong(format!("there is no switch {name:?}")));
+    }
+    let processes = config.switch_processes.len();
+    let process = |name: &String| match config.process_of.get(name) {
+        Some(&process) if process < processes => Ok(process),
+        Some(process) => Err(wrong(format!("{name}: {process} is not in 0..{processes}"))),
+        None if processes > 1 => Err(wrong(format!("{name} is missing"))),
+        None => Ok(0),
+    };
+    switches.iter().map(process).collect()
 }
 
 fn switch_order(config: &Config) -> Result<Vec<String>, Error> {

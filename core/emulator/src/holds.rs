@@ -6,7 +6,7 @@ use crate::clock::Cause;
 use crate::engine::{Engine, Hold};
 use crate::fabric::EndId;
 use crate::nic::Nic;
-use crate::transit::Found;
+use crate::transit::{Conclusion, Found};
 
 /// With fewer frames in the network, every event is worth waking up for.
 const SPARSE_FRAMES: u64 = 8;
@@ -99,11 +99,22 @@ impl Engine {
 
     /// The same for the frame of one number.
     pub fn conclude(&mut self, sequence: u64, proven: bool) {
-        let real = self.state.clock.moment().real;
-        let Some(channel) = self.state.transit.conclude(real, sequence, proven) else { return };
-        self.state.left_switch(channel);
-        if !proven {
+        let why = if proven { Conclusion::Finished } else { Conclusion::Abandoned };
+        if self.state.conclude(sequence, why) && !proven {
             self.state.counters.abandoned += 1;
+        }
+    }
+
+    /// Processes of switches have ended, or others run in their place: of the frames of these
+    /// numbers, those that they have not returned by now are lost.
+    pub fn lose_in_processes(&mut self, sequences: &[u64], processes: &[usize]) {
+        for &sequence in sequences {
+            let Some(record) = self.state.transit.in_switch(sequence) else { continue };
+            let switch = self.state.fabric.to_switch(record.channel);
+            let process = switch.map(|switch| self.state.fabric.process_of[switch]);
+            if process.is_some_and(|process| processes.contains(&process)) {
+                self.state.conclude(sequence, Conclusion::Rebooted);
+            }
         }
     }
 

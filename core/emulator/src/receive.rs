@@ -148,7 +148,7 @@ impl Engine {
                 self.state.counters.sent_on += u64::from(record.handed.is_some());
                 self.inject(now, copy);
             }
-            Stage::Abandoned => {
+            Stage::Abandoned | Stage::Rebooted => {
                 self.state.counters.given_up += 1;
                 self.state.recycle(copy.frame);
             }

@@ -10,8 +10,11 @@ use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
 use crate::pause_report;
 
+/// Switches that a line names at most.
+const SHOWN_SWITCHES: usize = 4;
+
 /// What `status` shows besides the engine.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Surroundings {
     /// How long virtual time waits for a host, in microseconds of real time.
     pub host_wait_us: u64,
@@ -21,6 +24,8 @@ pub struct Surroundings {
     pub controller_sends_on: bool,
     /// Frames that the kernel lost between daemon and switches or hosts, in both directions.
     pub kernel_lost: u64,
+    /// Indices of the processes of Open vSwitch that have ended and have no successor.
+    pub ended: Vec<usize>,
 }
 
 /// The answer to `status`.
@@ -54,6 +59,7 @@ pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
         "tcp_round_trip_us": state.tcp.longest_us(),
         "deadlock": deadlock(engine),
         "frames_in_network": engine.frames_in_network(),
+        "stopped": engine.stopped_switches(),
     });
     let clock = state.clock.report(&state.fabric.switches);
     if let (Value::Object(status), Value::Object(clock)) = (&mut status, clock) {
@@ -67,6 +73,7 @@ fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
     let state = engine.state();
     let counters = state.counters;
     let mut found = Vec::new();
+    found.extend(ended(engine, &surroundings.ended));
     if counters.abandoned > 0 {
         found.push(format!(
             "{} frames did not come out of Open vSwitch, and it is not known whether it dropped \
@@ -112,6 +119,23 @@ fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
         ));
     }
     found
+}
+
+/// Which switches have lost their process.
+fn ended(engine: &Engine, processes: &[usize]) -> Option<String> {
+    let fabric = &engine.state().fabric;
+    let of_process = fabric.switches.iter().zip(&fabric.process_of);
+    let mut names =
+        of_process.filter(|(_, process)| processes.contains(process)).map(|(name, _)| name);
+    let shown: Vec<&str> = names.by_ref().take(SHOWN_SWITCHES).map(String::as_str).collect();
+    let more = names.count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!shown.is_empty()).then(|| {
+        format!(
+            "the Open vSwitch of {}{more} has ended: 'knotless switch restart --all' starts it again",
+            shown.join(" ")
+        )
+    })
 }
 
 /// What hosts on lossless links lost before it was on the link, which a network card that is paused
@@ -210,6 +234,7 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "link": fabric.links[info.link].name,
         "rate_mbps": fabric.links[info.link].settings.rate_mbps,
         "up": engine.model().is_up(ChannelId(index as u32)),
+        "cut": engine.is_cut(ChannelId(index as u32)),
         "tx_frames": sum(|priority| priority.tx_frames),
         "tx_bytes": sum(|priority| priority.tx_bytes),
         "rx_frames": counted.rx_frames,

@@ -14,7 +14,7 @@ use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{pause_frame, Frame, PauseRequest};
 use crate::tcp_timers::TcpTimers;
 use crate::trailer::Trailer;
-use crate::transit::{Found, Record, Transit};
+use crate::transit::{Conclusion, Found, Record, Transit};
 
 /// Frames of one channel that may be inside its switch: the socket of a port of Open vSwitch has
 /// room for about 90 full frames.
@@ -150,6 +150,30 @@ impl State {
             record.handed = Some(self.clock.moment().real);
         }
         self.outbox.push(out);
+    }
+
+    /// The switch returns no more of the frame of this number, which it has got. Returns whether
+    /// nothing of it came back.
+    pub(crate) fn conclude(&mut self, sequence: u64, why: Conclusion) -> bool {
+        let real = self.clock.moment().real;
+        let Some(channel) = self.transit.conclude(real, sequence, why) else { return false };
+        self.left_switch(channel);
+        true
+    }
+
+    /// A switch has lost all frames of this channel that it has got, and those that wait for it.
+    pub(crate) fn lose_in_switch(&mut self, channel: ChannelId) {
+        let real = self.clock.moment().real;
+        for (sequence, out) in std::mem::take(&mut self.in_switch[channel.index()].1) {
+            self.transit.conclude(real, sequence, Conclusion::Rebooted);
+            self.recycle(out.frame);
+        }
+        for sequence in self.transit.all_in_switch() {
+            let record = self.transit.in_switch(sequence);
+            if record.is_some_and(|record| record.channel == channel) {
+                self.conclude(sequence, Conclusion::Rebooted);
+            }
+        }
     }
 
     /// A switch no longer has one of the frames of this channel.

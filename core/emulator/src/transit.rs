@@ -37,8 +37,21 @@ pub enum Stage {
     Taken,
     /// The switch did not return it for too long. It may still do so.
     Abandoned,
+    /// The switch has ended, or was started again: lost when it virtually arrives.
+    Rebooted,
     /// Nothing more is expected.
     Finished,
+}
+
+/// Why a switch returns no more of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    /// It has sent, dropped or given to a controller all that it had.
+    Finished,
+    /// It did not return it for too long.
+    Abandoned,
+    /// It has ended, or was started again.
+    Rebooted,
 }
 
 /// A frame on its way through a switch.
@@ -155,9 +168,9 @@ impl Transit {
             .collect()
     }
 
-    /// The switch returns no more of this frame, certainly (`proven`) or presumably. Returns its
-    /// channel if nothing of it came back.
-    pub fn conclude(&mut self, real: Time, sequence: u64, proven: bool) -> Option<ChannelId> {
+    /// The switch returns no more of this frame. Returns its channel if nothing of it came back.
+    pub fn conclude(&mut self, real: Time, sequence: u64, why: Conclusion) -> Option<ChannelId> {
+        let proven = why == Conclusion::Finished;
         let Found::Known(record) = self.find(sequence) else { return None };
         if let Stage::Returned(_, more) = &record.stage {
             record.copies = 1 + more.len();
@@ -171,7 +184,11 @@ impl Transit {
             return None;
         }
         let channel = record.channel;
-        record.stage = if proven { Stage::Taken } else { Stage::Abandoned };
+        record.stage = match why {
+            Conclusion::Finished => Stage::Taken,
+            Conclusion::Abandoned => Stage::Abandoned,
+            Conclusion::Rebooted => Stage::Rebooted,
+        };
         if proven {
             self.taken.push_back((real + REMEMBERED, sequence));
         } else {

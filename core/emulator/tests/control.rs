@@ -35,6 +35,8 @@ fn bad_requests_are_answered_in_one_line() {
         "{\"do\":\"status\",\"more\":1}",
         "{\"do\":\"link\"}",
         "{\"do\":\"link\",\"name\":\"none\",\"up\":true}",
+        "{\"do\":\"switch\",\"name\":\"s3\",\"up\":false}",
+        "{\"do\":\"switch\",\"name\":\"s1\"}",
         "{\"do\":\"link\",\"name\":\"h1\",\"up\":true,\"channel\":\"h2\"}",
         "\u{0}",
         "{\"do\":\"capture-stop\",\"link\":\"h1\"}",
@@ -189,4 +191,36 @@ fn frames_on_a_link_that_is_cut_are_not_under_way_for_ever() {
     bench.run_for(20 * MS);
     assert_eq!(under_way(&mut bench, "s1:3").1, 0);
     assert!(bench.delivered.is_empty());
+}
+
+#[test]
+fn several_processes_need_one_for_each_switch() {
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut settings = configuration("pause");
+        settings["switch_processes"] = json!([1, "/nowhere/ovs-vswitchd-2.pid"]);
+        settings["process_of"] = json!({"s1": 0, "s2": 1});
+        change(&mut settings);
+        let config = Config::parse(&settings.to_string()).unwrap();
+        Fabric::new(&config).map(|fabric| fabric.process_of).map_err(|error| error.to_string())
+    };
+    assert_eq!(refused(&|_| ()), Ok(vec![0, 1]));
+    for (processes, process_of, text) in [
+        (json!([1, 2]), json!({"s1": 0}), "process_of: s2 is missing"),
+        (json!([1, 2]), json!({"s1": 0, "s2": 2}), "process_of: s2: 2 is not in 0..2"),
+        (
+            json!([1, 2]),
+            json!({"s1": 0, "s2": 1, "s3": 0}),
+            "process_of: there is no switch \"s3\"",
+        ),
+    ] {
+        let error = refused(&|settings| {
+            settings["switch_processes"] = processes.clone();
+            settings["process_of"] = process_of.clone();
+        });
+        assert_eq!(error, Err(text.into()));
+    }
+    let mut one = configuration("pause");
+    one["switch_processes"] = json!([1]);
+    let one = Fabric::new(&Config::parse(&one.to_string()).unwrap()).unwrap();
+    assert_eq!(one.process_of, [0, 0]);
 }

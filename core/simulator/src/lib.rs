@@ -189,3 +189,9 @@ pub use switch_model::{
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};
 pub use wiring::{number_channels, HostEnd, LinkEnds, NumberedChannel};
+
+/// The causes for which a simulation can lose frames, with their names, in the order of
+/// [`ChannelCounters::drops`]: its switches are not started again.
+pub fn drop_causes() -> &'static [(DropCause, &'static str)] {
+    &DropCause::ALL[..DropCause::Reboot as usize]
+}

@@ -16,16 +16,19 @@ pub enum DropCause {
     Down,
     /// The switch had no output for it.
     Unforwarded,
+    /// The switch that had it has ended, or was started again.
+    Reboot,
 }
 
 impl DropCause {
     /// All causes, in the order of [`ChannelCounters::drops`].
-    pub const ALL: [(DropCause, &'static str); 5] = [
+    pub const ALL: [(DropCause, &'static str); 6] = [
         (DropCause::Queue, "queue"),
         (DropCause::Headroom, "headroom"),
         (DropCause::Watchdog, "watchdog"),
         (DropCause::Down, "down"),
         (DropCause::Unforwarded, "unforwarded"),
+        (DropCause::Reboot, "reboot"),
     ];
 }
 

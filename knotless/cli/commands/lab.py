@@ -39,7 +39,7 @@ def command(
 
     Additional commands at the prompt: deadlock, why (the deadlock explained), counters [CHANNEL],
     top (paused channels, every second), stretch, pause HOST, flowcontrol MODE, capture LINK FILE,
-    link END1 END2 up|down. 'help WORD' explains each.
+    link END1 END2 up|down, switch NAME stop|start|restart. 'help WORD' explains each.
     """
     require_root()
     end_at_signal()

@@ -84,5 +84,7 @@ def _print_status(one: dict[str, Any]) -> None:
             )
     if one["cut"]:
         say(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
+    if one["stopped"]:
+        say(f"  stopped: {', '.join(one['stopped'])}")
     for problem in one["problems"]:
         say(f"  problem: {problem}")

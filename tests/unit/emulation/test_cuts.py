@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from knotless.base.errors import EmulationError, FabricError
-from knotless.emulation import namespaces
+from knotless.emulation import namespaces, state
 from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.names import names_of
 from knotless.emulation.wiring import wire
@@ -189,6 +189,7 @@ def test_a_plain_link_is_cut_at_its_switches(recorder: Recorder) -> None:
     cables.cut(cables.one("h1"))
     cables.mend(cables.one("s1-s2"))
     assert recorder.calls == [
+        "kn-lab.h1: link set h1-eth0 mode dormant state dormant",
         "kn-lab: link set s1-eth1 down",
         "kn-lab: link set s1-eth2 up",
         "kn-lab: link set s2-eth3 up",
@@ -211,12 +212,95 @@ def test_cuts_are_what_emulator_and_kernel_say(recorder: Recorder) -> None:
     assert cables.cuts() == []
     recorder.down = {"s1-eth2", "s2-eth3"}
     recorder.channels = [
-        {"channel": "s1:2", "link": "s1:2-s2:3", "up": False},
-        {"channel": "s2:3", "link": "s1:2-s2:3", "up": False},
-        {"channel": "s2:2", "link": "s2:2-s3:3", "up": True},
-        {"channel": "s3:3", "link": "s2:2-s3:3", "up": False},
+        {"channel": "s1:2", "link": "s1:2-s2:3", "cut": True},
+        {"channel": "s2:3", "link": "s1:2-s2:3", "cut": True},
+        {"channel": "s2:2", "link": "s2:2-s3:3", "cut": False},
+        {"channel": "s3:3", "link": "s2:2-s3:3", "cut": True},
     ]
     cuts = cables.cuts()
     assert cuts == [Cut("s1:2-s2:3", False), Cut("s2:2-s3:3", True, ("s3:3",))]
     assert [str(cut) for cut in cuts] == ["s1:2-s2:3 (no carrier)", "s2:2-s3:3 (silently, s3:3)"]
     assert [Cut.from_json(cut.as_json()) for cut in cuts] == cuts
+
+
+class Kernel:
+    """Stands for ``ip`` while links are cut and mended, and switches stop and start."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, fabric: Fabric, *, plain: bool) -> None:
+        self.stopped: set[str] = set()
+        self.down: set[tuple[str, str]] = set()
+        self.cut: set[str] = set()
+        cables = wire(fabric)
+        everything = {
+            name for one in cables for end in one.ends for name in (end.interface, end.inner)
+        }
+        self.cables = Cables(names_of("lab"), cables, "plain" if plain else "emulated")
+        patch.setattr(self.cables._daemon, "request", lambda _do, **_fields: {"channels": []})
+
+        def up(namespace: str) -> set[str]:
+            return {name for name in everything if (namespace, name) not in self.down}
+
+        patch.setattr(namespaces, "ip_batch", self.batch)
+        patch.setattr(namespaces, "interfaces_up", up)
+        patch.setattr(state, "stopped_switches", lambda _names: frozenset(self.stopped))
+
+    def batch(self, lines: list[str], *, namespace: str) -> None:
+        for line in lines:
+            _, _, name, *change = line.split()
+            change_set = self.down.add if change[-1] in ("down", "dormant") else self.down.discard
+            change_set((namespace, name))
+
+    def carrier(self, owner: str) -> set[str]:
+        """Return the links of a switch or host whose carrier it sees."""
+        lit = set()
+        for cable in self.cables._cables:
+            parts = {end.owner: self.cables._part(end) for end in cable.ends}
+            if owner in parts and all(
+                (part.namespace, part.interface) not in self.down
+                for part in ([*parts.values()] if not self.cables._emulated else [parts[owner]])
+            ):
+                lit.add(cable.name)
+        return lit
+
+
+@given(st.data(), st.sampled_from(["ring,4", "mesh,3,2"]), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_whatever_stops_and_is_cut_each_end_has_the_carrier_that_it_should(
+    data: st.DataObject, spec: str, plain: bool
+) -> None:
+    """An end that runs has a carrier if its link is not cut, and its other end not stopped."""
+    fabric = load(spec)
+    with pytest.MonkeyPatch.context() as patch:
+        kernel = Kernel(patch, fabric, plain=plain)
+        cables, switches = kernel.cables, [switch.name for switch in fabric.switches]
+        for _ in range(data.draw(st.integers(1, 15))):
+            if data.draw(st.booleans()):
+                cable = data.draw(st.sampled_from(cables._cables))
+                if cable.name in kernel.cut:
+                    kernel.cut.remove(cable.name)
+                    cables.mend(cable)
+                else:
+                    kernel.cut.add(cable.name)
+                    cables.cut(cable)
+            else:
+                switch = data.draw(st.sampled_from(switches))
+                kernel.stopped ^= {switch}
+                cables.update_carriers({switch})
+            assert {cut.link for cut in cables.cuts()} == kernel.cut
+            dead, shown = cables.cut_links()
+            expected = {
+                one.name
+                for one in cables._cables
+                if one.name in kernel.cut or {end.owner for end in one.ends} & kernel.stopped
+            }
+            assert {text.split(" ")[0] for text in shown} == expected
+            assert len(dead.down) == 2 * len(expected)
+            for owner in [*switches, *(host.name for host in fabric.hosts)]:
+                lit = {
+                    one.name
+                    for one in cables._cables
+                    if owner in {end.owner for end in one.ends} and one.name not in expected
+                }
+                if owner not in kernel.stopped:
+                    assert kernel.carrier(owner) == lit
+        event(f"{min(len(kernel.stopped), 2)} stopped, {min(len(kernel.cut), 2)} cut")

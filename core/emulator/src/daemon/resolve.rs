@@ -6,7 +6,7 @@ use super::Daemon;
 use crate::engine::Hold;
 use crate::fabric::{EndId, Owner};
 use crate::sys::host_probe::HostActivity;
-use crate::sys::switch_probe::Activity;
+use crate::sys::switch_probe::{Activity, Look};
 
 /// A frame that has been in a switch for this long may have been dropped; a host that has not
 /// handed over packets for this long may have none.
@@ -48,18 +48,17 @@ impl Daemon {
                 }
                 // All of them have been sent. What is received below may hand over more.
                 let handed = self.engine.in_switches();
-                match self.probe.activity() {
+                let Look { ended, living } = self.probe.look();
+                if living != Activity::Busy || !ended.is_empty() {
+                    // What they have sent is in the ring by now.
+                    self.sockets.receive(real, &mut self.engine);
+                    self.engine.lose_in_processes(&handed, &ended);
+                }
+                match living {
                     Activity::Busy if waited < ABANDON_AFTER => {}
-                    Activity::Busy => self.engine.conclude(sequence, false),
-                    Activity::Waiting => {
-                        // What it has sent is in the ring by now.
-                        self.sockets.receive(real, &mut self.engine);
-                        self.engine.conclude_all(&handed, true);
-                    }
-                    Activity::Lossy | Activity::Ended => {
-                        self.sockets.receive(real, &mut self.engine);
-                        self.engine.conclude_all(&handed, false);
-                    }
+                    Activity::Busy => self.engine.conclude_all(&[sequence], false),
+                    Activity::Waiting => self.engine.conclude_all(&handed, true),
+                    Activity::Lossy => self.engine.conclude_all(&handed, false),
                 }
             }
         }

@@ -15,8 +15,18 @@ pub(super) fn is_running(process: u32, thread: u32) -> bool {
 
 /// Whether a thread runs, wants to, or waits for a disk, by its file `stat`.
 fn runs(text: &str) -> bool {
+    state(text).is_some_and(|state| "RD".contains(state))
+}
+
+/// Whether a process has ended, although nobody may have waited for it, by its file `stat`.
+pub(super) fn has_ended(text: &str) -> bool {
+    state(text).is_none_or(|state| "ZX".contains(state))
+}
+
+/// The state of a thread or process, by its file `stat`.
+fn state(text: &str) -> Option<char> {
     // The name, in parentheses, may contain anything.
-    text.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['R', 'D']))
+    text.rsplit_once(") ")?.1.chars().next()
 }
 
 #[cfg(test)]
@@ -28,5 +38,7 @@ mod tests {
         assert!(runs("17 (a) S) R 1 17"));
         assert!(!runs("17 (a) R) S 1 17"));
         assert!(!runs(""));
+        assert!(has_ended("17 (a) S) Z 1 17") && has_ended("17 (a) X 1 17") && has_ended(""));
+        assert!(!has_ended("17 (a) Z) T 1 17"));
     }
 }

@@ -156,8 +156,8 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTraffic>()?;
     module.add_class::<Simulation>()?;
     channels::fill(module)?;
-    let causes = simulator::DropCause::ALL.map(|(_, name)| name);
-    module.add("DROP_CAUSES", PyTuple::new(module.py(), causes)?)?;
+    let causes = simulator::drop_causes().iter().map(|(_, name)| name);
+    module.add("DROP_CAUSES", PyTuple::new(module.py(), causes.collect::<Vec<_>>())?)?;
     module.add_class::<report::PyDeadlock>()?;
     module.add_class::<report::PyHistogram>()?;
     module.add_class::<report::PyReport>()

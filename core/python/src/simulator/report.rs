@@ -125,7 +125,7 @@ impl PyReport {
             channel_paused_ps: most(|counted| counted.paused),
             channel_queue_peak_bytes: most(|counted| counted.queue_peak_bytes),
             channel_ingress_peak_bytes: most(|counted| counted.ingress_peak_bytes),
-            channel_drops: (0..simulator::DropCause::ALL.len())
+            channel_drops: (0..simulator::drop_causes().len())
                 .map(|cause| array(py, channels.iter().map(move |channel| channel.drops[cause])))
                 .collect(),
             deadlock: report.deadlock.map(|found| PyDeadlock {

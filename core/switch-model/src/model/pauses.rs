@@ -96,6 +96,13 @@ impl<P> Model<P> {
         fx.signal(Signal { target, stop, sent: now, arrives, epoch });
     }
 
+    /// The switch that sends on a channel has lost what waited for it.
+    pub fn lose_queues(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
+        for priority in 0..PRIORITIES as u8 {
+            self.flush(now, channel, priority, DropCause::Reboot, fx);
+        }
+    }
+
     /// Cut or restore a channel. Frames that wait for a cut channel, or arrive on it, are lost. The
     /// receiver of a restored channel whose ingress buffer is still above XOFF pauses the sender
     /// again. No effect if the channel is in that state already.

@@ -1,0 +1,285 @@
+"""Switches and Open vSwitch processes that stop, start and restart: who sees what."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knotless.emulation import state
+from knotless.emulation.names import NETNS_DIRECTORY, Names
+from knotless.emulation.network import EmulatedFabric
+from knotless.routing.request import PlanRequest
+from tests.integration.conftest import Knotless, Start, new_fabric, new_names
+from tests.integration.test_cut_and_mend import is_intact, pings, port_states
+from tests.support.bare_fabric import until
+from tests.support.lab_terminal import Lab
+
+pytestmark = pytest.mark.integration
+
+QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+@pytest.fixture(scope="module", params=[1, 3], ids=["one Open vSwitch", "three"])
+def running(
+    request: pytest.FixtureRequest, by_hands: list[subprocess.Popen[bytes]]
+) -> Iterator[EmulatedFabric]:
+    """Return a fabric that the tests of this file share."""
+    del by_hands  # they end later
+    with new_fabric(new_names(), "ring,4", switch_processes=request.param) as fabric:
+        yield fabric
+
+
+@pytest.fixture(scope="module")
+def by_hands() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Return the list of processes that tests have started, which end with their fabric."""
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for process in started:
+        process.wait()
+
+
+@pytest.fixture
+def fabric(running: EmulatedFabric) -> Iterator[EmulatedFabric]:
+    """Return the fabric with all its switches and links."""
+    yield running
+    for cut in running.cables.cuts():
+        running.cables.mend(running.cables.one(cut.link))
+    if stopped := state.stopped_switches(running.names):
+        running.switches.start(*stopped)
+    until("an intact fabric", lambda: is_well(running))
+
+
+def is_well(fabric: EmulatedFabric) -> bool:
+    return is_intact(fabric) and bool(fabric.controller_status()["ready"])
+
+
+def is_down(fabric: EmulatedFabric, switch: str, port: int) -> bool:
+    return "LINK_DOWN" in port_states(fabric, switch)[port]
+
+
+def drops(fabric: EmulatedFabric, cause: str) -> int:
+    return sum(channel["drops"][cause] for channel in fabric.daemon.counters()["channels"])
+
+
+def shown(knotless: Knotless, fabric: EmulatedFabric) -> dict[str, Any]:
+    done = knotless("status", "--name", fabric.name, "--json")
+    status: dict[str, Any] = json.loads(done.stdout)["fabrics"][0]
+    assert done.returncode == (1 if status["problems"] else 0), done.stderr
+    return status
+
+
+def test_a_switch_stops_alone_its_links_lose_their_carrier_and_it_starts_again(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    name = ("--name", fabric.name)
+    fabric.daemon.reset()
+    assert pings(fabric, "h1", "10.0.3.1")
+    done = knotless("switch", "stop", "s2", *name)
+    assert (done.returncode, done.stdout) == (0, "stopped: s2\n"), done.stderr
+    until("s1 sees it", lambda: is_down(fabric, "s1", 2))
+    until("s3 sees it", lambda: is_down(fabric, "s3", 3))
+    assert not is_down(fabric, "s3", 2)
+    text, _, _ = fabric.host("h2").pexec("ip", "link", "show", "h2-eth0")
+    assert "NO-CARRIER" in text
+    until("the controller misses it", lambda: not fabric.controller_status()["ready"])
+    status = shown(knotless, fabric)
+    assert (status["stopped"], status["cut"]) == (["s2"], [])
+    assert any("s2" in problem for problem in status["problems"])
+    assert status["emulator"]["valid"], status["emulator"]["problems"]
+    assert "stopped: s2" in knotless("status", *name).stdout
+    until("routes avoid it", lambda: pings(fabric, "h1", "10.0.3.1"))
+    assert not pings(fabric, "h1", "10.0.2.1")
+    done = knotless("switch", "start", "s2", *name)
+    assert (done.returncode, done.stdout) == (0, "started: s2\n"), done.stderr
+    until("a fabric as before", lambda: is_well(fabric) and not shown(knotless, fabric)["problems"])
+    assert not any(is_down(fabric, *port) for port in (("s1", 2), ("s3", 3), ("s2", 2)))
+    assert pings(fabric, "h1", "10.0.2.1")
+    assert pings(fabric, "h2", "10.0.3.1")
+    status = shown(knotless, fabric)
+    assert (status["stopped"], status["emulator"]["valid"]) == ([], True)
+
+
+def test_frames_in_the_buffers_of_a_switch_that_restarts_are_lost_and_the_run_is_valid(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    name = ("--name", fabric.name)
+    fabric.daemon.reset()
+    # Two hosts send to a third: their frames wait in a switch.
+    code = (
+        "import socket\n"
+        "end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        "end.connect(('10.0.3.1', 9))\n"
+        "while True:\n"
+        "    try: end.send(bytes(1400))\n"
+        "    except OSError: pass\n"
+    )
+    programs = [fabric.host(h).popen(["python3", "-c", code], **QUIET) for h in ("h2", "h4")]
+    try:
+
+        def has_queue() -> bool:
+            channels = {one["channel"]: one for one in fabric.daemon.counters()["channels"]}
+            return channels["s3:1"]["priorities"][0]["queue_bytes"] > 3000
+
+        until("a queue", has_queue)
+        done = knotless("switch", "restart", "s3", *name)
+        assert (done.returncode, done.stdout) == (0, "restarted: s3\n"), done.stderr
+        assert drops(fabric, "reboot") > 0
+        before = fabric.daemon.counters()
+
+        def arrive() -> bool:
+            counts = [
+                {c["channel"]: c["rx_frames"] for c in counted["channels"]}
+                for counted in (before, fabric.daemon.counters())
+            ]
+            return counts[1]["s3:1"] > counts[0]["s3:1"] + 20
+
+        until("frames at h3", arrive)
+        status = fabric.daemon.status()
+        assert status["valid"], status["problems"]
+    finally:
+        for program in programs:
+            program.kill()
+            program.wait()
+
+
+def test_a_cut_link_of_a_switch_that_restarts_stays_cut(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    fabric.cables.cut(fabric.cables.one("s1-s2"))
+    done = knotless("switch", "restart", "s1", "s2", "--name", fabric.name)
+    assert done.returncode == 0, done.stderr
+    assert [cut["link"] for cut in shown(knotless, fabric)["cut"]] == ["s1:2-s2:3"]
+    assert is_down(fabric, "s1", 2)
+    assert is_down(fabric, "s2", 3)
+    until("routes around it", lambda: pings(fabric, "h1", "10.0.2.1"))
+    fabric.cables.mend(fabric.cables.one("s1-s2"))
+    until("s1 sees it", lambda: not is_down(fabric, "s1", 2))
+    until("s2 sees it", lambda: not is_down(fabric, "s2", 3))
+
+
+@pytest.mark.parametrize("by_hand", [False, True], ids=["by the command", "by hand"])
+def test_after_a_new_open_vswitch_all_is_as_before(
+    fabric: EmulatedFabric,
+    knotless: Knotless,
+    by_hand: bool,
+    by_hands: list[subprocess.Popen[bytes]],
+) -> None:
+    name = ("--name", fabric.name)
+    fabric.daemon.reset()
+    ping = ["ping", "-q", "-i", "0.05", "10.0.3.1"]
+    flood = fabric.host("h1").popen(ping, **QUIET)
+
+    def stretch() -> float:
+        return float(fabric.daemon.status()["stretch_now"] or 1e9)
+
+    try:
+        until("a pace", lambda: stretch() < 1e9)
+        before = stretch()
+        recorded = state.read(fabric.names)
+        assert recorded is not None
+        role = sorted(r for r in recorded.processes if r.startswith("ovs-vswitchd"))[-1]
+        pid = recorded.processes[role].pid
+        words, environment = _started_as(pid)
+        priority = _priorities(pid)
+        os.kill(pid, signal.SIGKILL)
+        until("an invalid run", lambda: not fabric.daemon.status()["valid"])
+        problems = fabric.daemon.status()["problems"]
+        assert any("'knotless switch restart --all'" in problem for problem in problems)
+        # It keeps the dead one in mind as long as there is no other.
+        until("a problem", lambda: bool(shown(knotless, fabric)["problems"]))
+        if by_hand:
+            enter = ["nsenter", f"--net={NETNS_DIRECTORY / _namespace(fabric, role)}", "--", *words]
+            by_hands.append(
+                subprocess.Popen(enter, env=environment, start_new_session=True, **QUIET)
+            )
+        else:
+            done = knotless("switch", "restart", "--all", *name)
+            assert done.returncode == 0, done.stderr
+            assert "Open vSwitch had died, and runs again, of: " in done.stdout
+            recorded = state.read(fabric.names)
+            assert recorded is not None
+            again = recorded.processes[role].pid
+            assert (_started_as(again)[0], _priorities(again)) == (words, priority)
+            for variable in ("LD_PRELOAD", "MALLOC_CONF"):
+                assert _started_as(again)[1].get(variable) == environment.get(variable)
+            home = NETNS_DIRECTORY / _namespace(fabric, role)
+            assert Path(f"/proc/{again}/ns/net").stat().st_ino == home.stat().st_ino
+        until("all rules", lambda: is_well(fabric))
+        until("the pace of before", lambda: stretch() <= 1.1 * before)
+        until("pings", lambda: pings(fabric, "h1", "10.0.3.1"))
+        until("no problem", lambda: not shown(knotless, fabric)["problems"])
+        assert fabric.daemon.status()["abandoned"] == 0
+    finally:
+        flood.kill()
+        flood.wait()
+
+
+def _started_as(pid: int) -> tuple[list[str], dict[str, str]]:
+    """Return arguments and environment of a process."""
+
+    def read(file: str) -> list[str]:
+        return Path(f"/proc/{pid}/{file}").read_text().split("\0")[:-1]
+
+    return read("cmdline"), dict(line.split("=", 1) for line in read("environ"))
+
+
+def _priorities(pid: int) -> set[tuple[int, int]]:
+    """Return scheduler and priority of all threads of a process."""
+    threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
+    return {
+        (os.sched_getscheduler(thread), os.sched_getparam(thread).sched_priority)
+        for thread in threads
+    }
+
+
+def _namespace(fabric: EmulatedFabric, role: str) -> str:
+    number = int(role.rpartition("-")[2]) - 1 if role[-1].isdigit() else 0
+    return fabric.names.switches_namespace(number)
+
+
+def test_mistakes_are_one_line(fabric: EmulatedFabric, knotless: Knotless) -> None:
+    for words, complaint in (
+        (("start", "s1"), "switch s1 is not stopped"),
+        (("stop", "s9"), "no switch 's9'; switches are s1, s2, s3, s4"),
+    ):
+        done = knotless("switch", *words, "--name", fabric.name)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert complaint in done.stderr
+
+
+def test_without_a_fabric_it_is_one_line(names: Names, knotless: Knotless) -> None:
+    done = knotless("switch", "restart", "s1", "--name", names.name)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "no fabric" in done.stderr
+
+
+def test_switches_with_plain_links_stop_and_start(start: Start, knotless: Knotless) -> None:
+    fabric = start("ring,4", PlanRequest(), links="plain")
+    name = ("--name", fabric.name)
+    fabric.cables.cut(fabric.cables.one("h2"))
+    assert knotless("switch", "stop", "s2", *name).returncode == 0
+    until("s1 sees it", lambda: is_down(fabric, "s1", 2))
+    assert [cut["link"] for cut in shown(knotless, fabric)["cut"]] == ["h2"]
+    fabric.cables.mend(fabric.cables.one("h2"))
+    assert knotless("switch", "start", "s2", *name).returncode == 0
+    until("s1 sees it", lambda: not is_down(fabric, "s1", 2))
+    until("a fabric as before", lambda: is_well(fabric) and pings(fabric, "h1", "10.0.2.1"))
+
+
+def test_the_prompt_stops_starts_and_restarts_a_switch(lab: Callable[..., Lab]) -> None:
+    prompt = lab("ring,4")
+    prompt.expect("mininet> ")
+    assert "usage: switch NAME stop|start|restart" in prompt.say("switch s1")
+    assert "no switch 's9'" in prompt.say("switch s9 stop")
+    for line in ("switch s2 stop", "switch s2 start", "switch s2 restart"):
+        answer = prompt.say(line)
+        assert "usage" not in answer
+        assert "knotless: " not in answer
+    assert "switch s2 is not stopped" in prompt.say("switch s2 start")

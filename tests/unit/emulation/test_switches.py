@@ -1,0 +1,204 @@
+"""Stopping and starting switches: the order of the requests, and mistakes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from knotless.base.errors import EmulationError
+from knotless.cli.commands import switch as command
+from knotless.emulation import names as fabric_names
+from knotless.emulation import ovs_process, processes, runtime, state
+from knotless.emulation.cuts import Cables
+from knotless.emulation.daemon import Daemon
+from knotless.emulation.names import Names, names_of
+from knotless.emulation.ovs import PrivateOvs
+from knotless.emulation.ovs_process import OvsProcess
+from knotless.emulation.state import State
+from knotless.emulation.switches import Switches
+from knotless.topologies import load
+from knotless.topologies.formats.files import to_text
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Return the names of a fabric that runs, as its files say, with two Open vSwitch processes."""
+    for module in (fabric_names, runtime):
+        monkeypatch.setattr(module, "RUN_DIRECTORY", tmp_path)
+    names = names_of("lab")
+    names.ovs_directory.mkdir(parents=True)
+    names.fabric_file.write_text(to_text(load("ring,4")))
+    settings = {"switch_processes": 2, "controller": "ryu"}
+    current = State("lab", "ring,4", processes.ourselves(), phase="ready", settings=settings)
+    state.write(names, current)
+    return names
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the list of what Open vSwitch, emulator and kernel are asked, in order."""
+    asked: list[str] = []
+
+    def vsctl(self: OvsProcess, *commands: Any, options: Any = ()) -> str:
+        del options
+        words = [word for words in commands for word in words]
+        bridges = [words[i + 1] for i, word in enumerate(words) if word in ("add-br", "del-br")]
+        asked.append(f"{self.namespace}: {words[1]} {' '.join(bridges)}")
+        return ""
+
+    def switch(_self: Daemon, name: str, *, up: bool) -> None:
+        asked.append(f"emulator: {name} {'up' if up else 'down'}")
+
+    def carriers(_self: Cables, switches: set[str]) -> None:
+        asked.append(f"carriers: {' '.join(sorted(switches))}")
+
+    monkeypatch.setattr(OvsProcess, "vsctl", vsctl)
+    monkeypatch.setattr(OvsProcess, "check_ports", lambda _self, _ports: None)
+    monkeypatch.setattr(OvsProcess, "prioritise", lambda _self, _priority: None)
+    monkeypatch.setattr(OvsProcess, "pid", 1)
+    monkeypatch.setattr(Daemon, "set_switch", switch)
+    monkeypatch.setattr(Cables, "update_carriers", carriers)
+    return asked
+
+
+def test_frames_go_before_the_bridge_and_come_after_it(lab: Names, calls: list[str]) -> None:
+    Switches(lab).stop("s3")
+    assert state.stopped_switches(lab) == {"s3"}
+    there = "kn-lab.2"
+    assert calls == ["emulator: s3 down", "carriers: s3", f"{there}: del-br s3"]
+    calls.clear()
+    Switches(lab).start("s3")
+    assert state.stopped_switches(lab) == set()
+    assert calls == [f"{there}: add-br s3", "carriers: s3", "emulator: s3 up"]
+
+
+def test_switches_of_several_processes_restart_in_one_transaction_each(
+    lab: Names, calls: list[str]
+) -> None:
+    Switches(lab).stop("s4")
+    calls.clear()
+    Switches(lab).restart("s1", "s2", "s4")
+    bridges = [call for call in calls if call.startswith("kn-")]
+    assert bridges == [
+        "kn-lab: del-br s1 s2" if "kn-lab: del-br s1 s2" in bridges else "kn-lab: del-br s2 s1",
+        "kn-lab: add-br s1 s2",
+        "kn-lab.2: add-br s4",
+    ]
+    assert state.stopped_switches(lab) == set()
+
+
+@pytest.mark.parametrize("revived", [[], ["s3", "s4"]])
+def test_of_all_those_whose_process_is_new_need_no_restart(
+    lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch, revived: list[str]
+) -> None:
+    monkeypatch.setattr(PrivateOvs, "revive", lambda _self: set(revived))
+    Switches(lab).stop("s4")
+    calls.clear()
+    assert Switches(lab).restart_all() == revived
+    started = {call for call in calls if call.startswith("emulator") and call.endswith("up")}
+    expected = {"s1", "s2", "s4"} if revived else {"s1", "s2", "s3", "s4"}
+    assert started == {f"emulator: {name} up" for name in expected}
+    assert state.stopped_switches(lab) == set()
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "complaint"),
+    [
+        ("stop", "s9", "no switch 's9'; switches are s1, s2, s3, s4"),
+        ("restart", "h1", "no switch 'h1'; "),
+        ("stop", "s2", "switch s2 is stopped"),
+        ("start", "s1", "switch s1 is not stopped"),
+    ],
+)
+def test_mistakes_are_one_line_and_change_nothing(
+    lab: Names, calls: list[str], action: str, name: str, complaint: str
+) -> None:
+    Switches(lab).stop("s2")
+    calls.clear()
+    with pytest.raises(EmulationError, match=complaint):
+        getattr(Switches(lab), action)(name)
+    assert calls == []
+    assert state.stopped_switches(lab) == {"s2"}
+
+
+def test_a_switch_without_process_names_the_command_that_starts_it(
+    lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def died(_self: OvsProcess) -> int:
+        raise EmulationError("ovs-vswitchd has died: its log is empty")
+
+    monkeypatch.setattr(OvsProcess, "pid", property(died))
+    with pytest.raises(EmulationError, match="switch s1: .* 'knotless switch restart --all'"):
+        Switches(lab).restart("s1")
+    assert calls == []
+
+
+@pytest.fixture
+def other(lab: Names) -> Iterator[subprocess.Popen[bytes]]:
+    """Return a process whose name is that of Open vSwitch."""
+    program = lab.directory / "ovs-vswitchd"
+    program.symlink_to("/bin/sleep")
+    with subprocess.Popen([str(program), "60"]) as child:
+        yield child
+        child.kill()
+
+
+def test_a_part_started_by_hand_is_known_by_its_pid_file(
+    lab: Names, other: subprocess.Popen[bytes]
+) -> None:
+    file = lab.ovs_directory / "ovs-vswitchd.pid"
+    assert ovs_process.by_hand(lab, "ovs-vswitchd") is None
+    for text in ("", "no number", "1", str(2**22 + 1)):
+        file.write_text(text)
+        assert ovs_process.by_hand(lab, "ovs-vswitchd") is None
+    file.write_text(f"{other.pid}\n")
+    found = ovs_process.by_hand(lab, "ovs-vswitchd")
+    assert found is not None
+    assert found.pid == other.pid
+    file.rename(lab.ovs_directory / "ovsdb-server.pid")
+    assert ovs_process.by_hand(lab, "ovsdb-server") is None, "it is another program"
+    other.kill()
+    file.write_text(f"{other.pid}\n")
+    other.wait()
+    assert ovs_process.by_hand(lab, "ovs-vswitchd") is None
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["restart"], "name a switch"),
+        (["stop"], "name a switch"),
+        (["restart", "s1", "--all"], "--all names every switch: omit the others"),
+        (["stop", "--all"], "No such option: --all"),
+    ],
+)
+def test_wrong_words_are_refused(
+    words: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "require_root", lambda: None)
+    done = CliRunner(mix_stderr=False).invoke(command.command, words)
+    assert done.exit_code == 2
+    assert complaint in done.stderr
+
+
+def test_the_command_prints_what_became_of_the_switches(
+    lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del lab, calls
+    monkeypatch.setattr(command, "require_root", lambda: None)
+    monkeypatch.setattr(PrivateOvs, "revive", lambda _self: {"s1"})
+    run = CliRunner().invoke
+    assert run(command.command, ["stop", "s1", "s3", "--name", "lab"]).output == "stopped: s1, s3\n"
+    done = run(command.command, ["start", "s3", "--name", "lab", "--json"])
+    assert json.loads(done.output) == {"fabric": "lab", "started": ["s3"]}
+    done = run(command.command, ["restart", "--all", "--name", "lab"])
+    assert done.output.splitlines() == [
+        "all switches have restarted",
+        "Open vSwitch had died, and runs again, of: s1",
+    ]
