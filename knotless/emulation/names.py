@@ -13,6 +13,8 @@ from knotless.base.errors import EmulationError
 
 RUN_DIRECTORY = Path("/run/knotless")
 """Directory of the state of running fabrics; mode 0700, owned by root."""
+CLOCK_DIRECTORY = Path("/run/knotless-clocks")
+"""Directory of the clock pages of running fabrics, which all users may read; mode 0755."""
 CREDIT_DIRECTORY = RUN_DIRECTORY / ".nic"
 """Credit files of all fabrics, INODE-INTERFACE by the network namespace of the host."""
 NETNS_DIRECTORY = Path("/run/netns")
@@ -74,8 +76,8 @@ class Names:
 
     @property
     def clock_page(self) -> Path:
-        """The file in which the link emulator publishes virtual time for programs."""
-        return self.directory / "clock"
+        """The file in which the link emulator publishes virtual time for programs of all users."""
+        return CLOCK_DIRECTORY / self.name
 
     @property
     def stopped_file(self) -> Path:

@@ -13,18 +13,20 @@ from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
 from knotless.emulation.state import State
+from knotless.emulation.virtual_clock import programs_in_real_time
 from knotless.topologies.formats import files
 
 
 def report(names: Names) -> dict[str, Any] | None:
     """Return the status of a fabric as plain values, or None if there is none.
 
-    Keys: ``name fabric phase owner parts settings controller emulator cut stopped problems``.
-    ``phase`` is starting, ready or dead. ``problems`` are texts of one line, none if all is well.
-    ``controller`` and ``emulator`` are their own status, null if unavailable. ``cut`` lists the
-    links that ``knotless cut`` has cut, null if unknown; ``stopped`` the switches that ``knotless
-    switch stop`` has stopped. A controller or an Open vSwitch that a user has started by hand,
-    after ours has ended, counts as the fabric's part.
+    Keys: ``name fabric phase owner parts settings controller emulator cut stopped
+    real_time_programs problems``. ``phase`` is starting, ready or dead. ``problems`` are texts of
+    one line, none if all is well. ``controller`` and ``emulator`` are their own status, null if
+    unavailable. ``cut`` lists the links that ``knotless cut`` has cut, null if unknown; ``stopped``
+    the switches that ``knotless switch stop`` has stopped; ``real_time_programs`` the programs on
+    hosts that have no virtual time, null without ``--virtual-clock``. A controller or an Open
+    vSwitch that a user has started by hand, after ours has ended, counts as the fabric's part.
     """
     fabric_state = state.read(names)
     if fabric_state is None:
@@ -63,8 +65,17 @@ def report(names: Names) -> dict[str, Any] | None:
         "emulator": _emulator(names, fabric_state, problems),
         "cut": _cuts(names, fabric_state, problems),
         "stopped": sorted(state.stopped_switches(names)),
+        "real_time_programs": _real_time_programs(names, fabric_state),
         "problems": problems,
     }
+
+
+def _real_time_programs(names: Names, fabric_state: State) -> list[str] | None:
+    if not fabric_state.running or not fabric_state.settings.get("virtual_clock"):
+        return None
+    prefix = names.host_namespace("")
+    spaces = [space for space in fabric_state.namespaces if space.startswith(prefix)]
+    return programs_in_real_time(names, [space.removeprefix(prefix) for space in spaces])
 
 
 def _cuts(names: Names, fabric_state: State, problems: list[str]) -> list[dict[str, object]] | None:

@@ -168,6 +168,8 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
                 "remove it with 'ip netns del' or choose another --name"
             )
         names.directory.mkdir(mode=0o700)
+        names.clock_page.parent.mkdir(exist_ok=True)
+        names.clock_page.parent.chmod(0o755)  # whatever the umask
         runtime = Runtime(names, State(names.name, fabric, processes.ourselves()))
         runtime.save()
     return runtime, former is not None
@@ -217,6 +219,7 @@ def sweep(names: Names, fabric_state: State) -> None:
         namespaces.remove_pairs(space)
     namespaces.remove([*hosts, *fixed])
     remove_credit()
+    names.clock_page.unlink(missing_ok=True)
     shutil.rmtree(names.directory, ignore_errors=True)
     if names.directory.exists():
         raise EmulationError(f"{names.directory} cannot be removed")

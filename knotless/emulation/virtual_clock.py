@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
 from knotless.base.package import native
-from knotless.emulation.names import MARK, SENDERS_MARK, Names
+from knotless.emulation import processes
+from knotless.emulation.names import MARK, NETNS_DIRECTORY, SENDERS_MARK, Names
 
 LIBRARY = native("libknotless_virtual_time.so")
 
@@ -23,3 +28,27 @@ def program_environment(
     if virtual_clock:
         environment |= {"LD_PRELOAD": str(LIBRARY), "KNOTLESS_CLOCK": str(names.clock_page)}
     return environment
+
+
+def programs_in_real_time(names: Names, hosts: Iterable[str]) -> list[str]:
+    """Return the programs that run on hosts and have no virtual time, as ``h1: sudo (4711)``.
+
+    They ignore the library, as programs with the set-user-ID bit, statically linked ones and most
+    of Go do, were started without it, or cannot read it. The hosts' own shells do not count: they
+    are older than the page.
+    """
+    spaces = {}
+    for host in hosts:
+        with suppress(OSError):
+            spaces[(NETNS_DIRECTORY / names.host_namespace(host)).stat().st_ino] = host
+    found = []
+    living = processes.living_in(names.host_namespace(host) for host in spaces.values())
+    for pid in sorted(process.pid for process in living):
+        place = Path("/proc") / str(pid)
+        with suppress(OSError):  # it may have ended
+            follows = f" {names.clock_page}\n" in (place / "maps").read_text(errors="replace")
+            is_shell = b"mininet:" in (place / "cmdline").read_bytes()
+            if not follows and not is_shell:
+                name = (place / "comm").read_text(errors="replace").strip()
+                found.append(f"{spaces[(place / 'ns' / 'net').stat().st_ino]}: {name} ({pid})")
+    return found

@@ -121,6 +121,8 @@ def remains() -> Callable[[Names], list[str]]:
         lines = [f"namespace {space}" for space in state.existing_namespaces(names)]
         if names.directory.exists():
             lines.append(f"directory {names.directory}")
+        if names.clock_page.exists():
+            lines.append(f"clock page {names.clock_page}")
         lines += [f"process {process.pid}" for process in processes.marked(names.name)]
         mounts = Path("/proc/self/mounts").read_text(encoding="utf-8")
         lines += [line for line in mounts.splitlines() if names.name in line]

@@ -6,12 +6,13 @@
 //! divided by the slow-down, but not beyond the limit, since that event may come late. So a program
 //! never sees a time at which it should already have got a frame.
 //!
-//! The emulator locks the file. If it has ended, time goes on at the speed of real time, so that no
+//! The emulator locks the file, which all may read. If it has ended, time goes on at the speed of real time, so that no
 //! program sleeps for ever.
 //!
 //! All times are in nanoseconds: real times of CLOCK_MONOTONIC, virtual times since the emulator's
 //! start.
 
+mod lock;
 mod page;
 mod reader;
 mod writer;

@@ -7,6 +7,7 @@ use std::sync::atomic::{fence, Ordering};
 
 use memmap2::MmapOptions;
 
+use crate::lock;
 use crate::page::{Moment, Page, Word, MAGIC, MOMENTS, PAGE_BYTES};
 use crate::SILENCE_NS;
 
@@ -59,19 +60,11 @@ impl Reader {
             (load(page, count.wrapping_sub(1)), page.word(Word::Limit).load(Ordering::Relaxed))
         });
         let since = real.saturating_sub(last.real);
-        if since > SILENCE_NS && !self.writer_runs() {
+        if since > SILENCE_NS && !lock::is_held(&self.file) {
             return last.virtual_ + (since - SILENCE_NS);
         }
         let advanced = last.virtual_ + (since as f64 / self.slow_down) as u64;
         advanced.min(limit.max(last.virtual_))
-    }
-
-    fn writer_runs(&self) -> bool {
-        let free = self.file.try_lock_shared().is_ok();
-        if free {
-            let _ = self.file.unlock();
-        }
-        !free
     }
 
     /// Virtual time at a real time in the past, such as the kernel's time stamp of a packet.

@@ -2,12 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{fence, Ordering};
 
 use memmap2::MmapOptions;
 
+use crate::lock;
 use crate::page::{Moment, Page, Word, MAGIC, PAGE_BYTES, SPACING_NS};
 
 /// Publishes virtual time. The file is removed when this value is dropped.
@@ -19,11 +20,11 @@ pub struct Writer {
     /// Real time of the first moment of the current place.
     kept: u64,
     /// Its lock says that the emulator runs.
-    _file: File,
+    file: File,
 }
 
 impl Writer {
-    /// Create the page in a new file. Virtual time is 0 at `start` of CLOCK_MONOTONIC, and a second
+    /// Create the page in a new file, which all users may read. Virtual time is 0 at `start` of CLOCK_MONOTONIC, and a second
     /// of it takes at least `slow_down` seconds.
     ///
     /// # Errors
@@ -37,14 +38,16 @@ impl Writer {
         }
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(0o600).open(path)?;
-        file.try_lock()?;
+        lock::take(&file)?;
         file.set_len(PAGE_BYTES as u64)?;
         let page = Page(MmapOptions::new().len(PAGE_BYTES).map_raw(&file)?);
         page.word(Word::Start).store(start, Ordering::Relaxed);
         page.word(Word::SlowDown).store(slow_down.to_bits(), Ordering::Relaxed);
-        let mut writer = Writer { page, path: path.into(), count: 0, kept: 0, _file: file };
+        let mut writer = Writer { page, path: path.into(), count: 0, kept: 0, file };
         writer.publish(Moment { real: start, virtual_: 0 }, 0);
         writer.page.word(Word::Magic).store(MAGIC, Ordering::Release);
+        // For programs of all users, and only now: who reads it finds the lock held.
+        writer.file.set_permissions(fs::Permissions::from_mode(0o444))?;
         Ok(writer)
     }
 

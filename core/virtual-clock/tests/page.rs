@@ -1,5 +1,7 @@
 //! What programs read of what the emulator has written.
 
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -42,6 +44,30 @@ fn time_goes_on_when_the_emulator_has_ended() {
     assert_eq!(reader.now(START + 2 * SILENCE_NS), 600);
     drop(writer);
     assert_eq!(reader.now(START + 1000 + SILENCE_NS), 600);
+    assert_eq!(reader.now(START + 1000 + SILENCE_NS + 1000), 1500);
+}
+
+#[test]
+fn no_reader_can_keep_time_from_going_on() {
+    let (mut writer, reader) = pair("foreign", 50.0);
+    writer.publish(moment(1000, 500), 600);
+    // As any user may do who can read it.
+    let path = path("foreign");
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o444);
+    let foreign = std::fs::File::open(&path).unwrap();
+    foreign.lock().unwrap();
+    let lock = |kind: libc::c_int| {
+        // SAFETY: all bytes zero are a lock of the whole file.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as libc::c_short;
+        // SAFETY: the descriptor is open, and the kernel only reads the lock.
+        unsafe { libc::fcntl(foreign.as_raw_fd(), libc::F_OFD_SETLK, &lock) }
+    };
+    assert_eq!(lock(libc::F_RDLCK), -1, "the emulator has it");
+    assert_eq!(reader.now(START + 2 * SILENCE_NS), 600);
+    drop(writer);
+    assert_eq!(lock(libc::F_RDLCK), 0);
+    assert_eq!(lock(libc::F_WRLCK), -1, "it may not be written");
     assert_eq!(reader.now(START + 1000 + SILENCE_NS + 1000), 1500);
 }
 

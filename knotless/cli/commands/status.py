@@ -22,6 +22,7 @@ EXAMPLE = """\b
 Example: knotless status
          knotless status --name default --json
 """
+_SHOWN = 8
 
 
 @click.command("status", epilog=EXAMPLE)
@@ -84,6 +85,10 @@ def _print_status(one: dict[str, Any]) -> None:
             )
     if one["cut"]:
         say(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
+    if outside := one["real_time_programs"]:
+        more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
+        shown = ", ".join(outside[:_SHOWN])
+        say(f"  note: {len(outside)} programs on hosts have no virtual time: {shown}{more}")
     if one["stopped"]:
         say(f"  stopped: {', '.join(one['stopped'])}")
     for problem in one["problems"]:

@@ -1,0 +1,84 @@
+"""Virtual time of programs that other users run, and those that cannot follow it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from knotless.emulation.names import CREDIT_DIRECTORY, RUN_DIRECTORY
+from knotless.emulation.network import EmulatedFabric
+from tests.integration.conftest import Knotless, Start
+from tests.support.bare_fabric import until
+
+pytestmark = pytest.mark.integration
+
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+CLOCK = ("date", "+%s.%N")
+
+
+@pytest.fixture
+def fabric(start: Start) -> EmulatedFabric:
+    fabric = start("ring,3", virtual_clock=True, slow_down=10)
+
+    def is_behind() -> bool:
+        status = fabric.daemon.status()
+        return bool(status["real_s"] - status["uptime_s"] > 2)
+
+    until("a difference between the clocks", is_behind)
+    return fabric
+
+
+def clock(fabric: EmulatedFabric, *words: str) -> float:
+    out, error, status = fabric.host("h1").pexec(*words, *CLOCK)
+    assert status == 0, error
+    return float(out)
+
+
+def test_programs_of_every_user_have_virtual_time(fabric: EmulatedFabric) -> None:
+    ours = clock(fabric)
+    theirs = clock(fabric, *NOBODY)
+    outside = clock(fabric, "env", "-u", "LD_PRELOAD")
+    assert ours <= theirs < outside - 1
+
+
+def test_only_the_clock_is_open_to_all(fabric: EmulatedFabric) -> None:
+    def mode(path: Path) -> int:
+        return stat.S_IMODE(path.stat().st_mode)
+
+    page = fabric.names.clock_page
+    assert (mode(page), mode(page.parent)) == (0o444, 0o755)
+    for directory in (RUN_DIRECTORY, fabric.names.directory):
+        assert mode(directory) == 0o700
+    pages = list(CREDIT_DIRECTORY.iterdir())
+    assert pages
+    assert {mode(one) for one in pages} == {0o600}
+
+
+def test_programs_that_do_not_follow_are_counted_and_named(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
+    quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    host = fabric.host("h2")
+    follows = [host.popen([*words, "sleep", "600"], **quiet) for words in ((), NOBODY)]
+    leaves = host.popen(["env", "-u", "LD_PRELOAD", "sleep", "600"], **quiet)
+    try:
+        expected = [f"h2: sleep ({leaves.pid})"]
+
+        def shown() -> list[str]:
+            done = knotless("status", "--name", fabric.name, "--json")
+            programs: list[str] = json.loads(done.stdout)["fabrics"][0]["real_time_programs"]
+            return programs
+
+        until("the program that does not follow", lambda: shown() == expected)
+        text = knotless("status", "--name", fabric.name).stdout
+        assert f"note: 1 programs on hosts have no virtual time: {expected[0]}" in text
+    finally:
+        for program in (*follows, leaves):
+            program.kill()
+            program.wait()
+    until("none", lambda: shown() == [])
