@@ -25,7 +25,8 @@ _TIMEOUT_S = 60
 def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     """Return the running fabric called ``name``, its switches' current rules and its flow control.
 
-    The flow control is one of :data:`knotless.base.flow_control.CHOICES`; ``auto`` if unknown.
+    A switch that is stopped has no rules. The flow control is one of
+    :data:`knotless.base.flow_control.CHOICES`; ``auto`` if unknown.
 
     Raises
     ------
@@ -42,7 +43,11 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
         raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
     fabric = read(names.fabric_file)
     rules: dict[str, SwitchRules] = {}
+    stopped = state.stopped_switches(names)
     for switch in fabric.switches:
+        if switch.name in stopped:
+            rules[switch.name] = SwitchRules(())
+            continue
         flows = _dump(names.ovs_directory, switch.name, "dump-flows")
         groups = _dump(names.ovs_directory, switch.name, "dump-groups")
         try:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import random
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -95,6 +97,11 @@ def test_a_switch_stops_alone_its_links_lose_their_carrier_and_it_starts_again(
     assert status["emulator"]["valid"], status["emulator"]["problems"]
     assert "stopped: s2" in knotless("status", *name).stdout
     until("routes avoid it", lambda: pings(fabric, "h1", "10.0.3.1"))
+    done = knotless("check", "--live", *name)
+    assert done.returncode == 1
+    assert "stopped: s2" in done.stdout
+    assert "h2 does not receive broadcasts from h1" in done.stdout
+    assert "h3 does not receive broadcasts from h1" not in done.stdout
     assert not pings(fabric, "h1", "10.0.2.1")
     done = knotless("switch", "start", "s2", *name)
     assert (done.returncode, done.stdout) == (0, "started: s2\n"), done.stderr
@@ -162,6 +169,48 @@ def test_a_cut_link_of_a_switch_that_restarts_stays_cut(
     fabric.cables.mend(fabric.cables.one("s1-s2"))
     until("s1 sees it", lambda: not is_down(fabric, "s1", 2))
     until("s2 sees it", lambda: not is_down(fabric, "s2", 3))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_storm_of_failures_ends_well(
+    fabric: EmulatedFabric, knotless: Knotless, seed: int
+) -> None:
+    """Switches stop, start and restart, and links are cut and mended, in a random order."""
+    chosen = random.Random(seed)  # noqa: S311
+    fabric.daemon.reset()
+    names = [switch.name for switch in fabric.fabric.switches]
+    links = [link.name for link in fabric.fabric.links]
+    links += [host.name for host in fabric.fabric.hosts]
+    cut: set[str] = set()
+    for _ in range(20):
+        name, link = chosen.choice(names), chosen.choice(links)
+        stopped = state.stopped_switches(fabric.names)
+        match chosen.choice(["stop or start", "restart", "cut or mend"]):
+            case "restart":
+                fabric.switches.restart(name)
+            case "stop or start" if name in stopped:
+                fabric.switches.start(name)
+            case "stop or start":
+                fabric.switches.stop(name)
+            case _ if link in cut:
+                fabric.cables.mend(fabric.cables.one(link))
+                cut.remove(link)
+            case _:
+                fabric.cables.cut(fabric.cables.one(link))
+                cut.add(link)
+        assert {one.link for one in fabric.cables.cuts()} == cut
+        assert set(fabric.daemon.status()["stopped"]) == state.stopped_switches(fabric.names)
+    for link in cut:
+        fabric.cables.mend(fabric.cables.one(link))
+    if stopped := state.stopped_switches(fabric.names):
+        fabric.switches.start(*stopped)
+    until("an intact fabric", lambda: is_well(fabric) and not shown(knotless, fabric)["problems"])
+    done = knotless("check", "--live", "--name", fabric.name)
+    assert done.returncode == 0, done.stdout
+    for source, to in itertools.permutations(fabric.fabric.hosts, 2):
+        assert pings(fabric, source.name, to.ip)
+    status = fabric.daemon.status()
+    assert status["valid"], status["problems"]
 
 
 @pytest.mark.parametrize("by_hand", [False, True], ids=["by the command", "by hand"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from knotless.base.errors import KnotlessError
@@ -20,6 +22,7 @@ from knotless.cli.commands._verdict import draw_cycle, print_verdict
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.ovs_dump import live_multicast, read_live
+from knotless.emulation.state import stopped_switches
 from knotless.forwarding.openflow.directory import (
     is_dir_of_rules,
     read_dir,
@@ -141,6 +144,9 @@ def command(
             effective = cut.rules_in_effect(fabric, rules)
             losing = verdict_of(state_of_rules(fabric, effective, groups, tags), control)
             verdict = with_losses(verdict, losing, links)
+        if verdict.failed and (stopped := stopped_switches(names_of(name))):
+            problems = [f"stopped: {', '.join(sorted(stopped))}", *verdict.problems]
+            verdict = replace(verdict, problems=problems)
     certificate = None
     if tried.max_failed and tried.react == "engine":
         certificate = engine_certificate(fabric, tried)
