@@ -94,9 +94,9 @@ class Switches:
 
     def _stop(self, switches: Collection[Switch]) -> None:
         stopping = {switch.name for switch in switches}
-        self._record(state.stopped_switches(self._names) | stopping)
         # First the frames: what the emulator gets from the bridge that goes is of before.
         self._tell_emulator(stopping, up=False)
+        self._record(state.stopped_switches(self._names) | stopping)
         self._cables.update_carriers(stopping)
         self._ovs.remove_switches(stopping)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import stat
 import subprocess
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,26 +62,39 @@ def test_only_the_clock_is_open_to_all(fabric: EmulatedFabric) -> None:
     assert {mode(one) for one in pages} == {0o600}
 
 
+@pytest.fixture
+def privileged() -> Iterator[Path]:
+    """Return a program with the set-user-ID bit that every user may run."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        program = Path(folder) / "asroot"
+        shutil.copy("/bin/sleep", program)
+        program.chmod(0o4755)
+        yield program
+
+
 def test_programs_that_do_not_follow_are_counted_and_named(
-    fabric: EmulatedFabric, knotless: Knotless
+    fabric: EmulatedFabric, knotless: Knotless, privileged: Path
 ) -> None:
     quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     host = fabric.host("h2")
     follows = [host.popen([*words, "sleep", "600"], **quiet) for words in ((), NOBODY)]
-    leaves = host.popen(["env", "-u", "LD_PRELOAD", "sleep", "600"], **quiet)
+    plain = host.popen(["env", "-u", "LD_PRELOAD", "sleep", "600"], **quiet)
+    as_root = host.popen([*NOBODY, str(privileged), "600"], **quiet)
     try:
-        expected = [f"h2: sleep ({leaves.pid})"]
+        expected = [f"h2: sleep ({plain.pid})", f"h2: asroot ({as_root.pid})"]
+        expected.sort(key=lambda text: int(text.split("(")[1][:-1]))
 
         def shown() -> list[str]:
             done = knotless("status", "--name", fabric.name, "--json")
             programs: list[str] = json.loads(done.stdout)["fabrics"][0]["real_time_programs"]
             return programs
 
-        until("the program that does not follow", lambda: shown() == expected)
+        until("the programs that do not follow", lambda: shown() == expected)
         text = knotless("status", "--name", fabric.name).stdout
-        assert f"note: 1 programs on hosts have no virtual time: {expected[0]}" in text
+        assert f"note: 2 programs on hosts have no virtual time: {', '.join(expected)}\n" in text
     finally:
-        for program in (*follows, leaves):
+        for program in (*follows, plain, as_root):
             program.kill()
             program.wait()
     until("none", lambda: shown() == [])

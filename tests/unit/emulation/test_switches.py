@@ -139,6 +139,19 @@ def test_a_switch_without_process_names_the_command_that_starts_it(
     assert calls == []
 
 
+def test_without_the_emulator_nothing_stops(
+    lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def silent(_self: Daemon, _name: str, *, up: bool) -> None:
+        raise EmulationError(f"the link emulator does not answer: {up}")
+
+    monkeypatch.setattr(Daemon, "set_switch", silent)
+    with pytest.raises(EmulationError, match="does not answer"):
+        Switches(lab).stop("s1")
+    assert calls == []
+    assert state.stopped_switches(lab) == set()
+
+
 @pytest.fixture
 def other(lab: Names) -> Iterator[subprocess.Popen[bytes]]:
     """Return a process whose name is that of Open vSwitch."""
