@@ -37,6 +37,8 @@ from knotless.routing.vlans.host_tags import HostTags
 VLAN_GENERATIONS = 4
 VLAN_BITS = 10
 """The bits of a VLAN below those of its generation."""
+NO_VLAN = Field("vlan_vid", 0, 0xFFF)
+"""Frames without a VLAN: without a tag, or with one that has only a priority."""
 _PRESENT = 0x1000
 _GENERATION_BITS = 0xC00
 _GUARD = _PRESENT | _GENERATION_BITS
@@ -198,7 +200,7 @@ def _actions_in(actions: tuple[Action, ...], generation: VlanGeneration) -> tupl
 def admits_untagged(rule: Rule) -> bool:
     """Tell whether the rule puts the tag on a host's frames, or drops them."""
     ports = {field.name for field in rule.match}
-    return rule.table == ADMISSION and "in_port" in ports and Field("vlan_vid", 0) in rule.match
+    return rule.table == ADMISSION and "in_port" in ports and NO_VLAN in rule.match
 
 
 def without_admission(rules: FabricRules) -> FabricRules:

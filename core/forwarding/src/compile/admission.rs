@@ -9,7 +9,7 @@ use super::sets::Sets;
 use super::space::Space;
 use super::ternary::Minimiser;
 use super::view::{Admitted, Ports, Tag, Unicasts};
-use super::vlans::{exactly, Vlans, TAGGED, UNTAGGED};
+use super::vlans::{exactly, Vlans, NO_VLAN, TAGGED};
 use super::Refused;
 use crate::state::{Hop, State, Step};
 
@@ -224,7 +224,7 @@ impl Admission<'_> {
                     value: found.address.value | group.value,
                     mask: found.address.mask | group.mask,
                 },
-                vlan: if self.host_tags { exactly(label) } else { UNTAGGED },
+                vlan: if self.host_tags { exactly(label) } else { NO_VLAN },
                 ..Rule::new(ADMISSION, priority).from_port(port)
             };
             let rule = if found.class == DROPPED {
