@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from knotless._core.simulator import DROP_CAUSES, Deadlock, Report, headroom_bytes
+from knotless.base.broadcasts import BROADCAST_LIMIT
 from knotless.base.flow_control import FlowControl
 from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
 from knotless.simulation.scenario import Scenario
@@ -67,6 +68,7 @@ def verdict(report: Report, knot: list[str]) -> str:
         cause: int(counted.sum())
         for cause, counted in zip(DROP_CAUSES, report.channel_drops, strict=True)
     }
+    limited = causes.pop(BROADCAST_LIMIT)
     causes["collisions"] = int(report.station_given_up.sum())
     lost = max(int(report.flow_lost.sum()), sum(causes.values()))
     parts = [_deadlock(report.deadlock, report.deadlocks, knot)] if report.deadlock else []
@@ -79,6 +81,8 @@ def verdict(report: Report, knot: list[str]) -> str:
         parts.append(f"NOTHING DELIVERED: {under_way if report.in_network else 'nothing arrived'}")
     elif not parts:
         parts.append("no deadlock, no frame lost")
+    if limited:
+        parts.append(f"BROADCASTS LIMITED: {limited} dropped")
     return "; ".join([*parts, f"{arrived} packets arrived"] if arrived else parts)
 
 
