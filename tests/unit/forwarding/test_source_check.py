@@ -33,7 +33,8 @@ from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, Host
 from knotless.topologies.numbering import mac_value
-from knotless.verification.changes.planner import between_plans
+from knotless.verification.changes.change import Installed
+from knotless.verification.changes.planner import between_plans, plan_change
 from knotless.verification.checked_plan import CheckedPlan
 
 BROADCAST = 0xFFFFFFFFFFFF
@@ -248,6 +249,36 @@ def test_a_running_fabric_changes_its_check_in_proven_steps(before: str, after: 
     change = between_plans(planned("torus,4,4", {}, before), planned("torus,4,4", {}, after))
     assert change.tier == 1
     assert not change.dropped
+
+
+@pytest.mark.parametrize(
+    ("spec", "old", "new"),
+    [
+        ("torus,3,3", {"engine": "dor"}, {"engine": "updown"}),
+        ("ring,4", {"engine": "updown"}, {"engine": "updown", "tagging": "host"}),
+        ("mesh,2,2,hosts=2", {"engine": "updown", "tagging": "host"}, {"engine": "dor"}),
+        ("torus,3,3", {"engine": "updown"}, {"engine": "updown", "protection": "fast-failover"}),
+    ],
+)
+def test_changes_of_routes_have_the_same_steps_with_a_check(
+    spec: str, old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    changes = [between_plans(planned(spec, old, mode), planned(spec, new, mode)) for mode in MODES]
+    shown = {(c.tier, len(c.steps), c.count(c.dropped)) for c in changes}
+    assert len(shown) == 1
+
+
+@pytest.mark.parametrize("mode", ["arp", "ip"])
+def test_an_address_changes_in_proven_steps(mode: str) -> None:
+    """Old rules know the old address, and the host has the new one."""
+    fabric = load("ring,4")
+    first, *more = fabric.hosts
+    moved = replace(fabric, hosts=(replace(first, ip="10.0.77.1"), *more))
+    old = make_plan(fabric, "updown", source_check=mode)
+    new = make_plan(moved, "updown", source_check=mode)
+    before = Installed(moved, compile_rules(old), old.flow_control, None, ())
+    change = plan_change(before, new)
+    assert (change.tier, change.count(change.dropped)) == (1, 0)
 
 
 def test_refused_frames_are_counted_by_host() -> None:
