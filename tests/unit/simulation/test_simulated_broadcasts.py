@@ -15,6 +15,7 @@ from knotless.cli.commands.simulate import command
 from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Result, Scenario, simulate
 from knotless.simulation.scenario import BROADCAST
+from knotless.simulation.verdict import cautions
 from knotless.topologies import load
 
 US = 2_000_000
@@ -120,6 +121,15 @@ def test_the_command_shows_the_host() -> None:
     summary = json.loads(given.output)
     assert "over 50 % of its line" in summary["problems"][0]
     assert summary["lost_frames"] == 0
+
+
+@pytest.mark.parametrize(("burst", "passes"), [(9037, False), (9038, True)])
+def test_a_burst_that_lets_no_frame_pass_is_named_before(burst: int, *, passes: bool) -> None:
+    options = {"packet_bytes": 9000, "broadcast_burst_bytes": burst, "flow_control": "pause"}
+    result = run("ring,4", ("h1", BROADCAST), **options)
+    assert bool(result.summary()["packets"]) == passes
+    assert bool(cautions(result.scenario)) != passes
+    assert cautions(run("ring,4", ("h1", 1), **options).scenario) == []
 
 
 @pytest.mark.parametrize("text", ["h1=0", "h1=every", "all"])
