@@ -22,7 +22,8 @@ pub const GROUP_BIT: Masked = Masked { value: 1 << 40, mask: 1 << 40 };
 /// destination.
 const INNER_TAGS: [i32; 2] = [0x8100, 0x88A8];
 
-const NEVER: u16 = 500;
+/// The priority of what is never admitted: above all other rules of the table.
+pub const NEVER: u16 = 500;
 const OWN: u16 = 200;
 const DROPPED: u32 = 0;
 
