@@ -8,7 +8,7 @@ use switch_model::{
     LONGEST_FRAME_BYTES,
 };
 
-use crate::config::{Config, Datapath, EndConfig, Settings};
+use crate::config::{group_addresses, Config, Datapath, EndConfig, Settings};
 use crate::error::Error;
 use crate::tagging::Tagging;
 
@@ -90,6 +90,8 @@ pub struct Fabric {
     pub datapath: Datapath,
     /// By switch: the index of its process in the configuration.
     pub process_of: Vec<usize>,
+    /// The addresses of declared multicast groups, whose frames are not limited.
+    pub declared_groups: HashSet<[u8; 6]>,
 }
 
 impl Fabric {
@@ -101,8 +103,15 @@ impl Fabric {
         let switches = switch_order(config)?;
         let process_of = processes(config, &switches)?;
         let (links, ends, channels) = (Vec::new(), Vec::new(), Vec::new());
-        let datapath = config.datapath;
-        let mut fabric = Fabric { switches, links, ends, channels, datapath, process_of };
+        let mut fabric = Fabric {
+            switches,
+            links,
+            ends,
+            channels,
+            datapath: config.datapath,
+            process_of,
+            declared_groups: group_addresses(&config.declared_groups)?,
+        };
         let mut seen = HashSet::new();
         for (index, link) in config.links.iter().enumerate() {
             let claim = |seen: &mut HashSet<String>, what: String| {
@@ -266,6 +275,7 @@ impl Fabric {
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
                 watchdog: settings.watchdog().filter(|_| from_switch),
                 pause_limit: settings.pause_limit(),
+                broadcast_limit: (!from_switch).then(|| settings.broadcast_limit()),
                 jitter: default_jitter(flow_control, rate_bps, LONGEST_FRAME_BYTES),
             }
         })

@@ -18,7 +18,8 @@ fn status(bench: &mut Bench) -> Value {
 
 /// All frames of the last reset are accounted for.
 fn counted(bench: &mut Bench) -> u64 {
-    let causes = ["queue", "headroom", "watchdog", "down", "unforwarded", "reboot"];
+    let causes =
+        ["queue", "headroom", "watchdog", "down", "broadcast_limit", "unforwarded", "reboot"];
     let dropped: u64 = causes.map(|cause| bench.drops(cause)).iter().sum();
     dropped + bench.delivered.len() as u64
 }
