@@ -108,6 +108,21 @@ def test_dor_with_one_virtual_channel_delivers_and_names_its_cycle(
     _plan_is_sound(plan)
 
 
+@FEW
+@given(FABRICS, st.sampled_from(["minimal", "updown", "lash"]), st.integers(0, 7))
+def test_priority_tagged_frames_take_the_routes_of_untagged_ones(
+    fabric: Fabric, engine: str, priority: int
+) -> None:
+    """IEEE 802.1Q, 6.9: they are in no VLAN. The fabric's priorities are those of the plan."""
+    rules = compile_rules(make_plan(fabric, engine))
+    untagged, tagged = (OneByOne(fabric, rules, tags) for tags in [(), (priority << 13,)])
+    for walk in (untagged, tagged):
+        walk.pairs()
+        walk.floods([None])
+    assert (tagged.undelivered, tagged.floods_undelivered) == (0, 0)
+    assert (tagged.edges, tagged.loads) == (untagged.edges, untagged.loads)
+
+
 @given(FABRICS, SELECT, st.sampled_from(["minimal", "updown"]), st.data())
 def test_the_order_of_hosts_and_links_changes_nothing(
     fabric: Fabric, select: str, engine: str, data: st.DataObject
