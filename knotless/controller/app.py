@@ -79,8 +79,6 @@ class KnotlessController(app_manager.RyuApp):
         path, settings, listening = self._path, self._settings, self._listening
         number = config.own_number(settings, listening.rest_host, listening.rest_port)
         self.service = service = Service(path, settings)
-        losses = ChannelLosses.beside(config.state_path(settings, path))
-        losses.read()
         self._counts.count_in(service.metrics)
         explorer = None
         if settings.discovery == "learn":
@@ -103,7 +101,8 @@ class KnotlessController(app_manager.RyuApp):
             prober=prober,
             election=None if number is None else service.peers.election(number),
             refresh=service.peers.follow_operators,
-            losses=losses,
+            adopt=service.operations.adopt,
+            losses=ChannelLosses.beside(config.state_path(settings, path)),
             journal=service.journal,
             last_rules=LastRules.beside(config.state_path(settings, path)),
         )

@@ -280,8 +280,15 @@ def read_kept(
     return files.read_text(path, error, limit) if is_kept(path) else None
 
 
-def keep(path: Path, text: str, error: type[KnotlessError] = KnotlessError) -> None:
-    """Write a file, whole or not at all; raises ``error`` if that fails."""
+def keep(
+    path: Path, text: str, error: type[KnotlessError] = KnotlessError, aside: Path | None = None
+) -> None:
+    """Write a file, whole or not at all; raises ``error`` if that fails.
+
+    ``aside`` is where the file that it replaces is copied to, if there is one.
+    """
+    if aside is not None and is_kept(path):
+        files.write_whole(aside, files.read_bytes(path, error), error)
     files.write_whole(path, text, error)
 
 

@@ -18,7 +18,8 @@ from knotless.controller import config, runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState, Difference
 from knotless.controller.emulator import PauseWatch
-from knotless.controller.operations import HaPeers, Operations, Overrides, read_overrides
+from knotless.controller.operations import HaPeers, Operations
+from knotless.controller.overrides import Overrides, recovered_overrides
 from knotless.controller.reconcile import Changes
 from knotless.controller.rest.api import Access, Api, read_token
 from knotless.controller.rest.events import Events
@@ -57,8 +58,8 @@ class Service:
         self._token = read_token(token) if token else None
         fabric = config.load_fabric(settings, path)
         state_file = config.state_path(settings, path)
-        kept = read_overrides(state_file) if state_file else Overrides()
-        kept = kept.current(settings, fabric)
+        recovered, damage = recovered_overrides(state_file) if state_file else (Overrides(), None)
+        kept = (recovered or Overrides()).current(settings, fabric)
         desired = DesiredState.compute(kept.applied_to(settings), fabric, kept.drained)
         _report(desired)
         self.state = FabricState(desired)
@@ -74,6 +75,8 @@ class Service:
             execute=runtime.in_thread,
             begin=self._begin,
         )
+        if damage is not None:
+            self.operations.recover(damage, is_known=recovered is not None)
         self.peers = HaPeers(
             state=self.state,
             operations=self.operations,
@@ -130,6 +133,7 @@ class Service:
             "/change": lambda body: self._operate(self.operations.change, body),
             "/drain": lambda body: self._operate(self.operations.drain, body),
             "/undrain": lambda body: self._operate(self.operations.undrain, body),
+            "/confirm": lambda body: self._operate(self.operations.confirm, body),
         }
 
     def _resume(self) -> None:

@@ -122,6 +122,7 @@ class Status:
             lines.append(
                 "a change that was interrupted goes on when all switches are connected, or dead"
             )
+        lines += state.file_problems.values()
         lines += self._undeclared()
         if self._refused_reload is not None:
             lines.append(self._refused_reload)

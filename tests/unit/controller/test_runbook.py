@@ -28,7 +28,10 @@ SOURCES = {
     "observed.py": ("problems",),
     "updates/quiescence.py": ("_not_left",),
     "updates/caches.py": ("problem",),
-    "updates/fabric_state.py": ("problems",),
+    "updates/fabric_state.py": ("problems", "keeping"),
+    "updates/scheduler.py": ("take_over",),
+    "election/takeover.py": ("_last_known",),
+    "operations.py": ("see_state_file", "_report_damage"),
 }
 """The functions that write the lines of ``problems``, by file of ``controller/``."""
 VARIABLE = r"[A-Z]{3,}"
