@@ -37,7 +37,7 @@ _WATCH_S = 1.0
 _CERTIFY_AFTER_S = 1.0
 """Repairs come first: certificates wait until no change has ended for this time."""
 _FIXED_KEYS = (
-    *("rest", "controllers", "state_file", "kept_changes"),
+    *("rest", "openflow_socket", "controllers", "state_file", "kept_changes"),
     *("discovery", "learn_quiet_s", "hosts", "probe_interval_ms"),
 )
 """Keys of the configuration that change only when the controller restarts."""

@@ -22,6 +22,8 @@ SOURCES = {
         "separation",
         "unknown_dpid",
         "duplicate_dpid",
+        "more_unknown_dpids",
+        "more_duplicate_dpids",
     ),
     "probes/paths.py": ("lines",),
     "probes/cables.py": ("lines",),
