@@ -127,3 +127,24 @@ def test_a_full_disk_is_a_problem_as_long_as_it_lasts() -> None:
         world.full_until_s = 0.0
         _until(world, lambda: _is_well(world))
         assert not world.violations
+
+
+def test_other_damaged_files_are_problems_and_the_controller_starts() -> None:
+    with World(Setting(5)).running() as world:
+        _until(world, lambda: _is_well(world))
+        for up in (False, True):
+            world.network.set_link(LINK, up=up)
+            world.hub.sleep_outside(10)
+        world.hub.sleep_outside(5)
+        before = _held(world)
+        _restarted_with(world, "state-lost.json", "state-rules.json")
+        assert _held(world) == before
+        status = _status(world)
+        assert status["ready"]
+        (line,) = status["problems"]
+        assert line.startswith("what links have lost is not known: ")
+        for up in (False, True):
+            world.network.set_link(LINK, up=up)
+            world.hub.sleep_outside(10)
+        _until(world, lambda: _is_well(world))
+        assert not world.violations
