@@ -20,9 +20,6 @@ from knotless.results import document, results
 FOLDER = data("experiments")
 OWN = "own"
 
-NOT_IN_HISTORY = frozenset({"9cd6efda7714c61169e30ab7fc32a07b5a9ec95a"})
-"""Commits of stored runs that the history does not have: these runs are to be made again."""
-
 Row = Mapping[str, Any]
 
 

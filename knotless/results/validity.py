@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+LEAST_BYTES = 1000
+"""Fewer bytes in the window of a row say nothing about a flow."""
+
 
 def silent_flows(row: Mapping[str, Any]) -> list[str]:
-    """Return why a row says nothing about some of its flows: nothing of them arrived.
+    """Return why a row says nothing about some of its flows: hardly anything of them arrived.
 
-    In a deadlock that is what the row is to show. Rows without ``flows_mbps`` have no such problem.
+    Of a flow of less than :data:`LEAST_BYTES`, only the sender's call has arrived. In a deadlock
+    that is what the row is to show. Rows without ``flows_mbps`` have no such problem.
 
     Examples
     --------
@@ -28,9 +32,10 @@ def silent_flows(row: Mapping[str, Any]) -> list[str]:
     window_s = row.get("window_s")
     window = f"{window_s:g} s" if isinstance(window_s, int | float) else "the window"
     return [
-        f"{flow}: nothing arrived in {window}, and no deadlock has stopped it"
+        f"{flow}: {f'{mbps:g} Mbit/s' if mbps else 'nothing'} arrived in {window}, "
+        "and no deadlock has stopped it"
         for flow, mbps in zip(flows, flows_mbps, strict=False)
-        if mbps == 0
+        if mbps == 0 or (isinstance(window_s, int | float) and mbps * window_s < LEAST_BYTES * 8e-6)
     ]
 
 

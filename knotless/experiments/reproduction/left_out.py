@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from knotless.experiments.framework.experiment import EMULATION
 from knotless.experiments.reproduction.claims import claims
 from knotless.experiments.reproduction.headlines import measured
-from knotless.results.stored import NOT_IN_HISTORY, Stored
+from knotless.results.stored import Stored
 
 CHANGED = 0.02
 """Figures that would change by less than this part are not listed."""
@@ -32,21 +32,12 @@ def lines(stored: Stored) -> Iterator[str]:
         yield from _left_out(stored)
     yield "## The runs"
     yield ""
-    old = [run for run in stored.runs if run["versions"].get("commit") in NOT_IN_HISTORY]
-    if old:
-        yield (
-            f"\\*: {len(old)} runs are of a commit that the history does not have. They are to be "
-            "made again."
-        )
-        yield ""
     yield "| experiment | on | run | rows | left out | seed | commit | machine |"
     yield "|---|---|---|---|---|---|---|---|"
     for run in stored.runs:
         bad_rows = sum(not row["valid"] for row in run["rows"])
         on = run["parameters"].get("on", EMULATION)
         commit = (run["versions"].get("commit") or "-")[:10]
-        if run["versions"].get("commit") in NOT_IN_HISTORY:
-            commit += r" \*"
         machine = f"{run['machine'].get('cores')} cores, {run['machine'].get('cpu')}"
         yield (
             f"| {run['experiment']} | {on} | {run['id']} | {len(run['rows'])} | {bad_rows} "

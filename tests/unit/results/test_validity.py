@@ -22,7 +22,7 @@ STATUS = {
     **{"stretch": 1.0, "slow_down": 1.0, "host_wait_us": 0.0, "datapath": "userspace"},
     **{"valid": True, "problems": []},
 }
-RATES = st.lists(st.sampled_from([0.0, 0.0001, 5.0]), min_size=1, max_size=8)
+RATES = st.lists(st.sampled_from([0.0, 0.02, 5.0]), min_size=1, max_size=8)
 
 
 def row_of(flows_mbps: list[float], *, deadlock: bool) -> dict[str, Any]:
@@ -34,6 +34,14 @@ def test_a_flow_that_a_deadlock_stops_is_what_the_row_shows() -> None:
     assert silent_flows(row_of([0.0, 1.0], deadlock=True)) == []
     assert silent_flows(row_of([0.0, 1.0], deadlock=False)) == [
         "h0: nothing arrived in 0.5 s, and no deadlock has stopped it"
+    ]
+
+
+def test_a_flow_that_has_hardly_begun_says_as_little_as_one_of_which_nothing_arrives() -> None:
+    """Of the first, 300 bytes have arrived; of the second, a frame."""
+    row = {**row_of([0.0227, 0.115], deadlock=False), "window_s": 0.106}
+    assert silent_flows(row) == [
+        "h0: 0.0227 Mbit/s arrived in 0.106 s, and no deadlock has stopped it"
     ]
 
 
