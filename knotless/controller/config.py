@@ -95,10 +95,10 @@ class Config(PlanRequest):
         the start before the others are served without it.
     kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
     state_file : file in which changes and drained parts are kept that operators request over HTTP,
-        so that a controller that starts again keeps them; None: they end with the controller. What
-        links have lost is kept beside it (`NAME-lost.json`), a change that is not complete
-        (`NAME-change.json`), and the rules that switches have confirmed (`NAME-rules.json`). The
-        path is relative to this file.
+        so that a controller that starts again keeps them; None: they end with the controller. The
+        file before the last request is kept beside it (`NAME-before.json`), what links have lost
+        (`NAME-lost.json`), a change that is not complete (`NAME-change.json`), and the rules that
+        switches have confirmed (`NAME-rules.json`). The path is relative to this file.
     controllers : several controllers with this configuration, by the address and port of their
         HTTP interfaces (`10.0.0.1:8080`); one of them is active, the others are on standby. Each
         finds itself by its own. Changes and drained parts are shared through `state_file`.

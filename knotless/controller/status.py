@@ -194,6 +194,7 @@ class Status:
             "separated": separated,
             "routes": self._routes(),
             "drained": list(desired.drained),
+            "unconfirmed": state.is_unconfirmed,
             "request": desired.config.plan_request.model_dump(mode="json"),
             "problems": self.problems(now_s),
             "plan": desired.summary,

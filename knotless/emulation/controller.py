@@ -253,7 +253,7 @@ def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]
     """Wait until every switch has acknowledged exactly its rules; return the status.
 
     Raises :class:`EmulationError` with the controller's last log line if it exits, or with its
-    problems if it is not ready in time.
+    problems if it is not ready in time, or waits for an operator.
     """
     begun = time.monotonic()
     problems: list[str] = ["it does not answer"]
@@ -270,12 +270,15 @@ def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]
             if status.get("ready"):
                 return status
             problems = [str(problem) for problem in status.get("problems", [])]
+            switches = status.get("switches", {}).values()
+            if status.get("unconfirmed") and all(switch["installed"] for switch in switches):
+                break  # only an operator can end that
             rules = int((status.get("plan") or {}).get("rules") or 0)
             limit_s = READY_LIMIT_S + rules / RULES_PER_S
         time.sleep(_POLL_S)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     raise EmulationError(
-        f"the controller is not ready after {limit_s:.0f} s: "
+        f"the controller is not ready after {time.monotonic() - begun:.0f} s: "
         f"{problems[0] if problems else 'switches have not acknowledged their rules'}{more}"
     )
 
