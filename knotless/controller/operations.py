@@ -332,21 +332,17 @@ class HaPeers:
             return
         fabric = self._state.desired.fabric
         try:
-            kept = read_overrides(path)
-        except ConfigError as error:
+            kept = read_overrides(path).current(operations.config, fabric)
+            is_new = kept != operations.overrides
+            if is_new:
+                new = self._compute(kept.applied_to(operations.config), fabric, kept.drained)
+        except KnotlessError as error:
             operations.see_state_file(str(error))
             return
         operations.see_state_file(None)
-        try:
-            kept = kept.current(operations.config, fabric)
-            if kept == operations.overrides:
-                return
-            new = self._compute(kept.applied_to(operations.config), fabric, kept.drained)
-        except KnotlessError as error:
-            _LOG.error("changes made through another controller are not followed: %s", error)
-            return
-        operations.overrides = kept
-        self._state.replace(new)
+        if is_new:
+            operations.overrides = kept
+            self._state.replace(new)
 
     def follow_fabric(self) -> None:
         """Forget what the fabric had before an update that the active controller has completed."""

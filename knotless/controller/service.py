@@ -60,7 +60,14 @@ class Service:
         state_file = config.state_path(settings, path)
         recovered, damage = recovered_overrides(state_file) if state_file else (Overrides(), None)
         kept = (recovered or Overrides()).current(settings, fabric)
-        desired = DesiredState.compute(kept.applied_to(settings), fabric, kept.drained)
+        is_known = recovered is not None
+        try:
+            desired = DesiredState.compute(kept.applied_to(settings), fabric, kept.drained)
+        except KnotlessError as error:
+            if kept == Overrides():
+                raise
+            kept, is_known, damage = Overrides(), False, damage or f"{state_file}: {error}"
+            desired = DesiredState.compute(settings, fabric)
         _report(desired)
         self.state = FabricState(desired)
         self.status = Status(self.state)
@@ -76,7 +83,7 @@ class Service:
             begin=self._begin,
         )
         if damage is not None:
-            self.operations.recover(damage, is_known=recovered is not None)
+            self.operations.recover(damage, is_known=is_known)
         self.peers = HaPeers(
             state=self.state,
             operations=self.operations,

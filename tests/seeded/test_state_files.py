@@ -95,6 +95,25 @@ def test_rules_of_another_engine_stay_until_it_is_confirmed() -> None:
         assert not world.violations
 
 
+def test_options_that_do_not_exist_are_as_a_damaged_file() -> None:
+    with World(Setting(6, options="engine: dor")).running() as world:
+        _until(world, lambda: _is_well(world))
+        _request(world, "/change", engine="updown", root="s3")
+        _until(world, lambda: _status(world)["request"]["engine"] == "updown" and _is_well(world))
+        before = _held(world)
+        world.disk["state.json"] = world.disk["state.json"].replace("updown", "updawn")
+        _restarted_with(world)
+        assert _held(world) == before
+        status = _status(world)
+        assert (status["ready"], status["unconfirmed"]) == (False, True)
+        (line,) = status["problems"]
+        assert line.startswith("the state file is damaged, ")
+        assert "'updawn'" in line
+        _request(world, "/confirm")
+        _until(world, lambda: _is_well(world))
+        assert not world.violations
+
+
 def test_the_file_before_the_last_request_is_used() -> None:
     with World(Setting(3)).running() as world:
         _drained(world)
