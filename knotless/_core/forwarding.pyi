@@ -77,14 +77,28 @@ class Switch:
 
     def __new__(cls, rules: object) -> Switch: ...
     def outputs(
-        self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
+        self,
+        in_port: int,
+        eth_dst: int,
+        eth_src: int,
+        eth_type: int,
+        tags: Sequence[int],
+        source_ip: int = 0,
     ) -> tuple[list[tuple[int, list[int]]], list[str]]:
         """Return the copies that leave as (port, tags), and problems in the rules used.
+
+        ``source_ip`` is the IPv4 address that an ARP frame or IPv4 packet has as its source.
 
         Of rules of equal priority that match and differ, one counts.
         """
     def choices(
-        self, in_port: int, eth_dst: int, eth_src: int, eth_type: int, tags: Sequence[int]
+        self,
+        in_port: int,
+        eth_dst: int,
+        eth_src: int,
+        eth_type: int,
+        tags: Sequence[int],
+        source_ip: int = 0,
     ) -> tuple[list[list[tuple[int, list[int]]]], list[str]]:
         """Return the same for each choice among rules of equal priority that match and differ."""
 
@@ -129,6 +143,7 @@ def of_rules(
     enters: Sequence[End],
     hosts: Sequence[End],
     macs: Sequence[int],
+    ips: Sequence[int | None],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: Sequence[NDArray[np.uint16]],
     cut_links: bool,
@@ -260,6 +275,8 @@ class Compiled:
         """Return the rules as columns, one entry per rule; -1 if a field is not matched or set.
 
         table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
+        source_ip : the IPv4 address of the sender in ARP frames, if that is the ``eth_type``, which
+            then also have ``eth_src`` as its hardware address; else that of IPv4 packets
         eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that are matched, 0 for none
         actions : the number of an action list
 
@@ -271,12 +288,18 @@ class Compiled:
         """
 
 def compile_rules(
-    state: State, macs: Sequence[int], groups: Sequence[int], host_tags: bool
+    state: State,
+    macs: Sequence[int],
+    groups: Sequence[int],
+    host_tags: bool,
+    ips: Sequence[int | None] | None,
+    check_packets: bool,
 ) -> Compiled:
     """Return the OpenFlow rules of all switches.
 
     ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups, in the order
-    of the state.
+    of the state. ``ips`` are the IPv4 addresses that hosts must have in ARP frames, and with
+    ``check_packets`` as sources of IPv4 packets; None: any.
 
     Raises
     ------

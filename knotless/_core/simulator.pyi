@@ -11,7 +11,13 @@ from numpy.typing import NDArray
 from knotless._core.forwarding import State
 
 DROP_CAUSES: tuple[str, ...]
-"""Names of the causes of frame loss."""
+"""Names of the causes for which frames are dropped; ``broadcast_limit`` is no loss."""
+
+BROADCAST_SHARE: float
+"""Share of its line that broadcasts of a host may take, by default."""
+
+BROADCAST_BURST_BYTES: int
+"""Bytes of them, gaps between frames included, that may come at once, by default."""
 
 GAP_BYTES: int
 """Bytes on the wire of preamble, start delimiter and inter-frame gap."""
@@ -116,6 +122,12 @@ class _Channels(Protocol):
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""
+    @property
+    def broadcast_share(self) -> float:
+        """Share of its line that broadcasts of a host may take, 0 to 1; 0: no limit."""
+    @property
+    def broadcast_burst_bytes(self) -> int:
+        """Bytes of them, gaps between frames included, that may come at once."""
     @property
     def hubs(self) -> bool:
         """Whether the switches are repeater hubs: half duplex, with collisions."""
@@ -273,6 +285,9 @@ class Report:
     def channel_drops(self) -> list[NDArray[np.uint64]]:
         """By cause, in the order of ``DROP_CAUSES``."""
     @property
+    def channel_broadcasts_over(self) -> NDArray[np.uint64]:
+        """Broadcasts beyond the limit of the host that sends on the channel, dropped or not."""
+    @property
     def deadlock(self) -> Deadlock | None:
         """The first deadlock, whether or not it has ended."""
     @property
@@ -303,11 +318,13 @@ class Simulation:
         packet_bytes: int,
         header_bytes: int,
         link_changes: list[tuple[int, int, bool]],
+        broadcasts: list[int] = ...,
     ) -> None:
         """``header_bytes`` 0 means store-and-forward, otherwise cut-through after this many bytes.
 
         ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
-        ``link_changes`` are (time, one channel of the link, whether it goes up).
+        ``link_changes`` are (time, one channel of the link, whether it goes up). ``broadcasts`` are
+        the numbers of the trees, from 0, whose frames are broadcasts, which are limited.
         """
 
     def run(self, events: int) -> bool:

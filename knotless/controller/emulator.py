@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,13 @@ class EmulatorError(Exception):
     """The emulator does not answer."""
 
 
-def ask(path: Path, what: str) -> dict[str, Any]:
-    """Return the answer to a request without arguments, such as ``status``.
+def ask(path: Path, what: str, **fields: object) -> dict[str, Any]:
+    """Return the answer to a request, such as ``status``.
 
     ``path`` is the control socket (docs/emulator-protocol.md). Raises EmulatorError.
     """
     try:
-        request = json.dumps({"do": what}).encode() + b"\n"
+        request = json.dumps({"do": what, **fields}).encode() + b"\n"
         answer = json.loads(runtime.ask_line(path, request, _TIMEOUT_S, _ANSWER_LIMIT_BYTES))
     except (OSError, ValueError) as error:
         raise EmulatorError(f"{path}: {error}") from error
@@ -53,12 +53,19 @@ class PauseWatch:
     """Asks the emulator at intervals and reports when a host begins or ceases to be a problem.
 
     ``set_stretch`` gets the stretch: real over virtual time lately; None if it is not known.
+    ``declared`` returns the addresses of the multicast groups that are declared now, None if it is
+    not this controller that says so. The emulator does not limit how much hosts send to these.
     """
 
     def __init__(
-        self, path: Path, tell: Callable[..., None], set_stretch: Callable[[float | None], None]
+        self,
+        path: Path,
+        tell: Callable[..., None],
+        set_stretch: Callable[[float | None], None],
+        declared: Callable[[], Sequence[str] | None] = lambda: None,
     ) -> None:
         self._path, self._tell, self._set_stretch = path, tell, set_stretch
+        self._declared = declared
         self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
 
     def run(self) -> None:
@@ -69,7 +76,18 @@ class PauseWatch:
             except EmulatorError:
                 status = {}
             self.see(status)
+            self.declare(status)
             runtime.sleep(_INTERVAL_S)
+
+    def declare(self, status: Mapping[str, Any]) -> None:
+        """Tell the emulator which groups are declared, unless its ``status`` says the same."""
+        wanted, declared = self._declared(), status.get("declared_groups")
+        if wanted is None or declared is None or list(wanted) == declared:
+            return
+        try:
+            ask(self._path, "groups", addresses=list(wanted))
+        except EmulatorError as error:
+            _LOG.warning("%s", error)
 
     def see(self, status: Mapping[str, Any]) -> None:
         """Report what has changed; ``status`` is the emulator's."""

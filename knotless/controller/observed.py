@@ -13,6 +13,7 @@ from math import inf, isfinite
 
 from knotless.controller.reconcile import FoundRule
 from knotless.forwarding.openflow.rules import Field
+from knotless.forwarding.openflow.vlan_generations import is_source_check
 from knotless.topologies.fabric import Fabric, Link
 from knotless.topologies.failures import Failures, hosts_by_part
 
@@ -363,29 +364,35 @@ class AdmissionCounters:
     """Counters of one switch: the frames that no rule admitted, and per port.
 
     ``received`` are the frames of each port, ``admitted`` those that a rule admitted. ``local``
-    are frames that are for the link only (LLDP, for example), of any port. Switches count rules
-    late (Open vSwitch: by up to some seconds), and ports at once.
+    are frames that are for the link only (LLDP, for example), of any port. ``refused`` are the
+    frames of each port with a foreign source in an ARP frame or IPv4 packet; ``dropped`` has them
+    too. Switches count rules late (Open vSwitch: by up to some seconds), and ports at once.
     """
 
     dropped: int
     received: Mapping[int, int]
     admitted: Mapping[int, int]
     local: int = 0
+    refused: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def counted(cls, rules: Iterable[tuple[tuple[Field, ...], int]]) -> AdmissionCounters:
         """Return the counters of our rules of the first table: of each its match and its frames."""
         admitted: dict[int, int] = {}
+        refused: dict[int, int] = {}
         dropped = local = 0
         for match, frames in rules:
             port = next((field.value for field in match if field.name == "in_port"), None)
-            if port is not None:
+            if port is not None and is_source_check(match):
+                refused[port] = refused.get(port, 0) + frames
+                dropped += frames
+            elif port is not None:
                 admitted[port] = admitted.get(port, 0) + frames
             elif match:
                 local += frames
             else:
                 dropped += frames
-        return cls(dropped, {}, admitted, local)
+        return cls(dropped, {}, admitted, local, refused)
 
 
 class UnadmittedFrames:
@@ -452,6 +459,7 @@ class UnadmittedFrames:
         return [
             port
             for port in sorted(self._hosts[switch])
-            if before.received.get(port, 0) - first.received.get(port, 0)
+            if last.refused.get(port, 0) > first.refused.get(port, 0)
+            or before.received.get(port, 0) - first.received.get(port, 0)
             > last.admitted.get(port, 0) - first.admitted.get(port, 0) + explained
         ]

@@ -29,6 +29,7 @@ from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import BegunUpdate, History, UpdateJournal
 from knotless.controller.updates.planning import UpdatePlan, plan_update
+from knotless.routing.multicast import addresses
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import to_json, to_text
 
@@ -121,7 +122,8 @@ class Service:
         runtime.spawn(self.peers.watch)
         emulator = config.emulator_path(self.state.desired.config, self._path)
         if emulator is not None:
-            runtime.spawn(PauseWatch(emulator, self.tell, self.status.set_stretch).run)
+            watch = PauseWatch(emulator, self.tell, self.status.set_stretch, self._declared_groups)
+            runtime.spawn(watch.run)
 
     def _reads(self) -> dict[str, Callable[[], object]]:
         return {
@@ -142,6 +144,12 @@ class Service:
             "/undrain": lambda body: self._operate(self.operations.undrain, body),
             "/confirm": lambda body: self._operate(self.operations.confirm, body),
         }
+
+    def _declared_groups(self) -> list[str] | None:
+        """The addresses of the groups that are desired; None if another controller is active."""
+        if not self.state.leads and self.status.role is not None:
+            return None
+        return addresses(group.number for group in self.state.desired.plan.multicast)
 
     def _resume(self) -> None:
         """Go on with an update that an earlier controller has begun; its steps are proven again."""

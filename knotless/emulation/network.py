@@ -26,6 +26,7 @@ from knotless.emulation.signals import uninterrupted
 from knotless.emulation.tools import require_tools
 from knotless.emulation.virtual_clock import program_environment
 from knotless.routing.flow_control import resolved
+from knotless.routing.multicast import addresses
 from knotless.routing.plan import Plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
@@ -65,6 +66,9 @@ class EmulatedFabric:
     pause_share : float, optional
         Share of time for which a host may pause its link, 1 for no limit. None: the emulator's
         default.
+    broadcast_limit : mapping, optional
+        The keys of ``broadcast_limit`` of a link in docs/emulator-protocol.md: how much of its line
+        a host may fill with broadcasts. None: the emulator's default.
     controller : {"ryu", "remote", "none"}
         Ours; the user's own, which listens on ``openflow_port``; or none, so that switches have
         only the rules that the user installs.
@@ -133,6 +137,7 @@ class EmulatedFabric:
     virtual_clock: bool = False
     watchdog: Mapping[str, Any] | None = None
     pause_share: float | None = None
+    broadcast_limit: Mapping[str, float] | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int | None = None
     rest_port: int = control.REST_PORT
@@ -395,6 +400,7 @@ class EmulatedFabric:
                 buffer=self.buffer,
                 watchdog=self.watchdog,
                 pause_share=self.pause_share,
+                broadcast_limit=self.broadcast_limit,
                 settings={
                     "slow_down": self.slow_down,
                     "host_wait_us": self.host_wait_us,
@@ -403,6 +409,7 @@ class EmulatedFabric:
                     "controller_sends_on": self.controller == "remote",
                     "clock_page": str(names.clock_page),
                     "senders_mark": f"{SENDERS_MARK}={self.name}",
+                    "declared_groups": addresses(dict(self.request.multicast)),
                     **(self.timing or {}),
                 },
                 tags=self.host_tags,
@@ -433,8 +440,9 @@ class EmulatedFabric:
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started, as values for JSON."""
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
-        paced = ("slow_down", "host_wait_us", "virtual_clock", "watchdog", "pause_share")
-        stored = (*keys, "tls", "links", "datapath", "switch_processes", *paced)
+        paced = ("slow_down", "host_wait_us", "virtual_clock")
+        limits = ("watchdog", "pause_share", "broadcast_limit")
+        stored = (*keys, "tls", "links", "datapath", "switch_processes", *paced, *limits)
         ports = [[pair.openflow, pair.rest] for pair in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
         return self.request.model_dump() | own

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from knotless.base.broadcasts import problems as broadcast_problems
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.pause_storms import name_flows
 from knotless.base.pause_storms import problems as storm_problems
@@ -110,6 +111,7 @@ def _emulator(names: Names, fabric_state: State, problems: list[str]) -> dict[st
         problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
     name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
     problems += storm_problems(status)
+    problems += broadcast_problems(status)
     problems += [f"link emulator: {problem}" for problem in status["problems"]]
     return status
 

@@ -243,6 +243,7 @@ def emulator_config(
     buffer: Mapping[str, int] | None = None,
     watchdog: Mapping[str, Any] | None = None,
     pause_share: float | None = None,
+    broadcast_limit: Mapping[str, float] | None = None,
     settings: Mapping[str, Any] | None = None,
     tags: HostTags | None = None,
 ) -> dict[str, Any]:
@@ -250,7 +251,8 @@ def emulator_config(
 
     ``buffer`` holds the buffer keys of that page, for all links; ``watchdog`` the keys of a
     watchdog; ``pause_share`` is the share of time for which a host may pause its link, if it is
-    not the emulator's default; ``settings`` holds the page's top-level settings, such as
+    not the emulator's default; ``broadcast_limit`` has the keys of the limit of hosts' broadcasts;
+    ``settings`` holds the page's top-level settings, such as
     ``tick_us``; ``tags`` the VLAN tags of hosts.
     """
 
@@ -281,6 +283,7 @@ def emulator_config(
                 **({"buffer": dict(buffer)} if buffer else {}),
                 **(watchdog or {}),
                 **({} if pause_share is None else {"pause_limit": {"share": pause_share}}),
+                **({"broadcast_limit": dict(broadcast_limit)} if broadcast_limit else {}),
             }
             for cable in cables
         ],

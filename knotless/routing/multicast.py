@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from knotless.base.errors import PlanError
 from knotless.topologies.fabric import Fabric
-from knotless.topologies.numbering import MAX_GROUPS, group_mac
+from knotless.topologies.numbering import MAX_GROUPS, group_mac, mac_text
 
 ALL = "all"
 """As the only member: all hosts of the fabric."""
@@ -76,6 +76,16 @@ def groups_of(
         names.sort(key=fabric.host_index.__getitem__)
         groups.append(MulticastGroup(number, tuple(names)))
     return tuple(groups)
+
+
+def addresses(numbers: Iterable[int]) -> list[str]:
+    """Return the MAC addresses of the groups with these numbers, in their order.
+
+    >>> addresses([258, 1])
+    ['03:00:00:00:00:01', '03:00:00:00:01:02']
+
+    """
+    return [mac_text(group_mac(number)) for number in sorted(numbers)]
 
 
 def united(

@@ -24,7 +24,7 @@ from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.multicast import MulticastGroup, groups_of
-from knotless.routing.request import PlanRequest
+from knotless.routing.request import PlanRequest, SourceCheck
 from knotless.routing.routes import Routes, TableRoutes
 from knotless.routing.vlans.assignment import (
     FIRST_VLAN,
@@ -106,6 +106,11 @@ class Plan:
     def tagging(self) -> str:
         """The device that adds the VLAN tag: ``switch`` or ``host``."""
         return self.request.tagging
+
+    @property
+    def source_check(self) -> SourceCheck:
+        """The source addresses that switches check of what hosts send."""
+        return self.request.source_check
 
     @cached_property
     def multicast(self) -> tuple[MulticastGroup, ...]:

@@ -25,6 +25,8 @@ from knotless.routing.vlans.assignment import MAX_VLANS, Assignment, Tagging
 
 Protection = Literal["none", "fast-failover"]
 PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
+SourceCheck = Literal["mac", "arp", "ip"]
+SOURCE_CHECKS: tuple[SourceCheck, ...] = get_args(SourceCheck)
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
 FlowControlOption = Annotated[
     FlowControlChoice,
@@ -62,6 +64,9 @@ class PlanRequest(BaseModel):
     multicast : (number, members) of each group; see :mod:`knotless.routing.multicast`.
     flow_control : the flow control for which the plan is checked.
     protection : ``fast-failover``: switches have proven backup paths.
+    source_check : which source addresses switches check of what hosts send: ``mac``, the address of
+        the frame; ``arp``, also the addresses of the sender in ARP frames; ``ip``, also the source
+        of IPv4 packets. IP addresses are checked of hosts that have one in the fabric.
 
     """
 
@@ -77,6 +82,7 @@ class PlanRequest(BaseModel):
     multicast: Annotated[Groups, BeforeValidator(_groups), PlainSerializer(dict)] = ()
     flow_control: FlowControlOption = AUTO
     protection: Protection = "none"
+    source_check: SourceCheck = "mac"
 
     @classmethod
     def from_options(cls, **choices: Any) -> Self:

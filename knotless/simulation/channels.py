@@ -55,6 +55,8 @@ class ChannelTable:
     watchdog_ps: Numbers
     restoration_ps: Numbers
     jitter_ps: Numbers
+    broadcast_share: float = simulator.BROADCAST_SHARE
+    broadcast_burst_bytes: int = simulator.BROADCAST_BURST_BYTES
     hubs: bool = False
     forward_in_storms: bool = False
 
@@ -79,6 +81,8 @@ def channel_table(
     watchdog_us: float | None = None,
     watchdog_restore_us: float | None = None,
     watchdog_action: str = "drop",
+    broadcast_share: float = simulator.BROADCAST_SHARE,
+    broadcast_burst_bytes: int = simulator.BROADCAST_BURST_BYTES,
 ) -> ChannelTable:
     """Number the channels of ``fabric`` as the emulator does, and set them as it does.
 
@@ -129,6 +133,8 @@ def channel_table(
         watchdog_ps=np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64),
         restoration_ps=np.full(len(leaves), restoration_ps, dtype=np.uint64),
         jitter_ps=jitter,
+        broadcast_share=broadcast_share,
+        broadcast_burst_bytes=broadcast_burst_bytes,
         hubs=fabric.hub is not None,
         forward_in_storms=watchdog_action == "forward",
     )

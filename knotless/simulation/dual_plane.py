@@ -8,7 +8,12 @@ import numpy as np
 
 from knotless.simulation.channels import ChannelTable
 
-_OWN = ("names", "leaves", "enters", "back", "flow_control", "hubs", "forward_in_storms")
+_SETTINGS = (
+    *("flow_control", "hubs", "forward_in_storms"),
+    *("broadcast_share", "broadcast_burst_bytes"),
+)
+"""What is no column."""
+_OWN = ("names", "leaves", "enters", "back", *_SETTINGS)
 """What is not a column, or a column of numbers that differ between the planes."""
 
 
@@ -38,9 +43,7 @@ def dual_plane(table: ChannelTable, switches: int) -> ChannelTable:
         names=tuple(names[place] for place in order.tolist()),
         leaves=np.concatenate([table.leaves, moved(table.leaves)])[order],
         enters=np.concatenate([table.enters, moved(table.enters)])[order],
-        flow_control=table.flow_control,
-        hubs=table.hubs,
-        forward_in_storms=table.forward_in_storms,
         back=np.concatenate([first[table.back], second[table.back]])[order].astype(np.uint32),
+        **{name: getattr(table, name) for name in _SETTINGS},
         **both_planes,
     )

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from knotless._core.replay import Ends
 from knotless._core.simulator import DROP_CAUSES, GAP_BYTES, Histogram, Report
+from knotless.base.broadcasts import BROADCAST_LIMIT, over_limit
 from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable, picoseconds
 from knotless.simulation.scenario import Scenario
 from knotless.simulation.verdict import verdict
@@ -117,6 +118,15 @@ class Result:
         return verdict(self.report, self.knot)
 
     @property
+    def problems(self) -> list[str]:
+        """Hosts that have exceeded the limit of their broadcasts, a line for each."""
+        over, share = self.report.channel_broadcasts_over, self.scenario.broadcast_share
+        return [
+            over_limit(self.channels.names[channel], int(over[channel]), share)
+            for channel in np.flatnonzero(over).tolist()
+        ]
+
+    @property
     def loads(self) -> NDArray[np.float64]:
         """The fraction of the measured time in which each channel carried frames, gaps included."""
         wire = self.report.channel_tx_bytes + GAP_BYTES * self.report.channel_tx_frames
@@ -132,7 +142,9 @@ class Result:
         for name in _ARRAYS:
             _digest_array(digest, _HASHED_AS.get(name, name), getattr(self.report, name))
         for cause, drops in zip(DROP_CAUSES, self.report.channel_drops, strict=True):
-            _digest_array(digest, cause, drops)
+            # Results without any have the hash that they had before there was a limit.
+            if cause != BROADCAST_LIMIT or drops.any():
+                _digest_array(digest, cause, drops)
         for histogram in (self.report.latency, self.report.completion):
             _digest_array(digest, "floors", histogram.floors_ps)
             _digest_array(digest, "counts", histogram.counts)
@@ -200,6 +212,7 @@ class Result:
             "knot_frames": self.knot_frames(),
             "result_sha256": self.result_sha256,
             "verdict": self.verdict,
+            "problems": self.problems,
         }
 
     def knot_frames(self) -> dict[str, dict[str, int]]:

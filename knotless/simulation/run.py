@@ -19,7 +19,7 @@ from knotless.simulation.memory import check_memory
 from knotless.simulation.program import waiting
 from knotless.simulation.recorder import Recorder, keep
 from knotless.simulation.result import Result
-from knotless.simulation.scenario import Scenario
+from knotless.simulation.scenario import BROADCAST, Scenario
 from knotless.simulation.tables import tables_of, trees_of
 from knotless.simulation.tracefile import read_trace
 from knotless.simulation.traffic import multicast_traffic, pattern_traffic
@@ -105,6 +105,8 @@ def prepare(
             watchdog_us=scenario.watchdog_us,
             watchdog_restore_us=scenario.watchdog_restore_us,
             watchdog_action=scenario.watchdog_action,
+            broadcast_share=scenario.broadcast_share,
+            broadcast_burst_bytes=scenario.broadcast_burst_bytes,
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None
@@ -133,6 +135,9 @@ def prepare(
             packet_bytes=scenario.packet_bytes,
             header_bytes=scenario.cut_through,
             link_changes=changes,
+            broadcasts=[
+                tree for tree, (_, group) in enumerate(scenario.senders) if group == BROADCAST
+            ],
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from knotless.base.errors import SimulationError
+from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
+from knotless.base.broadcasts import check_limit
+from knotless.base.errors import KnotlessError, SimulationError
 from knotless.base.flow_control import AUTO, FLOW_CONTROLS
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
@@ -20,6 +22,8 @@ MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0
+BROADCAST = 0
+"""In place of the number of a multicast group, which count from 1: frames to all hosts."""
 DEFAULT_PACKETS = 2000
 """Default duration of traffic without an end: the time in which a host sends this many packets."""
 
@@ -44,9 +48,10 @@ class Scenario:
     ``flow_control`` ``auto`` means the plan's. ``packet_bytes`` is the size of a packet without
     the 18 bytes of its Ethernet header and FCS. ``cut_through`` is the number of bytes after
     which a frame is forwarded; 0 is store-and-forward. ``watchdog_us`` is the detection time of
-    the switches' watchdogs; their restoration time is twice that by default. ``senders`` are
-    (host, number of a multicast group of the plan) and replace the pattern. ``state`` is the
-    forwarding state, by default that of the plan.
+    the switches' watchdogs; their restoration time is twice that by default. ``broadcast_share``
+    and ``broadcast_burst_bytes`` limit the broadcasts of each host (0: no limit). ``senders`` are
+    (host, number of a multicast group of the plan) and replace the pattern; number
+    :data:`BROADCAST` is all hosts. ``state`` is the forwarding state, by default that of the plan.
     """
 
     plan: Plan
@@ -61,6 +66,8 @@ class Scenario:
     watchdog_us: float | None = None
     watchdog_restore_us: float | None = None
     watchdog_action: Literal["drop", "forward"] = "drop"
+    broadcast_share: float = BROADCAST_SHARE
+    broadcast_burst_bytes: int = BROADCAST_BURST_BYTES
     link_changes: tuple[LinkChange, ...] = ()
     warm_up_us: float = 0.0
     duration_us: float | None = None
@@ -102,6 +109,10 @@ class Scenario:
                 )
         if self.duration_us is not None and self.warm_up_us >= self.duration_us:
             raise SimulationError("the warm-up must be shorter than the duration")
+        try:
+            check_limit(self.broadcast_share, self.broadcast_burst_bytes)
+        except KnotlessError as error:
+            raise SimulationError(str(error)) from None
         limits = self.buffers
         for name, value in vars(limits).items():
             if value is not None and not 0 <= value < 2**40:

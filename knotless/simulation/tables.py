@@ -37,11 +37,13 @@ def trees_of(
 ) -> list[NDArray[np.uint32]]:
     """Return the tree of each of ``senders``, (host, number of a multicast group of the state).
 
+    Number 0 is the tree of broadcasts.
+
     A tree has rows of (switch, output channel, priority): first channels between switches,
     sorted by the switch that they enter, then channels to hosts in order. Raises
     SimulationError if a host or group does not exist.
     """
-    groups = {group.number: place for place, group in enumerate(state.groups, 1)}
+    groups = {0: 0} | {group.number: place for place, group in enumerate(state.groups, 1)}
     numbers = _numbers(state, table)
     trees = []
     for host, group in senders:

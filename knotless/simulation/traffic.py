@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from knotless._core.simulator import Traffic
 from knotless.base.errors import SimulationError
+from knotless.routing.multicast import ALL
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.patterns import Pattern
 from knotless.traffic.theory import packet_wire_bytes
@@ -83,7 +84,7 @@ def pattern_traffic(
 def multicast_traffic(
     fabric: Fabric, senders: Sequence[tuple[str, int]], load: Load, *, packet_bytes: int
 ) -> tuple[Traffic, list[tuple[str, str]]]:
-    """Return the traffic of ``senders``, (host, group); the n-th uses the n-th tree.
+    """Return the traffic of ``senders``, (host, group or 0 for all); the n-th uses the n-th tree.
 
     Messages have one packet each and are not acknowledged. Raises SimulationError if the load
     is invalid.
@@ -94,7 +95,7 @@ def multicast_traffic(
     pairs = [
         (fabric.host_index[host], _FIRST_TREE - tree) for tree, (host, _) in enumerate(senders)
     ]
-    flows = [(host, f"group {group}") for host, group in senders]
+    flows = [(host, f"group {group}" if group else ALL) for host, group in senders]
     return _flows(fabric, pairs, load, message_bytes, packet_bytes), flows
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from knotless._core.simulator import DROP_CAUSES, Deadlock, Report, headroom_bytes
+from knotless.base.broadcasts import BROADCAST_LIMIT
 from knotless.base.flow_control import FlowControl
 from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
-from knotless.simulation.scenario import Scenario
-from knotless.traffic.theory import ETHERNET_HEADER_BYTES, FCS_BYTES, VLAN_TAG_BYTES
+from knotless.simulation.scenario import BROADCAST, Scenario
+from knotless.traffic.theory import (
+    ETHERNET_HEADER_BYTES,
+    FCS_BYTES,
+    VLAN_TAG_BYTES,
+    packet_wire_bytes,
+)
 
 
 def cautions(scenario: Scenario) -> list[str]:
     """Return what is known to go wrong before the simulation starts, a line for each setting.
 
-    Headroom below that of the formula loses frames when a full link is paused, and no frame fits
-    into a queue that is shorter.
+    Headroom below that of the formula loses frames when a full link is paused, no frame fits into a
+    queue that is shorter, and no broadcast passes that is longer than the burst of its limit.
     """
-    return [*_headroom(scenario), *_queue(scenario)]
+    return [*_headroom(scenario), *_queue(scenario), *_burst(scenario)]
 
 
 def _headroom(scenario: Scenario) -> list[str]:
@@ -51,6 +57,17 @@ def _queue(scenario: Scenario) -> list[str]:
     return [f"queue of {given} bytes: a frame has {frame}, and none fits into a queue"]
 
 
+def _burst(scenario: Scenario) -> list[str]:
+    given, share = scenario.broadcast_burst_bytes, scenario.broadcast_share
+    message = scenario.load.message_bytes
+    packet = min(scenario.packet_bytes, message or scenario.packet_bytes)
+    needed = packet_wire_bytes(packet, tagged=False)
+    broadcasts = any(group == BROADCAST for _, group in scenario.senders)
+    if not broadcasts or share == 0 or given >= needed:
+        return []
+    return [f"broadcast burst of {given} bytes: a frame has {needed}, and none passes"]
+
+
 def verdict(report: Report, knot: list[str]) -> str:
     """Return whether frames are stuck, lost, or not delivered, and how many arrived.
 
@@ -67,6 +84,7 @@ def verdict(report: Report, knot: list[str]) -> str:
         cause: int(counted.sum())
         for cause, counted in zip(DROP_CAUSES, report.channel_drops, strict=True)
     }
+    limited = causes.pop(BROADCAST_LIMIT)
     causes["collisions"] = int(report.station_given_up.sum())
     lost = max(int(report.flow_lost.sum()), sum(causes.values()))
     parts = [_deadlock(report.deadlock, report.deadlocks, knot)] if report.deadlock else []
@@ -79,6 +97,8 @@ def verdict(report: Report, knot: list[str]) -> str:
         parts.append(f"NOTHING DELIVERED: {under_way if report.in_network else 'nothing arrived'}")
     elif not parts:
         parts.append("no deadlock, no frame lost")
+    if limited:
+        parts.append(f"BROADCASTS LIMITED: {limited} dropped")
     return "; ".join([*parts, f"{arrived} packets arrived"] if arrived else parts)
 
 

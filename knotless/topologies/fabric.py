@@ -5,6 +5,7 @@ A fabric is pure description. It has no routes, and this module does no I/O.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -60,6 +61,8 @@ class Host:
         The rate of the link in each direction.
     delay_us : float
         The one-way delay of the link.
+    ip_invented : bool
+        Whether ``ip`` is only a number in its place, because nothing says which one the host has.
 
     """
 
@@ -70,6 +73,7 @@ class Host:
     port: int
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
+    ip_invented: bool = False
 
 
 @dataclass(frozen=True)
@@ -252,6 +256,21 @@ def with_lines(fabric: Fabric, rate_mbps: float | None, delay_us: float | None) 
         links=tuple(changed(link) for link in fabric.links),
     )
     return copy.with_family(fabric.family)
+
+
+def known_ips(fabric: Fabric) -> list[int | None]:
+    """Return the IPv4 address of each host, None where it is invented.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> [hex(ip) for ip in known_ips(load("ring,3")) if ip]
+    ['0xa000101', '0xa000201', '0xa000301']
+
+    """
+    return [
+        None if host.ip_invented else int(ipaddress.IPv4Address(host.ip)) for host in fabric.hosts
+    ]
 
 
 def hosts_across_switches(fabric: Fabric) -> list[int]:

@@ -34,7 +34,10 @@ class PartialSwitch:
 
 @dataclass(frozen=True)
 class PartialHost:
-    """A host on the switch with index ``switch``; None fields are numbered as in families."""
+    """A host on the switch with index ``switch``; None fields are numbered as in families.
+
+    Such an address is invented, as is one that ``ip_invented`` says is.
+    """
 
     name: str
     switch: int
@@ -43,6 +46,7 @@ class PartialHost:
     ip: str | None = None
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
+    ip_invented: bool = False
 
 
 @dataclass(frozen=True)
@@ -156,4 +160,5 @@ def _host(host: PartialHost, switch: str, free: Iterator[int]) -> Host:
         port,
         host.rate_mbps,
         host.delay_us,
+        ip_invented=host.ip is None or host.ip_invented,
     )

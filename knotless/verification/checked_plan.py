@@ -44,7 +44,9 @@ class CheckedPlan:
     def _compiled(self) -> tuple[CompiledRules, float]:
         state = self.state
         began = time.perf_counter()
-        rules = with_backups(self.plan, compile_state(state, tagging=self.plan.tagging))
+        plan = self.plan
+        rules = compile_state(state, tagging=plan.tagging, source_check=plan.source_check)
+        rules = with_backups(plan, rules)
         return rules, 1000 * (time.perf_counter() - began)
 
     @property

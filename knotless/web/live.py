@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from knotless.base.broadcasts import problems as broadcast_problems
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.files import read_text
 from knotless.base.pause_storms import problems as storm_problems
@@ -137,7 +138,11 @@ class LiveFabric:
             self.feed.add_frame(frame)
         self._see_knot(sampled, status["deadlock"], frame)
         shown = {key: status[key] for key in _SHOWN}
-        shown["problems"] = [*storm_problems(status), *status["problems"]]
+        shown["problems"] = [
+            *storm_problems(status),
+            *broadcast_problems(status),
+            *status["problems"],
+        ]
         self._show(emulator={"reachable": True, **shown})
         if cuts is not None:
             self._show(cut=cuts)

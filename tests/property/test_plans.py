@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -107,6 +108,21 @@ def test_dor_with_one_virtual_channel_delivers_and_names_its_cycle(
     _plan_is_sound(plan)
 
 
+@FEW
+@given(FABRICS, st.sampled_from(["minimal", "updown", "lash"]), st.integers(0, 7))
+def test_priority_tagged_frames_take_the_routes_of_untagged_ones(
+    fabric: Fabric, engine: str, priority: int
+) -> None:
+    """IEEE 802.1Q, 6.9: they are in no VLAN. The fabric's priorities are those of the plan."""
+    rules = compile_rules(make_plan(fabric, engine))
+    untagged, tagged = (OneByOne(fabric, rules, tags) for tags in [(), (priority << 13,)])
+    for walk in (untagged, tagged):
+        walk.pairs()
+        walk.floods([None])
+    assert (tagged.undelivered, tagged.floods_undelivered) == (0, 0)
+    assert (tagged.edges, tagged.loads) == (untagged.edges, untagged.loads)
+
+
 @given(FABRICS, SELECT, st.sampled_from(["minimal", "updown"]), st.data())
 def test_the_order_of_hosts_and_links_changes_nothing(
     fabric: Fabric, select: str, engine: str, data: st.DataObject
@@ -199,6 +215,31 @@ def test_exploration_equals_tracing_frames_one_by_one(
     assert together.core.floods_undelivered == [singly.floods_undelivered]
     assert together.core.switches_passed == singly.switches_passed
     assert together.core.max_switches == singly.max_switches
+
+
+@FEW
+@given(
+    FABRICS,
+    st.sampled_from(["arp", "ip"]),
+    st.sampled_from(["switch", "host"]),
+    st.data(),
+)
+def test_rules_that_check_sources_are_read_as_their_state(
+    fabric: Fabric, check_of: str, tagging: str, data: st.DataObject
+) -> None:
+    invented = data.draw(st.sets(st.integers(0, len(fabric.hosts) - 1)))
+    hosts = enumerate(fabric.hosts)
+    fabric = replace(
+        fabric,
+        hosts=tuple(replace(host, ip_invented=number in invented) for number, host in hosts),
+    )
+    checked = CheckedPlan(make_plan(fabric, "updown", source_check=check_of, tagging=tagging))
+    tags = checked.plan.host_tags()
+    read = state_of_rules(fabric, checked.rules, (), tags, any_address=False)
+    assert checked.state.core.difference(read.core) is None
+    verdict = checked.rules_verdict
+    assert verdict.problems == []
+    assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
 
 
 @given(FABRICS)

@@ -256,22 +256,39 @@ class Judge:
         if not self._world.setting.judged:
             return
         self.judged += 1
+        writes = author.startswith("write")
+        if writes and before is not None:
+            self._see_step(before)
         mixed = self.explorer.outcome(self.states, self._since())
         cycle = mixed.cycle()
-        if cycle and not self._has_cycle:
+        excused = self._replaces_at_once() if writes else self._returns_unread(author, cycle)
+        if cycle and not self._has_cycle and not excused:
             names = " -> ".join(f"{name}:{port}/{pcp}" for name, port, pcp in cycle)
             self._world.violated("cycle", author, f"frames can wait in a circle: {names}")
         self._has_cycle = bool(cycle)
-        if author.startswith("write") and before is not None:
-            step, doubted = self._world.step(), self._world.doubted_ends()
-            if step != self._step:
-                self._step, self._base = step, before
-                self._began_touched = any(port == _TOUCHED for _, port in before.down)
-                self._doubted_before, self._doubted_first = self._doubted, doubted
-            self._doubted = doubted
+        if writes and before is not None:
             self._judge_write(replace(self._base or before, down=now.down), now, author)
         elif before is None or before.held != now.held:
             self._step = None  # rules are gone that no step has removed
+
+    def _see_step(self, before: State) -> None:
+        """Take note of the step whose rules are written now."""
+        step, doubted = self._world.step(), self._world.doubted_ends()
+        if step != self._step:
+            self._step, self._base = step, before
+            self._began_touched = any(port == _TOUCHED for _, port in before.down)
+            self._doubted_before, self._doubted_first = self._doubted, doubted
+        self._doubted = doubted
+
+    def _replaces_at_once(self) -> bool:
+        """Return whether all is replaced in one step: what others have left can deadlock."""
+        return self._began_touched and self._world.has_no_steps()
+
+    def _returns_unread(self, author: str, cycle: Iterable[Channel]) -> bool:
+        """Return whether older rules of a switch that was off while all was replaced close it."""
+        name = author.removeprefix("return of ")
+        is_in_it = any(each == name for each, *_ in cycle)
+        return name != author and is_in_it and self._world.has_no_steps()
 
     def _judge_write(self, before: State, now: State, author: str) -> None:
         allowed = self._world.dropped_pairs()
@@ -289,8 +306,7 @@ class Judge:
             failed = now.down | doubted & self._doubted_first
             known = failed - self._world.network.cut_since(since_s)
             lost -= self.explorer.outcome([replace(now, down=known)]).delivered
-        if self._began_touched and self._world.has_no_steps():
-            # What others have left can deadlock: all is replaced at once.
+        if self._replaces_at_once():
             lost = set()
         lost = {pair for pair in lost if not self._is_lost_at_touched(is_now, pair)}
         for pair in sorted(lost):

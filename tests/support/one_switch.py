@@ -46,10 +46,10 @@ class Pipeline:
 
 
 class OneByOne:
-    """Follow every frame separately: slow and simple. Hosts send untagged."""
+    """Follow every frame separately: slow and simple. Hosts send with ``tags``."""
 
-    def __init__(self, fabric: Fabric, rules: FabricRules) -> None:
-        self.fabric, self.channels = fabric, channels_of(fabric)
+    def __init__(self, fabric: Fabric, rules: FabricRules, tags: tuple[int, ...] = ()) -> None:
+        self.fabric, self.channels, self._tags = fabric, channels_of(fabric), tags
         self.edges: set[tuple[int, int]] = set()
         self.loads = [0] * len(self.channels)
         self.undelivered = self.floods_undelivered = self.switches_passed = 0
@@ -69,7 +69,7 @@ class OneByOne:
                     self._unicast(source, target)
 
     def _unicast(self, source: int, target: int) -> None:
-        frame = Frame(self._macs[target], self._macs[source], 0x0800)
+        frame = Frame(self._macs[target], self._macs[source], 0x0800, self._tags)
         delivered, passed, looped = self._send(source, frame)
         if delivered != [(target, frame)] or looped:
             self.undelivered += 1
@@ -86,7 +86,7 @@ class OneByOne:
             to = {hosts[name] for name in group.members} if group else set(hosts.values())
             address, eth_type = (group.address, 0x0800) if group else (BROADCAST, 0x0806)
             for source, mac in enumerate(self._macs):
-                frame = Frame(address, mac, eth_type)
+                frame = Frame(address, mac, eth_type, self._tags)
                 delivered, _, looped = self._send(source, frame)
                 copies: dict[int, int] = {}
                 for host, arrived in delivered:

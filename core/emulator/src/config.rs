@@ -1,12 +1,13 @@
 //! The configuration file, as docs/emulator-protocol.md describes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use packet_io::ethernet::Mac;
 use serde::{Deserialize, Serialize};
 use switch_model::{
-    Buffer, FlowControl, Limits, PauseLimit, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES,
-    MICROSECOND,
+    wire_bytes, BroadcastLimit, Buffer, FlowControl, Limits, PauseLimit, Time, Watchdog,
+    WatchdogAction, LONGEST_FRAME_BYTES, MICROSECOND,
 };
 
 use crate::error::Error;
@@ -55,6 +56,9 @@ pub struct Config {
     /// The order of the switches; by default their names in natural order (s2 before s10).
     #[serde(default)]
     pub switches: Vec<String>,
+    /// The addresses of declared multicast groups, whose frames are not limited.
+    #[serde(default)]
+    pub declared_groups: Vec<String>,
     /// The links.
     pub links: Vec<LinkConfig>,
 }
@@ -121,6 +125,9 @@ pub struct LinkConfig {
     /// How much of the time its host may pause it.
     #[serde(default)]
     pub pause_limit: PauseLimitConfig,
+    /// How much of it the broadcasts of its host may take.
+    #[serde(default)]
+    pub broadcast_limit: BroadcastLimitConfig,
 }
 
 /// One end of a link: the port of a switch or a host.
@@ -175,6 +182,23 @@ impl Default for PauseLimitConfig {
     }
 }
 
+/// How much of its link a host may fill with broadcasts; see docs/broadcasts.md.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct BroadcastLimitConfig {
+    /// The share of the link in the long run; 0 for no limit.
+    pub share: f64,
+    /// Bytes at once, gaps between frames included.
+    pub burst_bytes: u64,
+}
+
+impl Default for BroadcastLimitConfig {
+    fn default() -> Self {
+        let default = BroadcastLimit::DEFAULT;
+        BroadcastLimitConfig { share: default.share(), burst_bytes: default.burst_bytes }
+    }
+}
+
 /// The settings of a link that a reset may change.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -194,6 +218,8 @@ pub struct Settings {
     pub watchdog_action: WatchdogAction,
     /// How much of the time its host may pause it.
     pub pause_limit: PauseLimitConfig,
+    /// How much of it the broadcasts of its host may take.
+    pub broadcast_limit: BroadcastLimitConfig,
 }
 
 impl LinkConfig {
@@ -208,6 +234,7 @@ impl LinkConfig {
             watchdog_restore_us: self.watchdog_restore_us,
             watchdog_action: self.watchdog_action,
             pause_limit: self.pause_limit,
+            broadcast_limit: self.broadcast_limit,
         }
     }
 }
@@ -234,6 +261,11 @@ impl Settings {
         let share_permille = (self.pause_limit.share * 1000.0).round() as u16;
         let limit = PauseLimit { share_permille, longest: time(self.pause_limit.longest_us) };
         (share_permille < 1000).then_some(limit)
+    }
+
+    /// The limit of the broadcasts of a host.
+    pub fn broadcast_limit(&self) -> BroadcastLimit {
+        BroadcastLimit::new(self.broadcast_limit.share, self.broadcast_limit.burst_bytes)
     }
 
     /// The limits, with defaults for those that are absent.
@@ -264,6 +296,10 @@ impl Settings {
         within("watchdog_restore_us", self.watchdog_restore_us.unwrap_or(1.0), 0.0, most)?;
         within("pause_limit: share", self.pause_limit.share, 0.0, 1.0)?;
         within("pause_limit: longest_us", self.pause_limit.longest_us, 0.0, MOST_US)?;
+        within("broadcast_limit: share", self.broadcast_limit.share, 0.0, 1.0)?;
+        let burst_bytes = self.broadcast_limit.burst_bytes as f64;
+        let one = f64::from(wire_bytes(LONGEST_FRAME_BYTES));
+        within("broadcast_limit: burst_bytes", burst_bytes, one, MOST_BYTES as f64)?;
         let limits = self.limits();
         let largest = limits.queue_bytes.max(limits.xoff_bytes).max(limits.headroom_bytes);
         within("buffer", largest as f64, 1.0, MOST_BYTES as f64)?;
@@ -320,6 +356,20 @@ impl Config {
         }
         Ok(config)
     }
+}
+
+/// The addresses of declared multicast groups.
+///
+/// # Errors
+/// One line that names what is no address of a group.
+pub fn group_addresses(texts: &[String]) -> Result<HashSet<[u8; 6]>, Error> {
+    let address = |text: &String| match text.parse::<Mac>() {
+        Ok(mac) if mac.is_group() => Ok(mac.0),
+        _ => Err(Error::Config(format!(
+            "declared_groups: {text:?} is not the MAC address of a multicast group"
+        ))),
+    };
+    texts.iter().map(address).collect()
 }
 
 fn time(us: f64) -> Time {

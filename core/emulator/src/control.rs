@@ -7,7 +7,9 @@ use serde_json::{json, Value};
 use switch_model::{FabricFlowControl, FlowControl, Time, WatchdogAction, MICROSECOND};
 
 use crate::capture::Capture;
-use crate::config::{BufferConfig, Config, PauseLimitConfig};
+use crate::config::{
+    group_addresses, BroadcastLimitConfig, BufferConfig, Config, PauseLimitConfig,
+};
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::report::{self, Surroundings};
@@ -30,6 +32,9 @@ enum Request {
         up: bool,
         /// Only this one of its two channels.
         channel: Option<String>,
+    },
+    Groups {
+        addresses: Vec<String>,
     },
     Capture {
         link: String,
@@ -54,6 +59,7 @@ struct LinkChange {
     watchdog_restore_us: Option<f64>,
     watchdog_action: Option<WatchdogAction>,
     pause_limit: Option<PauseLimitConfig>,
+    broadcast_limit: Option<BroadcastLimitConfig>,
 }
 
 /// The state of the daemon that requests read and change.
@@ -120,6 +126,10 @@ impl Control {
                 }
                 Ok(json!({}))
             }
+            Request::Groups { addresses } => {
+                engine.state_mut().fabric.declared_groups = group_addresses(&addresses)?;
+                Ok(json!({}))
+            }
             Request::Capture { link, file } => self.capture(&link, file, engine),
             Request::CaptureStop { link } => capture_stop(&link, engine),
             Request::Shutdown {} => {
@@ -155,6 +165,7 @@ impl Control {
                 change.watchdog_restore_us.or(settings.watchdog_restore_us);
             settings.watchdog_action = change.watchdog_action.unwrap_or(settings.watchdog_action);
             settings.pause_limit = change.pause_limit.unwrap_or(settings.pause_limit);
+            settings.broadcast_limit = change.broadcast_limit.unwrap_or(settings.broadcast_limit);
             settings.validate(&change.name)?;
         }
         engine.reset(fabric);

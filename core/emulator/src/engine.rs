@@ -181,8 +181,13 @@ impl Engine {
     fn arrive(&mut self, at: Time, sequence: u64) {
         let Found::Known(record) = self.state.transit.find(sequence) else { return };
         let (channel, priority, bytes) = (record.channel, record.priority, record.bytes);
-        let stage = std::mem::replace(&mut record.stage, Stage::Finished);
-        let entry = self.model.arrive(at, channel, priority, bytes, &mut self.state);
+        let (group, stage) = (record.group, std::mem::replace(&mut record.stage, Stage::Finished));
+        let undeclared = group.is_some_and(|(_, addresses, _)| self.state.is_undeclared(addresses));
+        let limited = undeclared && !self.model.admit_broadcast(at, channel, bytes);
+        let entry = match limited {
+            false => self.model.arrive(at, channel, priority, bytes, &mut self.state),
+            true => None,
+        };
         let next = match (entry, stage) {
             (Some(entry), Stage::Returned(first, more)) => {
                 for copy in std::iter::once(first).chain(more) {
@@ -195,8 +200,9 @@ impl Engine {
                 for copy in std::iter::once(first).chain(more) {
                     self.state.recycle(copy.frame);
                 }
-                Stage::Finished
+                Stage::Dropped
             }
+            (None, Stage::Taken) if limited => Stage::Dropped,
             (entry, stage) => {
                 if let Some(entry) = entry {
                     self.model.settle(at, entry, &mut self.state);

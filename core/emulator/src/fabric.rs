@@ -8,7 +8,7 @@ use switch_model::{
     LONGEST_FRAME_BYTES,
 };
 
-use crate::config::{Config, Datapath, EndConfig, Settings};
+use crate::config::{group_addresses, Config, Datapath, EndConfig, Settings};
 use crate::error::Error;
 use crate::tagging::Tagging;
 
@@ -88,6 +88,8 @@ pub struct Fabric {
     pub channels: Vec<ChannelInfo>,
     /// What forwards the frames of its switches.
     pub datapath: Datapath,
+    /// The addresses of declared multicast groups, whose frames are not limited.
+    pub declared_groups: HashSet<[u8; 6]>,
 }
 
 impl Fabric {
@@ -98,7 +100,14 @@ impl Fabric {
     pub fn new(config: &Config) -> Result<Fabric, Error> {
         let switches = switch_order(config)?;
         let (links, ends, channels) = (Vec::new(), Vec::new(), Vec::new());
-        let mut fabric = Fabric { switches, links, ends, channels, datapath: config.datapath };
+        let mut fabric = Fabric {
+            switches,
+            links,
+            ends,
+            channels,
+            datapath: config.datapath,
+            declared_groups: group_addresses(&config.declared_groups)?,
+        };
         let mut seen = HashSet::new();
         for (index, link) in config.links.iter().enumerate() {
             let claim = |seen: &mut HashSet<String>, what: String| {
@@ -247,6 +256,7 @@ impl Fabric {
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
                 watchdog: settings.watchdog().filter(|_| from_switch),
                 pause_limit: settings.pause_limit(),
+                broadcast_limit: (!from_switch).then(|| settings.broadcast_limit()),
                 jitter: default_jitter(flow_control, rate_bps, LONGEST_FRAME_BYTES),
             }
         })

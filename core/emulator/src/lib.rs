@@ -3,6 +3,7 @@
 //! [`engine`] is the emulator without sockets and clocks; [`daemon`] connects it to packet sockets,
 //! NFQUEUEs and the control socket. See docs/emulation.md for how it works and why.
 
+pub mod broadcast_report;
 pub mod capture;
 pub mod clock;
 pub mod config;

@@ -152,6 +152,7 @@ impl Engine {
                 self.state.counters.given_up += 1;
                 self.state.recycle(copy.frame);
             }
+            Stage::Dropped => self.state.recycle(copy.frame),
             Stage::Finished => self.inject(now, copy),
         }
     }

@@ -5,6 +5,7 @@ use switch_model::{
     ChannelId, DropCause, FlowControl, PriorityCounters, Time, MICROSECOND, SECOND,
 };
 
+use crate::broadcast_report;
 use crate::config::Datapath;
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
@@ -47,6 +48,9 @@ pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
         "pauses_limited": pause_report::limited(engine, moment.now),
         "pausing_hosts": pause_report::pausing_hosts(engine, moment.now),
         "storms": pause_report::storms(engine, moment.now),
+        "broadcasts_limited": broadcast_report::limited(engine, moment.now),
+        "broadcasting_hosts": broadcast_report::broadcasting_hosts(engine, moment.now),
+        "declared_groups": broadcast_report::declared_groups(engine),
         "host_wait_us": surroundings.host_wait_us,
         "host_timeouts": counters.host_timeouts,
         "host_late": counters.host_late,

@@ -130,6 +130,12 @@ impl State {
         }
     }
 
+    /// Whether a frame with these addresses, of a broadcast or multicast, is to all hosts: its
+    /// group is not declared.
+    pub(crate) fn is_undeclared(&self, addresses: [u8; 12]) -> bool {
+        addresses.first_chunk().is_none_or(|group| !self.fabric.declared_groups.contains(group))
+    }
+
     pub(crate) fn capture(&mut self, link: usize, at: Time, frame: &[u8]) {
         if let Some(capture) = self.captures.get_mut(&link) {
             capture.record(at, frame);

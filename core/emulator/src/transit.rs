@@ -35,6 +35,8 @@ pub enum Stage {
     Arrived(EntryId),
     /// The switch has dropped it, or sent it to a controller.
     Taken,
+    /// It was dropped on arrival: copies that still come are not sent.
+    Dropped,
     /// The switch did not return it for too long. It may still do so.
     Abandoned,
     /// Nothing more is expected.

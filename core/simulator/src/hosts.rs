@@ -167,11 +167,17 @@ impl Hosts {
             let Message { flow, .. } = self.messages.remove(packet.message);
             return Next::Tell(Notice::Acknowledged { flow });
         }
+        self.flows[self.messages.get(packet.message).flow as usize].lost += 1;
+        self.limited(at, packet)
+    }
+
+    /// A data packet has not passed the limit of its host's broadcasts: it is not received, and
+    /// does not count as lost.
+    pub fn limited(&mut self, at: Time, packet: &Packet) -> Next {
         self.in_network -= 1;
         let message = self.messages.get_mut(packet.message);
         message.under_way -= 1;
         message.lost = true;
-        self.flows[message.flow as usize].lost += 1;
         if message.left == 0 {
             self.end_of_packet(at, packet.to, packet.message)
         } else {

@@ -34,6 +34,7 @@
 //!         to_switch: true,
 //!         watchdog: None,
 //!         pause_limit: None,
+//!         broadcast_limit: None,
 //!         jitter: 0,
 //!     };
 //!     let numbered = number_channels(&[], &[(0, 1), (0, 2), (0, 3)])?;
@@ -110,6 +111,7 @@
 //! #         to_switch: true,
 //! #         watchdog: None,
 //! #         pause_limit: None,
+//! #         broadcast_limit: None,
 //! #         jitter: 0,
 //! #     };
 //! #     let numbered = number_channels(&[], &[(0, 1), (0, 2)])?;
@@ -182,9 +184,9 @@ pub use report::{DeadlockReport, FlowReport, Report, StationCounters};
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{
-    default_jitter, longest_frame_bytes, transmission_time, wire_bytes, Buffer, ChannelConfig,
-    ChannelCounters, DropCause, FabricFlowControl, FlowControl, Limits, PriorityCounters, Time,
-    VirtualChannel, Watchdog, WatchdogAction, GAP_BYTES, PRIORITIES,
+    default_jitter, longest_frame_bytes, transmission_time, wire_bytes, BroadcastLimit, Buffer,
+    ChannelConfig, ChannelCounters, DropCause, FabricFlowControl, FlowControl, Limits,
+    PriorityCounters, Time, VirtualChannel, Watchdog, WatchdogAction, GAP_BYTES, PRIORITIES,
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};

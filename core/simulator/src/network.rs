@@ -33,6 +33,8 @@ pub(crate) enum Arrival {
     AtHost(u32),
     /// It was dropped.
     Lost,
+    /// It was dropped as a broadcast beyond the limit of its host.
+    Limited,
 }
 
 /// All switches and links.
@@ -301,6 +303,10 @@ impl Network {
         tagged: u32,
         packet: Packet,
     ) -> Arrival {
+        let broadcast = self.tables.is_broadcast(packet.to);
+        if broadcast && !self.model.admit_broadcast(at, channel, bytes) {
+            return Arrival::Limited;
+        }
         let Some(entry) = self.model.arrive(at, channel, priority, bytes, &mut self.links) else {
             return Arrival::Lost;
         };

@@ -164,6 +164,10 @@ impl Simulation {
                 self.go_on(at, next);
             }
             Arrival::Lost => self.lose(at, &flight.packet),
+            Arrival::Limited => {
+                let next = self.hosts.limited(at, &flight.packet);
+                self.go_on(at, next);
+            }
         }
     }
 

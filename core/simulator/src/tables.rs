@@ -20,6 +20,8 @@ pub struct Tables {
     routes: Arc<Routes>,
     /// Multicast trees: (tree, switch) -> branches.
     trees: Vec<Vec<Branch>>,
+    /// By tree: whether frames on it are broadcasts, of which hosts may send only so many.
+    broadcast: Vec<bool>,
 }
 
 impl Tables {
@@ -31,19 +33,20 @@ impl Tables {
     /// many channels or destinations.
     pub fn new(state: &State, ports: &[u16]) -> Result<Tables, Error> {
         let routes = routes_of(state, ports)?;
-        Ok(Tables { routes: Arc::new(routes), trees: Vec::new() })
+        Ok(Tables { routes: Arc::new(routes), trees: Vec::new(), broadcast: Vec::new() })
     }
 
     /// Tables without routes between switches: enough for one switch or hub, and for trees.
     pub fn without_routes(fabric: &Fabric) -> Tables {
         let routes = Routes::none(fabric.switches, &fabric.at);
-        Tables { routes: Arc::new(routes), trees: Vec::new() }
+        Tables { routes: Arc::new(routes), trees: Vec::new(), broadcast: Vec::new() }
     }
 
     /// The same without trees, for `copies` copies of the fabric that no link joins. Switches and
     /// hosts of each copy follow those of the copy before.
     pub fn repeated(&self, copies: usize) -> Tables {
-        Tables { routes: Arc::new(self.routes.repeated(copies)), trees: Vec::new() }
+        let routes = Arc::new(self.routes.repeated(copies));
+        Tables { routes, trees: Vec::new(), broadcast: Vec::new() }
     }
 
     /// Refuse a fabric that does not match the tables.
@@ -99,7 +102,30 @@ impl Tables {
             }
         }
         self.trees.extend(tree);
+        self.broadcast.push(false);
         Ok(())
+    }
+
+    /// Add the tree of a host's broadcasts, as [`Tables::add_tree`] does: what it sends on it is
+    /// subject to the limit of its line, [`switch_model::ChannelConfig::broadcast_limit`].
+    ///
+    /// # Errors
+    /// As for [`Tables::add_tree`].
+    pub fn add_broadcast(
+        &mut self,
+        fabric: &Fabric,
+        branches: &[(u32, u32, u8)],
+    ) -> Result<(), Error> {
+        self.add_tree(fabric, branches)?;
+        if let Some(last) = self.broadcast.last_mut() {
+            *last = true;
+        }
+        Ok(())
+    }
+
+    /// Whether frames on a tree are broadcasts.
+    pub(crate) fn is_broadcast(&self, tree: u32) -> bool {
+        self.broadcast[tree as usize]
     }
 
     /// How many multicast trees there are.

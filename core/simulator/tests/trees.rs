@@ -4,7 +4,8 @@ mod common;
 
 use common::{channel, channels, config, MICROSECOND};
 use simulator::{
-    Fabric, Forwarding, Node, Process, Settings, Simulation, Tables, Target, Time, Traffic, Wish,
+    BroadcastLimit, DropCause, Fabric, Forwarding, Node, Process, Settings, Simulation, Tables,
+    Target, Time, Traffic, Wish,
 };
 
 /// Four switches in a ring, a host each.
@@ -88,4 +89,59 @@ fn each_member_gets_each_message_once_on_the_priorities_of_the_tree() {
         let expected = std::array::from_fn(|p| if p == from + 1 { 10 } else { 0 });
         assert_eq!(by_priority, expected, "from switch {from}");
     }
+}
+
+/// Host 0 sends 1000 messages on a tree, of broadcasts or declared, with a limit of its line.
+fn one_sender(broadcast: bool, share: f64) -> (simulator::Report, u32) {
+    let mut rows = channels(2, &[(0, 1)], &[0, 1], config(MICROSECOND));
+    for row in rows.iter_mut().filter(|row| matches!(row.1, Node::Host(_))) {
+        row.0.broadcast_limit = Some(BroadcastLimit::new(share, 10_000));
+    }
+    let fabric = Fabric::new(2, 2, rows.clone()).expect("a fabric");
+    let there = [
+        (0, channel(&rows, Node::Switch(0), Node::Switch(1)), 0),
+        (1, channel(&rows, Node::Switch(1), Node::Host(1)), 0),
+    ];
+    let mut tables = Tables::without_routes(&fabric);
+    let added = match broadcast {
+        true => tables.add_broadcast(&fabric, &there),
+        false => tables.add_tree(&fabric, &there),
+    };
+    added.expect("a tree");
+    let traffic = Traffic::Processes(vec![Box::new(Sends { count: 1000 }), idle()]);
+    let settings = Settings {
+        seed: 1,
+        warm_up: 0,
+        end: Time::MAX,
+        packet_bytes: 1500,
+        forwarding: Forwarding::StoreAndForward,
+        link_changes: Vec::new(),
+    };
+    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
+    while simulation.run(1 << 16) {}
+    (simulation.report(), channel(&rows, Node::Host(0), Node::Switch(0)))
+}
+
+#[test]
+fn broadcasts_of_a_host_are_limited_and_no_loss() {
+    let cause = DropCause::BroadcastLimit as usize;
+    let (report, line) = one_sender(true, 0.02);
+    let counted = &report.channels[line as usize];
+    // 1000 frames of 1038 bytes on the wire: 2 % of them, and the burst.
+    let passed = report.flows[0].packets;
+    assert!((28..=30).contains(&passed), "{passed}");
+    assert_eq!((counted.drops[cause], counted.broadcasts_over), (1000 - passed, 1000 - passed));
+    assert_eq!((counted.dropped(), report.flows[0].lost), (0, 0));
+    assert_eq!((report.in_network, report.messages_under_way), (0, 0));
+
+    let (report, line) = one_sender(true, 0.0);
+    let counted = &report.channels[line as usize];
+    assert_eq!((report.flows[0].packets, counted.drops[cause]), (1000, 0));
+    assert_eq!(counted.broadcasts_over, 1000 - passed);
+
+    let (report, line) = one_sender(false, 0.02);
+    assert_eq!(
+        (report.flows[0].packets, report.channels[line as usize].broadcasts_over),
+        (1000, 0)
+    );
 }

@@ -6,6 +6,7 @@
 //! and ingress buffers of one priority are adjacent, so that unused priorities never enter the
 //! caches.
 
+use crate::broadcast_limit::BroadcastMeter;
 use crate::config::ChannelConfig;
 use crate::counters::DropCause;
 use crate::entries::Hold;
@@ -162,13 +163,17 @@ pub(crate) struct ColdState {
     /// Times that the link was cut or restored.
     pub epoch: u32,
     pub drops: [u64; DropCause::ALL.len()],
+    /// Broadcasts of the host that sends.
+    pub broadcasts: Option<BroadcastMeter>,
     pub storms_detected: u64,
     pub storms_restored: u64,
 }
 
 impl ColdState {
     pub fn new(config: ChannelConfig) -> Self {
+        let meter = |limit| BroadcastMeter::new(limit, config.rate_bps);
         ColdState {
+            broadcasts: config.broadcast_limit.map(meter),
             config,
             last_arrival: 0,
             epoch: 0,

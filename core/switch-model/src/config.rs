@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::broadcast_limit::BroadcastLimit;
 use crate::flow_control::FlowControl;
 use crate::pause_limit::PauseLimit;
 use crate::units::{Time, GAP_BYTES, SECOND};
@@ -81,6 +82,8 @@ pub struct ChannelConfig {
     pub watchdog: Option<Watchdog>,
     /// How much of the time a host that receives may pause the channel; None without limit.
     pub pause_limit: Option<PauseLimit>,
+    /// How much of the channel from a host to its switch broadcasts may take; None without limit.
+    pub broadcast_limit: Option<BroadcastLimit>,
     /// Frames arrive up to this much later than the delay says, at random but in order; see
     /// [`crate::default_jitter`].
     pub jitter: Time,

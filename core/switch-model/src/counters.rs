@@ -3,7 +3,7 @@
 use crate::ids::PRIORITIES;
 use crate::units::Time;
 
-/// Why a frame was lost.
+/// Why a frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
     /// The egress queue was full, and the frame was in no ingress buffer.
@@ -14,19 +14,27 @@ pub enum DropCause {
     Watchdog,
     /// The link was cut.
     Down,
+    /// A broadcast beyond the limit of its host: not a loss, see [`DropCause::is_loss`].
+    BroadcastLimit,
     /// The switch had no output for it.
     Unforwarded,
 }
 
 impl DropCause {
     /// All causes, in the order of [`ChannelCounters::drops`].
-    pub const ALL: [(DropCause, &'static str); 5] = [
+    pub const ALL: [(DropCause, &'static str); 6] = [
         (DropCause::Queue, "queue"),
         (DropCause::Headroom, "headroom"),
         (DropCause::Watchdog, "watchdog"),
         (DropCause::Down, "down"),
+        (DropCause::BroadcastLimit, "broadcast_limit"),
         (DropCause::Unforwarded, "unforwarded"),
     ];
+
+    /// Whether the frame counts as lost: it was not dropped because its host has sent too many.
+    pub fn is_loss(self) -> bool {
+        self != DropCause::BroadcastLimit
+    }
 }
 
 /// Counters of one priority at the sender, and of the ingress buffer of one class at the receiver.
@@ -57,8 +65,10 @@ pub struct ChannelCounters {
     pub rx_frames: u64,
     /// Their bytes, FCS included.
     pub rx_bytes: u64,
-    /// Lost frames by [`DropCause`], in the order of [`DropCause::ALL`].
+    /// Dropped frames by [`DropCause`], in the order of [`DropCause::ALL`].
     pub drops: [u64; DropCause::ALL.len()],
+    /// Broadcasts beyond the limit of the host that sends, dropped or not.
+    pub broadcasts_over: u64,
     /// Storms that the watchdog has detected on its virtual channels.
     pub storms_detected: u64,
     /// Those that are over.
@@ -70,7 +80,8 @@ pub struct ChannelCounters {
 impl ChannelCounters {
     /// All lost frames.
     pub fn dropped(&self) -> u64 {
-        self.drops.iter().sum()
+        let causes = DropCause::ALL.iter().zip(self.drops);
+        causes.filter(|((cause, _), _)| cause.is_loss()).map(|(_, count)| count).sum()
     }
 
     /// What was counted since `before`; present values and peaks stay as they are.
@@ -78,6 +89,7 @@ impl ChannelCounters {
         let mut since = *self;
         since.rx_frames -= before.rx_frames;
         since.rx_bytes -= before.rx_bytes;
+        since.broadcasts_over -= before.broadcasts_over;
         since.storms_detected -= before.storms_detected;
         since.storms_restored -= before.storms_restored;
         for (count, former) in since.drops.iter_mut().zip(before.drops) {

@@ -54,6 +54,7 @@
 //!     to_switch: true,
 //!     watchdog: None,
 //!     pause_limit: None,
+//!     broadcast_limit: None,
 //!     jitter: 0,
 //! };
 //! let to_host = ChannelConfig { to_switch: false, ..to_switch };
@@ -123,6 +124,7 @@
 //! #     to_switch: true,
 //! #     watchdog: None,
 //! #     pause_limit: None,
+//! #     broadcast_limit: None,
 //! #     jitter: 0,
 //! # };
 //! let (there, back) = (ChannelId(0), ChannelId(1));
@@ -149,6 +151,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod broadcast_limit;
 mod channel;
 mod config;
 mod counters;
@@ -165,6 +168,7 @@ mod queue;
 mod standstill;
 mod units;
 
+pub use broadcast_limit::BroadcastLimit;
 pub use config::{Buffer, ChannelConfig, Watchdog, WatchdogAction};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};
 pub use deadlock::Deadlock;

@@ -4,8 +4,8 @@ mod harness;
 
 use harness::channel;
 use switch_model::{
-    ChannelId, DropCause, Effects, FlowControl, Frame, Model, Signal, VirtualChannel, MICROSECOND,
-    SECOND,
+    BroadcastLimit, ChannelId, DropCause, Effects, FlowControl, Frame, Model, Signal,
+    VirtualChannel, MICROSECOND, SECOND,
 };
 
 #[derive(Default)]
@@ -90,6 +90,35 @@ fn too_little_headroom_loses_and_counts() {
     assert!(model.arrive(0, ChannelId(0), 0, 1500, &mut recorder).is_some());
     assert!(model.arrive(0, ChannelId(0), 0, 101, &mut recorder).is_none());
     assert_eq!(model.counters(0, ChannelId(0)).drops[DropCause::Headroom as usize], 1);
+}
+
+#[test]
+fn broadcasts_beyond_the_limit_are_counted_and_charged_to_no_buffer() {
+    let mut config = channel(FlowControl::Pause, true, 500, 1000);
+    config.broadcast_limit = Some(BroadcastLimit { burst_bytes: 300, ..BroadcastLimit::DEFAULT });
+    let mut model: Model<()> =
+        Model::new([config, channel(FlowControl::Pause, true, 500, 1000)], 1);
+    let (host, other) = (ChannelId(0), ChannelId(1));
+    let admitted =
+        |model: &mut Model<()>, at| (0..9).filter(|_| model.admit_broadcast(at, host, 80)).count();
+    assert_eq!(admitted(&mut model, 0), 3);
+    let counted = model.counters(0, host);
+    assert_eq!(
+        (counted.drops[DropCause::BroadcastLimit as usize], counted.broadcasts_over),
+        (6, 6)
+    );
+    assert_eq!(
+        (counted.dropped(), counted.rx_frames, counted.priorities[0].ingress_bytes),
+        (0, 0, 0)
+    );
+    assert_eq!(model.last_broadcast_over(host), Some(0));
+    // A channel without a limit has none, and what a cut link loses is not counted as limited.
+    assert!((0..9).all(|_| model.admit_broadcast(0, other, 80)));
+    model.set_up(1, host, false, &mut Recorder::default());
+    assert!((0..9).all(|_| model.admit_broadcast(1, host, 80)));
+    let counted = model.counters(1, host);
+    assert_eq!(counted.broadcasts_over, 6);
+    assert_eq!(counted.since(&counted).broadcasts_over, 0);
 }
 
 #[test]

@@ -9,6 +9,7 @@ import click
 
 from knotless.base.finite_range import FiniteRange
 from knotless.base.flow_control import AUTO, FlowControl
+from knotless.cli.commands._broadcasts import broadcast_options
 from knotless.cli.commands._options import MAX_SLOW_DOWN, fabric_of, json_option, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._watchdog import watchdog_options
@@ -86,6 +87,7 @@ _PARAMETERS = [
         f" {PORTS_OF_EACH} ports of a fabric with more than {PORTS_OF_ONE}].",
     ),
     watchdog_options,
+    broadcast_options,
     click.option(
         "--host-pause",
         "pause_share",

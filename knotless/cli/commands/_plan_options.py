@@ -17,7 +17,7 @@ from knotless.cli import complete
 from knotless.routing import engine_file
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
 from knotless.routing.multicast import parse
-from knotless.routing.request import PROTECTIONS, PlanRequest
+from knotless.routing.request import PROTECTIONS, SOURCE_CHECKS, PlanRequest
 from knotless.routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -82,6 +82,11 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         **_one_of(PROTECTIONS),
         "help": "fast-failover: rules with proven backup paths for every single failure, which"
         " switches take without a controller.",
+    },
+    "source_check": {
+        **_one_of(SOURCE_CHECKS),
+        "help": "Source addresses of hosts that switches check: MAC; arp: also the sender in ARP"
+        " frames; ip: also the source of IPv4 packets.",
     },
 }
 without_option = click.option(

@@ -10,6 +10,7 @@ import click
 from knotless.base.files import write_whole
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
+from knotless.cli.commands._broadcasts import broadcast_options
 from knotless.cli.commands._fabric import DELAY, RATE
 from knotless.cli.commands._options import (
     fabric_of,
@@ -24,6 +25,7 @@ from knotless.cli.commands._watchdog import watchdog_options
 from knotless.cli.output import say
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
+from knotless.routing.multicast import ALL
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import (
@@ -38,7 +40,7 @@ from knotless.simulation import (
 from knotless.simulation.memory import check_memory
 from knotless.simulation.recorder import Recorder
 from knotless.simulation.result import by_channel, by_flow
-from knotless.simulation.scenario import DEFAULT_PACKETS
+from knotless.simulation.scenario import BROADCAST, DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
 from knotless.simulation.verdict import cautions
 from knotless.topologies.fabric import Fabric, with_lines
@@ -69,7 +71,7 @@ DEADLOCKED = 3
     "--send",
     multiple=True,
     metavar="HOST=N",
-    help="This host sends to multicast group N; may be repeated.",
+    help="This host sends to multicast group N, or to all hosts (HOST=all); may be repeated.",
 )
 @click.option("--load", "load_share", type=float, help="Fraction of each sender's line, 0 to 1.")
 @click.option(
@@ -87,6 +89,7 @@ DEADLOCKED = 3
 @click.option("--headroom", type=int, metavar="BYTES", help="Ingress buffer above XOFF.")
 @click.option("--queue", type=int, metavar="BYTES", help="Egress queue without flow control.")
 @watchdog_options
+@broadcast_options
 @click.option(
     "--cut-through",
     type=int,
@@ -149,6 +152,8 @@ def command(
     Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port --pattern shift:2
 
     Example: knotless simulate torus,4,4 --multicast 1=all --send h1=1 --load 0.2
+
+    Example: knotless simulate torus,4,4 --send h1=all
 
     Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
     """
@@ -216,6 +221,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
         packet_bytes=given["packet_bytes"],
         cut_through=given["cut_through"],
         **(given["watchdog"] or {}),
+        **{f"broadcast_{key}": value for key, value in (given["broadcast_limit"] or {}).items()},
         link_changes=tuple(changes),
         warm_up_us=given["warm_up"],
         duration_us=given["duration"],
@@ -226,8 +232,12 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
 
 def _sender(text: str) -> tuple[str, int]:
     host, equals, group = text.rpartition("=")
-    if not (equals and group.isdecimal() and len(group) < 10):
-        raise SimulationError(f"{text!r}: a host that sends to a multicast group is written HOST=N")
+    if equals and group == ALL:
+        return host, BROADCAST
+    if not (equals and group.isdecimal() and len(group) < 10 and int(group)):
+        raise SimulationError(
+            f"{text!r}: a host that sends to multicast group N is written HOST=N, to all HOST={ALL}"
+        )
     return host, int(group)
 
 
@@ -246,8 +256,11 @@ def _show(result: Result) -> None:
         counted = values.pop(name)
         values[name] = ", ".join(f"{key} {value:g}" for key, value in counted.items())
     frames, verdict = values.pop("knot_frames"), values.pop("verdict")
+    problems = values.pop("problems")
     print_table(f"{values['pattern']} on {values['fabric']}", values)
     for channel, flows in frames.items():
         waiting = ", ".join(f"{count} of {flow}" for flow, count in flows.items())
         say(f"{channel} holds {waiting}")
+    for problem in problems:
+        say(problem)
     say(verdict)

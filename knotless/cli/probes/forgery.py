@@ -29,7 +29,11 @@ def forgeries(target: Target) -> Iterator[tuple[str, Packet, bytes]]:
         ("another host's MAC", destination.mac, destination.mac, []),
         ("an unknown MAC", UNKNOWN_MAC, destination.mac, []),
         (f"tagged with VLAN {wrong}", source.mac, destination.mac, [Dot1Q(vlan=wrong)]),
-        ("tagged with priority 7", source.mac, destination.mac, [Dot1Q(vlan=0, prio=7)]),
+        (
+            "another host's MAC, tagged with priority 7",
+            *(destination.mac, destination.mac),
+            [Dot1Q(vlan=0, prio=7)],
+        ),
         (
             f"tagged twice, VLANs {vlan} and {vlan}",
             *(source.mac, destination.mac),

@@ -181,7 +181,7 @@ class Discovery:
             number = _next(number, names)
             is_own = seen_host.ip is not None and seen_host.ip not in ips
             ip = seen_host.ip if seen_host.ip is not None and is_own else _free_ip(ips | seen_ips)
-            host = Host(f"h{number}", mac, ip, self.name(port[0]), port[1])
+            host = Host(f"h{number}", mac, ip, self.name(port[0]), port[1], ip_invented=not is_own)
             macs[mac] = host
             ips.add(ip)
             hosts.append(host)

@@ -26,9 +26,13 @@ from knotless.forwarding.openflow.rules import (
 )
 
 _VLAN_PRESENT = 0x1000
+_ARP = 0x0806
 _ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}
 """The fields that may have a mask, with that which counts as none."""
-_FIELDS = ("eth_dst", "eth_src", "eth_type", "in_port", "metadata", "vlan_pcp", "vlan_vid")
+_FIELDS = (
+    *("arp_sha", "arp_spa", "eth_dst", "eth_src", "eth_type", "in_port", "ipv4_src"),
+    *("metadata", "vlan_pcp", "vlan_vid"),
+)
 """The fields of matches in canonical order, see :func:`forwarding.openflow.rules.match_order`."""
 
 
@@ -75,7 +79,8 @@ class CompiledRules(Mapping[str, SwitchRules]):
                 for value, mask in values
             ]
 
-        by_field = [fields(name) for name in _FIELDS]
+        sources = self._sources(part)
+        by_field = [sources[name] if name in sources else fields(name) for name in _FIELDS]
         every = zip(
             column("table"),
             column("priority"),
@@ -88,6 +93,24 @@ class CompiledRules(Mapping[str, SwitchRules]):
         )
         rules = sorted(map(Rule._make, every), key=attrgetter("order"))
         return SwitchRules(tuple(rules), self._groups(switch))
+
+    def _sources(self, part: slice) -> dict[str, list[Field | None]]:
+        """Return the fields of source addresses inside of frames, of the rules of a switch."""
+        columns = ("source_ip", "eth_type", "eth_src")
+        ips, types, macs = (self._columns[name][part].tolist() for name in columns)
+
+        def fields(name: str, values: list[int], *, of_arp: bool) -> list[Field | None]:
+            rows = zip(values, ips, types, strict=True)
+            return [
+                Field(name, value) if ip >= 0 and (eth_type == _ARP) == of_arp else None
+                for value, ip, eth_type in rows
+            ]
+
+        return {
+            "arp_sha": fields("arp_sha", macs, of_arp=True),
+            "arp_spa": fields("arp_spa", ips, of_arp=True),
+            "ipv4_src": fields("ipv4_src", ips, of_arp=False),
+        }
 
     @cached_property
     def parsed(self) -> list[core.Switch]:

@@ -2,7 +2,8 @@
 
 - admission: a host's own untagged frames get their VLAN and first priority (if hosts tag, frames
   in the VLAN planned for their destination get the priority); frames from other switches pass if
-  their VLAN is in use; all others are dropped.
+  their VLAN is in use; all others are dropped. With a source check, ARP frames and IPv4 packets
+  must also name their host as their source.
 - forward: (VLAN,) destination -> output port, stored in the metadata. Broadcasts and multicasts
   are copied by groups, by input port and source.
 - virtual channel: (input port, output port, priority) -> new priority.
@@ -22,6 +23,8 @@ from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.failover.choose import choose_backups
 from knotless.routing.plan import Plan
+from knotless.routing.request import SourceCheck
+from knotless.topologies.fabric import known_ips
 from knotless.topologies.numbering import mac_value
 
 
@@ -36,7 +39,9 @@ def compile_rules(plan: Plan) -> CompiledRules:
         The switches' tables cannot express the plan.
 
     """
-    return with_backups(plan, compile_state(state_of_plan(plan), tagging=plan.tagging))
+    state = state_of_plan(plan)
+    rules = compile_state(state, tagging=plan.tagging, source_check=plan.source_check)
+    return with_backups(plan, rules)
 
 
 def with_backups(plan: Plan, rules: CompiledRules) -> CompiledRules:
@@ -53,8 +58,13 @@ def with_backups(plan: Plan, rules: CompiledRules) -> CompiledRules:
     return ProtectedRules(plan, rules, choose_backups(plan))
 
 
-def compile_state(state: ForwardingState, *, tagging: str = "switch") -> CompiledRules:
+def compile_state(
+    state: ForwardingState, *, tagging: str = "switch", source_check: SourceCheck = "mac"
+) -> CompiledRules:
     """Return the rules that implement a state; ``tagging`` says who tags frames.
+
+    ``source_check`` says which source addresses hosts may not forge, as in
+    :class:`knotless.routing.request.PlanRequest`.
 
     Raises
     ------
@@ -65,8 +75,11 @@ def compile_state(state: ForwardingState, *, tagging: str = "switch") -> Compile
     state.fabric.refuse_hub("given rules")
     macs = [mac_value(host.mac) for host in state.fabric.hosts]
     groups = [group.address for group in state.groups]
+    ips = None if source_check == "mac" else known_ips(state.fabric)
     try:
-        compiled = core.compile_rules(state.core, macs, groups, tagging == "host")
+        compiled = core.compile_rules(
+            state.core, macs, groups, tagging == "host", ips, source_check == "ip"
+        )
     except LookupError as refused:
         switch, reason = refused.args
         raise PlanError(f"{state.channels.names[switch]}: {reason}") from None

@@ -20,7 +20,7 @@ from knotless.forwarding.state import ForwardingState, channel_ends_of, members_
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags, tag_table
-from knotless.topologies.fabric import Fabric
+from knotless.topologies.fabric import Fabric, known_ips
 from knotless.topologies.numbering import mac_text, mac_value
 
 BROADCAST = 0xFFFFFFFFFFFF
@@ -48,8 +48,9 @@ def state_of_rules(
     Hosts send to each other and to all. With ``any_address``, they also send to every class of
     addresses that rules tell apart and no host has: packets for these are expected nowhere, but
     wait on their way like others.
-    ``groups`` are the multicast groups to which hosts send. ``tags`` are the VLAN tags that hosts
-    add; None: they send untagged.
+    Hosts send with their own addresses, also inside of ARP frames and IPv4 packets, or from
+    0.0.0.0. ``groups`` are the multicast groups to which hosts send. ``tags`` are the VLAN tags
+    that hosts add; None: they send untagged.
 
     Raises
     ------
@@ -121,6 +122,7 @@ def _state(
             ends.enters,
             ends.hosts,
             [mac_value(host.mac) for host in fabric.hosts],
+            known_ips(fabric),
             [(*address, receivers) for address, receivers in zip(addresses, members, strict=True)],
             _tag_tables(fabric, generations, [address for address, _ in addresses]),
             changing,

@@ -32,8 +32,8 @@ class Field(NamedTuple):
     ``name`` is one of in_port, metadata, eth_type, eth_dst, eth_src, vlan_vid, vlan_pcp,
     arp_op, arp_tpa ... as in OpenFlow 1.3 and Ryu. ``value`` is always an integer: a MAC has 48
     bits; ``vlan_vid`` includes the present bit (0x1000), so ``Field("vlan_vid", 0)`` is
-    'untagged' and ``Field("vlan_vid", 0x1000, 0x1000)`` is 'tagged, any VLAN'. ``mask`` None
-    means all bits.
+    'untagged', ``Field("vlan_vid", 0, 0xFFF)`` is that or 'tagged with a priority only', and
+    ``Field("vlan_vid", 0x1000, 0x1000)`` is 'tagged, any VLAN'. ``mask`` None means all bits.
     """
 
     name: str

@@ -37,9 +37,13 @@ from knotless.routing.vlans.host_tags import HostTags
 VLAN_GENERATIONS = 4
 VLAN_BITS = 10
 """The bits of a VLAN below those of its generation."""
+NO_VLAN = Field("vlan_vid", 0, 0xFFF)
+"""Frames without a VLAN: without a tag, or with one that has only a priority."""
 _PRESENT = 0x1000
 _GENERATION_BITS = 0xC00
 _GUARD = _PRESENT | _GENERATION_BITS
+_CHECKED = (0x0806, 0x0800)
+"""EtherTypes whose source addresses may be checked."""
 _PRIORITIES = 0x4000
 """Added to the priorities of entries for each generation."""
 _GROUPS = 1 << 24
@@ -198,7 +202,17 @@ def _actions_in(actions: tuple[Action, ...], generation: VlanGeneration) -> tupl
 def admits_untagged(rule: Rule) -> bool:
     """Tell whether the rule puts the tag on a host's frames, or drops them."""
     ports = {field.name for field in rule.match}
-    return rule.table == ADMISSION and "in_port" in ports and Field("vlan_vid", 0) in rule.match
+    return rule.table == ADMISSION and "in_port" in ports and NO_VLAN in rule.match
+
+
+def is_source_check(match: Iterable[Field]) -> bool:
+    """Tell whether a rule of the first table drops what a host sends with a foreign source.
+
+    It is for ARP frames or IPv4 packets of one port, whatever their MAC address.
+    """
+    values = {field.name: field.value for field in match}
+    of_a_type = values.get("eth_type") in _CHECKED and "in_port" in values
+    return of_a_type and "eth_src" not in values
 
 
 def without_admission(rules: FabricRules) -> FabricRules:

@@ -67,6 +67,7 @@ class _Assembly:
                     *end,
                     mac_text(_FIRST_MAC + number),
                     host_ip(1 + number // 254, 1 + number % 254),
+                    ip_invented=True,
                 )
                 for number, (host, end) in enumerate(zip(self.hosts, ends, strict=True))
             ],

@@ -97,7 +97,12 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         [PartialSwitch(switch) for switch in names],
         [
             PartialHost(
-                host, switch_number, port, mac, host_ip(1 + number // 254, 1 + number % 254)
+                host,
+                switch_number,
+                port,
+                mac,
+                host_ip(1 + number // 254, 1 + number % 254),
+                ip_invented=True,
             )
             for number, (host, ((switch_number, port), (_, mac))) in enumerate(
                 zip(of_hosts, hosts, strict=True)

@@ -123,6 +123,7 @@ def router_fabric(
                 port[edge],
                 mac_text(_FIRST_MAC + i),
                 host_ip(1 + i // 254, 1 + i % 254),
+                ip_invented=True,
             )
             for i, (host, edge) in enumerate(zip(hosts, edges, strict=True))
         ],

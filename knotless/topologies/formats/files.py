@@ -4,7 +4,8 @@ The JSON format (docs/fabric-files.md describes all):
 
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
 "links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``. Optional: ``rate_mbps`` and
-``delay_us`` of hosts, ``"hub": true`` of a repeater hub, and ``"grid": {"dims": [..], "wrap":
+``delay_us`` of hosts, ``"ip_invented": true`` of one whose ``ip`` is only a number in its place,
+``"hub": true`` of a repeater hub, and ``"grid": {"dims": [..], "wrap":
 bool}`` of a mesh or torus.
 """
 
@@ -144,7 +145,7 @@ def to_json(fabric: Fabric) -> dict[str, object]:
     obj: dict[str, object] = {
         "name": fabric.name,
         "switches": [_switch_values(switch) for switch in fabric.switches],
-        "hosts": [asdict(host) for host in fabric.hosts],
+        "hosts": [_host_values(host) for host in fabric.hosts],
         "links": [asdict(link) for link in fabric.links],
     }
     if fabric.grid is not None:
@@ -191,6 +192,13 @@ def _switch_values(switch: Switch) -> dict[str, object]:
     return values
 
 
+def _host_values(host: Host) -> dict[str, object]:
+    values = asdict(host)
+    if not host.ip_invented:
+        del values["ip_invented"]
+    return values
+
+
 def _switch(where: str, obj: object) -> Switch:
     item = _Reader(where, obj, ("name", "dpid", "hub"))
     hub = item.values.get("hub", False)
@@ -200,8 +208,11 @@ def _switch(where: str, obj: object) -> Switch:
 
 
 def _host(where: str, obj: object) -> Host:
-    keys = ("name", "mac", "ip", "switch", "port", "rate_mbps", "delay_us")
+    keys = ("name", "mac", "ip", "switch", "port", "rate_mbps", "delay_us", "ip_invented")
     item = _Reader(where, obj, keys)
+    invented = item.values.get("ip_invented", False)
+    if not isinstance(invented, bool):
+        raise FabricError(f"{where}: ip_invented must be true or false, not {_short(invented)}")
     return Host(
         item.text("name"),
         item.text("mac").lower(),
@@ -210,6 +221,7 @@ def _host(where: str, obj: object) -> Host:
         item.whole("port"),
         item.number("rate_mbps", DEFAULT_RATE_MBPS),
         item.number("delay_us", DEFAULT_DELAY_US),
+        invented,
     )
 
 

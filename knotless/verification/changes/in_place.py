@@ -54,7 +54,7 @@ def common_rules(old: Plan, new: Plan) -> CompiledRules | None:
     states = [state_of_plan(old), state_of_plan(new)]
     try:
         state = state_of_plan(replace(new, routes=routes), states)
-        return compile_state(state, tagging=new.tagging)
+        return compile_state(state, tagging=new.tagging, source_check=new.source_check)
     except PlanError:
         return None  # the tables cannot drop these packets and forward all others
 

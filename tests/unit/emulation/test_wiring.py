@@ -158,6 +158,16 @@ def test_watchdog_and_pause_limit_apply_to_all_links() -> None:
         assert link["pause_limit"] == {"share": 0.3}
 
 
+@pytest.mark.parametrize("limit", [{"share": 0.1}, {"share": 0, "burst_bytes": 2000}])
+def test_the_limit_of_broadcasts_applies_to_all_links(limit: dict[str, float]) -> None:
+    config = wiring.emulator_config(
+        wiring.wire(pair()), NAMES, flow_control=FlowControl.PAUSE, broadcast_limit=limit
+    )
+    assert all(link["broadcast_limit"] == limit for link in config["links"])
+    default = wiring.emulator_config(wiring.wire(pair()), NAMES, flow_control=FlowControl.PAUSE)
+    assert all("broadcast_limit" not in link for link in default["links"])
+
+
 @pytest.mark.parametrize(
     ("spec", "processes"), [("torus,3,3,hosts=2", 4), ("ring,4", 4), ("ring,4", 1)]
 )

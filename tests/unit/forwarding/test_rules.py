@@ -40,12 +40,22 @@ def test_own_untagged_frames_are_tagged_and_sent_on(s1: Pipeline) -> None:
     assert s1.outputs(1, Frame(H2, H1, 0x0800)) == ((2, Frame(H2, H1, 0x0800, (2,))),)
 
 
+@pytest.mark.parametrize("tag", [0, 5 << 13])
+def test_priority_tagged_frames_go_where_untagged_ones_go_and_keep_their_tags(
+    s1: Pipeline, tag: int
+) -> None:
+    """IEEE 802.1Q, 6.9: they are in no VLAN. On their way, the plan's priority counts."""
+    assert s1.outputs(1, Frame(H2, H1, 0x0800, (tag,))) == ((2, Frame(H2, H1, 0x0800, (2, tag))),)
+    assert s1.outputs(2, Frame(H1, H2, 0x0800, (2, tag))) == ((1, Frame(H1, H2, 0x0800, (tag,))),)
+
+
 @pytest.mark.parametrize(
     ("in_port", "frame"),
     [
         (1, Frame(H2, H9, 0x0800)),  # a forged source
         (1, Frame(H2, H1, 0x0800, (2,))),  # tagged by the host itself
-        (1, Frame(H2, H1, 0x0800, (0,))),  # priority-tagged
+        (1, Frame(H2, H9, 0x0800, (0,))),  # a forged source, priority-tagged
+        (2, Frame(H1, H2, 0x0800, (0,))),  # priority-tagged from another switch
         (1, Frame(PAUSE, H1, 0x8808)),  # MAC control
         (1, Frame(0x0180C200000E, H1, 0x88CC)),  # LLDP
         (1, Frame(H9, H1, 0x0800)),  # to nobody

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from knotless.topologies import FabricError, load
-from knotless.topologies.fabric import FamilyMember, with_lines
+from knotless.topologies.fabric import FamilyMember, known_ips, with_lines
 from knotless.topologies.formats.files import from_json, from_text, to_json, to_text
 
 Obj = dict[str, Any]
@@ -25,6 +25,30 @@ def test_round_trip(spec: str, tmp_path: Path) -> None:
     file = tmp_path / "fabric.json"
     file.write_text(to_text(fabric))
     assert load(str(file)) == fabric
+
+
+def test_invented_addresses_stay_invented(tmp_path: Path) -> None:
+    ring = load("ring,4")
+    assert not any(host.ip_invented for host in ring.hosts)
+    assert not any("ip_invented" in host for host in to_json(ring)["hosts"])  # type: ignore[attr-defined]
+    graph = tmp_path / "fabric.graphml"
+    graph.write_text(
+        '<graphml><key id="k" for="node" attr.name="kind"/><key id="i" for="node" attr.name="ip"/>'
+        '<graph edgedefault="undirected"><node id="s1"/>'
+        '<node id="a"><data key="k">host</data><data key="i">10.9.9.9</data></node>'
+        '<node id="b"><data key="k">host</data></node>'
+        '<edge source="a" target="s1"/><edge source="b" target="s1"/></graph></graphml>'
+    )
+    fabric = load(str(graph))
+    assert known_ips(fabric) == [0x0A090909, None]
+    again = from_text(to_text(fabric))
+    assert again == fabric
+    written = replace(fabric.hosts[1], ip_invented=False)
+    assert replace(again, hosts=(again.hosts[0], written)) != fabric
+    obj: Obj = to_json(fabric)
+    obj["hosts"][1]["ip_invented"] = "yes"
+    with pytest.raises(FabricError, match=r"hosts\[1\]: ip_invented must be true or false"):
+        from_json(obj)
 
 
 def test_a_fabric_keeps_its_family_until_its_parts_change() -> None:

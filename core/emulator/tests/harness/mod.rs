@@ -24,6 +24,8 @@ pub fn configuration(flow_control: &str) -> Value {
     };
     json!({
         "namespace": "/nowhere",
+        // The addresses of h1 and h3 in frames of the bench have the bit of groups.
+        "declared_groups": ["01:00:00:00:00:00", "03:00:00:00:00:00"],
         "links": [
             host("h1", "s1", 1), host("h2", "s1", 2), host("h3", "s2", 1),
             {
@@ -144,6 +146,7 @@ impl Bench {
             (_, 3, _) => &["bh3"],
             (_, 2, "bh1") => &["bh2"],
             (_, 0xff, "bh1") => &["bh2", "ka"],
+            (_, 0xff, "bh2") => &["bh1", "ka"],
             (_, 0xff, "kb") => &["bh3"],
             _ => &[],
         };

@@ -9,7 +9,7 @@ use super::sets::Sets;
 use super::space::Space;
 use super::ternary::Minimiser;
 use super::view::{Admitted, Ports, Tag, Unicasts};
-use super::vlans::{exactly, Vlans, TAGGED, UNTAGGED};
+use super::vlans::{exactly, Vlans, NO_VLAN, TAGGED};
 use super::Refused;
 use crate::state::{Hop, State, Step};
 
@@ -22,7 +22,8 @@ pub const GROUP_BIT: Masked = Masked { value: 1 << 40, mask: 1 << 40 };
 /// destination.
 const INNER_TAGS: [i32; 2] = [0x8100, 0x88A8];
 
-const NEVER: u16 = 500;
+/// The priority of what is never admitted: above all other rules of the table.
+pub const NEVER: u16 = 500;
 const OWN: u16 = 200;
 const DROPPED: u32 = 0;
 
@@ -224,7 +225,7 @@ impl Admission<'_> {
                     value: found.address.value | group.value,
                     mask: found.address.mask | group.mask,
                 },
-                vlan: if self.host_tags { exactly(label) } else { UNTAGGED },
+                vlan: if self.host_tags { exactly(label) } else { NO_VLAN },
                 ..Rule::new(ADMISSION, priority).from_port(port)
             };
             let rule = if found.class == DROPPED {

@@ -18,6 +18,7 @@ mod listing;
 mod readable;
 pub mod rules;
 mod sets;
+mod sources;
 mod space;
 mod ternary;
 mod turns;
@@ -27,11 +28,12 @@ mod vlans;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use admission::{Admission, Stop};
+use admission::{Admission, Stop, NEVER};
 use floods::Floods;
 use forward::HostsDiffer;
 use listing::Listings;
 use rules::{Action, Rule, Rules, FORWARD, OUTPUT};
+pub use sources::Sources;
 use space::Space;
 use ternary::Minimiser;
 use view::{Ports, Unicasts};
@@ -60,7 +62,8 @@ pub struct Refused {
 /// Compiles the rules of all switches.
 ///
 /// `macs` are the addresses of the hosts, `groups` those of the multicast groups 1, 2 ..; with
-/// `host_tags` hosts send with a VLAN of their choice.
+/// `host_tags` hosts send with a VLAN of their choice. `sources` says which IPv4 addresses hosts may
+/// claim; None: any.
 ///
 /// # Errors
 /// A switch does what the tables cannot express.
@@ -69,8 +72,9 @@ pub fn compile(
     macs: &[u64],
     groups: &[u64],
     host_tags: bool,
+    sources: Option<Sources<'_>>,
 ) -> Result<Rules, Refused> {
-    let task = Task { state, macs, groups, host_tags, ports: view::ports(state) };
+    let task = Task { state, macs, groups, host_tags, sources, ports: view::ports(state) };
     match task.compile(true) {
         Err(Stop::HostsDiffer) => match task.compile(false) {
             Err(Stop::HostsDiffer) => unreachable!("each host is a block of its own"),
@@ -87,6 +91,7 @@ struct Task<'a> {
     macs: &'a [u64],
     groups: &'a [u64],
     host_tags: bool,
+    sources: Option<Sources<'a>>,
     ports: Vec<Ports>,
 }
 
@@ -129,7 +134,9 @@ impl Task<'_> {
             let mut rules = Rules::default();
             for &(switch, ports) in switches {
                 let unicasts = self.unicasts(switch)?;
+                let first = rules.rules.len();
                 admission.add(switch, ports, &unicasts, minimiser, &mut rules)?;
+                self.check_sources(switch, ports, first, &mut rules)?;
                 let (place, addresses) = ((state, switch), (&space, &destinations));
                 forward::add(place, addresses, &unicasts, (ports, macs), minimiser, &mut rules)?;
                 floods.add(switch, ports, &sources, minimiser, &mut rules);
@@ -168,6 +175,23 @@ impl Task<'_> {
             rules.append(&part?);
         }
         Ok(rules)
+    }
+
+    /// Adds the rules that check the source addresses of hosts, if they are to be checked.
+    fn check_sources(
+        &self,
+        switch: u32,
+        ports: &Ports,
+        first: usize,
+        rules: &mut Rules,
+    ) -> Result<(), Stop> {
+        match self.sources {
+            Some(sources) if !sources.add(ports, first, NEVER, rules) => {
+                let reason = "its rules of admission are too many to check sources".to_owned();
+                Err(Stop::Refused(Refused { switch, reason }))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Samples of what switches do, as functions of destinations and of sources.

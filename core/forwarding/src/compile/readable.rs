@@ -1,7 +1,7 @@
 //! Compiled rules as those that are read.
 
 use super::rules::{part, Action, Masked, Rule, Rules};
-use crate::openflow::switch::{self, Field, Switch};
+use crate::openflow::switch::{self, Field, Switch, ARP};
 
 /// The bits that a VLAN match has: the number, and whether there is a tag.
 const VLAN_BITS: u64 = 0x1FFF;
@@ -48,6 +48,14 @@ impl Rules {
             (Field::VlanPcp, rule.vlan_pcp),
         ] {
             fields.extend(u64::try_from(value).ok().map(|value| (field, value, None)));
+        }
+        if let Ok(ip) = u64::try_from(rule.source_ip) {
+            if rule.eth_type == i32::from(ARP) {
+                fields.push((Field::ArpSha, rule.eth_src.value, None));
+                fields.push((Field::ArpSpa, ip, None));
+            } else {
+                fields.push((Field::Ipv4Src, ip, None));
+            }
         }
         let all = Masked::address(0).mask;
         for (field, Masked { value, mask }, all) in [

@@ -62,6 +62,9 @@ pub struct Rule {
     pub metadata: i32,
     /// The type behind the outer tag.
     pub eth_type: i32,
+    /// The IPv4 address that an ARP frame or an IPv4 packet, by `eth_type`, has as its source. The
+    /// hardware address of the sender of an ARP frame is `eth_src`.
+    pub source_ip: i64,
     /// Destination address.
     pub eth_dst: Masked,
     /// Source address.
@@ -87,6 +90,7 @@ impl Rule {
             in_port: NONE,
             metadata: NONE,
             eth_type: NONE,
+            source_ip: NONE.into(),
             eth_dst: Masked::default(),
             eth_src: Masked::default(),
             vlan: Masked::default(),

@@ -7,8 +7,13 @@ use super::ternary::{merge, Item, Minimiser};
 pub const PRESENT: u64 = 0x1000;
 /// Any tag.
 pub const TAGGED: Masked = Masked { value: PRESENT, mask: PRESENT };
-/// No tag.
-pub const UNTAGGED: Masked = Masked { value: 0, mask: 0x1FFF };
+/// No VLAN: no tag, or one that has only a priority (priority-tagged; IEEE 802.1Q, 6.9). Such a tag
+/// stays inside that of the planned VLAN, and arrives with the frame.
+pub const NO_VLAN: Masked = Masked { value: 0, mask: 0xFFF };
+
+/// The rules of hosts are above both: what is refused here may be in no VLAN.
+const LET_IN: u16 = 100;
+const REFUSED: u16 = 150;
 
 /// A VLAN.
 pub fn exactly(vlan: u16) -> Masked {
@@ -54,7 +59,7 @@ impl Vlans {
     pub fn add(&self, ports: &[u32], rules: &mut Rules) {
         let let_in = |port: u32, vlan: Masked| Rule {
             vlan,
-            ..Rule::new(ADMISSION, 300).from_port(port).goto(FORWARD)
+            ..Rule::new(ADMISSION, LET_IN).from_port(port).goto(FORWARD)
         };
         if self.inside.len() * ports.len() <= self.outside.len() + ports.len() {
             for &port in ports {
@@ -62,7 +67,7 @@ impl Vlans {
             }
             return;
         }
-        let refuse = |&vlan: &Masked| Rule { vlan, ..Rule::new(ADMISSION, 450) };
+        let refuse = |&vlan: &Masked| Rule { vlan, ..Rule::new(ADMISSION, REFUSED) };
         rules.rules.extend(self.outside.iter().map(refuse));
         rules.rules.extend(ports.iter().map(|&port| let_in(port, self.hull)));
     }

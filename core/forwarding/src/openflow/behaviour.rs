@@ -15,7 +15,7 @@ use super::distinguish::{
 use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
 use super::problem::Problem;
-use super::switch::{Field, Frame};
+use super::switch::{Field, Frame, Switch};
 use super::tags::Tags;
 use crate::fabric::{Fabric, NOWHERE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassigned, Unsupported};
@@ -27,6 +27,8 @@ pub struct Rules {
     /// Whether copies to ports behind which nothing is are distinguished from drops.
     cut_links: bool,
     macs: Vec<u64>,
+    /// By host: its IPv4 address, None if it is not known.
+    ips: Vec<Option<u32>>,
     destinations: Vec<Destination>,
     labels: Labels,
     /// By host, from 1: the class of sources that rules for unicasts distinguish; 0: they do not
@@ -52,7 +54,7 @@ struct Copies {
 
 /// Returns an empty state for `switches`, and the behaviour from which it is filled.
 ///
-/// `macs` are the hosts' addresses. `tags` has a function for each of the `generations`:
+/// `macs` are the hosts' addresses, `ips` their IPv4 addresses where these are known. `tags` has a function for each of the `generations`:
 /// `tag(host, destination)` is the VLAN with which a host sends, or 0; destinations are the hosts,
 /// then the groups. If it is empty, hosts send untagged. With `cut_links`, packets that are sent to
 /// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped. With
@@ -64,7 +66,7 @@ pub fn read(
     fabric: Fabric,
     switches: Vec<Generations>,
     (generations, cut_links, any_address): (u8, bool, bool),
-    macs: Vec<u64>,
+    (macs, ips): (Vec<u64>, Vec<Option<u32>>),
     groups: Vec<Group>,
     tags: &[&dyn Fn(usize, usize) -> u16],
 ) -> Result<(State, Rules), TooManyClasses> {
@@ -125,6 +127,7 @@ pub fn read(
         generations,
         cut_links,
         macs,
+        ips,
         destinations,
         labels,
         source,
@@ -246,9 +249,10 @@ impl Behaviour for Rules {
             _ => source,
         };
         let tags = if tags.is_empty() { tags } else { tags.with_priority(hop.vc) };
-        let frame = Frame { eth_dst, eth_src, eth_type, tags };
+        let frame = Frame { eth_dst, eth_src, eth_type, source_ip: 0, tags };
+        let ip = from_host.and_then(|host| self.ips[host as usize]);
         let mut sets = std::mem::take(&mut self.sets);
-        let mut followed = self.copies((switch, in_port), newest, frame, &mut sets);
+        let mut followed = self.copies((switch, in_port), newest, (frame, ip), &mut sets);
         self.set_ends.clear();
         for Copies { newest, out: copies } in &sets {
             for &(port, tags) in copies {
@@ -281,6 +285,16 @@ impl Behaviour for Rules {
     }
 }
 
+/// The IPv4 addresses besides 0.0.0.0, which hosts that do not know their own yet send from, that
+/// frames can have as sources that arrive on `in_port` from a host with the address `ip`; of those
+/// that rules tell apart. All are possible where it is not known.
+fn sources(held: &Switch, in_port: u32, ip: Option<u32>) -> impl Iterator<Item = u32> + '_ {
+    let matched = held.sources(in_port);
+    let own = ip.filter(|_| !matched.is_empty());
+    let any = if ip.is_none() { matched } else { &[] };
+    own.into_iter().chain(any.iter().copied()).filter(|&ip| ip != 0)
+}
+
 impl Rules {
     /// What a switch does with a frame, by each rule set that a packet can meet there; equal ones
     /// are found once. Returns whether everything could be followed.
@@ -288,7 +302,7 @@ impl Rules {
         &mut self,
         (switch, in_port): (u32, u32),
         newest: u8,
-        frame: Frame,
+        (frame, ip): (Frame, Option<u32>),
         sets: &mut Vec<Copies>,
     ) -> bool {
         sets.clear();
@@ -299,6 +313,15 @@ impl Rules {
         for (generation, held) in generations.met(newest) {
             let mut choices = Vec::new();
             followed &= held.outputs(in_port, frame, &mut choices, &mut problems);
+            for source_ip in sources(held, in_port, ip) {
+                let (first, frame) = (choices.len(), Frame { source_ip, ..frame });
+                followed &= held.outputs(in_port, frame, &mut choices, &mut problems);
+                for choice in choices.split_off(first) {
+                    if !choices.contains(&choice) {
+                        choices.push(choice);
+                    }
+                }
+            }
             if replayed && choices.len() > 1 {
                 // There is one set for each generation.
                 problems.push(Problem::AmbiguousReplay);

@@ -5,12 +5,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::classes::Classifier;
 use super::generations::Generations;
 use super::representatives::representatives;
+pub use super::switch::IPV4;
 use super::switch::{Field, Rule, ALL_48};
 use crate::fabric::Fabric;
 use crate::state::TooManyClasses;
 
-/// The EtherType of IPv4.
-pub const IPV4: u16 = 0x0800;
 /// The most kinds of packets to addresses that no host has.
 const MOST_UNASSIGNED: usize = 1 << 20;
 

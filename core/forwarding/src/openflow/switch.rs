@@ -11,6 +11,10 @@ use super::tags::Tags;
 const VLAN_PRESENT: u64 = 0x1000;
 /// All bits of an Ethernet address.
 pub const ALL_48: u64 = (1 << 48) - 1;
+/// EtherTypes.
+pub const IPV4: u16 = 0x0800;
+/// See [`IPV4`].
+pub const ARP: u16 = 0x0806;
 /// The reserved port that sends a frame back on the port of arrival.
 const IN_PORT: u32 = 0xFFFF_FFF8;
 const CONTROLLER: u32 = 0xFFFF_FFFD;
@@ -30,6 +34,9 @@ pub struct Frame {
     pub eth_src: u64,
     /// The EtherType after its tags.
     pub eth_type: u16,
+    /// The IPv4 address that it has as its source, if it is an ARP frame or an IPv4 packet. As
+    /// hardware address of the sender, an ARP frame has `eth_src`.
+    pub source_ip: u32,
     /// Its tags.
     pub tags: Tags,
 }
@@ -44,7 +51,7 @@ impl Frame {
         [
             self.eth_dst | vlan << 48 | priority << 61,
             self.eth_src | u64::from(eth_type) << 48,
-            u64::from(in_port),
+            u64::from(in_port) | u64::from(self.source_ip) << 32,
             metadata,
         ]
     }
@@ -61,6 +68,9 @@ pub enum Field {
     EthType,
     VlanVid,
     VlanPcp,
+    ArpSha,
+    ArpSpa,
+    Ipv4Src,
 }
 
 impl Field {
@@ -70,10 +80,21 @@ impl Field {
             Self::EthDst => (0, 0, ALL_48),
             Self::VlanVid => (0, 48, 0x1FFF),
             Self::VlanPcp => (0, 61, 7),
-            Self::EthSrc => (1, 0, ALL_48),
+            Self::EthSrc | Self::ArpSha => (1, 0, ALL_48),
             Self::EthType => (1, 48, 0xFFFF),
             Self::InPort => (2, 0, u64::from(u32::MAX)),
+            Self::ArpSpa | Self::Ipv4Src => (2, 32, u64::from(u32::MAX)),
             Self::Metadata => (3, 0, u64::MAX),
+        }
+    }
+
+    /// What a frame that has the field must match besides: value and mask.
+    fn prerequisite(self) -> Option<(Self, u64, u64)> {
+        match self {
+            Self::VlanPcp => Some((Self::VlanVid, VLAN_PRESENT, VLAN_PRESENT)),
+            Self::ArpSha | Self::ArpSpa => Some((Self::EthType, ARP.into(), 0xFFFF)),
+            Self::Ipv4Src => Some((Self::EthType, IPV4.into(), 0xFFFF)),
+            _ => None,
         }
     }
 }
@@ -124,6 +145,27 @@ impl Rule {
         fields.map(move |&(_, value, mask)| (value & mask.unwrap_or(all), mask.unwrap_or(all)))
     }
 
+    /// The port of arrival and the source that it matches, if it matches an IPv4 address as source.
+    fn source(&self) -> Option<(u32, u32)> {
+        let exact = |wanted: &[Field]| {
+            let mut fields = self.fields.iter().filter(|(field, ..)| wanted.contains(field));
+            fields.find_map(|&(_, value, mask)| mask.is_none().then_some(value as u32))
+        };
+        Some((exact(&[Field::InPort])?, exact(&[Field::ArpSpa, Field::Ipv4Src])?))
+    }
+
+    /// Whether it can be followed: the source addresses inside of frames are known only of what
+    /// hosts send, so a rule that matches these must be for one address at one port.
+    pub fn is_followed(&self) -> bool {
+        let inside = [Field::ArpSha, Field::ArpSpa, Field::Ipv4Src];
+        let matched = |wanted: Field| self.fields.iter().find(|(field, ..)| *field == wanted);
+        let exactly = |wanted: Field| matched(wanted).is_some_and(|(_, _, mask)| mask.is_none());
+        let each = inside.into_iter().filter(|&field| matched(field).is_some());
+        let mut each = each.peekable();
+        each.peek().is_none()
+            || exactly(Field::InPort) && exactly(Field::EthSrc) && each.all(exactly)
+    }
+
     /// Whether it does the same with every frame.
     fn does_as(&self, other: &Self) -> bool {
         (&self.actions, self.metadata, self.goto) == (&other.actions, other.metadata, other.goto)
@@ -150,8 +192,8 @@ impl Rule {
                 return None;
             }
             require(field, wanted, bits.unwrap_or(all))?;
-            if field == Field::VlanPcp {
-                require(Field::VlanVid, VLAN_PRESENT, VLAN_PRESENT)?;
+            if let Some((field, wanted, bits)) = field.prerequisite() {
+                require(field, wanted, bits)?;
             }
         }
         Some((value, mask))
@@ -181,6 +223,8 @@ pub struct Switch {
     rules: Vec<Rule>,
     /// By place in `rules`: the end of those with the same priority.
     run_ends: Vec<u32>,
+    /// By port of arrival: the IPv4 addresses that rules match as sources of frames.
+    sources: FxHashMap<u32, Vec<u32>>,
     groups: FxHashMap<u32, Vec<Vec<Action>>>,
     /// The number of actions of each group, with those of the groups that it uses.
     actions: FxHashMap<u32, usize>,
@@ -215,13 +259,25 @@ impl Switch {
                 |a, b| rules[a as usize].does_as(&rules[b as usize]),
             );
         }
+        let mut sources: FxHashMap<u32, Vec<u32>> = FxHashMap::default();
+        for (port, ip) in rules.iter().filter_map(Rule::source) {
+            let of_port = sources.entry(port).or_default();
+            if !of_port.contains(&ip) {
+                of_port.push(ip);
+            }
+        }
         let groups = groups.into_iter().collect();
-        Self { tables, rules, run_ends, actions: count_actions(&groups), groups }
+        Self { tables, rules, run_ends, sources, actions: count_actions(&groups), groups }
     }
 
     /// The rules, by priority.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// The IPv4 addresses that rules match as sources of frames that arrive on `in_port`.
+    pub fn sources(&self, in_port: u32) -> &[u32] {
+        self.sources.get(&in_port).map_or(&[], Vec::as_slice)
     }
 
     /// Adds to `sets` the copies that leave when `frame` arrives on `in_port`: one set for each
@@ -402,7 +458,8 @@ mod tests {
             (number, vec![vec![used]; buckets])
         };
         let switch = Switch::new(vec![rule], (1..=groups).map(group).collect());
-        let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, tags: Tags::default() };
+        let frame =
+            Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, source_ip: 0, tags: Tags::default() };
         let (mut sets, mut problems) = (Vec::new(), Vec::new());
         let followed = switch.outputs(1, frame, &mut sets, &mut problems);
         (sets[0].len(), followed, problems)
@@ -420,7 +477,8 @@ mod tests {
             goto: None,
         };
         let switch = Switch::new(rules.iter().map(rule).collect(), Vec::new());
-        let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, tags: Tags::default() };
+        let frame =
+            Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, source_ip: 0, tags: Tags::default() };
         let (mut sets, mut problems) = (Vec::new(), Vec::new());
         let followed = switch.outputs(9, frame, &mut sets, &mut problems);
         assert_eq!(followed, problems.is_empty());

@@ -31,6 +31,7 @@ fn flat(hosts: usize) -> (Fabric, Tables) {
         to_switch,
         watchdog: None,
         pause_limit: None,
+        broadcast_limit: None,
         jitter: 0,
     };
     let host = |number: usize| Node::Host(number as u32);

@@ -1,6 +1,6 @@
 //! Compiles the rules of a state.
 
-use forwarding::compile::{compile, Refused};
+use forwarding::compile::{compile, Refused, Sources};
 use pyo3::exceptions::PyLookupError;
 use pyo3::prelude::*;
 
@@ -15,12 +15,18 @@ pub fn compile_rules(
     macs: Vec<u64>,
     groups: Vec<u64>,
     host_tags: bool,
+    ips: Option<Vec<Option<u32>>>,
+    check_packets: bool,
 ) -> PyResult<PyCompiled> {
     let state = state.state();
-    if macs.len() != state.fabric.hosts() {
-        return Err(pyo3::exceptions::PyValueError::new_err("there is not one MAC for each host"));
+    let hosts = state.fabric.hosts();
+    if macs.len() != hosts || ips.as_ref().is_some_and(|ips| ips.len() != hosts) {
+        return Err(pyo3::exceptions::PyValueError::new_err(
+            "there is not one address for each host",
+        ));
     }
-    let compiled = py.detach(|| compile(state, &macs, &groups, host_tags));
+    let sources = ips.as_deref().map(|ips| Sources { ips, packets: check_packets });
+    let compiled = py.detach(|| compile(state, &macs, &groups, host_tags, sources));
     let refused = |Refused { switch, reason }| PyLookupError::new_err((switch, reason));
     Ok(PyCompiled(compiled.map_err(refused)?))
 }

@@ -59,6 +59,7 @@ fn columns<'py>(py: Python<'py>, rules: &Rules) -> PyResult<Bound<'py, PyDict>> 
     add(&found, "in_port", &rules.rules, |rule| rule.in_port)?;
     add(&found, "metadata", &rules.rules, |rule| rule.metadata)?;
     add(&found, "eth_type", &rules.rules, |rule| rule.eth_type)?;
+    add(&found, "source_ip", &rules.rules, |rule| rule.source_ip)?;
     add(&found, "vlan_pcp", &rules.rules, |rule| rule.vlan_pcp)?;
     add(&found, "actions", &rules.rules, |rule| rule.actions)?;
     add(&found, "write_metadata", &rules.rules, |rule| rule.write_metadata)?;

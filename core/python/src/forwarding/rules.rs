@@ -20,6 +20,9 @@ fn field_named(name: &str) -> Option<Field> {
         "eth_type" => Field::EthType,
         "vlan_vid" => Field::VlanVid,
         "vlan_pcp" => Field::VlanPcp,
+        "arp_sha" => Field::ArpSha,
+        "arp_spa" => Field::ArpSpa,
+        "ipv4_src" => Field::Ipv4Src,
         _ => return None,
     })
 }
@@ -57,7 +60,7 @@ fn actions(values: &Bound<'_, PyAny>) -> PyResult<Vec<Action>> {
 /// A rule, or the name of a field that it matches and that is not followed.
 fn rule(value: &Bound<'_, PyAny>) -> PyResult<Result<Rule, Unfollowed>> {
     let py = value.py();
-    let mut fields = Vec::new();
+    let (mut fields, mut inside) = (Vec::new(), None);
     for field in value.getattr(intern!(py, "match"))?.try_iter()? {
         let field = field?;
         let name: Bound<'_, PyString> = field.getattr(intern!(py, "name"))?.extract()?;
@@ -65,17 +68,24 @@ fn rule(value: &Bound<'_, PyAny>) -> PyResult<Result<Rule, Unfollowed>> {
             let table = value.getattr(intern!(py, "table"))?.extract()?;
             return Ok(Err((table, name.to_str()?.to_owned())));
         };
+        if matches!(number, Field::ArpSha | Field::ArpSpa | Field::Ipv4Src) {
+            inside = Some(name.to_str()?.to_owned());
+        }
         let wanted = field.getattr(intern!(py, "value"))?.extract()?;
         fields.push((number, wanted, field.getattr(intern!(py, "mask"))?.extract()?));
     }
-    Ok(Ok(Rule {
+    let rule = Rule {
         table: value.getattr(intern!(py, "table"))?.extract()?,
         priority: value.getattr(intern!(py, "priority"))?.extract()?,
         fields,
         actions: actions(&value.getattr(intern!(py, "actions"))?)?,
         metadata: value.getattr(intern!(py, "metadata"))?.extract()?,
         goto: value.getattr(intern!(py, "goto"))?.extract()?,
-    }))
+    };
+    if rule.is_followed() {
+        return Ok(Ok(rule));
+    }
+    Ok(Err((rule.table, inside.unwrap_or_default())))
 }
 
 /// A rule that is left out: its table, and a field that it matches.
@@ -132,6 +142,7 @@ impl PySwitch {
         Ok(switch(rules)?.into())
     }
 
+    #[pyo3(signature = (in_port, eth_dst, eth_src, eth_type, tags, source_ip=0))]
     fn outputs(
         &self,
         in_port: u32,
@@ -139,11 +150,14 @@ impl PySwitch {
         eth_src: u64,
         eth_type: u16,
         tags: Vec<u16>,
+        source_ip: u32,
     ) -> PyResult<(Copies, Vec<String>)> {
-        let (mut sets, problems) = self.choices(in_port, eth_dst, eth_src, eth_type, tags)?;
+        let (mut sets, problems) =
+            self.choices(in_port, eth_dst, eth_src, eth_type, tags, source_ip)?;
         Ok((sets.swap_remove(0), problems))
     }
 
+    #[pyo3(signature = (in_port, eth_dst, eth_src, eth_type, tags, source_ip=0))]
     fn choices(
         &self,
         in_port: u32,
@@ -151,10 +165,11 @@ impl PySwitch {
         eth_src: u64,
         eth_type: u16,
         tags: Vec<u16>,
+        source_ip: u32,
     ) -> PyResult<(Vec<Copies>, Vec<String>)> {
         let tags = Tags::new(&tags)
             .ok_or_else(|| PyValueError::new_err("a frame has at most two tags"))?;
-        let frame = Frame { eth_dst, eth_src, eth_type, tags };
+        let frame = Frame { eth_dst, eth_src, eth_type, source_ip, tags };
         let (mut sets, mut problems) = (Vec::new(), Vec::new());
         self.switch.outputs(in_port, frame, &mut sets, &mut problems);
         let list = |tags: Tags| tags.both()[..usize::from(tags.depth())].to_vec();

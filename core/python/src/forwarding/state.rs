@@ -227,6 +227,7 @@ pub fn of_rules(
     enters: Ends,
     hosts: Ends,
     macs: Vec<u64>,
+    ips: Vec<Option<u32>>,
     groups: Vec<Flooded>,
     tags: Vec<PyReadonlyArray2<'_, u16>>,
     cut_links: bool,
@@ -259,6 +260,7 @@ pub fn of_rules(
     let fabric = fabric(switches.len(), leaves, enters, &hosts)?;
     let tag_shape = [macs.len(), macs.len() + groups.len()];
     if hosts.len() != macs.len()
+        || hosts.len() != ips.len()
         || groups.iter().any(|(_, _, members)| members.len() != hosts.len())
         || !(tags.is_empty() || tags.len() == usize::from(generations))
         || tags.iter().any(|tags| tags.as_array().shape() != tag_shape)
@@ -273,8 +275,8 @@ pub fn of_rules(
     let explored = py.detach(move || {
         let tags: Vec<_> = tags.iter().map(tag_function).collect();
         let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
-        let (state, mut behaviour) =
-            read(fabric, switches, (generations, cut_links, any_address), macs, addresses, &tags)?;
+        let how = (generations, cut_links, any_address);
+        let (state, mut behaviour) = read(fabric, switches, how, (macs, ips), addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));
         explored.problems = problems.into_iter().collect();

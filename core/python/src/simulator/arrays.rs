@@ -3,7 +3,9 @@
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use simulator::{Buffer, ChannelConfig, Fabric, Node, Tables, Watchdog, WatchdogAction};
+use simulator::{
+    BroadcastLimit, Buffer, ChannelConfig, Fabric, Node, Tables, Watchdog, WatchdogAction,
+};
 
 use super::convert::{self, wrong};
 
@@ -24,6 +26,8 @@ pub struct Channels<'py> {
     restoration_ps: PyReadonlyArray1<'py, u64>,
     forward_in_storms: bool,
     jitter_ps: PyReadonlyArray1<'py, u64>,
+    broadcast_share: f64,
+    broadcast_burst_bytes: u64,
     hubs: bool,
 }
 
@@ -63,6 +67,7 @@ impl Channels<'_> {
             true => WatchdogAction::Forward,
         };
         let jitter_ps = column(&self.jitter_ps, count)?;
+        let limit = BroadcastLimit::new(self.broadcast_share, self.broadcast_burst_bytes);
         if enters.len() != count {
             return Err(unequal());
         }
@@ -83,6 +88,7 @@ impl Channels<'_> {
                 watchdog: (watchdog_ps[c] > 0)
                     .then(|| Watchdog::new(watchdog_ps[c], Some(restoration_ps[c]), action)),
                 pause_limit: None,
+                broadcast_limit: matches!(from, Node::Host(_)).then_some(limit),
                 jitter: jitter_ps[c],
             };
             (config, from, to, back[c])
@@ -119,7 +125,7 @@ pub fn column<'a, T: numpy::Element>(
 pub struct Tree<'py>(PyReadonlyArray2<'py, u32>);
 
 impl Tree<'_> {
-    pub fn add(&self, tables: &mut Tables, fabric: &Fabric) -> PyResult<()> {
+    pub fn add(&self, tables: &mut Tables, fabric: &Fabric, broadcast: bool) -> PyResult<()> {
         let rows = self.0.as_array();
         if rows.ncols() != 3 {
             return Err(PyValueError::new_err(
@@ -128,6 +134,10 @@ impl Tree<'_> {
         }
         let branches: Vec<(u32, u32, u8)> =
             rows.outer_iter().map(|row| (row[0], row[1], row[2] as u8)).collect();
-        tables.add_tree(fabric, &branches).map_err(wrong)
+        let added = match broadcast {
+            true => tables.add_broadcast(fabric, &branches),
+            false => tables.add_tree(fabric, &branches),
+        };
+        added.map_err(wrong)
     }
 }

@@ -4,7 +4,8 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simulator::{
-    default_jitter, longest_frame_bytes, Buffer, Limits, Node, NumberedChannel, PRIORITIES,
+    default_jitter, longest_frame_bytes, BroadcastLimit, Buffer, Limits, Node, NumberedChannel,
+    PRIORITIES,
 };
 
 use super::arrays::{column, number};
@@ -116,5 +117,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(link_flow_control, module)?)?;
     module.add_function(wrap_pyfunction!(wire_bytes, module)?)?;
     module.add("GAP_BYTES", simulator::GAP_BYTES)?;
+    module.add("BROADCAST_SHARE", BroadcastLimit::DEFAULT.share())?;
+    module.add("BROADCAST_BURST_BYTES", BroadcastLimit::DEFAULT.burst_bytes)?;
     module.add_function(wrap_pyfunction!(headroom_bytes, module)?)
 }

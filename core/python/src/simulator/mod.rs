@@ -59,7 +59,7 @@ impl Simulation {
 impl Simulation {
     #[new]
     #[pyo3(signature = (switches, hosts, channels, tables, trees, traffic, *, seed, warm_up_ps, end_ps,
-                        packet_bytes, header_bytes, link_changes))]
+                        packet_bytes, header_bytes, link_changes, broadcasts=Vec::new()))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         switches: usize,
@@ -74,10 +74,13 @@ impl Simulation {
         packet_bytes: u32,
         header_bytes: u32,
         link_changes: Vec<(u64, u32, bool)>,
+        broadcasts: Vec<usize>,
     ) -> PyResult<Simulation> {
         let fabric = channels.fabric(switches, hosts)?;
         let mut tables = tables.0.clone();
-        trees.iter().try_for_each(|tree| tree.add(&mut tables, &fabric))?;
+        for (number, tree) in trees.iter().enumerate() {
+            tree.add(&mut tables, &fabric, broadcasts.contains(&number))?;
+        }
         let traffic = traffic.take()?;
         let forwarding = match header_bytes {
             0 => Forwarding::StoreAndForward,

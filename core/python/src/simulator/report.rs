@@ -38,6 +38,7 @@ pub struct PyReport {
     channel_queue_peak_bytes: Numbers,
     channel_ingress_peak_bytes: Numbers,
     channel_drops: Vec<Numbers>,
+    channel_broadcasts_over: Numbers,
     deadlock: Option<PyDeadlock>,
     deadlocks: u64,
     station_collisions: Numbers,
@@ -128,6 +129,10 @@ impl PyReport {
             channel_drops: (0..simulator::DropCause::ALL.len())
                 .map(|cause| array(py, channels.iter().map(move |channel| channel.drops[cause])))
                 .collect(),
+            channel_broadcasts_over: array(
+                py,
+                channels.iter().map(|channel| channel.broadcasts_over),
+            ),
             deadlock: report.deadlock.map(|found| PyDeadlock {
                 since_ps: found.since,
                 members: found.members.iter().map(pair).collect(),

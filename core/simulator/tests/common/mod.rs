@@ -20,6 +20,7 @@ pub fn config(delay: Time) -> ChannelConfig {
         to_switch: true,
         watchdog: None,
         pause_limit: None,
+        broadcast_limit: None,
         jitter: 0,
     }
 }

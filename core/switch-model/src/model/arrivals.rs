@@ -12,6 +12,21 @@ impl<P> Model<P> {
         self.enqueue(now, Hold::Uncharged, out, frame, now, fx);
     }
 
+    /// A broadcast, or a frame to a multicast group that is not declared, has arrived at a switch on
+    /// `channel`. Whether it is within the limit of the host that has sent it, if a host has; if
+    /// not, it is counted as dropped, and must not [`Model::arrive`].
+    pub fn admit_broadcast(&mut self, now: Time, channel: ChannelId, bytes: u32) -> bool {
+        if !self.channels[channel.index()].up {
+            return true;
+        }
+        let meter = self.cold[channel.index()].broadcasts.as_mut();
+        let passes = meter.is_none_or(|meter| meter.passes(now, bytes));
+        if !passes {
+            self.count_drop(channel, DropCause::BroadcastLimit);
+        }
+        passes
+    }
+
     /// The last bit of a frame has arrived at a switch on `channel`. None if it was dropped; else
     /// the caller must [`Model::forward`] each copy and then [`Model::settle`].
     pub fn arrive(

@@ -49,10 +49,16 @@ impl<P> Model<P> {
             rx_frames: state.rx_frames,
             rx_bytes: state.rx_bytes,
             drops: cold.drops,
+            broadcasts_over: cold.broadcasts.map_or(0, |meter| meter.over),
             storms_detected: cold.storms_detected,
             storms_restored: cold.storms_restored,
             priorities: std::array::from_fn(of_priority),
         }
+    }
+
+    /// When a host that sends on this channel has last exceeded the limit of its broadcasts.
+    pub fn last_broadcast_over(&self, channel: ChannelId) -> Option<Time> {
+        self.cold[channel.index()].broadcasts?.last_over
     }
 
     /// Whether a channel would send a frame at once, of every priority: it is up, not paused, sends

@@ -220,6 +220,7 @@ pub fn channel(
         to_switch,
         watchdog: None,
         pause_limit: None,
+        broadcast_limit: None,
         jitter,
     }
 }

@@ -181,6 +181,7 @@ def test_hosts_without_a_known_address_get_one_of_their_own() -> None:
     hosts = learning.fabric("found").hosts
     assert len({host.ip for host in hosts}) == 4
     assert hosts[1].ip == "10.0.0.1"
+    assert [host.ip_invented for host in hosts] == [True, False, True, True]
 
 
 def test_declared_hosts_need_not_send_anything() -> None:
