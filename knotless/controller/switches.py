@@ -317,6 +317,8 @@ class Switches:
         while (older := self._sessions.get(datapath.id)) is not None:
             # Either the switch lost its connection unnoticed, or two switches have this dpid.
             if older.answers(_ALIVE_S):
+                if datapath.state == DEAD_DISPATCHER:
+                    return  # meanwhile the switch has connected once more
                 contested = observed.switches.get(datapath.id)
                 if contested is not None:
                     observed.duplicate_dpids[datapath.id] = runtime.now_s()

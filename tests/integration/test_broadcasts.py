@@ -30,6 +30,8 @@ BROADCAST, UNKNOWN = "ffffffffffff", "01005e0000fb"
 GROUPS = {1: "030000000001", 2: "030000000002"}
 POISON = f"020000000301{H1}0806 0001080006040002 {H1} 0a000201 020000000301 0a000301"
 """An ARP reply to h3: h1 has the IP address of h2."""
+TWO_TAGS = POISON.replace("0806", "81000000 81000000 0806", 1)
+"""Linux receives such a frame as an untagged one."""
 
 
 def send(fabric: EmulatedFabric, frame: str, count: int = 80) -> None:
@@ -82,7 +84,8 @@ def test_forged_sources_are_refused_and_counted(start: Start) -> None:
         assert fabric.host(source).pexec("ping", "-c", "1", "-W", "10", to)[2] == 0
 
     def is_named() -> bool:
-        send(fabric, POISON, 20)
+        for frame in (POISON, POISON.replace("0806", "81000000 0806", 1), TWO_TAGS):
+            send(fabric, frame, 20)
         problems = fabric.controller_status()["problems"]
         return any(
             line.startswith("s1 has dropped") and line.endswith("of h1 (port 1)")

@@ -88,6 +88,9 @@ KEPT = {
     "what older rules lose excuses that newer ones do": "--seed 706" + FORMER,
     "a step sends more broadcasts to a failed link": "--seed 1011 --emulator" + FORMER,
     "probes on their way from a switch show cables of another": "--seed 1795745324098" + LATER,
+    "a connection that has ended takes the next for another switch": (
+        "--seed 1795752282074 --fabric torus,3,3" + LATER
+    ),
 }
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 

@@ -87,13 +87,13 @@ def packet(host: Host, to: int, vlan: int, source: int, eth_type: int = IPV4) ->
     return frame | {"eth_type": eth_type, "vlan_vid": vlan} | inside
 
 
-def vlan_of(plan: Plan, host: Host, to: int) -> int:
-    """Return the VLAN field of what a host sends to an address."""
+def vlans_of(plan: Plan, host: Host, to: int) -> tuple[int, ...]:
+    """Return the VLAN fields that what a host sends to an address may have."""
     tags = plan.host_tags()
     if tags is None:
-        return 0
+        return 0, 0x1000  # untagged, and with a priority only
     by_mac = {mac_value(mac): vlan for mac, vlan in tags[host.name].items() if mac != "default"}
-    return 0x1000 | by_mac.get(to, tags[host.name]["default"])
+    return (0x1000 | by_mac.get(to, tags[host.name]["default"]),)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -126,8 +126,9 @@ def test_a_host_may_only_name_itself(spec: str, options: dict[str, Any], mode: s
     for host in dice.sample(fabric.hosts, min(6, len(fabric.hosts))):
         held, unchecked = rules[host.switch], plain[host.switch]
         other = dice.choice([each for each in fabric.hosts if each != host])
-        for to in (mac_value(other.mac), BROADCAST):
-            vlan = vlan_of(plan, host, to)
+        receivers = (mac_value(other.mac), BROADCAST)
+        sent = [(each, vlan) for each in receivers for vlan in vlans_of(plan, host, each)]
+        for to, vlan in sent:
             own, foreign = value(host.ip), value(other.ip)
             honest = [arp(host, to, vlan), arp(host, to, vlan, arp_spa=0)]
             honest += [packet(host, to, vlan, own), packet(host, to, vlan, 0)]
@@ -149,6 +150,10 @@ def test_a_host_may_only_name_itself(spec: str, options: dict[str, Any], mode: s
                 assert (won(held, frame).goto is None) == (mode != "mac")
             for frame in forged_ip:
                 assert (won(held, frame).goto is None) == (mode == "ip")
+            if mode != "mac" and vlan:
+                # Nobody can look behind a second tag.
+                for inner in (0x8100, 0x88A8):
+                    assert won(held, packet(host, to, vlan, 0, inner)).goto is None
             for frame in (*honest, *forged_arp, *forged_ip):
                 wrong_mac = frame | {"eth_src": mac_value(other.mac)}
                 assert won(held, wrong_mac).goto is None
@@ -170,10 +175,10 @@ def test_addresses_that_are_invented_are_not_checked() -> None:
     assert checked.equal_columns(compile_rules(make_plan(unknown)))
 
 
-def test_the_number_of_rules_is_three_or_six_more_for_each_host() -> None:
+def test_the_number_of_rules_is_five_or_eight_more_for_each_host() -> None:
     """On torus,4,4 each host has one rule of admission."""
     rules = {mode: compile_rules(planned("torus,4,4", {}, mode)).total for mode in MODES}
-    assert rules == {"mac": 403, "arp": 403 + 3 * 16, "ip": 403 + 6 * 16}
+    assert rules == {"mac": 403, "arp": 403 + 5 * 16, "ip": 403 + 8 * 16}
 
 
 def test_the_reader_sees_which_sources_rules_admit() -> None:
@@ -289,7 +294,8 @@ def test_refused_frames_are_counted_by_host() -> None:
     def counted(port: int, forged: int, sent: int) -> AdmissionCounters:
         def frames(rule: Rule) -> int:
             if is_source_check(rule.match):
-                return forged if Field("in_port", port) in rule.match else 0
+                of_port = {Field("in_port", port), Field("eth_type", ARP)} <= set(rule.match)
+                return forged if of_port else 0
             is_own = Field("eth_src", mac_value(fabric.hosts[0].mac)) in rule.match
             return sent if is_own and "arp_spa" not in {f.name for f in rule.match} else 0
 

@@ -20,7 +20,7 @@ pub const GROUP_BIT: Masked = Masked { value: 1 << 40, mask: 1 << 40 };
 /// What follows the outer tag of a frame that has two, 802.1Q or 802.1ad. Where hosts tag, the
 /// outer one may be the planned one; the inner one, admitted by no rule, would reach the
 /// destination.
-const INNER_TAGS: [i32; 2] = [0x8100, 0x88A8];
+pub const INNER_TAGS: [i32; 2] = [0x8100, 0x88A8];
 
 /// The priority of what is never admitted: above all other rules of the table.
 pub const NEVER: u16 = 500;

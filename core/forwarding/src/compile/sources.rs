@@ -4,12 +4,15 @@
 //! ARP frames that name the host as their sender, and for IPv4 packets from it; a rule below these
 //! drops all other frames of these types, and one still lower admits what has no such address. A
 //! host that does not know its address yet sends from 0.0.0.0: probes of ARP (RFC 5227), and DHCP
-//! (RFC 2131).
+//! (RFC 2131). Behind the tag of a priority there may be another tag, in front of a type that a switch
+//! then does not see, and receivers may remove both: such frames are dropped too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::admission::INNER_TAGS;
 use super::rules::{Masked, Rule, Rules, ADMISSION};
 use super::view::Ports;
+use super::vlans::NO_VLAN;
 use crate::openflow::switch::{ARP, IPV4};
 
 /// What is checked of the frames of hosts.
@@ -52,10 +55,13 @@ impl Sources<'_> {
             }
         }
         for (in_port, value, mask) in dropped {
-            rules.rules.extend(types.iter().map(|&eth_type| Rule {
+            let vlan = Masked { value, mask };
+            let hidden = if vlan == NO_VLAN { &INNER_TAGS[..] } else { &[] };
+            let types = types.iter().map(|&eth_type| i32::from(eth_type));
+            rules.rules.extend(types.chain(hidden.iter().copied()).map(|eth_type| Rule {
                 in_port,
-                vlan: Masked { value, mask },
-                eth_type: eth_type.into(),
+                vlan,
+                eth_type,
                 ..Rule::new(ADMISSION, top + 1)
             }));
         }
