@@ -47,6 +47,7 @@ from bench.support.repair_figures import Cut, figures
 from bench.support.repair_tables import table_of_cuts
 from bench.support.watch import CHANGE_S, Watch
 from knotless.base.files import write_whole
+from knotless.base.ports import free_port
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import prioritise
 from knotless.emulation.runtime import require_root
@@ -154,6 +155,8 @@ def measure(
     frames_per_s = hops_per_s / channels_per_frame(plan) / len(fabric.hosts)
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
     lab = lab_of(plan)
+    if attack == "switches":
+        lab.openflow_port = free_port()  # by default nobody else can reach the controller
     changes: list[Cut] = []
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder, lab:

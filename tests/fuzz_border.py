@@ -25,7 +25,7 @@ from knotless.controller.config import ConfigError
 from knotless.controller.openflow.elements import WireError
 from knotless.controller.openflow.guard import Guard, Limits
 from knotless.controller.openflow.messages import read_packet_in
-from knotless.controller.operations import read_overrides
+from knotless.controller.overrides import read_overrides
 from knotless.controller.probes.frames import Frames, Probe, sender_of
 from knotless.controller.reconcile import PROBE_COOKIE
 from knotless.controller.rest.server import receive

@@ -8,6 +8,7 @@ keeps forwarding without its controller.
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from dataclasses import dataclass, replace
@@ -41,6 +42,8 @@ from knotless.controller.updates.worker import Worker
 from knotless.topologies import Fabric, KnotlessError
 from knotless.topologies.formats.files import to_text
 
+_LOG = logging.getLogger("knotless.controller")
+
 
 class KnotlessController(app_manager.RyuApp):
     """Installs the rules of the configured fabric in every switch that connects.
@@ -61,12 +64,27 @@ class KnotlessController(app_manager.RyuApp):
         try:
             self._path = path = config.find(runtime.environment())
             self._settings = settings = config.read(path) if path else config.Config()
-            self._listening = listening = read_options(settings.rest.host, settings.rest.port)
-            runtime.refuse_taken_port(listening.openflow_host, listening.openflow_port, "OpenFlow")
+            self._listening = listening = read_options(settings, path)
+            if listening.openflow_port is not None:
+                runtime.refuse_taken_port(
+                    listening.openflow_host, listening.openflow_port, "OpenFlow"
+                )
+            if listening.socket is not None:
+                runtime.refuse_taken_socket(listening.socket, "OpenFlow")
             runtime.refuse_taken_port(listening.rest_host, listening.rest_port, "REST")
             runtime.allow_open_files()
             learned = config.to_learn(settings, path)
-            install_listener(listening.tls, self._counts, self._take_probe)
+            has_tcp = listening.openflow_port is not None
+            install_listener(
+                listening.tls, self._counts, self._take_probe, listening.socket, tcp=has_tcp
+            )
+            if has_tcp and listening.tls is None:
+                _LOG.warning(
+                    "whoever can connect to %s port %d can be a switch, also other users of this"
+                    " machine: use TLS, or openflow_socket",
+                    listening.openflow_host,
+                    listening.openflow_port,
+                )
             if learned is None:
                 self._begin()
             else:
@@ -77,10 +95,8 @@ class KnotlessController(app_manager.RyuApp):
     def _begin(self) -> None:
         """Serve the fabric of the configuration; raises KnotlessError."""
         path, settings, listening = self._path, self._settings, self._listening
-        number = config.own_number(settings, listening.rest_host, listening.rest_port)
+        number = listening.number
         self.service = service = Service(path, settings)
-        losses = ChannelLosses.beside(config.state_path(settings, path))
-        losses.read()
         self._counts.count_in(service.metrics)
         explorer = None
         if settings.discovery == "learn":
@@ -103,7 +119,8 @@ class KnotlessController(app_manager.RyuApp):
             prober=prober,
             election=None if number is None else service.peers.election(number),
             refresh=service.peers.follow_operators,
-            losses=losses,
+            adopt=service.operations.adopt,
+            losses=ChannelLosses.beside(config.state_path(settings, path)),
             journal=service.journal,
             last_rules=LastRules.beside(config.state_path(settings, path)),
         )
@@ -230,23 +247,31 @@ OPENFLOW_PORT = 6653
 
 @dataclass(frozen=True)
 class Options:
-    """Addresses on which the controller listens, and its certificates (None: without TLS)."""
+    """Addresses on which the controller listens, and its certificates (None: without TLS).
+
+    ``openflow_port`` is None without TCP, ``socket`` without a Unix socket. ``number`` is that of
+    this controller; None: it is alone.
+    """
 
     openflow_host: str
-    openflow_port: int
+    openflow_port: int | None
+    socket: Path | None
     rest_host: str
     rest_port: int
+    number: int | None
     tls: TlsFiles | None
 
 
-def read_options(rest_host: str, rest_port: int) -> Options:
-    """Return Ryu's options, with these defaults for REST.
+def read_options(settings: config.Config, path: Path | None) -> Options:
+    """Return Ryu's options, with the defaults of a configuration in this file.
 
     By default OpenFlow is served on the loopback address alone (Ryu's default is every address),
-    and dead switches are detected. Ryu's own web server, which other applications in the same
-    process may use, keeps its port. Raises KnotlessError for options that contradict each other.
+    and dead switches are detected. If the configuration names a Unix socket, it is served on a TCP
+    port only if an option names one that is not 0, or with TLS. Ryu's own web server, which other
+    applications in the same process may use, keeps its port. Raises KnotlessError for options that
+    contradict each other.
     """
-    conf = cfg.CONF
+    conf, rest_host, rest_port = cfg.CONF, settings.rest.host, settings.rest.port
     conf.set_default("ofp_listen_host", "127.0.0.1")
     conf.set_default("ofp_tcp_listen_port", OPENFLOW_PORT)
     conf.set_default("ofp_ssl_listen_port", OPENFLOW_PORT)
@@ -257,4 +282,17 @@ def read_options(rest_host: str, rest_port: int) -> Options:
     port = conf.ofp_ssl_listen_port if files else conf.ofp_tcp_listen_port
     if conf.get_location("wsapi_port").location.is_user_controlled:
         rest_port = conf.wsapi_port
-    return Options(conf.ofp_listen_host, port, conf.wsapi_host, rest_port, files)
+    number = config.own_number(settings, conf.wsapi_host, rest_port)
+    unix = config.openflow_socket_path(settings, path, number)
+    if unix is not None and files is None:
+        is_given = conf.get_location("ofp_tcp_listen_port").location.is_user_controlled
+        port = (port or None) if is_given else None
+    return Options(
+        openflow_host=conf.ofp_listen_host,
+        openflow_port=port,
+        socket=unix,
+        rest_host=conf.wsapi_host,
+        rest_port=rest_port,
+        number=number,
+        tls=files,
+    )

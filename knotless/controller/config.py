@@ -95,14 +95,18 @@ class Config(PlanRequest):
         the start before the others are served without it.
     kept_changes : how many changes of routes `GET /changes` shows, with their certificates.
     state_file : file in which changes and drained parts are kept that operators request over HTTP,
-        so that a controller that starts again keeps them; None: they end with the controller. What
-        links have lost is kept beside it (`NAME-lost.json`), a change that is not complete
-        (`NAME-change.json`), and the rules that switches have confirmed (`NAME-rules.json`). The
-        path is relative to this file.
+        so that a controller that starts again keeps them; None: they end with the controller. The
+        file before the last request is kept beside it (`NAME-before.json`), what links have lost
+        (`NAME-lost.json`), a change that is not complete (`NAME-change.json`), and the rules that
+        switches have confirmed (`NAME-rules.json`). The path is relative to this file.
     controllers : several controllers with this configuration, by the address and port of their
         HTTP interfaces (`10.0.0.1:8080`); one of them is active, the others are on standby. Each
         finds itself by its own. Changes and drained parts are shared through `state_file`.
         Empty: there is only this one.
+    openflow_socket : Unix socket to which switches of this machine connect, and no program of
+        another user can; of several controllers the second one listens on `NAME-2.sock` for
+        `NAME.sock`, and so on. Its path is relative to this file. OpenFlow is then served on a TCP
+        port only if Ryu's option names one, or with TLS. None: switches connect by TCP.
     emulator : control socket of the link emulator, for events of pause storms and to see whether
         probes wait at a paused port; its path is relative to this file. None: there is no emulator.
     open_vswitch : directory with the control sockets (`ovs-vswitchd.PID.ctl`) of the Open vSwitch
@@ -132,6 +136,7 @@ class Config(PlanRequest):
     controllers: Annotated[
         tuple[ControllerAddress, ...], Field(strict=False), AfterValidator(_different)
     ] = ()
+    openflow_socket: Annotated[str, Field(min_length=1)] | None = None
     emulator: Annotated[str, Field(min_length=1)] | None = None
     open_vswitch: Annotated[str, Field(min_length=1)] | None = None
     discovery: Literal["verify", "learn", "none"] = "verify"
@@ -379,6 +384,12 @@ def own_number(config: Config, host: str, port: int) -> int | None:
             f" HTTP on {here} (rest.host and rest.port, or --wsapi-host and --wsapi-port)"
         )
     return config.controllers.index(here)
+
+
+def openflow_socket_path(config: Config, path: Path | None, number: int | None) -> Path | None:
+    """Return where one of several controllers, or the only one (None), listens for switches."""
+    first = _beside(path, config.openflow_socket)
+    return first.with_stem(f"{first.stem}-{number + 1}") if first and number else first
 
 
 def emulator_path(config: Config, path: Path | None) -> Path | None:

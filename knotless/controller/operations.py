@@ -6,10 +6,9 @@ in the state file and performed. A request that is refused changes nothing.
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,18 +22,19 @@ from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election, Times
+from knotless.controller.overrides import Overrides, read_overrides
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.planning import UpdateTask, plan_update
 from knotless.topologies.drained import avoided
 from knotless.topologies.fabric import Fabric
-from knotless.topologies.failures import Failures
 from knotless.topologies.union import removed
 from knotless.verification.changes.certificate import described, step_files
 
 _LOG = logging.getLogger("knotless.roles")
 _WATCH_S = 1.0
-_MAX_BYTES = 1 << 20
+_STATE_FILE = "what operators have requested before"
+_REQUESTS = "what operators have requested"
 Body = TypeVar("Body", bound=BaseModel)
 Execute = Callable[..., Any]
 """Calls a function with arguments while switches are served."""
@@ -57,6 +57,10 @@ class _PartsRequest(BaseModel):
     parts: list[str]
     dry_run: bool = False
     rules: bool = False
+
+
+class _NoFields(BaseModel):
+    model_config = ConfigDict(extra="forbid")
 
 
 @dataclass(kw_only=True)
@@ -85,6 +89,8 @@ class Operations:
     begin: Callable[[DesiredState], None] = lambda _desired: None
     change_to: Callable[[DesiredState], None] = field(init=False)
     read_again: Callable[[float], None] = lambda _max_age_s: None
+    _damage: str | None = field(default=None, init=False)
+    """What was wrong with the state file at the start, until somebody requests something."""
 
     def reconfigure(self, config: Config, overrides: Overrides) -> None:
         """Take another configuration, and what still applies of the overrides."""
@@ -141,12 +147,82 @@ class Operations:
             answer: dict[str, Any] = self.execute(_steps, task, asked.rules)
             answer["certificate"]["read_age_s"] = ages_s
         if not asked.dry_run:
-            self.begin(desired)
-            if self.path is not None:
-                overrides.save(self.path)
-            self.overrides = overrides
-            self.change_to(desired)
+            self._perform(desired, overrides)
         return {"performed": not asked.dry_run, "drained": list(overrides.drained), **answer}
+
+    def _perform(self, desired: DesiredState, overrides: Overrides) -> None:
+        """Keep what was requested, then change to it; raises KnotlessError."""
+        self.begin(desired)
+        if self.path is not None:
+            overrides.save(self.path)
+        self.overrides = overrides
+        self.see_state_file(None)
+        self.change_to(desired)
+
+    # --- a state file that is damaged --------------------------------------------------------
+
+    def recover(self, damage: str, *, is_known: bool) -> None:
+        """Take note that the state file was damaged at the start.
+
+        ``is_known``: the overrides are those before the last request; else nobody knows them.
+        """
+        self.state.is_unconfirmed, self._damage = not is_known, damage
+        self._report_damage()
+
+    def adopt(self, desired: DesiredState) -> None:
+        """Take the drained parts that the rules of switches tell."""
+        self.overrides = Overrides(drained=desired.drained)
+        self.state.replace(desired)
+        self._report_damage()
+
+    def confirm(self, body: bytes) -> dict[str, Any]:
+        """Confirm what is in force, although the state file was damaged; it is written anew."""
+        _parsed(_NoFields, body)
+        self._perform(self.state.desired, self.overrides)
+        return {"drained": list(self.overrides.drained), "options": dict(self.overrides.options)}
+
+    def see_state_file(self, damage: str | None) -> None:
+        """Take note that the state file is damaged now; None: it is not."""
+        if damage is None:
+            self._damage = None
+            self.state.is_unconfirmed = False
+            self.state.file_problems.pop(_STATE_FILE, None)
+        elif self._damage is None:
+            self.state.file_problems[_STATE_FILE] = (
+                "the state file is damaged, and what other controllers accept is not known:"
+                f" {damage}"
+            )
+
+    def mend_state_file(self) -> None:
+        """Write the state file again if it is damaged, and what it should hold is known here."""
+        if self.path is None or self._damage is not None:
+            return
+        with self.state.keeping(_REQUESTS):
+            try:
+                read_overrides(self.path)
+            except ConfigError as error:
+                self.overrides.save(self.path)
+                _LOG.warning("the state file was damaged, and is written again: %s", error)
+        if _REQUESTS not in self.state.file_problems:
+            self.see_state_file(None)
+
+    def _report_damage(self) -> None:
+        drained = ", ".join(self.overrides.drained) or "nothing"
+        if self.state.is_unconfirmed:
+            line = (
+                "the state file is damaged, and there is none before it; drained, by the rules of"
+                f" the switches: {drained}; only repairs are made until 'knotless controller"
+                f" confirm' (POST /confirm), or a change, drain or undrain: {self._damage}"
+            )
+        else:
+            line = (
+                "the state file is damaged, and the one before the last request is used; drained:"
+                f" {drained}; request again what is missing, or confirm it by 'knotless controller"
+                f" confirm' (POST /confirm): {self._damage}"
+            )
+        self.state.file_problems[_STATE_FILE] = line
+
+    # --- what is to be -----------------------------------------------------------------------
 
     def _desired(self, overrides: Overrides) -> DesiredState:
         """Compute the desired state; the links keep the flow control that they have."""
@@ -178,106 +254,6 @@ def _parsed(model: type[Body], body: bytes) -> Body:
         return model.model_validate(json_object(body))
     except ValidationError as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, complaint(error)) from error
-
-
-# --- what is kept -----------------------------------------------------------------------------
-
-
-class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-    options: dict[str, Any] = {}
-    configured: dict[str, Any] = {}
-    drained: list[str] = []
-
-
-@dataclass(frozen=True)
-class Overrides:
-    """Differences from the configuration, made by operators.
-
-    ``options`` replace those of the plan in the configuration as long as these are what they were
-    when the options were changed, ``configured``: the edited file wins. ``drained`` are the links
-    and switches that routes avoid, by name.
-    """
-
-    options: Mapping[str, Any] = field(default_factory=dict)
-    configured: Mapping[str, Any] = field(default_factory=dict)
-    drained: tuple[str, ...] = ()
-
-    def applied_to(self, config: Config) -> Config:
-        """Return the configuration with these options; raises KnotlessError if one is invalid."""
-        if not self.options or self.configured != _plan_options(config):
-            return config
-        request = config.plan_request.but(**self.options)
-        return config.model_copy(update={key: getattr(request, key) for key in self.options})
-
-    def current(self, config: Config, fabric: Fabric) -> Overrides:
-        """Return these overrides without what no longer applies to the configuration."""
-        drained = tuple(name for name in self.drained if _is_part(fabric, name))
-        if self.configured == _plan_options(config):
-            return replace(self, drained=drained)
-        return Overrides(drained=drained)
-
-    def with_options(self, config: Config, options: Mapping[str, Any]) -> Overrides:
-        """Return them with other options; none: the plan is that of the configuration.
-
-        Raises PlanError if an option is unknown or its value is invalid.
-        """
-        config.plan_request.but(**options)
-        configured = _plan_options(config) if options else {}
-        return replace(self, options=dict(options), configured=configured)
-
-    def with_drained(self, fabric: Fabric, names: Iterable[str]) -> Overrides:
-        """Return them with these parts drained as well; raises FabricError for unknown names."""
-        return replace(self, drained=Failures.from_names(fabric, {*self.drained, *names}).names)
-
-    def without_drained(self, fabric: Fabric, names: Iterable[str]) -> Overrides:
-        """Return them without these parts.
-
-        Raises KnotlessError if one does not exist or is not drained.
-        """
-        gone: set[str] = set()
-        for name in names:
-            parts = set(Failures.from_names(fabric, [name]).names)
-            if not parts <= set(self.drained):
-                drained = ", ".join(self.drained) or "nothing"
-                raise KnotlessError(f"{name} is not drained; drained is {drained}")
-            gone |= parts
-        return replace(self, drained=tuple(name for name in self.drained if name not in gone))
-
-    def save(self, path: Path) -> None:
-        """Write them to a file; raises KnotlessError."""
-        content = {
-            "options": self.options,
-            "configured": self.configured,
-            "drained": list(self.drained),
-        }
-        runtime.keep(path, json.dumps(content, indent=1) + "\n")
-
-
-def read_overrides(path: Path) -> Overrides:
-    """Read overrides; without such a file there are none. Raises ConfigError naming the file."""
-    text = runtime.read_kept(path, ConfigError, _MAX_BYTES)
-    if text is None:
-        return Overrides()
-    try:
-        content = _File.model_validate_json(text)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {complaint(error)}; delete the file to do without") from error
-    return Overrides(content.options, content.configured, tuple(content.drained))
-
-
-def _plan_options(config: Config) -> dict[str, Any]:
-    """Return the options of the plan as JSON holds them."""
-    options: dict[str, Any] = json.loads(config.plan_request.model_dump_json())
-    return options
-
-
-def _is_part(fabric: Fabric, name: str) -> bool:
-    try:
-        return bool(Failures.from_names(fabric, [name]))
-    except KnotlessError:
-        return False
 
 
 # --- several controllers ----------------------------------------------------------------------
@@ -357,14 +333,16 @@ class HaPeers:
         fabric = self._state.desired.fabric
         try:
             kept = read_overrides(path).current(operations.config, fabric)
-            if kept == operations.overrides:
-                return
-            new = self._compute(kept.applied_to(operations.config), fabric, kept.drained)
+            is_new = kept != operations.overrides
+            if is_new:
+                new = self._compute(kept.applied_to(operations.config), fabric, kept.drained)
         except KnotlessError as error:
-            _LOG.error("changes made through another controller are not followed: %s", error)
+            operations.see_state_file(str(error))
             return
-        operations.overrides = kept
-        self._state.replace(new)
+        operations.see_state_file(None)
+        if is_new:
+            operations.overrides = kept
+            self._state.replace(new)
 
     def follow_fabric(self) -> None:
         """Forget what the fabric had before an update that the active controller has completed."""
@@ -382,7 +360,9 @@ class HaPeers:
     def watch(self) -> None:
         """Stay up to date while another controller is active, so that a takeover is quick."""
         while True:
-            if not self._state.leads:
+            if self._state.leads:
+                self._operations.mend_state_file()
+            else:
                 self.follow_operators()
                 self.follow_fabric()
             runtime.sleep(_WATCH_S)

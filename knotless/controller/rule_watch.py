@@ -36,6 +36,7 @@ _HINT_S = 1.0
 """A switch that reports removed rules is read again at most so often."""
 _IDLE_S = 1.0
 """So often a controller without switches, or on standby, looks whether that is still so."""
+_LOOK_AGAIN_S = 0.01
 _READ_ALL_S = 5.0
 """Time for all switches to be read before an operator's change."""
 _SHOWN = 3
@@ -116,7 +117,7 @@ class RuleWatch:
             if by_name[name].age_s(began_s) > max_age_s
         ]
         with suppress(runtime.TimeLimitError), runtime.time_limit(_READ_ALL_S):
-            runtime.join([runtime.spawn(self._read, *each) for each in due])
+            runtime.join([runtime.spawn(self._read_now, *each, began_s) for each in due])
         wrong = [switch.name for switch in by_name.values() if switch.is_wrong]
         if wrong:
             raise KnotlessError(
@@ -145,6 +146,13 @@ class RuleWatch:
                 self._begin_to_judge()
             if not names:
                 runtime.sleep(min(interval_s, _IDLE_S))
+
+    def _read_now(self, session: Session, switch: ObservedSwitch, began_s: float) -> None:
+        """Read a switch, after a reading that goes on: that may have begun earlier."""
+        while session.is_being_read:
+            runtime.sleep(_LOOK_AGAIN_S)
+        if switch.age_s(began_s) > 0:
+            self._read(session, switch)
 
     def _read(self, session: Session, switch: ObservedSwitch) -> None:
         """Read a switch, and have it repaired."""

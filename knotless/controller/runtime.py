@@ -49,6 +49,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _LOG = logging.getLogger("knotless.controller")
+_MAX_SOCKET_PATH = 107
+"""Bytes of ``sun_path`` of unix(7), without the last one."""
 _SUBPROCESS = patcher.original("subprocess")
 """Imported at once: an import in a thread would hold up others, see :func:`in_thread`."""
 Event = hub.Event
@@ -193,8 +195,18 @@ class Queue:
 # --- sockets ---------------------------------------------------------------------------------
 
 
-def listen(address: tuple[str, int], backlog: int) -> Any:
-    """Return a listening socket; ``backlog`` connections may wait to be accepted."""
+def listen(address: tuple[str, int] | Path, backlog: int) -> Any:
+    """Return a listening socket; ``backlog`` connections may wait to be accepted.
+
+    A path is that of a Unix socket, to which no other user can connect.
+    """
+    if isinstance(address, Path):
+        server = socket.socket(socket.AF_UNIX)
+        address.unlink(missing_ok=True)
+        server.bind(str(address))
+        address.chmod(0o600)  # nobody can connect before it listens
+        server.listen(backlog)
+        return server
     family = address_family(address[0])
     return eventlet.listen(address, family=family, backlog=backlog, reuse_port=False)
 
@@ -259,6 +271,23 @@ def refuse_taken_port(host: str, port: int, what: str) -> None:
         ) from error
 
 
+def refuse_taken_socket(path: Path, what: str) -> None:
+    """Raise KnotlessError if a Unix socket cannot be made, or another process listens on it."""
+    where = f"cannot listen for {what} on {path}"
+    if len(os.fsencode(path)) > _MAX_SOCKET_PATH:
+        raise KnotlessError(f"{where}: a path of at most {_MAX_SOCKET_PATH} bytes is possible")
+    if not path.parent.is_dir():
+        raise KnotlessError(f"{where}: there is no folder {path.parent}")
+    if path.exists() and not path.is_socket():
+        raise KnotlessError(f"{where}: it is not a socket; choose another path")
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return  # nobody listens there any more
+    raise KnotlessError(f"{where}: another process does; stop that, or choose another path")
+
+
 def allow_open_files() -> None:
     """Use as many open files as this process may: each connection is one."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -280,8 +309,15 @@ def read_kept(
     return files.read_text(path, error, limit) if is_kept(path) else None
 
 
-def keep(path: Path, text: str, error: type[KnotlessError] = KnotlessError) -> None:
-    """Write a file, whole or not at all; raises ``error`` if that fails."""
+def keep(
+    path: Path, text: str, error: type[KnotlessError] = KnotlessError, aside: Path | None = None
+) -> None:
+    """Write a file, whole or not at all; raises ``error`` if that fails.
+
+    ``aside`` is where the file that it replaces is copied to, if there is one.
+    """
+    if aside is not None and is_kept(path):
+        files.write_whole(aside, files.read_bytes(path, error), error)
     files.write_whole(path, text, error)
 
 

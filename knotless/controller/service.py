@@ -18,7 +18,8 @@ from knotless.controller import config, runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState, Difference
 from knotless.controller.emulator import PauseWatch
-from knotless.controller.operations import HaPeers, Operations, Overrides, read_overrides
+from knotless.controller.operations import HaPeers, Operations
+from knotless.controller.overrides import Overrides, recovered_overrides
 from knotless.controller.reconcile import Changes
 from knotless.controller.rest.api import Access, Api, read_token
 from knotless.controller.rest.events import Events
@@ -37,7 +38,7 @@ _WATCH_S = 1.0
 _CERTIFY_AFTER_S = 1.0
 """Repairs come first: certificates wait until no change has ended for this time."""
 _FIXED_KEYS = (
-    *("rest", "controllers", "state_file", "kept_changes"),
+    *("rest", "openflow_socket", "controllers", "state_file", "kept_changes"),
     *("discovery", "learn_quiet_s", "hosts", "probe_interval_ms"),
 )
 """Keys of the configuration that change only when the controller restarts."""
@@ -58,9 +59,16 @@ class Service:
         self._token = read_token(token) if token else None
         fabric = config.load_fabric(settings, path)
         state_file = config.state_path(settings, path)
-        kept = read_overrides(state_file) if state_file else Overrides()
-        kept = kept.current(settings, fabric)
-        desired = DesiredState.compute(kept.applied_to(settings), fabric, kept.drained)
+        recovered, damage = recovered_overrides(state_file) if state_file else (Overrides(), None)
+        kept = (recovered or Overrides()).current(settings, fabric)
+        is_known = recovered is not None
+        try:
+            desired = DesiredState.compute(kept.applied_to(settings), fabric, kept.drained)
+        except KnotlessError as error:
+            if kept == Overrides():
+                raise
+            kept, is_known, damage = Overrides(), False, damage or f"{state_file}: {error}"
+            desired = DesiredState.compute(settings, fabric)
         _report(desired)
         self.state = FabricState(desired)
         self.status = Status(self.state)
@@ -75,6 +83,8 @@ class Service:
             execute=runtime.in_thread,
             begin=self._begin,
         )
+        if damage is not None:
+            self.operations.recover(damage, is_known=is_known)
         self.peers = HaPeers(
             state=self.state,
             operations=self.operations,
@@ -132,6 +142,7 @@ class Service:
             "/change": lambda body: self._operate(self.operations.change, body),
             "/drain": lambda body: self._operate(self.operations.drain, body),
             "/undrain": lambda body: self._operate(self.operations.undrain, body),
+            "/confirm": lambda body: self._operate(self.operations.confirm, body),
         }
 
     def _declared_groups(self) -> list[str] | None:

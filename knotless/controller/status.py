@@ -106,14 +106,17 @@ class Status:
 
     def _problems_of_dpids(self, now_s: float) -> list[str]:
         observed = self.state.observed
-        lines = [self.unknown_dpid(dpid) for dpid in sorted(observed.unknown)]
+        unknown = sorted(observed.unknown)
         recent = now_s - DUPLICATE_MEMORY_S
-        lines += [
-            self.duplicate_dpid(dpid)
-            for dpid, at_s in sorted(observed.duplicate_dpids.items())
-            if at_s > recent
+        claimed = observed.duplicate_dpids.items()
+        duplicates = sorted(dpid for dpid, at_s in claimed if at_s > recent)
+        # Whoever can connect can claim thousands of dpids.
+        return [
+            *map(self.unknown_dpid, unknown[:_SHOWN]),
+            *([self.more_unknown_dpids(unknown)] if len(unknown) > _SHOWN else []),
+            *map(self.duplicate_dpid, duplicates[:_SHOWN]),
+            *([self.more_duplicate_dpids(duplicates)] if len(duplicates) > _SHOWN else []),
         ]
-        return lines
 
     def _problems_of_updates(self, now_s: float) -> list[str]:
         state, update = self.state, self.state.update
@@ -122,6 +125,7 @@ class Status:
             lines.append(
                 "a change that was interrupted goes on when all switches are connected, or dead"
             )
+        lines += state.file_problems.values()
         lines += self._undeclared()
         if self._refused_reload is not None:
             lines.append(self._refused_reload)
@@ -144,6 +148,17 @@ class Status:
             f"a switch with dpid {dpid} is connected, but fabric {self.state.desired.fabric.name}"
             f" declares no such dpid (it has {declared}): nothing is installed on it"
         )
+
+    def more_unknown_dpids(self, dpids: Sequence[int]) -> str:
+        """Describe how many of these are not described one by one."""
+        return (
+            f"{len(dpids) - _SHOWN} more such switches are connected, with dpids from"
+            f" {dpids[_SHOWN]} to {dpids[-1]}: nothing is installed on them"
+        )
+
+    def more_duplicate_dpids(self, dpids: Sequence[int]) -> str:
+        """Describe how many of these are not described one by one."""
+        return f"{len(dpids) - _SHOWN} more dpids are claimed by two switches: only one is served"
 
     def duplicate_dpid(self, dpid: int) -> str:
         """Describe two switches with the same dpid."""
@@ -179,6 +194,7 @@ class Status:
             "separated": separated,
             "routes": self._routes(),
             "drained": list(desired.drained),
+            "unconfirmed": state.is_unconfirmed,
             "request": desired.config.plan_request.model_dump(mode="json"),
             "problems": self.problems(now_s),
             "plan": desired.summary,

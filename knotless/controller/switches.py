@@ -57,6 +57,7 @@ class Switches:
     prober : sends probes; None: there are none.
     election : given to one of several controllers, which changes nothing unless it is active.
     refresh : reads again what operators have changed through another controller.
+    adopt : see :class:`~knotless.controller.election.takeover.Takeover`.
     losses : frames that links have lost before.
     journal : where an update is kept until it is complete.
     last_rules : what switches were last known to hold.
@@ -73,6 +74,7 @@ class Switches:
         prober: Prober | None = None,
         election: Election | None = None,
         refresh: Callable[[], None] = lambda: None,
+        adopt: Callable[[DesiredState], None] = lambda _desired: None,
         losses: ChannelLosses | None = None,
         journal: UpdateJournal | None = None,
         last_rules: LastRules | None = None,
@@ -124,6 +126,7 @@ class Switches:
             journal=journal,
             last_rules=last_rules,
             fit=self._fit,
+            adopt=adopt,
         )
         if prober is not None:
             prober.start(self.connections, self._faults_changed)

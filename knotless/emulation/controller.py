@@ -69,17 +69,24 @@ def _holder(port: int) -> str:
 
 
 def write_config(
-    names: Names, plan: dict[str, Any], rest_ports: Sequence[int], *, emulated: bool = True
+    names: Names,
+    plan: dict[str, Any],
+    rest_ports: Sequence[int],
+    *,
+    tls: bool = False,
+    emulated: bool = True,
 ) -> None:
     """Write the configuration of all controllers; ``plan`` holds the plan's keys.
 
-    ``emulated`` is whether the link emulator runs.
+    ``emulated`` is whether the link emulator runs. Without ``tls`` they listen on Unix sockets.
     """
+    socket = str(names.controller_socket().relative_to(names.directory))
     config = {
         "fabric": names.fabric_file.name,
         **{key: value for key, value in plan.items() if value is not None},
         "open_vswitch": names.ovs_directory.name,
         "state_file": names.overrides_file.name,
+        **({} if tls else {"openflow_socket": socket}),
         "rest": {"host": ADDRESS, "port": rest_ports[0], "token_file": names.token_file.name},
     }
     if len(rest_ports) > 1:
@@ -104,6 +111,7 @@ def start(
             "ryu-manager is not installed: the extra 'knotless[controller]' brings it"
             " (docs/start/install.md)"
         )
+    # Without TLS, port 0 is none at all: the switches use the socket of the configuration.
     port = [f"--ofp-{'tcp' if tls is None else 'ssl'}-listen-port", str(ports.openflow)]
     port += ["--wsapi-port", str(ports.rest)] if number else []
     if tls is not None:
@@ -147,7 +155,8 @@ def restart(names: Names) -> dict[str, Any]:
         tls = certificates.paths(names.tls_directory) if settings.get("tls") else None
         for number in dead or range(len(every)):
             runtime.stop(roles[number])
-            free_port(every[number].openflow, "OpenFlow port")
+            if every[number].openflow:
+                free_port(every[number].openflow, "OpenFlow port")
             free_port(every[number].rest, "REST port")
             clock = settings.get("controller_clock", "real")
             start(runtime, every[number], tls, clock, number)
@@ -168,20 +177,25 @@ def by_hand(fabric_state: State) -> dict[str, Any] | None:
     return answer if answer.get("fabric") == fabric_state.fabric and "pid" in answer else None
 
 
-def await_listening(runtime: Runtime, openflow_port: int, number: int = 0) -> None:
-    """Wait until our controller, if there is one, accepts connections.
+def await_listening(runtime: Runtime, openflow_port: int, *, tls: bool, number: int = 0) -> None:
+    """Wait until our controller, if there is one, accepts connections of switches.
 
-    A switch whose connection is refused retries only after seconds. Raises
-    :class:`EmulationError` with the controller's reason if the controller exits first.
+    They come by its Unix socket, or with ``tls`` to its port. A switch whose connection is refused
+    retries only after seconds. Raises :class:`EmulationError` with the controller's reason if the
+    controller exits first.
     """
+    address: Any = str(runtime.names.controller_socket(number))
+    family = socket.AF_UNIX
+    if tls:
+        address, family = (ADDRESS, openflow_port), socket.AF_INET
     role = role_of("controller", number)
     child = runtime.children.get(role)
     deadline = time.monotonic() + READY_LIMIT_S
     while child is not None and time.monotonic() < deadline:
         if child.poll() is not None:
             raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
-        with socket.socket() as probe:
-            if probe.connect_ex((ADDRESS, openflow_port)) == 0:
+        with socket.socket(family) as probe:
+            if probe.connect_ex(address) == 0:
                 return
         time.sleep(_POLL_S)
 
@@ -220,7 +234,7 @@ def target(names: Names, number: int, *, tls: bool) -> str:
 
 
 def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: int = 0) -> None:
-    """Start the forwarder from the switches to any controller on ``openflow_port``."""
+    """Start the forwarder from the switches to a controller that listens on ``openflow_port``."""
     namespace = NETNS_DIRECTORY / runtime.names.switches_namespace()
     socket_path = runtime.names.controller_socket(number)
     where = f"{namespace}:{OPENFLOW_PORT + number}" if tls else str(socket_path)
@@ -239,7 +253,7 @@ def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]
     """Wait until every switch has acknowledged exactly its rules; return the status.
 
     Raises :class:`EmulationError` with the controller's last log line if it exits, or with its
-    problems if it is not ready in time.
+    problems if it is not ready in time, or waits for an operator.
     """
     begun = time.monotonic()
     problems: list[str] = ["it does not answer"]
@@ -256,12 +270,15 @@ def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]
             if status.get("ready"):
                 return status
             problems = [str(problem) for problem in status.get("problems", [])]
+            switches = status.get("switches", {}).values()
+            if status.get("unconfirmed") and all(switch["installed"] for switch in switches):
+                break  # only an operator can end that
             rules = int((status.get("plan") or {}).get("rules") or 0)
             limit_s = READY_LIMIT_S + rules / RULES_PER_S
         time.sleep(_POLL_S)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     raise EmulationError(
-        f"the controller is not ready after {limit_s:.0f} s: "
+        f"the controller is not ready after {time.monotonic() - begun:.0f} s: "
         f"{problems[0] if problems else 'switches have not acknowledged their rules'}{more}"
     )
 

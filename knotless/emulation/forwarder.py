@@ -1,8 +1,9 @@
-"""The connection from the switches, in their own namespace, to a controller on this machine.
+"""The connection from the switches, in their own namespace, to a controller that listens on TCP.
 
-Open vSwitch reaches a Unix socket from any network namespace, but controllers such as Ryu listen
-on TCP. ``python -m knotless.emulation.forwarder SOCKET PORT`` connects each client of ``SOCKET`` to
-127.0.0.1:``PORT``. If nobody listens there, it closes the connection, and the switch retries.
+Open vSwitch reaches a Unix socket from any network namespace. Our controllers listen on one unless
+they speak TLS; those of users listen on TCP. ``python -m knotless.emulation.forwarder SOCKET PORT``
+connects each client of ``SOCKET`` to 127.0.0.1:``PORT``. If nobody listens there, it closes the
+connection, and the switch retries.
 
 Open vSwitch speaks TLS over TCP only. ``python -m knotless.emulation.forwarder NAMESPACE:PORT
 PORT`` therefore listens on 127.0.0.1 in the network namespace of this path; it passes the bytes on

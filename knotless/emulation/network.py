@@ -19,6 +19,7 @@ from knotless.emulation.host import EmulatedHost
 from knotless.emulation.link import EmulatedLink
 from knotless.emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of, role_of
 from knotless.emulation.ovs import PrivateOvs
+from knotless.emulation.parts_watch import PartsWatch
 from knotless.emulation.priority import PRIORITY
 from knotless.emulation.runtime import Runtime, claim, require_root
 from knotless.emulation.signals import uninterrupted
@@ -72,8 +73,12 @@ class EmulatedFabric:
     controller : {"ryu", "remote", "none"}
         Ours; the user's own, which listens on ``openflow_port``; or none, so that switches have
         only the rules that the user installs.
-    openflow_port, rest_port : int
-        TCP ports of the controller for switches and for HTTP; 0 means any free port.
+    openflow_port : int, optional
+        TCP port of the controller for switches. None: 6653 with TLS, and of the user's own
+        controller; else none, since switches reach ours by a Unix socket. 0: the same, but with TLS
+        any free port.
+    rest_port : int
+        TCP port of our controller for HTTP; 0 means any free port.
     controllers : int
         Number of our controllers. One is active, the others are on standby, on other free ports.
     controller_clock : {"real", "virtual"}
@@ -135,7 +140,7 @@ class EmulatedFabric:
     pause_share: float | None = None
     broadcast_limit: Mapping[str, float] | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
-    openflow_port: int = control.OPENFLOW_PORT
+    openflow_port: int | None = None
     rest_port: int = control.REST_PORT
     controllers: int = 1
     controller_clock: control.Clock = "real"
@@ -153,10 +158,14 @@ class EmulatedFabric:
     ovs: PrivateOvs = field(init=False)
     net: Any = field(init=False, default=None)
     _runtime: Runtime | None = field(init=False, default=None, repr=False)
+    _parts_watch: PartsWatch | None = field(init=False, default=None, repr=False)
     _more_ports: list[rest.Ports] = field(init=False, default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self.names = names_of(self.name)
+        if self.openflow_port is None:
+            is_needed = self.tls or self.controller == "remote"
+            self.openflow_port = control.OPENFLOW_PORT if is_needed else 0
         self.daemon = Daemon(self.names.emulator_socket, self.fabric.switch_index)
 
     @classmethod
@@ -207,7 +216,7 @@ class EmulatedFabric:
         require_root()
         require_tools()
         if self.controller == "remote":
-            control.require_listening(self.openflow_port)
+            control.require_listening(self.openflow_port or 0)
         self.datapath = in_use = chosen(self.datapath)
         self.switch_processes = options.switch_processes(
             self.switch_processes, self.fabric, links=self.links, datapath=in_use, tls=self.tls
@@ -227,6 +236,9 @@ class EmulatedFabric:
         """End all processes and remove everything; calling it again does nothing."""
         with uninterrupted():
             runtime, self._runtime = self._runtime, None
+            if self._parts_watch is not None:
+                self._parts_watch.stop()
+                self._parts_watch = None
             if runtime is None:
                 return
             runtime.release()
@@ -347,6 +359,8 @@ class EmulatedFabric:
 
     def _start(self, runtime: Runtime, cables: tuple[wiring.Cable, ...], in_use: Datapath) -> None:
         names = self.names
+        self._parts_watch = PartsWatch(runtime)
+        self._parts_watch.start()
         names.fabric_file.write_text(files.to_text(self.fabric), encoding="utf-8")
         if self.host_tags is not None:
             names.tags_file.write_text(json.dumps(self.host_tags), encoding="utf-8")
@@ -354,6 +368,7 @@ class EmulatedFabric:
             from knotless.emulation import certificate_authority
 
             certificate_authority.create(names.tls_directory)
+        names.ovs_directory.mkdir(mode=0o700)  # also of the socket to the controllers
         self._configure_controllers()
         if self.controller_clock == "real":
             self._start_controllers(runtime)
@@ -413,8 +428,10 @@ class EmulatedFabric:
         self.progress(f"{len(self.fabric.switches)} switches")
         if self.controller != "none":
             for number, ports in enumerate(self.controller_ports):
-                control.await_listening(runtime, ports.openflow, number)
-                control.start_forwarder(runtime, ports.openflow, tls=self.tls, number=number)
+                if self.controller == "ryu":
+                    control.await_listening(runtime, ports.openflow, tls=self.tls, number=number)
+                if self.controller == "remote" or self.tls:
+                    control.start_forwarder(runtime, ports.openflow, tls=self.tls, number=number)
         if self.tls:
             own = certificates.paths(names.tls_directory)
             self.ovs.use_tls(own.switches, own.authority)
@@ -442,7 +459,7 @@ class EmulatedFabric:
     @property
     def controller_ports(self) -> list[rest.Ports]:
         """The ports on which the controllers listen."""
-        return [rest.Ports(self.openflow_port, self.rest_port), *self._more_ports]
+        return [rest.Ports(self.openflow_port or 0, self.rest_port), *self._more_ports]
 
     @property
     def _targets(self) -> list[str]:
@@ -453,17 +470,18 @@ class EmulatedFabric:
     def _configure_controllers(self) -> None:
         if self.controller != "ryu":
             return
-        self.openflow_port = control.free_port(self.openflow_port, "OpenFlow port")
+        if self.tls or self.openflow_port:
+            self.openflow_port = control.free_port(self.openflow_port or 0, "OpenFlow port")
         self.rest_port = control.free_port(self.rest_port, "REST port")
         if not self._more_ports:
-            self._more_ports = [
-                rest.Ports(control.free_port(0, "OpenFlow port"), control.free_port(0, "REST port"))
-                for _ in range(self.controllers - 1)
-            ]
+            for _ in range(self.controllers - 1):
+                openflow = control.free_port(0, "OpenFlow port") if self.tls else 0
+                self._more_ports.append(rest.Ports(openflow, control.free_port(0, "REST port")))
         plan = self.request.model_dump() | {"allow_deadlock": self.allow_deadlock}
         plan |= self.controller_settings
         every, emulated = self.controller_ports, self.links == "emulated"
-        control.write_config(self.names, plan, [ports.rest for ports in every], emulated=emulated)
+        rest_ports = [ports.rest for ports in every]
+        control.write_config(self.names, plan, rest_ports, tls=self.tls, emulated=emulated)
 
     def _start_controllers(self, runtime: Runtime) -> None:
         if self.controller != "ryu":

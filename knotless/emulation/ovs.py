@@ -71,7 +71,7 @@ class PrivateOvs:
 
         Raises :class:`EmulationError` with the last log line of the one that fails.
         """
-        self._directory.mkdir(mode=0o700)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
         for one in self._processes:
             one.start()
 

@@ -70,7 +70,7 @@ def new_fabric(
 ) -> EmulatedFabric:
     """Return a fabric on free ports, which is not started yet."""
     common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "static_arp": True}
-    return EmulatedFabric(load(spec), request, name=names.name, **common, **settings)
+    return EmulatedFabric(load(spec), request, name=names.name, **(common | settings))
 
 
 @pytest.fixture

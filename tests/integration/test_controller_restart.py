@@ -90,6 +90,27 @@ def test_a_controller_started_by_hand_is_recognised(
         knotless("down", "--name", names.name)
 
 
+def test_a_damaged_state_file_is_confirmed_by_an_operator(knotless: Knotless, names: Names) -> None:
+    """The drained link stays drained, and the fabric is not ready before."""
+    name = ("--name", names.name)
+    done = knotless("up", "ring,4", *name, *FREE_PORTS)
+    assert done.returncode == 0, done.stderr
+    assert knotless("drain", "s1-s2", *name).returncode == 0
+    kill_controller(names)
+    file = names.overrides_file
+    file.write_text(file.read_text()[:20])
+    done = knotless("controller", "restart", *name)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "drained, by the rules of the switches: s1:2-s2:3; only repairs are made" in done.stderr
+    code, report = status(knotless, names)
+    assert (code, report["controller"]["drained"]) == (1, ["s1:2-s2:3"])
+    assert "drained: s1:2-s2:3" in knotless("controller", "confirm", *name).stdout
+    until("status is good again", lambda: status(knotless, names)[0] == 0)
+    assert json.loads(file.read_text())["drained"] == ["s1:2-s2:3"]
+    assert file.with_stem("overrides-damaged").stat().st_size == 20
+    assert knotless("down", *name).returncode == 0
+
+
 def test_without_a_fabric_restart_is_one_line(knotless: Knotless, names: Names) -> None:
     done = knotless("controller", "restart", "--name", names.name)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

@@ -7,6 +7,8 @@ import resource
 import socket
 import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -110,3 +112,25 @@ def test_many_attacks_are_few_lines_in_the_log(controller: LoneController) -> No
     assert len(controller.log()) - before < 20_000
     # At most one line in ten seconds, which may be about another test's attack.
     assert "is closed: " in controller.log()
+
+
+def test_many_unknown_switches_are_few_lines(controller: LoneController) -> None:
+    """Of the problems and of the log, and each wave of them as few as the one before."""
+
+    def is_said(pool: ThreadPoolExecutor, switches: list[FakeSwitch]) -> bool:
+        list(pool.map(FakeSwitch.answer_all, switches))
+        lines = controller.status()["problems"]
+        assert len(lines) <= 4 + 4, "at most those of the four switches of ring,4 besides"
+        return any(line.startswith("397 more such switches") for line in lines)
+
+    for _ in range(2):
+        before = len(controller.log())
+        with contextlib.ExitStack() as stack:
+            pool = stack.enter_context(ThreadPoolExecutor(40))
+            all_of_them = [FakeSwitch(controller.openflow, dpid, 3) for dpid in range(100, 500)]
+            for switch in all_of_them:
+                stack.callback(switch.close)
+            until("all are counted", partial(is_said, pool, all_of_them), 60)
+        until("all are gone", lambda: "such switches" not in str(controller.status()["problems"]))
+        assert len(controller.log()) - before < 20_000
+    serves_an_honest_switch(controller)

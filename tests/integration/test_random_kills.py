@@ -23,7 +23,7 @@ from tests.support.held_namespaces import HeldNamespaces
 KILLS = int(os.environ.get("KNOTLESS_KILLS", "3"))
 LONGEST_S = 8.0
 """Longer than the fabric takes to start; a later kill hits it while it runs."""
-ROLES = ["supervisor", "emulator", "ovsdb-server", "ovs-vswitchd", "controller", "forwarder", "any"]
+ROLES = ["supervisor", "emulator", "ovsdb-server", "ovs-vswitchd", "controller", "any"]
 
 pytestmark = pytest.mark.integration
 

@@ -67,13 +67,12 @@ def test_all_threads_of_the_controller_have_the_priority_of_switches_but_not_the
     fabric = start("ring,4", PlanRequest(engine="updown"))
     running = state.read(fabric.names)
     assert running is not None
-    for role in ("controller", "forwarder"):
-        pid = running.processes[role].pid
-        assert os.sched_getscheduler(pid) == os.SCHED_RR
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            assert os.sched_getparam(int(task.name)).sched_priority == PRIORITY
-        children = psutil.Process(pid).children(recursive=True)
-        until("children have ordinary priority", partial(have_ordinary_priority, children), 20)
+    pid = running.processes["controller"].pid
+    assert os.sched_getscheduler(pid) == os.SCHED_RR
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        assert os.sched_getparam(int(task.name)).sched_priority == PRIORITY
+    children = psutil.Process(pid).children(recursive=True)
+    until("children have ordinary priority", partial(have_ordinary_priority, children), 20)
 
 
 def test_routes_avoid_a_link_that_is_down_and_come_back(

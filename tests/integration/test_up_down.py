@@ -64,9 +64,7 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
     code, report = status(knotless, names)
     assert (code, report["phase"], report["problems"]) == (0, "ready", [])
     assert report["controller"]["ready"] is True
-    assert set(report["parts"]) == {
-        *("ovsdb-server", "ovs-vswitchd", "controller", "forwarder", "emulator")
-    }
+    assert set(report["parts"]) == {*("ovsdb-server", "ovs-vswitchd", "controller", "emulator")}
     for here in range(1, 5):
         for there in range(1, 5):
             ping = [
@@ -94,7 +92,7 @@ def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
     assert (code, report["phase"], report["problems"]) == (0, "ready", [])
 
 
-MORE_PARTS = ("ovsdb-server", "controller", "forwarder")
+MORE_PARTS = ("ovsdb-server", "controller")
 
 
 @pytest.mark.parametrize(

@@ -259,6 +259,21 @@ def _kill_at_write(world: World, fault: Fault) -> None:
     world.kill_at(world.controllers[fault.targets[0]], "write", fault.count, fault.seconds)
 
 
+def _damage_state(world: World, fault: Fault) -> None:
+    """Cut the state file short, perhaps also the one before it, as a controller ends by a crash."""
+    draws = Draws(fault.count)
+    for name in ("state.json", *(("state-before.json",) if draws.share("both") < 0.3 else ())):
+        if text := world.disk.get(name):
+            world.disk[name] = text[: draws.below(len(text), name)]
+            world.service.forget_requests()
+    _kill(world, fault)
+
+
+def _fill_disk(world: World, fault: Fault) -> None:
+    """Have no controller be able to write a file for some time."""
+    world.full_until_s = max(world.full_until_s, world.hub.now_s + fault.seconds)
+
+
 def _hang(world: World, fault: Fault) -> None:
     """Suspend a controller for some time."""
     world.controllers[fault.targets[0]].hang(fault.seconds)
@@ -317,6 +332,8 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "drain": _request("/drain", "parts"),
     "undrain": _request("/undrain", "parts"),
     "engine": _request("/change", "engine"),
+    "state-damaged": _damage_state,
+    "state-unwritable": _fill_disk,
 }
 
 _SECONDS: Mapping[str, tuple[float, float]] = {
@@ -334,6 +351,8 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
     "kill-at-write": (1, 6),
     "hang": (0.1, 5),
     "mute": (0.1, 12),
+    "state-damaged": (0.2, 5),
+    "state-unwritable": (0.5, 12),
     "part": (0.5, 8),
 }
 
@@ -363,7 +382,7 @@ def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
         count = 1 + draws.below(60, "count", number) if kind == "kill-at-message" else 0
         if kind == "kill-at-write":
             count = 1 + draws.below(3, "count", number)
-        if kind.startswith("rules-") or kind in ("full-table", "duplicate-dpid"):
+        if kind.startswith("rules-") or kind in ("full-table", "duplicate-dpid", "state-damaged"):
             count = draws.below(1 << 30, "count", number)
         targets = _targets(world, draws, kind, number)
         faults.append(Fault(round(at_s, 6), kind, targets, round(length, 6), count))
@@ -389,7 +408,7 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
             return (one(switches, "switch"),)
         case "rules-deleted" | "rules-changed" | "rules-added" | "full-table" | "duplicate-dpid":
             return (one(switches, "switch"),)
-        case "mute":
+        case "mute" | "state-unwritable":
             return ()
         case "engine":
             return (one(world.engines, "engine"),)

@@ -29,6 +29,7 @@ _READ_AGAIN = Limit(8.0)
 """All switches are read again within 5 s, and repaired, and rules of others are reported."""
 LIMITS: Mapping[str, Limit] = {
     **dict.fromkeys(("disconnect", "kill", "kill-at-message", "kill-at-write"), _RECONNECTS),
+    "state-damaged": _RECONNECTS,
     **dict.fromkeys(("lose-at-switch", "lose-at-controller"), _UNSEEN),
     **dict.fromkeys(("restart", "restart-with-rules", "hang"), _UNSEEN),
     **dict.fromkeys(("rules-deleted", "rules-changed", "rules-added"), _READ_AGAIN),
@@ -67,13 +68,13 @@ class Line:
 
 
 _CUTS = ("cut", "flap", "restart", "restart-with-rules")
-_CONTROLLERS = ("kill", "kill-at-message", "kill-at-write", "hang", "part")
+_CONTROLLERS = ("kill", "kill-at-message", "kill-at-write", "hang", "part", "state-damaged")
 _CONNECTIONS = ("disconnect", "lose-at-switch", "lose-at-controller", "part")
 _SWITCHES = (*_CONNECTIONS, *_CUTS[2:], "stall", "hang")
 _ANY = tuple(dict.fromkeys((*_CUTS, "silent", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute")))
 _RULES = ("rules-deleted", "rules-changed", "rules-added")
 _OTHERS = (*_RULES, "full-table", "duplicate-dpid")
-_EVERY = (*_ANY, *_OTHERS, "engine", "drain", "undrain")
+_EVERY = (*_ANY, *_OTHERS, "engine", "drain", "undrain", "state-unwritable")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),
@@ -89,10 +90,12 @@ LINES: tuple[Line, ...] = (
     Line("two switches say they are *: only one is served", ("duplicate-dpid",), 45.0),
     Line("* (dpid *) has no port *", ("duplicate-dpid",), 45.0),
     Line("* (dpid *) has connected again, but no probe shows a cable *", _EVERY, 15.0),
-    Line("* is drained but still used: *", ("drain",), 15.0),
+    Line("* is drained but still used: *", ("drain", "state-damaged"), 15.0),
     Line("the routes stay as they are: *", _EVERY, 5.0),
     _LEFT,
     Line("a change that was interrupted *", _CONTROLLERS, 60.0),
+    Line("the state file is damaged, and *", ("state-damaged",), 60.0),
+    Line("a successor will not know *", ("state-unwritable",), 15.0),
 )
 """What may appear; any other line is a violation."""
 

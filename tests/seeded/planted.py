@@ -13,7 +13,7 @@ from eventlet import hubs
 from knotless.controller.election.election import Election, Request
 from knotless.controller.election.takeover import Takeover
 from knotless.controller.openflow.session import Session
-from knotless.controller.operations import Overrides
+from knotless.controller.overrides import Overrides
 from knotless.controller.rule_watch import RuleWatch
 from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
@@ -28,6 +28,8 @@ from tests.seeded.world import Setting, Violation
 _aim, _failures, _task = UpdateState.aim, FabricState.failures, UpdateState._task
 _rounds = UpdateState.quiescence_rounds
 _connected = Election.connected
+_KINDS = tuple(kind for kind in KINDS if not kind.startswith("state-"))
+"""With others, other seeds would find what is planted."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ def found(name: str, seeds: Iterable[int]) -> tuple[int, Violation | None]:
     That a thread of the controller ends with an exception is not enough, nor a line of problems.
     """
     fault, number = PLANTED[name], 0
-    kinds = tuple(fault.kinds.split(",")) if fault.kinds else tuple(KINDS)
+    kinds = tuple(fault.kinds.split(",")) if fault.kinds else _KINDS
     for number, seed in enumerate(seeds, 1):
         setting = Setting(seed, controllers=fault.controllers)
         with planted(name):

@@ -28,6 +28,7 @@ from knotless.controller import app, runtime
 from tests.seeded.streams import ListeningSocket
 
 if TYPE_CHECKING:
+    from tests.seeded.controllers import Controller
     from tests.seeded.world import World
 
 _THREAD_S = (0.001, 0.02)
@@ -133,17 +134,31 @@ class SimulatedRuntime:
     ) -> str | None:
         return self._world.controller_of().disk.get(path.name)
 
-    def keep(self, path: Path, text: str, _error: type[KnotlessError] = KnotlessError) -> None:
-        controller = self._world.controller_of()
-        self._world.about_to("write", controller.process)
+    def keep(
+        self,
+        path: Path,
+        text: str,
+        error: type[KnotlessError] = KnotlessError,
+        aside: Path | None = None,
+    ) -> None:
+        controller = self._writing(path, error)
+        if aside is not None and path.name in controller.disk:
+            controller.disk[aside.name] = controller.disk[path.name]
         controller.disk[path.name] = text
         self._world.record("disk", path.name, text.encode())
 
-    def remove_kept(self, path: Path, _error: type[KnotlessError] = KnotlessError) -> None:
-        controller = self._world.controller_of()
-        self._world.about_to("write", controller.process)
+    def remove_kept(self, path: Path, error: type[KnotlessError] = KnotlessError) -> None:
+        controller = self._writing(path, error)
         controller.disk.pop(path.name, None)
         self._world.record("disk", path.name, b"")
+
+    def _writing(self, path: Path, error: type[KnotlessError]) -> Controller:
+        """Return the controller that is about to write; raises ``error`` if it cannot."""
+        controller = self._world.controller_of()
+        self._world.about_to("write", controller.process)
+        if self._world.hub.now_s < self._world.full_until_s:
+            raise error(f"{path.name}: cannot be written: No space left on device")
+        return controller
 
     def environment(self) -> dict[str, str]:
         return {"KNOTLESS_CONFIG": str(self._world.controller_of().config)}

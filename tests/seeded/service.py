@@ -66,6 +66,18 @@ class ServiceJudge:
             before = self._accepted["drained"]
             self._accepted["drained"] = before | parts if path == "/drain" else before - parts
 
+    def forget_requests(self) -> None:
+        """Take note that what operators were told may be lost."""
+        self._accepted = dict.fromkeys(self._accepted, ...)
+
+    def _confirm(self) -> None:
+        """Have an operator confirm what a damaged state file does not tell."""
+        leader = self._world.leader()
+        if leader is not None and leader.app is not None:
+            lines = leader.app.service.status.problems(self._world.hub.now_s)
+            if any(line.startswith("the state file is damaged") for line in lines):
+                leader.request("/confirm", {}, self._world.token)
+
     def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
         """Yield what operators were told that has been done, and is not so."""
         now = {"engine": status["request"]["engine"], "drained": set(status["drained"])}
@@ -219,6 +231,7 @@ class ServiceJudge:
         """Let the world be calm until the fabric is settled; return how long that took."""
         self._world.is_calm = True
         began_s = self._world.hub.now_s
+        self._confirm()
         while unsettled := self.unsettled():
             if self._world.hub.now_s - began_s > limit_s:
                 self.is_suspended = self._suspends(self._world.leader())
@@ -227,6 +240,7 @@ class ServiceJudge:
                 break
             self._world.hub.sleep_outside(0.5)
             self._judge_lines(self._world.leader())
+            self._confirm()
         return self._world.hub.now_s - began_s
 
 

@@ -110,6 +110,10 @@ class World:
         """Until then emulator and Open vSwitch do not answer."""
         self.is_calm = self.is_over = False
         """``is_calm``: no frame stays long. ``is_over``: what is logged now counts no more."""
+        self.full_until_s = 0.0
+        """Until then no controller can write a file."""
+        self.disk: dict[str, str] = {}
+        """The files of the controllers, which share them."""
         self.events = 0
         self._concern = ""
         """The kind of the fault that happens now, or from which follows what happens."""
@@ -162,9 +166,8 @@ class World:
             file = place / "knotless.yaml"
             file.write_text("\n".join([*lines, self.setting.options]) + "\n")
             self.controllers[name] = Controller(self, name, file, port)
-        disk: dict[str, str] = {}
         for controller in self.controllers.values():
-            controller.disk = disk  # several controllers share their state file
+            controller.disk = self.disk
 
     def start(self, controller: Controller) -> None:
         """Start a controller, and go on until it listens."""
@@ -211,7 +214,7 @@ class World:
     def heal(self) -> None:
         """End what would not end by itself."""
         self.is_calm = True
-        self.silent_until_s = 0.0
+        self.silent_until_s = self.full_until_s = 0.0
         self._kills.clear()
 
     # --- what others ask ---------------------------------------------------------------------

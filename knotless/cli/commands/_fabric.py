@@ -45,9 +45,8 @@ _PARAMETERS = [
         "--port",
         "openflow_port",
         type=click.IntRange(0, 65535),
-        default=6653,
-        show_default=True,
-        help="OpenFlow port of the controller on 127.0.0.1; 0 is any free one.",
+        help="OpenFlow port of the controller on 127.0.0.1; by default 6653 with --tls (0: any free"
+        " one) and --controller remote, else none (0): switches use a Unix socket.",
     ),
     click.option(
         "--rest-port",

@@ -7,12 +7,16 @@ import click
 from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.output import say
+from knotless.emulation import rest
 from knotless.emulation.controller import restart
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
 
 EXAMPLE = """\b
 Example: knotless controller restart
+"""
+CONFIRM_EXAMPLE = """\b
+Example: knotless controller confirm
 """
 
 
@@ -37,3 +41,21 @@ def restart_command(name: str, as_json: bool) -> None:
     else:
         switches = len(status["switches"])
         say(f"the controller of {name!r} is ready: {switches} switches (pid {status['pid']})")
+
+
+@command.command("confirm", epilog=CONFIRM_EXAMPLE)
+@name_option
+@json_option
+def confirm_command(name: str, as_json: bool) -> None:
+    """Confirm what is in force, after the file with the requests of operators was damaged.
+
+    The controller then goes on to the options of its configuration, without the parts that are
+    drained, in proven steps; problems in knotless status name these. To see the steps first:
+    knotless change --dry-run.
+    """
+    require_root()
+    answer = rest.Controller(names_of(name)).post("/confirm", {})
+    if as_json:
+        print_json(answer)
+    else:
+        say(f"confirmed; drained: {', '.join(answer['drained']) or 'nothing'}")

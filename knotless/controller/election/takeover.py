@@ -12,18 +12,20 @@ from typing import Protocol
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
+from knotless.controller.desired import DesiredState
 from knotless.controller.observed import Observed
 from knotless.controller.openflow.session import Session, SwitchGoneError
 from knotless.controller.reconcile import own_rules
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import (
     InheritedRules,
+    adopted_rules,
     inherited_rules,
     replaced_if_unsafe,
 )
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
-from knotless.controller.updates.scheduler import Timing
+from knotless.controller.updates.scheduler import MISSING_RULES, Timing
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.failures import Failures
 
@@ -79,6 +81,8 @@ class Takeover:
     journal : where an update is kept that is not complete.
     last_rules : what switches were last known to hold, which those that are missing may still hold.
     fit : calls a function that changes what exists, and has everybody else go on with that.
+    adopt : told the desired state that the rules of switches tell, if nobody knows what operators
+        have requested.
 
     """
 
@@ -92,10 +96,12 @@ class Takeover:
         journal: UpdateJournal,
         last_rules: LastRules,
         fit: Callable[[Callable[[], None]], None],
+        adopt: Callable[[DesiredState], None],
     ) -> None:
         self._state, self._mastership = state, mastership
         self._refresh, self._timing = refresh, timing
         self._journal, self._last_rules, self._fit = journal, last_rules, fit
+        self._adopt = adopt
         self._number = 0
         self._reported = ""
         self._woken = runtime.Event()
@@ -195,13 +201,16 @@ class Takeover:
             return None
         last = self._timing.execute(self._last_known) if unread else {}
         held = {**{name: last[name] for name in unread if name in last}, **held}
+        is_unconfirmed = self._state.is_unconfirmed
         inherited: InheritedRules = self._timing.execute(
-            inherited_rules,
+            adopted_rules if is_unconfirmed else inherited_rules,
             self._state.desired,
             Failures.from_names(observed.fabric, {*observed.failures(), *unread}),
             held,
             observed.fabric,
         )
+        if is_unconfirmed and self._state.is_unconfirmed:
+            self._adopt(inherited.goal.desired)
         if self._mastership.is_complete and inherited.plan is None:
             inherited = self._timing.execute(replaced_if_unsafe, inherited, observed.fabric)
         return inherited
@@ -210,7 +219,8 @@ class Takeover:
         try:
             return self._last_rules.read()
         except KnotlessError as error:
-            _LOG.error("what missing switches hold is not known: %s", error)
+            line = f"what missing switches hold is not known: {error}"
+            self._state.file_problems[MISSING_RULES] = line
             return {}
 
     @property

@@ -10,6 +10,7 @@ import io
 import logging
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -175,8 +176,9 @@ class GuardedSocket:
         self._connection.sendall(data)
 
     def setsockopt(self, *option: Any) -> None:
-        """Set an option of the connection."""
-        self._connection.setsockopt(*option)
+        """Set an option of the connection; Ryu's only one is of TCP, which a Unix socket lacks."""
+        with suppress(OSError):
+            self._connection.setsockopt(*option)
 
     def settimeout(self, seconds: float | None) -> None:
         """Set how long :meth:`recv` and :meth:`sendall` wait."""
@@ -237,8 +239,9 @@ class GuardedConnections:
 class Listener:
     """Listens as Ryu's ``StreamServer`` does, and goes on when the system refuses a connection."""
 
-    def __init__(self, address: tuple[str, int], serve: Any) -> None:
+    def __init__(self, address: tuple[str, int] | Path, serve: Any) -> None:
         self._server = runtime.listen(address, BACKLOG)
+        self._address = address
         self._serve = serve
         self._log = LimitedLog()
 
@@ -256,7 +259,8 @@ class Listener:
                 self._log.warn("a switch", f"cannot be accepted: {error.strerror or error}")
                 runtime.sleep(ACCEPT_PAUSE_S)
                 continue
-            runtime.spawn(self._serve, connection, address)
+            # The other end of a Unix socket has no address.
+            runtime.spawn(self._serve, connection, address or self._address)
             runtime.sleep(ACCEPT_GAP_S)
 
 
@@ -264,11 +268,19 @@ _SERVE = ryu_controller.datapath_connection_factory
 """Ryu's own, before :func:`install_listener` replaces it."""
 
 
-def install_listener(files: TlsFiles | None, counts: Counts, take_probe: TakeProbe) -> None:
+def install_listener(
+    files: TlsFiles | None,
+    counts: Counts,
+    take_probe: TakeProbe,
+    unix: Path | None = None,
+    *,
+    tcp: bool = True,
+) -> None:
     """Have Ryu's OpenFlow handler, which starts after all applications, use this listener.
 
     ``take_probe`` is given the packet-ins of rules of probes, which do not reach Ryu. With
-    ``files`` it serves TLS only. Raises KnotlessError if they cannot be used.
+    ``files`` TCP is served with TLS only. ``unix`` is a Unix socket that is served, instead of TCP
+    or, with ``tcp``, as well. Raises KnotlessError if the files cannot be used.
     """
     context = None if files is None else server_context(files)
     serve = ryu_controller.datapath_connection_factory = GuardedConnections(
@@ -276,7 +288,11 @@ def install_listener(files: TlsFiles | None, counts: Counts, take_probe: TakePro
     )
 
     def listener(address: tuple[str, int], _serve: object, **_ryus_tls: object) -> Listener:
-        return Listener(address, serve)
+        if unix is None:
+            return Listener(address, serve)
+        if tcp:
+            runtime.spawn(Listener(address, serve).serve_forever)
+        return Listener(unix, GuardedConnections(counts, take_probe))
 
     ryu_controller.StreamServer = listener
     messages.install()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from knotless.base.errors import FaultError
+from knotless.base.errors import FaultError, KnotlessError
 from knotless.controller.desired import DesiredState
 from knotless.controller.observed import Observed, UnadmittedFrames
 from knotless.controller.updates.journal import BegunUpdate
@@ -64,6 +64,10 @@ class FabricState:
     unadmitted : frames that switches did not admit.
     precomputed : update plans for failures that have not happened yet.
     planning : what is being planned, for reports.
+    file_problems : what a damaged file no longer tells, or a successor will not know because a file
+        cannot be written: one line for each subject.
+    is_unconfirmed : whether nobody knows what operators have requested: drained parts are those
+        that the rules of switches tell, and nothing but repairs changes until one confirms.
 
     """
 
@@ -74,6 +78,8 @@ class FabricState:
         self.unadmitted = UnadmittedFrames(desired.fabric)
         self.precomputed = PrecomputedRepairs()
         self.planning = PlanningWatch()
+        self.file_problems: dict[str, str] = {}
+        self.is_unconfirmed = False
         self._leads, self._is_interrupted = True, False
 
     @property
@@ -101,10 +107,25 @@ class FabricState:
     def ready(self) -> bool:
         """Whether every switch has acknowledged exactly its rules, and these are of a plan.
 
-        It is not if the goal cannot be reached: the rules are of another plan than it asks for.
+        It is not if the goal cannot be reached: the rules are of another plan than it asks for; nor
+        if an operator is to confirm what it is.
         """
         is_reachable = self.update.problem is None and self.update.has_plan
-        return self._leads and self.observed.ready and is_reachable
+        is_goal_certain = is_reachable and not self.is_unconfirmed
+        return self._leads and self.observed.ready and is_goal_certain
+
+    @contextmanager
+    def keeping(self, subject: str) -> Iterator[None]:
+        """Have it be a problem if a file cannot be written inside, until it is written again.
+
+        ``subject`` is what a successor will not know.
+        """
+        try:
+            yield
+        except KnotlessError as error:
+            self.file_problems[subject] = f"a successor will not know {subject}: {error}"
+        else:
+            self.file_problems.pop(subject, None)
 
     def lead(self) -> None:
         """Change rules from now on."""

@@ -8,7 +8,7 @@ begins from, with proven steps; nothing is written before these are known.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.controller.desired import DesiredState
@@ -44,6 +44,8 @@ class InheritedRules:
     held: Generation
     plan: Plan | None
     is_replaced: bool = False
+    unused: frozenset[str] | None = None
+    """The links to which no rule leads, if the rules are to stay as long as only these fail."""
 
     @property
     def text(self) -> str:
@@ -84,6 +86,66 @@ def inherited_rules(
     return InheritedRules(
         Goal(desired, failed), Generation(unknown, tags_in(tags, vlan_generation)), None
     )
+
+
+def adopted_rules(
+    desired: DesiredState, failures: Failures, rules: Mapping[str, SwitchRules], fabric: Fabric
+) -> InheritedRules:
+    """Return what switches hold where nobody knows what operators have requested.
+
+    ``desired`` has the configuration; the other parameters are those of :func:`inherited_rules`.
+    The goal has the drained parts that the rules tell. If they are of another goal, such as of
+    other options, and deliver all, they are to stay.
+    """
+    inherited = inherited_rules(desired, failures, rules, fabric)
+    for drained in ((), *drained_by(rules, failures, desired.fabric)):
+        if inherited.plan is not None:
+            return inherited
+        if drained != inherited.goal.desired.drained:
+            try:
+                other = DesiredState.compute(desired.config, desired.fabric, drained)
+            except KnotlessError:
+                continue
+            inherited = inherited_rules(other, failures, rules, fabric)
+    if inherited.plan is not None:
+        return inherited
+    intact, held = inherited.goal.desired.plan, inherited.held
+    unused = frozenset(unused_links(fabric, held.rules))
+    verdict = check(
+        fabric,
+        held.rules,
+        flow_control=intact.flow_control,
+        multicast=intact.multicast,
+        tags=held.tags,
+    )
+    dead = {link.name for link in failures.dead_links(fabric)}
+    is_whole = verdict.acyclic and not verdict.undelivered and dead <= unused
+    return replace(inherited, unused=unused) if is_whole else inherited
+
+
+def drained_by(
+    rules: Mapping[str, SwitchRules], failures: Failures, fabric: Fabric
+) -> list[tuple[str, ...]]:
+    """Return what may be drained by the rules of switches: with whole switches, then links only.
+
+    Links that have failed, or of which a switch has no rules, do not tell.
+    """
+    there = {name for name, held in rules.items() if held.rules}
+    telling = [
+        link
+        for link in fabric.links
+        if {link.a, link.b} <= there and link not in failures.dead_links(fabric)
+    ]
+    unused = unused_links(fabric, rules) & {link.name for link in telling}
+    whole = set[str]()
+    for switch in fabric.switches:
+        own = {link.name for link in telling if switch.name in (link.a, link.b)}
+        kept = 1 if fabric.hosts_at[switch.name] else 0
+        if len(own & unused) > 1 and len(own - unused) <= kept:
+            whole.add(switch.name)
+    others = {link.name for link in telling if not {link.a, link.b} & whole} & unused
+    choices = [Failures.from_names(fabric, names).names for names in (others | whole, unused)]
+    return list(dict.fromkeys(choices))
 
 
 def replaced_if_unsafe(inherited: InheritedRules, fabric: Fabric) -> InheritedRules:

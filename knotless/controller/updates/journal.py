@@ -123,11 +123,11 @@ class UpdateJournal:
         """Remove the file: the change is complete, and this is left; raises ConfigError."""
         if self.path is None or not self._is_kept:
             return
-        self._is_kept = False
         if self._shared:
             self._write(begun, complete=True)
-            return
-        runtime.remove_kept(self.path, ConfigError)
+        else:
+            runtime.remove_kept(self.path, ConfigError)
+        self._is_kept = False
 
 
 # --- history ----------------------------------------------------------------------------------

@@ -370,7 +370,12 @@ class ChannelLosses:
         """Keep these losses in place of what was counted before; raises KnotlessError."""
         self.times += 1
         self._losses.update({_name(channel): loss for channel, loss in losses.items()})
-        if self._path is not None and losses:
+        if losses:
+            self.keep()
+
+    def keep(self) -> None:
+        """Write the file; raises KnotlessError."""
+        if self._path is not None:
             text = json.dumps({name: astuple(loss) for name, loss in self._losses.items()})
             runtime.keep(self._path, text + "\n", ConfigError)
 

@@ -35,6 +35,11 @@ OVERDUE_S = 30.0
 """Packets of older rules that have not left after this time are reported."""
 COLLECTION_DEFERRED_S = 1.0
 """An update that takes longer has other reasons than garbage collection."""
+_KEEP_AGAIN_S = 5.0
+"""Files that could not be written are tried again after this time."""
+_LOSSES = "what links have lost"
+MISSING_RULES = "what missing switches hold"
+_END = "that the last change is complete"
 _LOSS_READINGS = 3
 """So often the counters of links that come back are read."""
 _LOG = logging.getLogger("knotless.changes")
@@ -128,6 +133,7 @@ class UpdateScheduler:
         self._uncounted: frozenset[str] = frozenset()
         """Links of which the losses could not be counted a moment ago."""
         self._is_waiting = self._is_purging = self._is_precomputing = self._is_keeping = False
+        self._is_to_keep_again = False
         self._kept_number: int | None = None
         """The number of the step of which the rules of switches were kept."""
         self._was_precomputed = False
@@ -151,7 +157,9 @@ class UpdateScheduler:
         try:
             self._losses.read()
         except KnotlessError as error:
-            _LOG.error("what links have lost is not known: %s", error)
+            self._state.file_problems[_LOSSES] = f"what links have lost is not known: {error}"
+        else:
+            self._state.file_problems.pop(_LOSSES, None)
         if unused := self._update.unused_links():
             self._count_losses(unused)
         if not self._update.is_there:
@@ -261,10 +269,7 @@ class UpdateScheduler:
         links = sorted(links, key=lambda link: link.name)  # what is kept depends on no hash
         readings = [self._driver.port_counters() for _ in range(_LOSS_READINGS)]
         losses = count_losses(channels_between(links), readings)
-        try:
-            self._losses.add(losses)
-        except KnotlessError as error:
-            _LOG.error("a successor will not know what links have lost: %s", error)
+        self._keep(_LOSSES, partial(self._losses.add, losses))
         missing = [link for link in links if not set(channels_between([link])) <= losses.keys()]
         if not missing or not self._update.pauses_between_switches:
             return True
@@ -380,10 +385,8 @@ class UpdateScheduler:
             return
         if update.union.staying is None:
             state.note_interrupted(interrupted=False)
-            try:
-                self._journal.end(BegunUpdate(update.union, update.flow_control))
-            except KnotlessError as error:
-                _LOG.error("%s", error)
+            begun = BegunUpdate(update.union, update.flow_control)
+            self._keep(_END, partial(self._journal.end, begun))
 
     def _report_complete(self) -> None:
         plan = self._update.plan
@@ -430,13 +433,32 @@ class UpdateScheduler:
                 names = {switch.name for switch in update.union.fabric.switches}
                 names -= set(update.goal.failures.switches)
                 rules = {name: update.wanted(name) for name in sorted(names)}
-                self._timing.execute(self._last_rules.keep, rules)
+                keep = partial(self._timing.execute, self._last_rules.keep, rules)
+                self._keep(MISSING_RULES, keep)
                 self._kept_number = number
-        except KnotlessError as error:
-            _LOG.error("a successor will not know what missing switches hold: %s", error)
-            self._kept_number = number
         finally:
             self._is_keeping = False
+
+    def _keep(self, subject: str, write: Callable[[], object]) -> None:
+        """Write a file for a successor; if that fails, it is a problem, and is tried again."""
+        with self._state.keeping(subject):
+            write()
+        if subject in self._state.file_problems and not self._is_to_keep_again:
+            self._is_to_keep_again = True
+            runtime.spawn_after(_KEEP_AGAIN_S, self._keep_again)
+
+    def _keep_again(self) -> None:
+        """Write again what could not be written; the end of an update is looked at with each."""
+        self._is_to_keep_again = False
+        if not self._state.leads:
+            for subject in (_LOSSES, MISSING_RULES, _END):
+                self._state.file_problems.pop(subject, None)  # another controller writes them
+            return
+        if _LOSSES in self._state.file_problems:
+            self._keep(_LOSSES, self._losses.keep)
+        if MISSING_RULES in self._state.file_problems:
+            self._kept_number = None
+        self.wake()
 
 
 class DeferredCollection:

@@ -87,6 +87,8 @@ class UpdateState:
         self._unread: dict[str, SwitchRules] = {}
         """The switches that are missing since the beginning, and what they may hold."""
         self._is_abandoned = self._is_inherited = False
+        self._unused: frozenset[str] | None = None
+        """Links that may fail before inherited rules of no goal are changed; None: they may be."""
         self._first_plan: Plan | None = desired.routed
         self._multicast = desired.plan.multicast
         """The groups of the rules that switches hold, and of those in flight."""
@@ -118,6 +120,7 @@ class UpdateState:
         self._unread = {name: self.wanted(name) for name in unread}
         self.is_fresh, self._is_abandoned = False, inherited.plan is None
         self._is_inherited = not is_quiescent
+        self._unused = inherited.unused
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
@@ -152,6 +155,7 @@ class UpdateState:
     def extend(self, desired: DesiredState) -> None:
         """Take note that the fabric of the next goal exists as well; raises FabricError."""
         self.union = self.union.extended(desired.fabric)
+        self._unused = None
 
     @property
     def may_withdraw(self) -> bool:
@@ -264,9 +268,15 @@ class UpdateState:
     @property
     def _has_other_goal(self) -> bool:
         """Whether the steps do not lead to the goal, and nothing else has shown it unreachable."""
-        if (self.goal, self.union.failures) == self._refused:
+        if (self.goal, self.union.failures) == self._refused or self._stays:
             return False
         return self.goal != self._reached or self._is_abandoned
+
+    @property
+    def _stays(self) -> bool:
+        """Whether inherited rules of no goal stay, because they lead to nothing that has failed."""
+        dead = self.union.failures.dead_links(self.union.fabric)
+        return self._unused is not None and {link.name for link in dead} <= self._unused
 
     @property
     def is_serving(self) -> bool:
@@ -442,7 +452,7 @@ class UpdateState:
         self.plan, self.problem, self._refused = plan, None, None
         self._reached = plan.goal
         self._multicast = united(self._multicast, plan.change.multicast)
-        self._is_abandoned = False
+        self._is_abandoned, self._unused = False, None
         self._steps = deque(zip(plan.change.steps, plan.differences, strict=True))
         self._first = plan.change.steps[0] if plan.change.steps else None
 

@@ -14,7 +14,14 @@ from knotless.base.http_rules import HttpError
 from knotless.controller import runtime
 from knotless.controller.config import Config, parse
 from knotless.controller.desired import DesiredState
-from knotless.controller.operations import Operations, Overrides, read_overrides
+from knotless.controller.operations import Operations
+from knotless.controller.overrides import (
+    Overrides,
+    damaged_file,
+    file_before,
+    read_overrides,
+    recovered_overrides,
+)
 from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import inherited_rules
@@ -311,3 +318,105 @@ def test_a_request_is_refused_while_rules_are_missing(tmp_path: Path) -> None:
             model.post(request, **body)
     assert model.state.desired is before
     assert not (tmp_path / "state").exists()
+
+
+# --- a state file that is damaged -----------------------------------------------------------------
+
+
+def test_each_request_keeps_the_file_of_the_one_before(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    model = Model("fabric: ring,4\n", file)
+    model.post("drain", parts=["s1-s2"])
+    assert not file_before(file).exists()
+    model.settle()
+    model.post("undrain", parts=["s1-s2"])
+    assert read_overrides(file_before(file)).drained == ("s1:2-s2:3",)
+    assert recovered_overrides(file) == (Overrides(), None)
+
+
+def test_any_cut_of_a_state_file_gives_the_one_before(tmp_path: Path) -> None:
+    """And none gives an error; where none is before it, or that is damaged too, nobody knows."""
+    file, ring = tmp_path / "state.json", load("ring,4")
+    config = parse("fabric: ring,4\n")
+    first = Overrides().with_drained(ring, ["s3"])
+    first.save(file)
+    first.with_options(config, {"root": "s2"}).with_drained(ring, ["s1-s2"]).save(file)
+    whole = file.read_bytes()
+    for length in range(len(whole) - 1):
+        file.write_bytes(whole[:length] + (b"\xff" if length % 7 == 0 else b""))
+        recovered, damage = recovered_overrides(file)
+        assert recovered == first
+        assert damage is not None
+        assert damage.startswith(str(file))
+    before = file_before(file).read_bytes()
+    file_before(file).write_bytes(before[:-3])
+    assert recovered_overrides(file)[0] is None
+    file_before(file).unlink()
+    assert recovered_overrides(file)[0] is None
+
+
+def test_a_damaged_file_is_kept_aside_and_the_good_one_before_it_stays(tmp_path: Path) -> None:
+    file, ring = tmp_path / "state.json", load("ring,4")
+    for name in ("s1", "s2"):
+        Overrides().with_drained(ring, [name]).save(file)
+    damaged = file.read_bytes()[:20]
+    file.write_bytes(damaged)
+    Overrides().with_drained(ring, ["s3"]).save(file)
+    assert damaged_file(file).read_bytes() == damaged
+    assert read_overrides(file_before(file)).drained == ("s1",)
+    assert read_overrides(file).drained == ("s3",)
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("request_", ["confirm", "undrain", "change"])
+def test_a_request_or_a_confirmation_ends_the_problem(
+    tmp_path: Path, request_: str, *, is_known: bool
+) -> None:
+    file = tmp_path / "state.json"
+    file.write_text('{"drained": ')
+    model = Model("fabric: ring,4\n", file)
+    model.operations.recover("state.json: cut short", is_known=is_known)
+    (line,) = Status(model.state).problems(0.0)
+    assert line.startswith("the state file is damaged, and ")
+    assert line.endswith("state.json: cut short")
+    assert model.state.is_unconfirmed is not is_known
+    model.operations.mend_state_file()
+    assert file.read_text() == '{"drained": ', "nobody has confirmed what it should hold"
+    model.post(request_, **({"parts": []} if request_ == "undrain" else {}))
+    assert Status(model.state).problems(0.0) == []
+    assert not model.state.is_unconfirmed
+    assert read_overrides(file) == Overrides()
+    assert damaged_file(file).read_text() == '{"drained": '
+
+
+def test_a_running_controller_writes_a_damaged_file_again(tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    model = Model("fabric: ring,4\n", file)
+    model.post("drain", parts=["s1-s2"])
+    file.write_text('{"drained": ["s1:2')
+    model.operations.mend_state_file()
+    assert read_overrides(file).drained == ("s1:2-s2:3",)
+    assert Status(model.state).problems(0.0) == []
+
+
+def test_a_state_file_that_cannot_be_written_is_a_problem_until_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "state.json"
+    model = Model("fabric: ring,4\n", file)
+    model.post("drain", parts=["s1-s2"])
+    file.write_text("{")
+
+    def full(path: Path, *_text: object, **_aside: object) -> None:
+        raise KnotlessError(f"{path}: cannot be written: No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runtime, "keep", full)
+        model.operations.mend_state_file()
+        line = f"a successor will not know what operators have requested: {file}: cannot be written"
+        assert Status(model.state).problems(0.0)[0].startswith(line)
+        with pytest.raises(KnotlessError, match="No space left"):
+            model.post("undrain", parts=["s1-s2"])
+    model.operations.mend_state_file()
+    assert Status(model.state).problems(0.0) == []
+    assert read_overrides(file).drained == ("s1:2-s2:3",)

@@ -22,13 +22,18 @@ SOURCES = {
         "separation",
         "unknown_dpid",
         "duplicate_dpid",
+        "more_unknown_dpids",
+        "more_duplicate_dpids",
     ),
     "probes/paths.py": ("lines",),
     "probes/cables.py": ("lines",),
     "observed.py": ("problems",),
     "updates/quiescence.py": ("_not_left",),
     "updates/caches.py": ("problem",),
-    "updates/fabric_state.py": ("problems",),
+    "updates/fabric_state.py": ("problems", "keeping"),
+    "updates/scheduler.py": ("take_over",),
+    "election/takeover.py": ("_last_known",),
+    "operations.py": ("see_state_file", "_report_damage"),
 }
 """The functions that write the lines of ``problems``, by file of ``controller/``."""
 VARIABLE = r"[A-Z]{3,}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import _imp
 import os
 import signal
+import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from knotless.base.errors import FaultError
+from knotless.base.errors import FaultError, KnotlessError
 from knotless.controller import runtime
 from tests.support.panics import PANIC, PanicException
 
@@ -79,6 +80,34 @@ def test_a_signal_wakes_the_thread_that_waits_for_it() -> None:
 def test_a_unix_socket_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         runtime.ask_line(tmp_path / "socket", b"\n", 1, 10)
+
+
+def test_a_unix_socket_is_for_its_owner_alone_and_replaces_a_dead_one(tmp_path: Path) -> None:
+    path = tmp_path / "controller.sock"
+    first = runtime.listen(path, 1)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(KnotlessError, match="another process does; stop that"):
+        runtime.refuse_taken_socket(path, "OpenFlow")
+    first.close()
+    assert path.is_socket(), "as after the end of a process"
+    runtime.refuse_taken_socket(path, "OpenFlow")
+    runtime.listen(path, 1).close()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("file", "it is not a socket"),
+        ("nowhere/controller.sock", "there is no folder"),
+        ("x" * 108, "at most 107 bytes"),
+    ],
+)
+def test_a_path_that_cannot_be_a_socket_is_one_line(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "file").write_text("kept")
+    with pytest.raises(KnotlessError, match=words) as caught:
+        runtime.refuse_taken_socket(tmp_path / name, "OpenFlow")
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "file").read_text() == "kept"
 
 
 def test_an_exception_ends_its_thread_only_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:

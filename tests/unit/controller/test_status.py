@@ -263,6 +263,25 @@ def test_unknown_and_duplicate_dpids_are_reported(status: Status) -> None:
     assert status.problems(LATER_S + DUPLICATE_MEMORY_S + 1) == [unknown]
 
 
+@pytest.mark.parametrize("count", [1, 3, 4, 5000])
+def test_thousands_of_unknown_switches_make_few_short_lines(status: Status, count: int) -> None:
+    status.state.observed.unknown = set(range(100, 100 + count))
+    lines = status.problems(0.0)
+    assert len(lines) == min(count, 4)
+    assert sum(map(len, lines)) < 1000
+    if count > 3:
+        assert lines[3].startswith(f"{count - 3} more such switches are connected, with dpids from")
+        assert lines[3].endswith(f"103 to {99 + count}: nothing is installed on them")
+
+
+def test_many_duplicate_dpids_are_summed_up(status: Status) -> None:
+    observed = status.state.observed
+    observed.duplicate_dpids = dict.fromkeys(observed.switches, 1.0)
+    lines = status.problems(2.0)
+    assert len(lines) == 4
+    assert lines[3] == "1 more dpids are claimed by two switches: only one is served"
+
+
 def test_status_is_json_with_all_that_others_read(status: Status) -> None:
     report = json.loads(json.dumps(status.as_json(SOON_S)))
     assert report["fabric"] == "ring,4"

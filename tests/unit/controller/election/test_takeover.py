@@ -56,6 +56,7 @@ class Case:
             journal=UpdateJournal(),
             last_rules=LastRules(),
             fit=lambda change: change(),
+            adopt=lambda _desired: None,
         )
         self.sessions: dict[int, Any] = {}
         for dpid in connected:

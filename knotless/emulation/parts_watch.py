@@ -1,0 +1,97 @@
+"""Looks after the parts of a running fabric: the length of their logs, and how each has ended."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from knotless.emulation import processes, state
+from knotless.emulation.names import Names
+from knotless.emulation.runtime import Runtime
+
+MAX_LOG_BYTES = 5_000_000
+"""A longer log becomes ``ROLE.log.1``, in place of an older one, and begins anew."""
+_INTERVAL_S = 1.0
+
+
+class PartsWatch:
+    """A thread in the process that owns a fabric; it looks once a second.
+
+    It writes to the log of the supervisor.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._ended: set[processes.Process] = set()
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="parts", daemon=True)
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more: the fabric is taken down."""
+        self._is_over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_over.wait(_INTERVAL_S):
+            with suppress(OSError):  # a full disk, or files that have just gone
+                self.look()
+
+    def look(self) -> None:
+        """Write which parts have ended since the last time and how, and limit all logs."""
+        lines = list(self._newly_ended())
+        if lines:
+            now = time.strftime("%Y-%m-%d %H:%M:%S")
+            with self._runtime.names.log_file("supervisor").open("a", encoding="utf-8") as log:
+                log.writelines(f"{now} {line}\n" for line in lines)
+        limit_logs(self._runtime.names)
+
+    def _newly_ended(self) -> Iterator[str]:
+        known = state.read(self._runtime.names)
+        parts = set(self._runtime.state.processes.items())
+        parts |= set(known.processes.items() if known else ())
+        children = {child.pid: child for child in list(self._runtime.children.values())}
+        for role, process in sorted(parts):
+            child = children.get(process.pid)
+            status = None if child is None else child.poll()
+            if process in self._ended or (status is None and processes.alive(process)):
+                continue
+            self._ended.add(process)
+            yield f"the {role} (pid {process.pid}) has ended: {how_ended(status)}"
+
+
+def how_ended(status: int | None) -> str:
+    """Describe an exit status, negative for a signal; None: another process had started it."""
+    if status is None:
+        return "another process had started it, which alone knows how"
+    if status >= 0:
+        return f"exit status {status}"
+    with suppress(ValueError):
+        return f"ended by {signal.Signals(-status).name}"
+    return f"ended by signal {-status}"
+
+
+def limit_logs(names: Names, limit: int = MAX_LOG_BYTES) -> None:
+    """Have each log that is longer begin anew; what it had is kept, and what was kept before not.
+
+    Whoever writes has opened it to append, and goes on at its beginning. Of a log that has grown
+    by more than the limit since the last time, the end is kept.
+    """
+    for log in names.directory.glob("*.log"):
+        if log.stat().st_size > limit:
+            _begin_anew(log, limit)
+
+
+def _begin_anew(log: Path, limit: int) -> None:
+    with log.open("r+b") as now, log.with_name(f"{log.name}.1").open("wb") as kept:
+        now.seek(-limit, 2)
+        shutil.copyfileobj(now, kept)
+        now.truncate(0)
