@@ -63,6 +63,9 @@ class ObservedSwitch:
     is_known: bool = False
     """Whether it has held what was wanted of it on any connection, or rules are there since an
     earlier controller: frames may pass a switch with this dpid."""
+    is_inherited: bool = False
+    """Whether its rules were read for a takeover on a connection of which no probe has shown since
+    that it is the right switch."""
     is_doubted: bool = False
     """Whether it may be another one with the same dpid: no probe shows a cable of it."""
     is_contested: bool = False

@@ -339,7 +339,7 @@ class Switches:
             self.roles.connected(datapath.id)
         switch.connect(ports_of(datapath))
         switch.is_new = switch.is_new and self._state.leads
-        if switch.is_contested and self._state.leads:
+        if (switch.is_contested or switch.is_inherited) and self._state.leads:
             switch.is_unread = True  # another one may have been read in its place
         self._update.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
@@ -452,6 +452,7 @@ class Switches:
         if switch.is_known and self._prober is not None:
             proves = self._prober.proves(switch.name, session)
         switch.is_doubted = proves is False
+        switch.is_inherited = switch.is_inherited and switch.is_doubted
         if proves:
             switch.is_contested = False
         elif switch.is_doubted:

@@ -170,6 +170,7 @@ FIRST_SEEDS: Mapping[str, int] = {
     "a controller without a lease goes on": 10,
     "undrained generations are left out of the proof": 58,
     "a link that fails is ignored": 44,
+    "another switch with a dpid is taken for the first": 12,
 }
 """Where a fault is found by few seeds only: one shortly before that which finds it."""
 NOT_FOUND = (

@@ -231,7 +231,7 @@ class Takeover:
 
     def _go_on_from(self, inherited: InheritedRules | None, read: Set[int]) -> None:
         for dpid, switch in self._state.observed.switches.items():
-            switch.is_unread = dpid not in read
+            switch.is_unread, switch.is_inherited = dpid not in read, dpid in read
             if switch.is_unread:
                 _LOG.warning("%s was not read: it counts as failed until it has been", switch)
         if inherited is not None:
