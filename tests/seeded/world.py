@@ -29,6 +29,7 @@ from tests.seeded.service import ServiceJudge
 from tests.seeded.switch import Switch
 
 _START_S = 1000.0
+_MOMENTS = {"send": "message", "write": "write"}
 _FRAME_S = (0.02, 0.3)
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
 
@@ -371,7 +372,9 @@ class World:
         if count > 1:
             self._kills[what, process.name] = count - 1, after_s
         elif count:
-            self.end(self.controller_of(), after_s)
+            # The fault begins now, and not when it was planned.
+            with self.concerned_by(f"kill-at-{_MOMENTS[what]}", after_s):
+                self.end(self.controller_of(), after_s)
             self.hub.leave_for_ever()
 
     def kill_at(self, controller: Controller, what: str, count: int, after_s: float) -> None:
