@@ -38,7 +38,6 @@ def count(fabric: BareFabric, name: str) -> int:
 def test_deleted_rules_are_put_back(ring: BareFabric, what: str) -> None:
     before = {switch.name: count(ring, switch.name) for switch in ring.fabric.switches}
     ring.ofctl(what, "s1")
-    assert count(ring, "s1") < before["s1"]
     until("all rules are back", lambda: count(ring, "s1") == before["s1"])
     assert ring.get("/status")["ready"]
     until("all pairs are delivered again", lambda: pinged(ring))

@@ -29,22 +29,10 @@ QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one Open vSwitch", "three"])
-def running(
-    request: pytest.FixtureRequest, by_hands: list[subprocess.Popen[bytes]]
-) -> Iterator[EmulatedFabric]:
+def running(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
     """Return a fabric that the tests of this file share."""
-    del by_hands  # they end later
     with new_fabric(new_names(), "ring,4", switch_processes=request.param) as fabric:
         yield fabric
-
-
-@pytest.fixture(scope="module")
-def by_hands() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Return the list of processes that tests have started, which end with their fabric."""
-    started: list[subprocess.Popen[bytes]] = []
-    yield started
-    for process in started:
-        process.wait()
 
 
 @pytest.fixture
@@ -213,12 +201,8 @@ def test_a_storm_of_failures_ends_well(
     assert status["valid"], status["problems"]
 
 
-@pytest.mark.parametrize("by_hand", [False, True], ids=["by the command", "by hand"])
 def test_after_a_new_open_vswitch_all_is_as_before(
-    fabric: EmulatedFabric,
-    knotless: Knotless,
-    by_hand: bool,
-    by_hands: list[subprocess.Popen[bytes]],
+    fabric: EmulatedFabric, knotless: Knotless
 ) -> None:
     name = ("--name", fabric.name)
     fabric.daemon.reset()
@@ -243,23 +227,17 @@ def test_after_a_new_open_vswitch_all_is_as_before(
         assert any("'knotless switch restart --all'" in problem for problem in problems)
         # It keeps the dead one in mind as long as there is no other.
         until("a problem", lambda: bool(shown(knotless, fabric)["problems"]))
-        if by_hand:
-            enter = ["nsenter", f"--net={NETNS_DIRECTORY / _namespace(fabric, role)}", "--", *words]
-            by_hands.append(
-                subprocess.Popen(enter, env=environment, start_new_session=True, **QUIET)
-            )
-        else:
-            done = knotless("switch", "restart", "--all", *name)
-            assert done.returncode == 0, done.stderr
-            assert "Open vSwitch had died, and runs again, of: " in done.stdout
-            recorded = state.read(fabric.names)
-            assert recorded is not None
-            again = recorded.processes[role].pid
-            assert (_started_as(again)[0], _priorities(again)) == (words, priority)
-            for variable in ("LD_PRELOAD", "MALLOC_CONF"):
-                assert _started_as(again)[1].get(variable) == environment.get(variable)
-            home = NETNS_DIRECTORY / _namespace(fabric, role)
-            assert Path(f"/proc/{again}/ns/net").stat().st_ino == home.stat().st_ino
+        done = knotless("switch", "restart", "--all", *name)
+        assert done.returncode == 0, done.stderr
+        assert "Open vSwitch had died, and runs again, of: " in done.stdout
+        recorded = state.read(fabric.names)
+        assert recorded is not None
+        again = recorded.processes[role].pid
+        assert (_started_as(again)[0], _priorities(again)) == (words, priority)
+        for variable in ("LD_PRELOAD", "MALLOC_CONF"):
+            assert _started_as(again)[1].get(variable) == environment.get(variable)
+        home = NETNS_DIRECTORY / _namespace(fabric, role)
+        assert Path(f"/proc/{again}/ns/net").stat().st_ino == home.stat().st_ino
         until("all rules", lambda: is_well(fabric))
         until("the pace of before", lambda: stretch() <= 1.1 * before)
         until("pings", lambda: pings(fabric, "h1", "10.0.3.1"))
