@@ -27,7 +27,7 @@ from knotless.routing.plan import Plan
 from knotless.routing.repair import repair
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
-from knotless.verification.check import check
+from knotless.verification.check import Verdict, check
 
 _NO_RULES = SwitchRules(())
 
@@ -109,15 +109,8 @@ def adopted_rules(
             inherited = inherited_rules(other, failures, rules, fabric)
     if inherited.plan is not None:
         return inherited
-    intact, held = inherited.goal.desired.plan, inherited.held
-    unused = frozenset(unused_links(fabric, held.rules))
-    verdict = check(
-        fabric,
-        held.rules,
-        flow_control=intact.flow_control,
-        multicast=intact.multicast,
-        tags=held.tags,
-    )
+    unused = frozenset(unused_links(fabric, inherited.held.rules))
+    verdict = _verdict_of(inherited, fabric)
     dead = {link.name for link in failures.dead_links(fabric)}
     is_whole = verdict.acyclic and not verdict.undelivered and dead <= unused
     return replace(inherited, unused=unused) if is_whole else inherited
@@ -154,16 +147,8 @@ def replaced_if_unsafe(inherited: InheritedRules, fabric: Fabric) -> InheritedRu
     There are no proven steps between such rules: see
     :func:`~knotless.verification.changes.planner.plan_change`. ``fabric`` is what exists.
     """
-    goal, held = inherited.goal, inherited.held
-    intact = goal.desired.plan
-    verdict = check(
-        fabric,
-        held.rules,
-        flow_control=intact.flow_control,
-        multicast=intact.multicast,
-        tags=held.tags,
-    )
-    if verdict.acyclic and goal.desired.verdict.acyclic:
+    goal = inherited.goal
+    if _verdict_of(inherited, fabric).acyclic and goal.desired.verdict.acyclic:
         return inherited
     try:
         plan = _plan_of(goal)
@@ -172,6 +157,18 @@ def replaced_if_unsafe(inherited: InheritedRules, fabric: Fabric) -> InheritedRu
         plan = goal.desired.routed
     wanted = Generation(_all_rules(goal.desired, plan), plan.host_tags())
     return InheritedRules(goal, wanted, plan, is_replaced=True)
+
+
+def _verdict_of(inherited: InheritedRules, fabric: Fabric) -> Verdict:
+    """Return the verdict on what switches hold, under the flow control of the goal."""
+    intact, held = inherited.goal.desired.plan, inherited.held
+    return check(
+        fabric,
+        held.rules,
+        flow_control=intact.flow_control,
+        multicast=intact.multicast,
+        tags=held.tags,
+    )
 
 
 def _all_rules(desired: DesiredState, plan: Plan) -> dict[str, SwitchRules]:
