@@ -49,7 +49,7 @@ def paused_us(channel: Mapping[str, Any]) -> int:
     return sum(int(priority["paused_us"]) for priority in channel["priorities"])
 
 
-class PauseWatch:
+class EmulatorWatch:
     """Asks the emulator at intervals and reports when a host begins or ceases to be a problem.
 
     ``set_stretch`` gets the stretch: real over virtual time lately; None if it is not known.

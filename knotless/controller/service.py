@@ -17,7 +17,7 @@ from knotless.base.printable import printable
 from knotless.controller import config, runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState, Difference
-from knotless.controller.emulator import PauseWatch
+from knotless.controller.emulator import EmulatorWatch
 from knotless.controller.operations import HaPeers, Operations
 from knotless.controller.overrides import Overrides, recovered_overrides
 from knotless.controller.reconcile import Changes
@@ -122,7 +122,9 @@ class Service:
         runtime.spawn(self.peers.watch)
         emulator = config.emulator_path(self.state.desired.config, self._path)
         if emulator is not None:
-            watch = PauseWatch(emulator, self.tell, self.status.set_stretch, self._declared_groups)
+            watch = EmulatorWatch(
+                emulator, self.tell, self.status.set_stretch, self._declared_groups
+            )
             runtime.spawn(watch.run)
 
     def _reads(self) -> dict[str, Callable[[], object]]:

@@ -13,7 +13,7 @@ import pytest
 from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
 from knotless.base.broadcasts import check_limit, problems
 from knotless.base.errors import KnotlessError
-from knotless.controller.emulator import PauseWatch
+from knotless.controller.emulator import EmulatorWatch
 
 HOST = {"host": "h1", "share": 0.02, "limited": True, "frames": 7}
 
@@ -72,7 +72,7 @@ class _Line(socketserver.StreamRequestHandler):
 def test_the_emulator_is_told_which_groups_are_declared_when_they_change(tmp_path: Path) -> None:
     path = tmp_path / "emulator.sock"
     wanted: list[str] | None = None
-    watch = PauseWatch(path, lambda *_, **__: None, lambda _: None, lambda: wanted)
+    watch = EmulatorWatch(path, lambda *_, **__: None, lambda _: None, lambda: wanted)
     group = "03:00:00:00:00:01"
     with _Emulator(path) as emulator:
         threading.Thread(target=emulator.serve_forever, daemon=True).start()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from knotless.base.pause_storms import name_flows, problems, too_long
-from knotless.controller.emulator import PauseWatch
+from knotless.controller.emulator import EmulatorWatch
 
 HOST: dict[str, Any] = {
     "host": "h1",
@@ -64,7 +64,7 @@ def test_events_tell_when_a_storm_begins_and_ends() -> None:
     told: list[tuple[str, dict[str, Any]]] = []
     paces: list[float | None] = []
     tell = lambda kind, **fields: told.append((kind, fields))  # noqa: E731
-    watch = PauseWatch(Path("none"), tell, paces.append)
+    watch = EmulatorWatch(Path("none"), tell, paces.append)
     storm = status(standing=["s2:3/0"])
     assert [host["host"] for host in too_long(storm)] == ["h1"]
     for seen in (status(), storm, storm, status(), {}):
