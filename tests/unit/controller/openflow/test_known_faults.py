@@ -134,9 +134,19 @@ def test_no_length_in_any_message_has_ryu_loop(name: str) -> None:
 
 @pytest.mark.parametrize("spec", ["torus,4,4,hosts=2", "fattree3,4", "clos,3,hosts=2", "mesh,3,3"])
 @pytest.mark.parametrize("protection", ["none", "fast-failover"])
-def test_rules_match_and_change_nothing_beyond_the_vlan_tag(spec: str, protection: str) -> None:
-    """What advisories of Open vSwitch need: IP, ICMPv6, MPLS, tunnels, connection tracking."""
-    plan = make_plan(load(spec), "updown", protection=protection, multicast={1: ["h1", "h2"]})
+@pytest.mark.parametrize(
+    ("source_check", "more"), [("mac", set()), ("ip", {"arp_sha", "arp_spa", "ipv4_src"})]
+)
+def test_rules_match_and_change_nothing_beyond_the_vlan_tag(
+    spec: str, protection: str, source_check: str, more: set[str]
+) -> None:
+    """What advisories of Open vSwitch need: IP, ICMPv6, MPLS, tunnels, connection tracking.
+
+    Sources that are checked are the exception.
+    """
+    groups = {1: ["h1", "h2"]}
+    options = {"protection": protection, "source_check": source_check, "multicast": groups}
+    plan = make_plan(load(spec), "updown", **options)
     matched, actions = set(), set()
     for held in compile_rules(plan).values():
         lists = [rule.actions for rule in held.rules]
@@ -146,7 +156,7 @@ def test_rules_match_and_change_nothing_beyond_the_vlan_tag(spec: str, protectio
             ]
         matched |= {field.name for rule in held.rules for field in rule.match}
         actions |= {type(action).__name__ for each in lists for action in each}
-    assert matched <= {
+    assert matched <= more | {
         "in_port",
         "eth_src",
         "eth_dst",
@@ -155,6 +165,7 @@ def test_rules_match_and_change_nothing_beyond_the_vlan_tag(spec: str, protectio
         "vlan_pcp",
         "metadata",
     }
+    assert more <= matched
     assert actions <= {"Output", "PushVlan", "PopVlan", "SetField", "ToGroup"}
 
 
