@@ -96,6 +96,13 @@ def start(names: Names) -> Iterator[Start]:
         yield begin
 
 
+@pytest.fixture(scope="module", params=[1, 3], ids=["one Open vSwitch", "three"])
+def running(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
+    """Return a fabric that the tests of one file share."""
+    with new_fabric(new_names(), "ring,4", switch_processes=request.param) as fabric:
+        yield fabric
+
+
 @pytest.fixture
 def knotless() -> Knotless:
     """Return a function that runs the command ``knotless`` and waits for its end."""

@@ -13,17 +13,10 @@ import pytest
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
-from tests.integration.conftest import Knotless, new_fabric, new_names
+from tests.integration.conftest import Knotless
 from tests.support.bare_fabric import until
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module", params=[1, 3], ids=["one Open vSwitch", "three"])
-def running(request: pytest.FixtureRequest) -> Iterator[EmulatedFabric]:
-    """Return a fabric that the tests of this file share."""
-    with new_fabric(new_names(), "ring,4", switch_processes=request.param) as fabric:
-        yield fabric
 
 
 @pytest.fixture

@@ -21,15 +21,13 @@ from knotless.controller.updates.quiescence import CountedRounds
 from knotless.controller.updates.scheduler import UpdateScheduler
 from knotless.controller.updates.state import UpdateState
 from knotless.topologies.failures import Failures
-from tests.seeded.faults import KINDS
+from tests.seeded.known import LATER_KINDS
 from tests.seeded.run import run
 from tests.seeded.world import Setting, Violation
 
 _aim, _failures, _task = UpdateState.aim, FabricState.failures, UpdateState._task
 _rounds = UpdateState.quiescence_rounds
 _connected = Election.connected
-_KINDS = tuple(kind for kind in KINDS if not kind.startswith("state-"))
-"""With others, other seeds would find what is planted."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +194,7 @@ def found(name: str, seeds: Iterable[int]) -> tuple[int, Violation | None]:
     That a thread of the controller ends with an exception is not enough, nor a line of problems.
     """
     fault, number = PLANTED[name], 0
-    kinds = tuple(fault.kinds.split(",")) if fault.kinds else _KINDS
+    kinds = tuple(fault.kinds.split(",")) if fault.kinds else tuple(LATER_KINDS.split(","))
     for number, seed in enumerate(seeds, 1):
         setting = Setting(seed, controllers=fault.controllers)
         with planted(name):

@@ -14,6 +14,7 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from tests.seeded.faults import KINDS, drawn, faults_from, faults_to
 from tests.seeded.judge import EVERYBODY, Explorer, State
+from tests.seeded.known import FIRST_KINDS, LATER_KINDS
 from tests.seeded.planted import FIRST_SEEDS, NOT_FOUND, PLANTED, found
 from tests.seeded.run import run
 from tests.seeded.switch import forwarding_of
@@ -69,17 +70,7 @@ def test_faults_are_drawn_one_by_one_and_can_be_written() -> None:
     assert faults_from(faults_to(faults)) == faults
 
 
-FORMER = (
-    " --kinds cut,flap,silent,disconnect,lose-at-switch,lose-at-controller,stall,restart,"
-    "restart-with-rules,kill,kill-at-message,kill-at-write,hang,mute,part,drain,undrain,engine"
-)
-"""The kinds that were drawn when the first faults below were found."""
-LATER = (
-    " --kinds cut,flap,silent,disconnect,lose-at-switch,lose-at-controller,stall,restart,"
-    "restart-with-rules,rules-deleted,rules-changed,rules-added,full-table,duplicate-dpid,kill,"
-    "kill-at-message,kill-at-write,hang,mute,part,drain,undrain,engine"
-)
-"""And when the others were."""
+FORMER, LATER = f" --kinds {FIRST_KINDS}", f" --kinds {LATER_KINDS}"
 KEPT = {
     "a link that may carry frames is changed in place": "--seed 7 --kinds silent,cut,stall",
     "a switch takes its rules one by one when it connects": "--seed 101 --kinds cut,disconnect",

@@ -35,6 +35,12 @@ def _request(world: World, path: str, **body: Any) -> None:
     leader.request(path, body, world.token)
 
 
+def _changed_to_updown(world: World) -> None:
+    _until(world, lambda: _is_well(world))
+    _request(world, "/change", engine="updown", root="s3")
+    _until(world, lambda: _status(world)["request"]["engine"] == "updown" and _is_well(world))
+
+
 def _held(world: World) -> dict[str, object]:
     return {name: dict(switch.contents.flows) for name, switch in world.switches.items()}
 
@@ -82,9 +88,7 @@ def test_drained_parts_are_adopted_and_nothing_changes_until_it_is_confirmed() -
 
 def test_rules_of_another_engine_stay_until_it_is_confirmed() -> None:
     with World(Setting(2, options="engine: dor")).running() as world:
-        _until(world, lambda: _is_well(world))
-        _request(world, "/change", engine="updown", root="s3")
-        _until(world, lambda: _status(world)["request"]["engine"] == "updown" and _is_well(world))
+        _changed_to_updown(world)
         before = _held(world)
         _restarted_with(world, "state.json")
         assert _held(world) == before
@@ -97,9 +101,7 @@ def test_rules_of_another_engine_stay_until_it_is_confirmed() -> None:
 
 def test_options_that_do_not_exist_are_as_a_damaged_file() -> None:
     with World(Setting(6, options="engine: dor")).running() as world:
-        _until(world, lambda: _is_well(world))
-        _request(world, "/change", engine="updown", root="s3")
-        _until(world, lambda: _status(world)["request"]["engine"] == "updown" and _is_well(world))
+        _changed_to_updown(world)
         before = _held(world)
         world.disk["state.json"] = world.disk["state.json"].replace("updown", "updawn")
         _restarted_with(world)

@@ -56,6 +56,22 @@ fn a_cycle_that_misses_the_root_is_refused() {
     assert!(refused(&elsewhere).unwrap_err().contains("does not leave switch 1"));
 }
 
+/// Runs processes, one on each host, to the end.
+fn finished(fabric: Fabric, tables: Tables, processes: Vec<Box<dyn Process>>) -> simulator::Report {
+    let traffic = Traffic::Processes(processes);
+    let settings = Settings {
+        seed: 1,
+        warm_up: 0,
+        end: Time::MAX,
+        packet_bytes: 1500,
+        forwarding: Forwarding::StoreAndForward,
+        link_changes: Vec::new(),
+    };
+    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
+    while simulation.run(1 << 16) {}
+    simulation.report()
+}
+
 #[test]
 fn each_member_gets_each_message_once_on_the_priorities_of_the_tree() {
     let (rows, fabric) = ring();
@@ -68,18 +84,7 @@ fn each_member_gets_each_message_once_on_the_priorities_of_the_tree() {
     tables.add_tree(&fabric, &branches).expect("a tree");
     let processes: Vec<Box<dyn Process>> =
         vec![Box::new(Sends { count: 10 }), idle(), idle(), idle()];
-    let traffic = Traffic::Processes(processes);
-    let settings = Settings {
-        seed: 1,
-        warm_up: 0,
-        end: Time::MAX,
-        packet_bytes: 1500,
-        forwarding: Forwarding::StoreAndForward,
-        link_changes: Vec::new(),
-    };
-    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
-    while simulation.run(1 << 16) {}
-    let report = simulation.report();
+    let report = finished(fabric, tables, processes);
     // To three hosts; the sender gets no copy.
     assert_eq!(report.flows[0].packets, 30);
     assert_eq!((report.flows[0].lost, report.in_network, report.messages_under_way), (0, 0, 0));
@@ -108,18 +113,8 @@ fn one_sender(broadcast: bool, share: f64) -> (simulator::Report, u32) {
         false => tables.add_tree(&fabric, &there),
     };
     added.expect("a tree");
-    let traffic = Traffic::Processes(vec![Box::new(Sends { count: 1000 }), idle()]);
-    let settings = Settings {
-        seed: 1,
-        warm_up: 0,
-        end: Time::MAX,
-        packet_bytes: 1500,
-        forwarding: Forwarding::StoreAndForward,
-        link_changes: Vec::new(),
-    };
-    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
-    while simulation.run(1 << 16) {}
-    (simulation.report(), channel(&rows, Node::Host(0), Node::Switch(0)))
+    let report = finished(fabric, tables, vec![Box::new(Sends { count: 1000 }), idle()]);
+    (report, channel(&rows, Node::Host(0), Node::Switch(0)))
 }
 
 #[test]
