@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from math import inf, isfinite
 
 from knotless.controller.reconcile import FoundRule
+from knotless.forwarding.openflow.compiler import is_source_check
 from knotless.forwarding.openflow.rules import Field
-from knotless.forwarding.openflow.vlan_generations import is_source_check
 from knotless.topologies.fabric import Fabric, Link
 from knotless.topologies.failures import Failures, hosts_by_part
 

@@ -15,17 +15,23 @@ the address bits that matter at a switch, and makes no rules for packets that ca
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from knotless._core import forwarding as core
 from knotless.base.errors import PlanError
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.failover import ProtectedRules
+from knotless.forwarding.openflow.rules import Field
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.failover.choose import choose_backups
 from knotless.routing.plan import Plan
 from knotless.routing.request import SourceCheck
 from knotless.topologies.fabric import known_ips
 from knotless.topologies.numbering import mac_value
+
+_CHECKED = (0x0806, 0x0800, 0x8100, 0x88A8)
+"""EtherTypes whose source addresses may be checked, and those of tags that would hide them."""
 
 
 def compile_rules(plan: Plan) -> CompiledRules:
@@ -84,3 +90,14 @@ def compile_state(
         switch, reason = refused.args
         raise PlanError(f"{state.channels.names[switch]}: {reason}") from None
     return CompiledRules(state.channels.names, compiled)
+
+
+def is_source_check(match: Iterable[Field]) -> bool:
+    """Tell whether a rule of the first table drops what a host sends with a foreign source.
+
+    It is for ARP frames, IPv4 packets or frames with two tags of one port, whatever their MAC
+    address.
+    """
+    values = {field.name: field.value for field in match}
+    of_a_type = values.get("eth_type") in _CHECKED and "in_port" in values
+    return of_a_type and "eth_src" not in values

@@ -42,8 +42,6 @@ NO_VLAN = Field("vlan_vid", 0, 0xFFF)
 _PRESENT = 0x1000
 _GENERATION_BITS = 0xC00
 _GUARD = _PRESENT | _GENERATION_BITS
-_CHECKED = (0x0806, 0x0800, 0x8100, 0x88A8)
-"""EtherTypes whose source addresses may be checked, and those of tags that would hide them."""
 _PRIORITIES = 0x4000
 """Added to the priorities of entries for each generation."""
 _GROUPS = 1 << 24
@@ -203,17 +201,6 @@ def admits_untagged(rule: Rule) -> bool:
     """Tell whether the rule puts the tag on a host's frames, or drops them."""
     ports = {field.name for field in rule.match}
     return rule.table == ADMISSION and "in_port" in ports and NO_VLAN in rule.match
-
-
-def is_source_check(match: Iterable[Field]) -> bool:
-    """Tell whether a rule of the first table drops what a host sends with a foreign source.
-
-    It is for ARP frames, IPv4 packets or frames with two tags of one port, whatever their MAC
-    address.
-    """
-    values = {field.name: field.value for field in match}
-    of_a_type = values.get("eth_type") in _CHECKED and "in_port" in values
-    return of_a_type and "eth_src" not in values
 
 
 def without_admission(rules: FabricRules) -> FabricRules:

@@ -12,7 +12,7 @@ import pytest
 from knotless.controller.observed import AdmissionCounters, UnadmittedFrames
 from knotless.controller.openflow.elements import emit_match, parse_match
 from knotless.forwarding.openflow import ofctl_parser, ofctl_writer
-from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.compiler import compile_rules, is_source_check
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import (
     ADMISSION,
@@ -25,7 +25,6 @@ from knotless.forwarding.openflow.rules import (
 )
 from knotless.forwarding.openflow.vlan_generations import (
     VlanGeneration,
-    is_source_check,
     rules_in,
     without_admission,
 )
