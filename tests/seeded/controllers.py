@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import eventlet
 from ryu.base.app_manager import AppManager
@@ -18,6 +18,16 @@ from tests.seeded.streams import ListeningSocket, Stream
 
 if TYPE_CHECKING:
     from tests.seeded.world import World
+
+
+class Holdings(NamedTuple):
+    """What a process of a controller holds: if it grows from fault to fault, something leaks."""
+
+    threads: int
+    connections: int
+    sessions: int
+    queued: int
+    bytes: int
 
 
 class Controller:
@@ -57,6 +67,24 @@ class Controller:
         switches = None if self.last_app is None else self.last_app.switches
         roles = switches.roles if isinstance(switches, Switches) else None
         return 0 if roles is None else roles.election.term
+
+    def holdings(self) -> Holdings:
+        """Return what the process holds of threads, connections, queued messages and files."""
+        switches = self.app.switches if self.app is not None else None
+        sessions = switches.connections.sessions.values() if isinstance(switches, Switches) else ()
+        queues = [brick.events for brick in self.bricks.values()]
+        queues += [session.datapath.send_q for session in sessions if session.datapath.send_q]
+        return Holdings(
+            self.world.hub.threads(self.process),
+            sum(
+                connection.controller is self
+                for switch in self.world.switches.values()
+                for connection in switch.connections
+            ),
+            len(sessions),
+            sum(queue.qsize() for queue in queues),
+            sum(map(len, self.disk.values())),
+        )
 
     def listening(self, *, ofp_port: bool) -> ListeningSocket | None:
         """Return the socket that accepts switches, or operators."""

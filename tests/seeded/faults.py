@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 FIRST_S = 3.0
 """Time for the first rules to be installed."""
 _GAP_S = (0.05, 4.0)
+_SLOW_GAP_S = (0.005, 0.05)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,24 @@ def _silent(world: World, fault: Fault) -> None:
     link, _ = world.network.peers[end]
     link.silent.add(end)
     world.later(fault.seconds, link.silent.discard, end)
+
+
+def _slow_frames(world: World, fault: Fault) -> None:
+    """Have the frames of a host, of which there are many, stay long on every channel."""
+    (host,) = fault.targets
+    world.network.slow[host] += 1
+    ends_s = world.hub.now_s + fault.seconds
+    others = [each.name for each in world.fabric.hosts if each.name != host]
+
+    def send() -> None:
+        if world.hub.now_s < ends_s:
+            world.network.inject(host, others[world.draws.below(len(others), "slow", host)])
+            gap_s = world.draws.between(*_SLOW_GAP_S, "slow", host)
+            world.hub.call_at(world.hub.now_s + gap_s, world.hub.outside, send)
+        else:
+            world.network.slow[host] -= 1
+
+    send()
 
 
 def _disconnect(world: World, fault: Fault) -> None:
@@ -312,6 +331,7 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "cut": _cut,
     "flap": _cut,
     "silent": _silent,
+    "slow-frames": _slow_frames,
     "disconnect": _disconnect,
     "lose-at-switch": _lose_at_switch,
     "lose-at-controller": _lose_at_controller,
@@ -340,6 +360,7 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
     "cut": (0.5, 8),
     "flap": (0.001, 1),
     "silent": (0.3, 5),
+    "slow-frames": (0.5, 5),
     "stall": (0.1, 4),
     "restart": (0.3, 6),
     "restart-with-rules": (0.3, 6),
@@ -410,6 +431,8 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
             return (one(switches, "switch"),)
         case "mute" | "state-unwritable":
             return ()
+        case "slow-frames":
+            return (one([host.name for host in world.fabric.hosts], "host"),)
         case "engine":
             return (one(world.engines, "engine"),)
         case _:

@@ -11,6 +11,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import eventlet
@@ -27,7 +28,12 @@ READY_S = 20e-6
 
 def number(part: Part) -> int:
     """Return a number for a part of an identity, the same in every process."""
-    return part if isinstance(part, int) else zlib.crc32(part.encode())
+    return part if isinstance(part, int) else _number_of(part)
+
+
+@cache
+def _number_of(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
 class Draws:
@@ -72,8 +78,9 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         self._draws = draws
         self._queue: list[tuple[float, int, Any, Process]] = []
         self._scheduled = 0
-        self._names: dict[int, tuple[greenlet.greenlet, int]] = {}
-        """By id of a greenlet: itself, and its name: who spawned it, what it runs, how often."""
+        self._names: dict[int, tuple[greenlet.greenlet, int, Process]] = {}
+        """By id of a greenlet: itself, its name (who spawned it, what it runs, how often), and the
+        process that runs it."""
         self.failures: list[BaseException] = []
         """Exceptions of callbacks that nobody has handled."""
         self.fired = 0
@@ -94,12 +101,17 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         parent = self.name_of(greenlet.getcurrent())
         times = self._draws.share("thread", parent, number(self.current.name), function)
         name = hash((parent, number(function), int(times * _MASK)))
-        self._names[id(thread)] = (thread, name)
+        self._names[id(thread)] = (thread, name, self.current)
         if isinstance(thread, eventlet.greenthread.GreenThread):
             thread.link(self._forget)
 
     def _forget(self, thread: Any) -> None:
         self._names.pop(id(thread), None)
+
+    def threads(self, process: Process) -> int:
+        """Return how many green threads of a process have not ended."""
+        named = self._names.values()
+        return sum(owner is process and not thread.dead for thread, _, owner in named)
 
     # --- timers ------------------------------------------------------------------------------
 
@@ -189,7 +201,7 @@ class SimulatedHub(BaseHub):  # type: ignore[misc]
         """End all threads, which would end at any time later, when their memory is freed."""
         self._is_over = True
         self._queue.clear()
-        for thread, _ in list(self._names.values()):
+        for thread, *_ in list(self._names.values()):
             if thread and not thread.dead:
                 thread.parent = greenlet.getcurrent()
                 with suppress(BaseException):

@@ -224,6 +224,8 @@ class Judge:
         """The ports of links that counted as failed at the last write, and before this step."""
         self._doubted_first = frozenset[End]()
         """The same at the first write of this step."""
+        self._written = 0
+        """The number of the state that the last rules of a controller have made."""
 
     def _now(self, author: str) -> State:
         world = self._world
@@ -257,6 +259,8 @@ class Judge:
             return
         self.judged += 1
         writes = author.startswith("write")
+        if writes:
+            self._written = self.number
         if writes and before is not None:
             self._see_step(before)
         mixed = self.explorer.outcome(self.states, self._since())
@@ -340,6 +344,22 @@ class Judge:
         for frame in self._world.network.frames:
             since[frame.source] = min(frame.state, since.get(frame.source, frame.state))
         return since
+
+    def quiescent(self, author: str) -> None:
+        """Judge that a controller takes the frames for gone that were sent before its last rules.
+
+        What is on a link that counts as failed is lost in its eyes.
+        """
+        doubted = self._world.doubted_ends()
+        old = (
+            (frame, link)
+            for frame, link in self._world.network.frames.items()
+            if frame.state < self._written and not doubted & {*link.ends}
+        )
+        for frame, link in old:
+            text = f"a frame of {frame.source} that older rules have sent is on {link.name}"
+            self._world.violated("early", author, text)
+            return
 
     def left(self) -> None:
         """Take note that a frame has left its channel."""

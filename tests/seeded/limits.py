@@ -74,7 +74,7 @@ _SWITCHES = (*_CONNECTIONS, *_CUTS[2:], "stall", "hang")
 _ANY = tuple(dict.fromkeys((*_CUTS, "silent", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute")))
 _RULES = ("rules-deleted", "rules-changed", "rules-added")
 _OTHERS = (*_RULES, "full-table", "duplicate-dpid")
-_EVERY = (*_ANY, *_OTHERS, "engine", "drain", "undrain", "state-unwritable")
+_EVERY = (*_ANY, *_OTHERS, "slow-frames", "engine", "drain", "undrain", "state-unwritable")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),

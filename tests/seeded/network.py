@@ -119,6 +119,8 @@ class Network:
         self.frames: dict[Frame, Link] = {}
         """Frames of hosts that are in a channel, the oldest first, with its link."""
         self.delivered = self.lost = 0
+        self.slow: Counter[str] = Counter()
+        """Hosts whose frames stay long on every channel, and how often that has begun."""
 
     # --- links -------------------------------------------------------------------------------
 
@@ -236,7 +238,8 @@ class Network:
     def _send(self, frame: Frame, end: End) -> None:
         link, far = self.peers[end]
         draws = self._world.draws
-        is_long = draws.share("long", *end) < _LONG_SHARE and not self._world.is_calm
+        is_long = self.slow[frame.source] or draws.share("long", *end) < _LONG_SHARE
+        is_long = is_long and not self._world.is_calm
         long_s = _PAUSED_S if self._world.setting.emulator else _LONG_S
         hold_s = draws.between(*long_s, "hold", *end) if is_long else 0.0
         self.frames[frame] = link

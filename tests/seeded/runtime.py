@@ -25,6 +25,7 @@ from ryu.lib import hub as ryu_hub
 from knotless.base.errors import KnotlessError
 from knotless.base.gc_pause import collector_paused
 from knotless.controller import app, runtime
+from knotless.controller.updates.state import UpdateState
 from tests.seeded.streams import ListeningSocket
 
 if TYPE_CHECKING:
@@ -216,6 +217,18 @@ class _Log(logging.Handler):
         self._world.logged(record)
 
 
+def _judged(world: World) -> Callable[[UpdateState], None]:
+    """Return what records that older frames have left, and has that judged."""
+    quiescent = UpdateState.quiescent
+
+    def record(update: UpdateState) -> None:
+        if update.pauses_between_switches:
+            world.judge.quiescent(world.hub.current.name)
+        quiescent(update)
+
+    return record
+
+
 @contextmanager
 def in_place(world: World) -> Iterator[None]:
     """Have controllers run in a world meanwhile."""
@@ -231,6 +244,7 @@ def in_place(world: World) -> Iterator[None]:
         for name in names:
             stack.enter_context(patch.object(runtime, name, getattr(simulated, name)))
         stack.enter_context(patch.object(app, "Worker", SimulatedWorker))
+        stack.enter_context(patch.object(UpdateState, "quiescent", _judged(world)))
         stack.enter_context(patch.object(app_manager, "SERVICE_BRICKS", Bricks(world)))
         stack.enter_context(patch.object(ryu_controller, "random", SeededRandom(world)))
         for name in ("StreamServer", "datapath_connection_factory"):

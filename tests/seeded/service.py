@@ -9,15 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from operator import add
 from typing import TYPE_CHECKING, Any
 
-from tests.seeded.controllers import Controller
+from tests.seeded.controllers import Controller, Holdings
 from tests.seeded.judge import Pair
 from tests.seeded.limits import DEMANDS, IN_THE_WAY, SUSPENDS, limit_of, line_of
 
 if TYPE_CHECKING:
     from tests.seeded.world import World
 
+ENDS_S = 15.0
+"""Once all is settled, connections whose end nobody has told end within this time."""
+MORE = Holdings(threads=2, connections=0, sessions=0, queued=0, bytes=1 << 17)
+"""So much more than before the first fault a controller may hold after that."""
 _END = re.compile(r"\bs\d+:\d+\b")
 
 
@@ -44,6 +49,8 @@ class ServiceJudge:
         """By kind of the last fault: the longest time until all that is connected was served."""
         self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
         """What requests that were answered with 200 have set; ``...``: it is not known."""
+        self._at_first = Holdings(0, 0, 0, 0, 0)
+        """The most that each controller has held before the first fault."""
 
     def see_fault(self, kind: str, seconds: float) -> None:
         """Take note of a fault that begins, and lasts for so long, or that ends."""
@@ -128,6 +135,9 @@ class ServiceJudge:
         late = self.unserved()
         self._world.put_all_right()
         leader = self._world.leader()
+        if not self._kinds:
+            held = [each.holdings() for each in self._world.controllers.values()]
+            self._at_first = Holdings(*map(max, zip(self._at_first, *held, strict=True)))
         self._judge_lines(leader)
         if self._suspends(leader):
             return
@@ -241,7 +251,21 @@ class ServiceJudge:
             self._world.hub.sleep_outside(0.5)
             self._judge_lines(self._world.leader())
             self._confirm()
-        return self._world.hub.now_s - began_s
+        settled_s = self._world.hub.now_s - began_s
+        if not self._world.violations and not self.is_suspended:
+            self._world.hub.sleep_outside(ENDS_S)
+            self._judge_holdings()
+        return settled_s
+
+    def _judge_holdings(self) -> None:
+        """Judge that controllers hold no more than before the first fault, but for a constant."""
+        for controller in self._world.controllers.values():
+            now = controller.holdings()
+            limits = map(add, self._at_first, MORE)
+            for what, count, limit in zip(Holdings._fields, now, limits, strict=True):
+                if count > limit:
+                    text = f"{count} {what} are left, and at most {limit} may be"
+                    self._world.violated("leak", controller.process.name, text)
 
 
 def _names_foreign(line: str, name: str) -> bool:
