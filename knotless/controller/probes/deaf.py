@@ -3,6 +3,8 @@
 Counters say that the links of such a switch work: its ports receive. But whatever deals with frames
 behind the ports has stopped, so no frame is forwarded, and no probe reaches the controller.
 
+Neighbours may be deaf too: a link by which such a one sends nothing at all is not a probed one.
+
 A switch is deaf when on each of its probed links at least :data:`LOST_PROBES` probes have left the
 neighbour within at least :data:`LEAST_S`, its port has counted as many frames after the time of
 flight, none of the probes has come, the switch has answered an echo since, nothing that it sent was
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from knotless.controller.observed import Port
-from knotless.controller.probes.paths import RETURNING_PROBES, Path, PathMonitor
+from knotless.controller.probes.paths import LOST_FRAMES, RETURNING_PROBES, Path, PathMonitor
 
 DEAF = "deaf"
 """The fault of a switch, as events and metrics name it."""
@@ -27,7 +29,7 @@ LEAST_S = 3.0
 """They must have been sent within at least this time."""
 SILENT_S = 1.0
 """Counters are read when no probe has crossed any link of a switch for so long."""
-SETTLING_S = 6.0
+SETTLING_S = 10.0
 """Others of which no probe has come for less than this time count as suspects too, when it is asked
 whether they are many."""
 LARGEST_SHARE = 0.25
@@ -173,8 +175,19 @@ class DeafSwitches:
 
     def is_evident(self, name: str) -> bool:
         """Return whether the counters of all probed links say that a switch is deaf."""
-        incoming = self.incoming(name)
+        incoming = [path for path in self.incoming(name) if not self._is_mute(path)]
         return bool(incoming) and all(map(self._shows, incoming))
+
+    def _is_mute(self, path: Path) -> bool:
+        """Return whether the sender seems to be deaf itself, and sends none of its probes."""
+        looks = self._looks.get(path.sender, [])
+        return (
+            path.sender[0] in self._silent
+            and len(looks) > 1
+            and looks[-1].at_s - looks[0].at_s >= LEAST_S
+            and looks[-1].given - looks[0].given >= LOST_FRAMES
+            and looks[-1].sent == looks[0].sent
+        )
 
     def _shows(self, path: Path) -> bool:
         looks = self._looks.get(path.sender, [])

@@ -19,7 +19,7 @@ from knotless.controller.updates.fabric_state import FabricState
 _LOOK_S = 0.25
 """So often counters are read of switches that may be deaf."""
 _ECHO_S = 2.0
-QUEUE_FRAMES = 128
+QUEUE_FRAMES = 64
 """So many frames are taken to wait in front of a probe at a port that links may pause, where no
 emulator says how many do."""
 
@@ -174,18 +174,20 @@ class DeafSearch:
         observed = self._state.observed
         if not self.switches.ready(len(observed.switches), runtime.now_s()):
             return
-        if self._is_deadlocked():
+        is_deadlocked = self._is_deadlocked()
+        if is_deadlocked:
             self.switches.forget_all()
+        if is_deadlocked is not False:
             return
         now_s = runtime.now_s()
         for name in self.switches.ready(len(observed.switches), now_s):
             self.switches.declare(name, now_s)
 
-    def _is_deadlocked(self) -> bool:
-        """Return whether channels wait for each other; also if nobody can tell now."""
+    def _is_deadlocked(self) -> bool | None:
+        """Return whether channels wait for each other; None: nobody can tell now."""
         if self._emulator is None:
             return False
         try:
             return ask(self._emulator, "deadlock")["deadlock"] is not None
         except (EmulatorError, KeyError):
-            return True
+            return None

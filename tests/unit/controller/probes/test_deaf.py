@@ -346,6 +346,31 @@ def test_more_than_a_quarter_is_reported_and_not_declared(
         assert searched.deaf.declared == declared, "the routes stay as they are"
 
 
+@pytest.mark.parametrize("mute", [set[str](), {"s5", "s6"}])
+def test_two_neighbours_that_are_deaf_do_not_hide_each_other(
+    searched: SearchedFabric, mute: set[str]
+) -> None:
+    """Whether they send probes, or not even these leave them."""
+    searched.dead.update(("s5", "s6"))
+    searched.mute = mute
+    searched.run(2 * DECLARED_S)
+    assert searched.deaf.declared == {"s5", "s6"}
+    searched.dead.clear()
+    searched.mute = set()
+    searched.run(1.0)
+    assert not searched.deaf.declared
+
+
+def test_a_neighbour_that_sends_no_probes_is_not_taken_for_a_deaf_one(
+    searched: SearchedFabric,
+) -> None:
+    """It gets probes: the link counts, and no probe has left by it."""
+    searched.dead.add("s6")
+    searched.mute = {"s5"}
+    searched.run(30.0)
+    assert searched.reports == [frozenset()]
+
+
 def test_those_that_become_deaf_soon_after_each_other_are_many_together(
     searched: SearchedFabric,
 ) -> None:
