@@ -211,6 +211,11 @@ class KnotlessController(app_manager.RyuApp):
         """Handle a barrier reply: the switch has processed all earlier messages."""
         self.switches.deliver(event.msg)
 
+    @set_ev_cls(ofp_event.EventOFPEchoReply, MAIN_DISPATCHER)
+    def on_echo(self, event: Any) -> None:
+        """Handle the answer to an echo request: the switch answers."""
+        self.switches.deliver(event.msg)
+
     @set_ev_cls(ofp_event.EventOFPRoleReply, MAIN_DISPATCHER)
     def on_role(self, event: Any) -> None:
         """Handle the answer to a role request."""

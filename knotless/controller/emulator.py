@@ -18,6 +18,8 @@ _LOG = logging.getLogger("knotless.controller")
 _TIMEOUT_S = 2.0
 _ANSWER_LIMIT_BYTES = 1 << 24
 _INTERVAL_S = 0.4
+_HEADER_BYTES = 18
+"""Of Ethernet, with the FCS: no frame is shorter."""
 
 
 class EmulatorError(Exception):
@@ -42,6 +44,12 @@ def ask(path: Path, what: str, **fields: object) -> dict[str, Any]:
 def left_port(channel: Mapping[str, Any]) -> int:
     """Return how many frames have left a port; those that a cut link lost have left it too."""
     return int(channel["tx_frames"]) + int(channel["drops"]["down"])
+
+
+def waiting_at_port(channel: Mapping[str, Any], priority: int) -> tuple[int, int]:
+    """Return the frames of a priority that have left a port, and the most that may wait there."""
+    counted = channel["priorities"][priority]
+    return int(counted["tx_frames"]), int(counted["queue_bytes"]) // _HEADER_BYTES
 
 
 def paused_us(channel: Mapping[str, Any]) -> int:

@@ -85,6 +85,8 @@ class ObservedSwitch:
     """More of them, which were only counted."""
     changed_by_others: int = 0
     """The rules and groups that it has lost, or that were changed, and that are put back now."""
+    probe_rules_lost: int = 0
+    """The rules of probes that it had lost when it was read last; they were put back."""
     read_s: float | None = None
     """When it was read last and held what it should, on the clock of the controller; None: never
     since it has connected."""
@@ -98,6 +100,7 @@ class ObservedSwitch:
         self.connected, self.installed, self.refused, self.foreign = True, False, (), ()
         self.refused_probes, self.is_doubted = (), False
         self.foreign_unread, self.changed_by_others, self.read_s = 0, 0, None
+        self.probe_rules_lost = 0
         self.ports = dict(ports)
 
     def see_ports(self, ports: Mapping[int, bool]) -> None:
@@ -130,6 +133,14 @@ class ObservedSwitch:
         return (
             f"{self} does not hold its rules: others have changed {self.changed_by_others} of them,"
             " which are put back"
+        )
+
+    @property
+    def probes_lost_text(self) -> str:
+        """The report that others have deleted rules of probes."""
+        return (
+            f"{self} had lost {self.probe_rules_lost} of its rules of probes, which are put back:"
+            " while they are missing, less is known of its links"
         )
 
     @property
@@ -183,6 +194,10 @@ class Observed:
     :meth:`knotless.controller.probes.paths.PathMonitor.faults`."""
     fault_lines: tuple[str, ...] = ()
     """The same and wrong cables, one line each."""
+    deaf: frozenset[str] = frozenset()
+    """The switches that are deaf: see :mod:`knotless.controller.probes.deaf`."""
+    too_many_deaf: frozenset[str] = frozenset()
+    """Those that are or would be, if they are too many to route around them."""
     probes_given: Callable[[], ProbesGiven] = dict
     """Return the probes that can overtake other frames, which quiescence must not mistake."""
     probes_crossed: Callable[[], tuple[int, ProbeNumbers]] = lambda: (0, {})
@@ -214,6 +229,8 @@ class Observed:
         links = {link.name for link in fabric.links}
         faults = self.link_faults.items()
         self.link_faults = {name: fault for name, fault in faults if name in links}
+        self.deaf &= self.by_name.keys()
+        self.too_many_deaf &= self.by_name.keys()
 
     def _index(self) -> None:
         for switch in self.fabric.switches:
@@ -277,7 +294,7 @@ class Observed:
 
     def separated(self) -> list[list[str]]:
         """Return the hosts of each part into which failures divide the fabric, if they do."""
-        down = {*self.links_down(), *self.switches_down()}
+        down = {*self.links_down(), *self.switches_down(), *self.deaf}
         by_part = hosts_by_part(self.fabric, Failures.from_names(self.fabric, down)) if down else []
         return by_part if len(by_part) > 1 else []
 
@@ -301,13 +318,13 @@ class Observed:
     def failures(self) -> frozenset[str]:
         """Return the names of all links and switches that must not carry frames now.
 
-        Every link of a dead switch is among them. A switch that was added, or that was not read,
-        carries frames when it has the rules that are wanted.
+        Every link of a dead switch is among them. Deaf switches do not forward. A switch that was
+        added, or that was not read, carries frames when it has the rules that are wanted.
         """
         switches = self.switches.values()
         new = {switch.name for switch in switches if switch.is_new or switch.is_unread}
         links = {link.name for link in self.fabric.links if new and {link.a, link.b} & new}
-        return frozenset({*self.links_down(), *self.switches_down(), *links, *new})
+        return frozenset({*self.links_down(), *self.switches_down(), *self.deaf, *links, *new})
 
     def may_carry(self, failures: Failures) -> bool:
         """Return whether frames may still cross a link that counts as failed: both ends are up."""

@@ -103,6 +103,15 @@ class RuleWatch:
         if switch is not None and self._state.leads and switch.age_s(runtime.now_s()) > _HINT_S:
             runtime.spawn(self._read, session, switch)
 
+    def holds_rules(self, name: str) -> bool:
+        """Read a switch now, and have it repaired; return whether it held all that it should."""
+        switch, session = self._state.observed.by_name.get(name), self._connections.session_of(name)
+        if switch is None or session is None:
+            return False
+        while session.is_being_read:
+            runtime.sleep(_LOOK_AGAIN_S)
+        return self._read(session, switch)
+
     def read_all(self, max_age_s: float = 0.0) -> None:
         """Read the connected switches that were read longer ago, and have them repaired.
 
@@ -154,33 +163,34 @@ class RuleWatch:
         if switch.age_s(began_s) > 0:
             self._read(session, switch)
 
-    def _read(self, session: Session, switch: ObservedSwitch) -> None:
-        """Read a switch, and have it repaired."""
+    def _read(self, session: Session, switch: ObservedSwitch) -> bool:
+        """Read a switch, and have it repaired; return whether it held all that it should."""
         if session.is_being_read:
-            return
+            return False
         session.is_being_read = True
         try:
             with session.lock:
-                self._compare(session, switch)
+                return self._compare(session, switch)
         except SwitchGoneError as gone:
             _LOG.warning("%s: %s", switch, gone)
             session.datapath.close()
+            return False
         finally:
             session.is_being_read = False
 
-    def _compare(self, session: Session, switch: ObservedSwitch) -> None:
+    def _compare(self, session: Session, switch: ObservedSwitch) -> bool:
         is_current = self._callbacks.watch_of(session, switch)
         if not is_current():
-            return
+            return False
         began_s = runtime.now_s()
         received = {port: frames for port, (frames, _) in session.port_counters().items()}
         contents = session.read()
         if not is_current():
-            return
+            return False
         self._count_frames(switch.name, received, contents)
         if session.held is None:  # it has refused changes
             self._callbacks.repair(session, switch, contents)
-            return
+            return False
         changes = reconcile(session.held, contents.rules, contents.groups, unread=contents.unread)
         if (changes.foreign, contents.unread) != (switch.foreign, switch.foreign_unread):
             switch.foreign, switch.foreign_unread = changes.foreign, contents.unread
@@ -189,19 +199,18 @@ class RuleWatch:
             switch.read_s = began_s
             if self._restore_probes is not None:
                 self._restore_probes(session, switch, contents.rules)
-            return
+            return not (switch.probe_rules_lost or switch.refused_probes)
         switch.changed_by_others, switch.installed = sum(map(len, changes.steps)), False
         _LOG.warning("%s", switch.changed_text)
         count = switch.changed_by_others
         self._reporter.tell("changed-by-others", switch=switch.name, rules=count)
         held = own_rules(contents.rules, contents.groups)
         may_repair = self._may_repair(switch.name, held)
-        if not is_current():
-            return
-        if may_repair:
+        if is_current() and may_repair:
             self._callbacks.repair(session, switch, contents)
-        else:
+        elif is_current():
             self._callbacks.start_over(switch)
+        return False
 
     def _may_repair(self, name: str, held: SwitchRules) -> bool:
         """Return whether a switch that holds other rules can get the wanted ones in one bundle."""

@@ -90,6 +90,9 @@ class Status:
         ]
         for switch in observed.switches.values():
             lines += switch_problems(switch, observed.foreign_verdict or UNJUDGED)
+        lines += [deaf_switch(observed.by_name[name]) for name in sorted(observed.deaf)]
+        if observed.too_many_deaf:
+            lines.append(many_deaf(sorted(observed.too_many_deaf), len(observed.switches)))
         return lines
 
     def _problems_of_links(self) -> list[str]:
@@ -190,6 +193,7 @@ class Status:
             "link_faults": dict(observed.link_faults),
             "hosts_down": list(observed.hosts_down()),
             "switches_down": list(observed.switches_down()),
+            "switches_deaf": sorted(observed.deaf),
             "unreachable": pairs_apart(separated),
             "separated": separated,
             "routes": self._routes(),
@@ -220,6 +224,22 @@ def missing_switch(switch: ObservedSwitch, *, dead: bool, observed: Observed) ->
     if switch.name in observed.reflecting:
         return f"{switch} is not connected, but forwards: probes of its neighbours come back"
     return f"{switch} is not connected"
+
+
+def deaf_switch(switch: ObservedSwitch) -> str:
+    """Describe a switch that is deaf."""
+    return (
+        f"{switch} is deaf: its ports count the frames that arrive, and its rules are as they"
+        " should be, but no probe among these frames comes out; routes avoid it"
+    )
+
+
+def many_deaf(names: Sequence[str], switches: int) -> str:
+    """Describe deaf switches that are too many to route around them."""
+    return (
+        f"{listed(names, _SHOWN)} count the frames that arrive, but no probe among these comes out:"
+        f" {len(names)} of {switches} switches are more than a quarter, so the routes stay"
+    )
 
 
 def separation(by_part: Sequence[Sequence[str]]) -> str:
@@ -253,6 +273,8 @@ def switch_problems(switch: ObservedSwitch, verdict: str = UNJUDGED) -> list[str
         )
     if switch.changed_by_others:
         lines.append(switch.changed_text)
+    if switch.probe_rules_lost:
+        lines.append(switch.probes_lost_text)
     if count := len(switch.foreign) + switch.foreign_unread:
         lines.append(
             f"{switch} holds {count} rules that are not Knotless's ({switch.first_foreign}):"

@@ -129,7 +129,7 @@ class Switches:
             adopt=adopt,
         )
         if prober is not None:
-            prober.start(self.connections, self._faults_changed)
+            prober.start(self.connections, self._faults_changed, self.rule_watch.holds_rules)
         if self.roles is None:
             state.stand_by()
             self.lead()

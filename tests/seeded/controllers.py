@@ -124,6 +124,12 @@ class Controller:
         """Stop for some time, as a process that is suspended."""
         self.process.hangs_until_s = self.world.hub.now_s + seconds
 
+    def configure(self, option: str, value: str) -> None:
+        """Set an option in the file of the configuration."""
+        lines = self.config.read_text().splitlines()
+        lines = [line for line in lines if not line.startswith(f"{option}:")]
+        self.config.write_text("\n".join([*lines, f"{option}: {value}"]) + "\n")
+
     def reload(self) -> None:
         """Send SIGHUP."""
         handler = self.signal_handlers.get(signal.SIGHUP)

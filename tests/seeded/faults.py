@@ -97,6 +97,17 @@ def _slow_frames(world: World, fault: Fault) -> None:
     send()
 
 
+def _deafen(world: World, fault: Fault) -> None:
+    """Have the pipeline of a switch stand still for some time; its connections live."""
+    switch = world.switches[fault.targets[0]]
+    switch.deafened += 1
+
+    def hear() -> None:
+        switch.deafened -= 1
+
+    world.later(fault.seconds, hear)
+
+
 def _disconnect(world: World, fault: Fault) -> None:
     """End a connection; both ends see it."""
     for connection in _connections(world, fault):
@@ -327,6 +338,21 @@ def _request(path: str, key: str) -> Callable[[World, Fault], None]:
     return perform
 
 
+def _change_groups(world: World, fault: Fault) -> None:
+    """Request multicast groups, with an engine, of all controllers."""
+    for controller in world.controllers.values():
+        body = {"engine": fault.targets[0], "multicast": world.groups[fault.count]}
+        controller.request("/change", body, world.token)
+
+
+def _reload_groups(world: World, fault: Fault) -> None:
+    """Configure multicast groups, and have all controllers reload."""
+    for controller in world.controllers.values():
+        controller.configure("multicast", json.dumps(world.groups[fault.count]))
+        controller.reload()
+    world.service.forget_requests()
+
+
 KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "cut": _cut,
     "flap": _cut,
@@ -354,6 +380,9 @@ KINDS: Mapping[str, Callable[[World, Fault], None]] = {
     "engine": _request("/change", "engine"),
     "state-damaged": _damage_state,
     "state-unwritable": _fill_disk,
+    "deaf": _deafen,
+    "groups": _change_groups,
+    "groups-reloaded": _reload_groups,
 }
 
 _SECONDS: Mapping[str, tuple[float, float]] = {
@@ -375,6 +404,7 @@ _SECONDS: Mapping[str, tuple[float, float]] = {
     "state-damaged": (0.2, 5),
     "state-unwritable": (0.5, 12),
     "part": (0.5, 8),
+    "deaf": (0.5, 30),
 }
 
 
@@ -405,6 +435,8 @@ def drawn(world: World, kinds: Sequence[str], seconds: float) -> list[Fault]:
             count = 1 + draws.below(3, "count", number)
         if kind.startswith("rules-") or kind in ("full-table", "duplicate-dpid", "state-damaged"):
             count = draws.below(1 << 30, "count", number)
+        if kind.startswith("groups"):
+            count = draws.below(len(world.groups), "count", number)
         targets = _targets(world, draws, kind, number)
         faults.append(Fault(round(at_s, 6), kind, targets, round(length, 6), count))
 
@@ -425,7 +457,7 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
             return (switch, str(port))
         case "disconnect" | "lose-at-switch" | "lose-at-controller" | "part":
             return (one(switches, "switch"), one(controllers, "controller"))
-        case "stall" | "restart" | "restart-with-rules":
+        case "stall" | "restart" | "restart-with-rules" | "deaf":
             return (one(switches, "switch"),)
         case "rules-deleted" | "rules-changed" | "rules-added" | "full-table" | "duplicate-dpid":
             return (one(switches, "switch"),)
@@ -433,7 +465,9 @@ def _targets(world: World, draws: Draws, kind: str, number: int) -> tuple[str, .
             return ()
         case "slow-frames":
             return (one([host.name for host in world.fabric.hosts], "host"),)
-        case "engine":
+        case "groups-reloaded":
+            return ()
+        case "engine" | "groups":
             return (one(world.engines, "engine"),)
         case _:
             return (one(controllers, "controller"),)

@@ -373,7 +373,9 @@ class Judge:
 
     def undelivered(self) -> set[Pair]:
         """Return the pairs of hosts that the present state does not deliver."""
-        outcome = self.explorer.outcome([self._now("end")])
+        now = self._now("end")
+        deaf = dict.fromkeys(self._world.deaf(), self._world.nothing)
+        outcome = self.explorer.outcome([replace(now, held={**now.held, **deaf})])
         names = [host.name for host in self._world.fabric.hosts]
         others = [(a, b) for a in names for b in names if a != b]
         pairs = {*others, *((a, f"{EVERYBODY}: {b}") for a, b in others)}

@@ -34,6 +34,7 @@ LIMITS: Mapping[str, Limit] = {
     **dict.fromkeys(("restart", "restart-with-rules", "hang"), _UNSEEN),
     **dict.fromkeys(("rules-deleted", "rules-changed", "rules-added"), _READ_AGAIN),
     "full-table": Limit(10.0),
+    "deaf": Limit(12.0),
     "duplicate-dpid": Limit(15.0),
     "part": Limit(20.0),
     "mute": Limit(15.0),
@@ -71,10 +72,14 @@ _CUTS = ("cut", "flap", "restart", "restart-with-rules")
 _CONTROLLERS = ("kill", "kill-at-message", "kill-at-write", "hang", "part", "state-damaged")
 _CONNECTIONS = ("disconnect", "lose-at-switch", "lose-at-controller", "part")
 _SWITCHES = (*_CONNECTIONS, *_CUTS[2:], "stall", "hang")
-_ANY = tuple(dict.fromkeys((*_CUTS, "silent", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute")))
+_ANY = tuple(
+    dict.fromkeys((*_CUTS, "silent", "deaf", *_CONTROLLERS, *_CONNECTIONS, "stall", "mute"))
+)
 _RULES = ("rules-deleted", "rules-changed", "rules-added")
 _OTHERS = (*_RULES, "full-table", "duplicate-dpid")
-_EVERY = (*_ANY, *_OTHERS, "slow-frames", "engine", "drain", "undrain", "state-unwritable")
+_GROUPS = ("groups", "groups-reloaded")
+_OPERATORS = ("engine", "drain", "undrain", *_GROUPS)
+_EVERY = (*_ANY, *_OTHERS, *_OPERATORS, "slow-frames", "state-unwritable")
 _LEFT = Line("packets of older rules have not left *", _EVERY, 60.0)
 LINES: tuple[Line, ...] = (
     Line("link * is down", _CUTS, 15.0),
@@ -84,6 +89,9 @@ LINES: tuple[Line, ...] = (
     Line("failures separate *", (*_ANY, *_OTHERS), 15.0),
     Line("* (dpid *) is not connected*", (*_SWITCHES, *_OTHERS), 15.0),
     Line("* (dpid *) is dead: nothing comes from it on any link", (*_SWITCHES, *_OTHERS), 15.0),
+    Line("* (dpid *) is deaf: *", ("deaf",), 15.0),
+    Line("* count the frames that arrive, but no probe among these comes out: *", ("deaf",), 15.0),
+    Line("* (dpid *) had lost * of its rules of probes, *", _RULES, 15.0),
     Line("* (dpid *) does not hold its rules: others have changed *", _RULES, 15.0),
     Line("* (dpid *) holds * rules that are not Knotless's *", _RULES, 15.0),
     Line("* (dpid *) refused *", (*_RULES, "full-table"), 15.0),
@@ -93,6 +101,7 @@ LINES: tuple[Line, ...] = (
     Line("* is drained but still used: *", ("drain", "state-damaged"), 15.0),
     Line("the routes stay as they are: *", _EVERY, 5.0),
     _LEFT,
+    Line("the configuration was not reloaded: *", ("groups-reloaded",), 60.0),
     Line("a change that was interrupted *", _CONTROLLERS, 60.0),
     Line("the state file is damaged, and *", ("state-damaged",), 60.0),
     Line("a successor will not know *", ("state-unwritable",), 15.0),
@@ -111,6 +120,7 @@ class Demand:
 DEMANDS: Mapping[str, Demand] = {
     "cut": Demand("a link without a carrier", 3.0),
     "silent": Demand("a channel that loses all frames", 4.0),
+    "deaf": Demand("a switch that forwards nothing", 14.0),
     "power": Demand("a switch without power", 3.0),
 }
 """Judged while one controller leads, and no other fault is in its way: see :data:`IN_THE_WAY`."""

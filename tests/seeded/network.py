@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from knotless.routing.graphs.channels import PRIORITIES
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
 from tests.seeded.forwarding import Header, header_of
@@ -35,6 +36,7 @@ _PAUSED_S = (0.02, 1.0)
 LONG_LINE_US = 300_000
 """The delay of links on which frames stay for :data:`_LONG_S`."""
 MAX_HOPS = 64
+_FRAME_BYTES = 64
 _MAX_FRAMES = 1000
 """More are lost: rules of others can send copies round for ever."""
 
@@ -71,7 +73,7 @@ class ChannelState:
     coming: Counter[int] = field(default_factory=Counter)
     arrived: Counter[int] = field(default_factory=Counter)
     is_uncertain: bool = False
-    left: int = 0
+    left: Counter[int] = field(default_factory=Counter)
     dropped: int = 0
     pause_ends_s: float = 0.0
     paused_s: float = 0.0
@@ -174,7 +176,7 @@ class Network:
         def leave() -> None:
             if link.cuts == cuts:
                 channel.waiting -= 1
-                channel.left += 1
+                channel.left[priority] += 1
 
         def end_of_channel() -> None:
             if link.cuts == cuts:
@@ -220,7 +222,7 @@ class Network:
             self._forward(frame, switch, sender.port)
 
     def _forward(self, frame: Frame, switch: Switch, in_port: int) -> None:
-        if frame.hops >= MAX_HOPS or len(self.frames) > _MAX_FRAMES:
+        if switch.is_deaf or frame.hops >= MAX_HOPS or len(self.frames) > _MAX_FRAMES:
             self.lost += 1
             return
         for copy in switch.forwarding.copies(in_port, frame.header):
@@ -267,9 +269,19 @@ class Network:
                 channels = [
                     {
                         "channel": names[end],
-                        "tx_frames": channel.left,
+                        "tx_frames": channel.left.total(),
                         "drops": {"down": channel.dropped},
-                        "priorities": [{"paused_us": int(1e6 * self._paused_s(channel, now_s))}],
+                        "priorities": [
+                            {
+                                "tx_frames": channel.left[priority],
+                                "queue_bytes": _FRAME_BYTES * channel.coming[priority],
+                                # All priorities together are with the first one.
+                                "paused_us": 0
+                                if priority
+                                else int(1e6 * self._paused_s(channel, now_s)),
+                            }
+                            for priority in range(PRIORITIES)
+                        ],
                     }
                     for end, channel in self._channels.items()
                 ]
@@ -283,6 +295,8 @@ class Network:
                     for end, channel in self._channels.items()
                 }
                 return {"now_us": now_us, "channels": under_way}
+            case "deadlock":
+                return {"deadlock": None}
             case _:
                 return {"stretch_now": 1.0, "pausing_hosts": []}
 
@@ -291,10 +305,14 @@ class Network:
         return channel.paused_s - max(0.0, channel.pause_ends_s - now_s)
 
     def connected(self) -> set[tuple[str, str]]:
-        """Return the pairs of hosts between which there is a way over links that carry frames."""
+        """Return the pairs of hosts between which there is a way over links that carry frames.
+
+        Deaf switches forward none.
+        """
         part = {name: name for name in self._world.switches}
+        deaf = self._world.deaf()
         for link in self.links.values():
-            if self.carries(link):
+            if self.carries(link) and not deaf & {name for name, _ in link.ends}:
                 a, b = (part[switch] for switch, _ in link.ends)
                 part = {name: a if each == b else each for name, each in part.items()}
         hosts = self.fabric.hosts
@@ -302,7 +320,7 @@ class Network:
             (a.name, b.name)
             for a in hosts
             for b in hosts
-            if a is not b and part[a.switch] == part[b.switch]
+            if a is not b and part[a.switch] == part[b.switch] and a.switch not in deaf
         }
 
     def uncertain(self) -> set[str]:

@@ -47,7 +47,7 @@ class ServiceJudge:
         """Whether the controller waits for ever, as :data:`SUSPENDS` allows it."""
         self.served_after_s: dict[str, float] = {}
         """By kind of the last fault: the longest time until all that is connected was served."""
-        self._accepted: dict[str, Any] = {"engine": ..., "drained": set()}
+        self._accepted: dict[str, Any] = {"engine": ..., "multicast": ..., "drained": set()}
         """What requests that were answered with 200 have set; ``...``: it is not known."""
         self._at_first = Holdings(0, 0, 0, 0, 0)
         """The most that each controller has held before the first fault."""
@@ -66,9 +66,11 @@ class ServiceJudge:
         """Take the answer to an operator; ``code`` None: there was none."""
         engine, parts = body.get("engine"), set(body.get("parts", ()))
         if code is None:
-            self._accepted["drained" if parts else "engine"] = ...
+            unknown = ("drained",) if parts else ("engine", "multicast")
+            self._accepted |= dict.fromkeys(unknown, ...)
         elif code == HTTPStatus.OK and engine is not None:
-            self._accepted["engine"] = engine
+            # What is not given is as configured, which a reload may have changed.
+            self._accepted |= {"engine": engine, "multicast": body.get("multicast", ...)}
         elif code == HTTPStatus.OK and self._accepted["drained"] is not ...:
             before = self._accepted["drained"]
             self._accepted["drained"] = before | parts if path == "/drain" else before - parts
@@ -78,16 +80,19 @@ class ServiceJudge:
         self._accepted = dict.fromkeys(self._accepted, ...)
 
     def _confirm(self) -> None:
-        """Have an operator confirm what a damaged state file does not tell."""
+        """Have an operator confirm what a damaged state file does not tell, and reload again."""
         leader = self._world.leader()
         if leader is not None and leader.app is not None:
             lines = leader.app.service.status.problems(self._world.hub.now_s)
             if any(line.startswith("the state file is damaged") for line in lines):
                 leader.request("/confirm", {}, self._world.token)
+            if any(line.startswith("the configuration was not reloaded") for line in lines):
+                leader.reload()
 
     def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
         """Yield what operators were told that has been done, and is not so."""
-        now = {"engine": status["request"]["engine"], "drained": set(status["drained"])}
+        now = {key: status["request"][key] for key in ("engine", "multicast")}
+        now["drained"] = set(status["drained"])
         for key, value in self._accepted.items():
             if value not in (..., now[key]):
                 yield f"{key} is {now[key]}, but {value} was accepted"
@@ -141,7 +146,12 @@ class ServiceJudge:
         self._judge_lines(leader)
         if self._suspends(leader):
             return
-        if leader is None or leader.app is None or self._world.hub.now_s < self.due_s:
+        deaf = self._world.deaf()
+        # Whatever happens meanwhile may have the search for deaf switches begin anew.
+        due_s = self.due_s + (limit_of("deaf").served_after_s if deaf else 0.0)
+        if leader is None or leader.app is None or self._world.hub.now_s < due_s:
+            return
+        if self._are_many(deaf):
             return
         known = leader.app.service.state.observed.switches.values()
         if not all(switch.connected and switch.installed for switch in known):
@@ -166,6 +176,10 @@ class ServiceJudge:
             self._world.violated(
                 "late", "the time since the last fault", f"{a} -> {b} is not delivered"
             )
+
+    def _are_many(self, deaf: set[str]) -> bool:
+        """Return whether so many switches are deaf that the routes stay as they are."""
+        return 4 * len(deaf) > len(self._world.switches)
 
     def _judge_lines(self, leader: Controller | None) -> None:
         """Judge the lines of problems: those that appear, and those that must."""
@@ -218,12 +232,30 @@ class ServiceJudge:
         for name, switch in self._world.switches.items():
             if not switch.is_on:
                 yield ("power", name), [name]
+            elif switch.is_deaf and self._can_tell(name):
+                # Each one more may have the controller wait whether they become many.
+                deaf = ", ".join(sorted(self._world.deaf()))
+                yield ("deaf", f"{name} (of {deaf})"), [name]
         for link in self._world.network.links.values():
             dead = [name for name, _ in link.ends if not self._world.switches[name].is_on]
             if not self._world.network.carries(link):
                 yield ("cut", link.name), [link.name, *dead]
             elif link.silent:
                 yield ("silent", link.name), [link.name]
+
+    def _can_tell(self, name: str) -> bool:
+        """Return whether a controller can see that a switch is deaf.
+
+        Some neighbour must send probes to it, and its rules be what they should.
+        """
+        network, deaf = self._world.network, self._world.deaf()
+        probed = any(
+            network.carries(link) and not link.silent and not {a, b} <= deaf
+            for link in network.links.values()
+            for (a, _), (b, _) in [link.ends]
+            if name in (a, b)
+        )
+        return probed and not (self._world.is_silent or self._world.switches[name].is_touched)
 
     def unserved(self) -> set[Pair]:
         """Return the pairs that are connected and not served; note when that ends."""

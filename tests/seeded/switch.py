@@ -214,6 +214,8 @@ class Switch:
         self.untouched = self.contents
         """What it held before that."""
         self.stalled_until_s = 0.0
+        self.deafened = 0
+        """How many faults have its pipeline stand still now."""
         self.counters = {port: [0, 0] for port in self.ports}
         """Frames received and sent."""
         self._generation: int | None = None
@@ -337,6 +339,11 @@ class Switch:
             self.hold(contents, "others")
 
     @property
+    def is_deaf(self) -> bool:
+        """Whether its ports count what arrives, and nothing leaves; its connections live."""
+        return self.deafened > 0
+
+    @property
     def forwarding(self) -> Forwarding:
         """What it does with frames now."""
         if self._forwarding is None:
@@ -403,6 +410,8 @@ class Switch:
 
     def _packet_out(self, body: bytes) -> None:
         """Send a frame out of ports, each time with the source address that was set last."""
+        if self.is_deaf:
+            return
         _, _, length = _PACKET_OUT.unpack_from(body)
         at, frame = _PACKET_OUT.size, body[_PACKET_OUT.size + length :]
         while at < _PACKET_OUT.size + length:
@@ -416,6 +425,8 @@ class Switch:
 
     def receive_probe(self, port: int, frame: bytes) -> None:
         """Take a frame of which every byte counts."""
+        if self.is_deaf:
+            return
         header = header_of(frame)
         for copy in self.forwarding.copies(port, header):
             sent = copy.header.dst.to_bytes(6, "big") + frame[6:]

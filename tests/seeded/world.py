@@ -181,6 +181,12 @@ class World:
     token = TOKEN
     start_s = _START_S
     engines = ("updown", "dor", "auto")
+    groups: tuple[dict[str, list[str]], ...] = (
+        {},
+        {"1": ["h1", "h2"]},
+        {"1": ["h1", "h2"], "2": ["h2", "h3", "h4"]},
+    )
+    """Multicast groups that operators request, by their numbers."""
 
     def later(self, seconds: float, function: Callable[..., object], *args: object) -> None:
         """Call a function after some time."""
@@ -217,6 +223,10 @@ class World:
         self.is_calm = True
         self.silent_until_s = self.full_until_s = 0.0
         self._kills.clear()
+
+    def deaf(self) -> set[str]:
+        """Return the switches whose pipelines stand still."""
+        return {name for name, switch in self.switches.items() if switch.is_deaf}
 
     # --- what others ask ---------------------------------------------------------------------
 

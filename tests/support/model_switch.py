@@ -78,7 +78,8 @@ class ModelSession:
         self.contents: SwitchContents | None = None
         self.probe_rules: frozenset[Rule] | None = None
         self.since_s = runtime.now_s()
-        self.awaits_counters = self.is_being_read = False
+        self.awaited = set[str]()
+        self.is_being_read = False
         self.gone = False
 
     def wait(self) -> None:

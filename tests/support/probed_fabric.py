@@ -58,6 +58,8 @@ class ProbedFabric:
         self.traffic = 0.0
         """Share of ticks in which a channel carries a frame of hosts."""
         self.dead: set[str] = set()
+        self.mute: set[str] = set()
+        """Switches that send none of the probes that they are given."""
         self.faults: list[dict[str, str]] = []
         """All that was ever reported, one entry per change."""
         for switch in self.observed.switches.values():
@@ -90,6 +92,8 @@ class ProbedFabric:
         self.links_s += tick_s / self.stretch
         self.probing.observe(self.observed, self.now_s)
         for path in list(self.probing.due(self.now_s, self.ticks)):
+            if path.sender[0] in self.mute:
+                continue
             self.wires[path.sender].queue.append(Frame(path, path.mode == "reflected", self.ticks))
         for port, wire in self.wires.items():
             if self.dice.random() < self.traffic and port[0] not in self.dead:

@@ -151,6 +151,11 @@ class GuardedSocket:
             return b""
         return part
 
+    @property
+    def dropped(self) -> int:
+        """Messages beyond their rate that the guard has dropped."""
+        return self._guard.dropped
+
     def is_greeted(self) -> bool:
         """Wait until the switch has said something, which :meth:`recv` returns; False: it ended."""
         self._connection.settimeout(GREETING_S)

@@ -77,7 +77,7 @@ class Session:
     held : the rules that the switch has confirmed; None: they are not known.
     contents : what was read for a takeover, until it is compared.
     probe_rules : the rules of probes that the switch holds; None: they are not known.
-    awaits_counters : whether the prober has asked for counters, and has no answer yet.
+    awaited : for which purposes the prober has asked for counters, and has no answer yet.
     since_s : when the connection was made.
     first_probe : the number of the first probe that it was given; None: there is none yet.
     is_being_read : whether it is being read again, to see whether it holds what it should.
@@ -92,7 +92,8 @@ class Session:
         self.probe_rules: frozenset[Rule] | None = None
         self.since_s = runtime.now_s()
         self.first_probe: int | None = None
-        self.awaits_counters = self.is_being_read = False
+        self.awaited = set[str]()
+        self.is_being_read = False
         self._replies: dict[int, runtime.Queue] = {}
         self._sent: dict[int, Change] = {}
         self._refused: list[tuple[Change | None, str]] = []
@@ -264,6 +265,16 @@ class Session:
         """Wait until the switch has processed all messages; raises SwitchGoneError."""
         for _ in self._replies_to(parser.OFPBarrierRequest(self.datapath), timeout_s):
             return
+
+    def echo(self, timeout_s: float) -> None:
+        """Wait for the answer to an echo request; raises SwitchGoneError."""
+        for _ in self._replies_to(parser.OFPEchoRequest(self.datapath, b""), timeout_s):
+            return
+
+    @property
+    def dropped(self) -> int:
+        """What the guard of the connection has dropped so far of what the switch has sent."""
+        return int(self.datapath.socket.dropped)
 
     def answers(self, timeout_s: float) -> bool:
         """Tell whether the switch still answers."""

@@ -212,6 +212,11 @@ def _rule(port: int, destination: int, actions: tuple[Action, ...]) -> Rule:
     return Rule(ADMISSION, _PROBE_PRIORITY, match, actions, cookie=PROBE_COOKIE)
 
 
+def may_take_probes(others: Iterable[FoundRule]) -> bool:
+    """Return whether rules of others may match probes in place of those of probes."""
+    return any(each.table == ADMISSION and each.priority >= _PROBE_PRIORITY for each in others)
+
+
 def held_probe_rules(rules: Sequence[FoundRule]) -> frozenset[Rule]:
     """Return the rules of probes that a switch holds."""
     return frozenset(

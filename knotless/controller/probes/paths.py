@@ -88,6 +88,10 @@ class Path:
     """Their numbers, since the last that arrived: they may wait in the sender."""
     crossed: int = 0
     """The highest number of a probe that has arrived at the right port."""
+    crossed_s: float = 0.0
+    """When the last one did."""
+    in_a_row: int = 0
+    """How many have, one soon after the other."""
     first: Reading | None = None
     last: Reading | None = None
     lost: Reading | None = None
@@ -227,18 +231,22 @@ class PathMonitor:
         if reflected:
             # Whoever has sent it back: the switch at the other end holds our rules.
             if receiver == sender and path.mode == "reflected":
-                self._works(path, now_s)
-                path.crossed = max(path.crossed, number)
+                self._crosses(path, number, now_s)
                 if path.state == "working":
                     self.paths[path.receiver].state = "working"
         elif self.wiring.see(sender, receiver):
-            self._works(path, now_s)
-            path.crossed = max(path.crossed, number)
+            self._crosses(path, number, now_s)
         else:
             for port in (sender, receiver):
                 if (wrong := self.paths.get(port)) is not None:
                     wrong.state = "unproven"
                     self.paths[wrong.receiver].state = "unproven"
+
+    def _crosses(self, path: Path, number: int, now_s: float) -> None:
+        is_soon = now_s - path.crossed_s < _LATE * self.interval_s
+        path.in_a_row = path.in_a_row + 1 if is_soon else 1
+        path.crossed, path.crossed_s = max(path.crossed, number), now_s
+        self._works(path, now_s)
 
     def _works(self, path: Path, now_s: float) -> None:
         since = now_s - path.heard_s

@@ -19,6 +19,8 @@ from knotless.controller.observed import ObservedSwitch, Port, ProbeNumbers, por
 from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.openflow.session import Connections, Session, SwitchGoneError
 from knotless.controller.probes.cables import Wiring
+from knotless.controller.probes.deaf import DEAF
+from knotless.controller.probes.deaf_search import DeafSearch
 from knotless.controller.probes.frames import (
     Frames,
     held_probe_rules,
@@ -82,6 +84,14 @@ class Prober:
             pauses,
             flight_us=_flight_us(state.observed.fabric),
         )
+        self._deaf_search = DeafSearch(
+            state=state,
+            paths=self._paths,
+            priority=priority or 0,
+            pauses=pauses,
+            emulator=emulator,
+            counters=self._counters,
+        )
         self._frames, self._explorer = Frames(priority), explorer
         if priority is None:
             state.observed.probes_crossed = self._crossed
@@ -94,9 +104,19 @@ class Prober:
         self._is_reading = False
         self._will_publish = False
 
-    def start(self, connections: Connections, faults_changed: FaultsChanged) -> None:
-        """Begin to send to these switches; called once."""
+    def start(
+        self,
+        connections: Connections,
+        faults_changed: FaultsChanged,
+        holds_rules: Callable[[str], bool],
+    ) -> None:
+        """Begin to send to these switches; called once.
+
+        ``holds_rules`` reads the tables of a switch, has them repaired, and returns whether that
+        was not necessary.
+        """
         self._connections, self._faults_changed = connections, faults_changed
+        self._deaf_search.start(connections, holds_rules)
         if self._sends:
             runtime.spawn(self._run)
 
@@ -123,6 +143,7 @@ class Prober:
         self._wiring.fit(fabric)
         self._paths.fit("unproven" if self._state.leads else "new")
         self._paths.flight_us = _flight_us(fabric)
+        self._deaf_search.switches.fit()
         self._ports = self._declared_ports()
         for name, session in sessions.items():
             if before[name] != self._ports[name]:
@@ -194,7 +215,11 @@ class Prober:
         Its lock is held. Raises SwitchGoneError.
         """
         if session.probe_rules is not None:
-            session.probe_rules = held_probe_rules(rules)
+            held = held_probe_rules(rules)
+            switch.probe_rules_lost = len(session.probe_rules - held)
+            if switch.probe_rules_lost:
+                _LOG.warning("%s", switch.probes_lost_text)
+            session.probe_rules = held
             self._write_rules(session, switch.name)
 
     def _write_rules(self, session: Session, name: str) -> None:
@@ -241,6 +266,8 @@ class Prober:
 
     def _tick(self, now_s: float) -> None:
         if not self._state.leads:
+            self._deaf_search.switches.stand_by()
+            self._publish_deaf()
             return  # the active controller sends probes
         self._paths.observe(self._state.observed, now_s)
         self._frames.round += 1
@@ -259,6 +286,7 @@ class Prober:
         if not self._is_reading and (suspects := self._paths.suspects(now_s)):
             self._is_reading = True
             runtime.spawn(self._read, suspects)
+        self._deaf_search.tick(now_s)
         self._publish()
 
     # --- counters ----------------------------------------------------------------------------
@@ -308,24 +336,33 @@ class Prober:
         except (EmulatorError, KeyError, TypeError):
             return {}
 
-    def _counters(self, names: Iterable[str]) -> Mapping[Port, tuple[int, int]]:
-        """Return frames received and sent by the ports of switches that answer in time."""
+    def _counters(
+        self, names: Iterable[str], *, in_order: bool = False
+    ) -> Mapping[Port, tuple[int, int]]:
+        """Return frames received and sent by the ports of switches that answer in time.
+
+        ``in_order``: when they have dealt with all that they were sent before.
+        """
         counters: dict[Port, tuple[int, int]] = {}
+        # Neither of both searches leaves out the switches that the other one reads now.
+        purpose = "deaf" if in_order else "silent"
 
         def read(name: str, session: Session) -> None:
             try:
+                if in_order:
+                    session.barrier(_COUNTERS_S)
                 for port, counts in session.port_counters().items():
                     counters[name, port] = counts
             except SwitchGoneError:
                 pass
             finally:
-                session.awaits_counters = False
+                session.awaited.discard(purpose)
 
         threads = []
         for name in sorted(set(names)):
             session = self._connections.session_of(name)
-            if session is not None and not session.awaits_counters:
-                session.awaits_counters = True
+            if session is not None and purpose not in session.awaited:
+                session.awaited.add(purpose)
                 threads.append(runtime.spawn(read, name, session))
         with suppress(runtime.TimeLimitError), runtime.time_limit(_COUNTERS_S):
             runtime.join(threads)
@@ -359,6 +396,18 @@ class Prober:
             fault = "dead switch" if name in dead else None
             self._tell("fault", switch=name, fault=fault)
         self._dead = dead
+        self._publish_deaf()
+
+    def _publish_deaf(self) -> None:
+        """Report which switches are deaf, or are no longer."""
+        observed, before = self._state.observed, self._state.observed.deaf
+        observed.too_many_deaf = self._deaf_search.too_many()
+        observed.deaf = deaf = self._deaf_search.switches.declared
+        for name in sorted(deaf ^ before):
+            _LOG.warning("%s is %s", name, "deaf" if name in deaf else "deaf no longer")
+            self._tell("fault", switch=name, fault=DEAF if name in deaf else None)
+        if deaf != before:
+            self._faults_changed(returned=bool(before - deaf))
 
 
 def priority_of(flow_control: FlowControl, vcs: int) -> tuple[int | None, bool]:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from knotless.controller.probes.deaf import DEAF
 from knotless.controller.probes.paths import Fault
 from knotless.controller.rest.api import Response
 from knotless.controller.status import Status
@@ -19,7 +20,7 @@ from knotless.topologies.failures import pairs_apart
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 DEAD_SWITCH = "dead switch"
-FAULTS: tuple[str, ...] = (*get_args(Fault), DEAD_SWITCH)
+FAULTS: tuple[str, ...] = (*get_args(Fault), DEAD_SWITCH, DEAF)
 _INSTALL_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
@@ -106,10 +107,14 @@ class _Gauges(Collector):
             "Links between switches.",
             {"up": len(observed.fabric.links) - down, "down": down},
         )
-        kinds = [*observed.link_faults.values(), *(DEAD_SWITCH for _ in observed.switches_down())]
+        kinds = [
+            *observed.link_faults.values(),
+            *(DEAD_SWITCH for _ in observed.switches_down()),
+            *(DEAF for _ in observed.deaf),
+        ]
         yield _gauge(
             "knotless_faults",
-            "Links with a carrier that probes have found faulty, and dead switches, by kind.",
+            "Links with a carrier that probes have found faulty, dead and deaf switches, by kind.",
             {kind: kinds.count(kind) for kind in FAULTS},
             label="kind",
         )
