@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from typing import Any
 
 from knotless.emulation import state
 from knotless.emulation.names import Names
@@ -20,7 +21,7 @@ def main() -> None:
         # Any of these commands would take the user's other programs with it, outside of here.
         subprocess.run(["mn", "-c"], check=True, capture_output=True)
         running = state.read(Names("kept"))
-        told = {
+        told: dict[str, Any] = {
             "victim": victim.wait(timeout=60),
             "missing": None if running is None else sorted(running.missing()),
             "shells": [fabric.host(name).shell.poll() for name in ("h1", "h2")],
