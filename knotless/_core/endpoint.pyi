@@ -9,6 +9,9 @@ Address = tuple[str, int]
 class EndpointError(Exception):
     """The interface does not exist or disappeared, the port is in use, or permission is missing."""
 
+class DeliveryError(EndpointError):
+    """Acknowledged messages were not delivered: their peers are lost or have restarted."""
+
 class Message:
     """A received message. ``to_address`` is the address of the endpoint or of a group."""
 
@@ -114,7 +117,12 @@ class Endpoint:
         """Return (number, None or why it failed) of a completed message; None if there is none."""
 
     def flush(self, timeout_s: float = 10.0) -> bool:
-        """Wait until all posted messages are complete; return whether they are."""
+        """Wait until all posted messages are sent or, if requested, acknowledged.
+
+        Returns whether they are complete in time. Raises DeliveryError if messages have failed that
+        neither ``completion`` nor an earlier call has reported: no process has their port, no host
+        their MAC, or another process has taken the port. Operations report their own ``outcome``.
+        """
 
     def register(self, area: int, size: int, *, read: bool = True, write: bool = True) -> None:
         """Register an area of ``size`` zero bytes that others may read, write or both."""

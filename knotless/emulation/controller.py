@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import psutil
@@ -27,6 +25,7 @@ from knotless.emulation.state import State
 from knotless.emulation.virtual_clock import program_environment
 
 ADDRESS = rest.ADDRESS
+MANAGER = "ryu.cmd.manager"
 OPENFLOW_PORT = 6653
 REST_PORT = rest.REST_PORT
 READY_LIMIT_S = 60.0
@@ -99,16 +98,16 @@ def write_config(
 def start(
     runtime: Runtime, ports: rest.Ports, tls: Certificates | None, clock: Clock, number: int = 0
 ) -> None:
-    """Start ``ryu-manager`` with the configuration of this runtime's fabric.
+    """Start Ryu's manager with the configuration of this runtime's fabric.
 
+    It runs as a module, because every ``mn`` that crashes, and ``mn -c``, ends all processes that
+    are called ``ryu-manager``.
     A virtual ``clock`` needs the emulator to run, which publishes it (docs/virtual-clock.md).
     Returns at once: the switches are created in the meantime (:func:`await_ready`).
     """
-    manager = Path(sys.executable).with_name("ryu-manager")
-    command = str(manager) if manager.is_file() else shutil.which("ryu-manager")
-    if command is None:
+    if find_spec("ryu") is None:
         raise EmulationError(
-            "ryu-manager is not installed: the extra 'knotless[controller]' brings it"
+            "Ryu is not installed: the extra 'knotless[controller]' brings it"
             " (docs/start/install.md)"
         )
     # Without TLS, port 0 is none at all: the switches use the socket of the configuration.
@@ -120,7 +119,7 @@ def start(
         port += ["--ca-certs", str(tls.authority)]
     child = runtime.spawn(
         role_of("controller", number),
-        [command, "--ofp-listen-host", ADDRESS, *port, "knotless.controller.app"],
+        [*python_module(MANAGER), "--ofp-listen-host", ADDRESS, *port, "knotless.controller.app"],
         environment={
             "KNOTLESS_CONFIG": str(runtime.names.controller_file),
             **program_environment(runtime.names, virtual_clock=clock == "virtual"),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.emulation import namespaces
-from knotless.emulation.mn import Host
+from knotless.emulation.mn import Host, with_own_mark
 from knotless.emulation.names import Names
 from knotless.emulation.wiring import NFQUEUE
 from knotless.topologies import fabric as description
@@ -59,7 +59,7 @@ class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ
         process: subprocess.Popen[bytes] = super()._popen(
-            cmd, env={**environment, **self._environment}, **params
+            with_own_mark(cmd), env={**environment, **self._environment}, **params
         )
         return process
 

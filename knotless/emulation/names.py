@@ -24,6 +24,8 @@ MARK = "KNOTLESS_FABRIC"
 SENDERS_MARK = "KNOTLESS_SENDS"
 """Environment variable of a process with sockets in several hosts; its value is the fabric's name.
 Virtual time waits for it as for the programs of each host."""
+SHELL_MARK = "knotless:"
+"""Argument of the shell of each node, followed by the node's name, to be found in ``ps``."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,23}")
 

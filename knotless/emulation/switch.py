@@ -7,7 +7,7 @@ import subprocess
 from typing import Any
 
 from knotless.emulation import namespaces
-from knotless.emulation.mn import OVSSwitch
+from knotless.emulation.mn import OVSSwitch, with_own_mark
 from knotless.emulation.names import MARK, Names
 from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.switches import Switches
@@ -44,7 +44,9 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ
         process: subprocess.Popen[bytes] = super()._popen(
-            namespaces.enter(self._ovs.process(self.description.name).namespace, cmd),
+            namespaces.enter(
+                self._ovs.process(self.description.name).namespace, with_own_mark(cmd)
+            ),
             env={**environment, **self._ovs.environment, MARK: self._names.name},
             **params,
         )

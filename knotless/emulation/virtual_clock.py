@@ -8,7 +8,7 @@ from pathlib import Path
 
 from knotless.base.package import native
 from knotless.emulation import processes
-from knotless.emulation.names import MARK, NETNS_DIRECTORY, SENDERS_MARK, Names
+from knotless.emulation.names import MARK, NETNS_DIRECTORY, SENDERS_MARK, SHELL_MARK, Names
 
 LIBRARY = native("libknotless_virtual_time.so")
 
@@ -47,7 +47,7 @@ def programs_in_real_time(names: Names, hosts: Iterable[str]) -> list[str]:
         place = Path("/proc") / str(pid)
         with suppress(OSError):  # it may have ended
             follows = f" {names.clock_page}\n" in (place / "maps").read_text(errors="replace")
-            is_shell = b"mininet:" in (place / "cmdline").read_bytes()
+            is_shell = SHELL_MARK.encode() in (place / "cmdline").read_bytes()
             if not follows and not is_shell:
                 name = (place / "comm").read_text(errors="replace").strip()
                 found.append(f"{spaces[(place / 'ns' / 'net').stat().st_ino]}: {name} ({pid})")

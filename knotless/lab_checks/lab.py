@@ -6,8 +6,9 @@ To add a lab, add a folder ``labs/NN-name`` with its sheet, skeleton and solutio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,10 @@ class Work:
         """Return the path of a file or folder; raises TodoError if it does not exist."""
         path = self.directory / name
         if not path.exists():
+            stem = Path(name).stem.casefold()
+            for other in sorted(entry.name for entry in self.directory.iterdir()):
+                if Path(other).stem.casefold() == stem:
+                    raise TodoError(f"{other}: must be called {name}: rename it")
             raise TodoError(f"{name}: missing: make it as the sheet says, or copy the skeleton")
         return path
 
@@ -142,9 +147,21 @@ class Lab:
         """The folder with the sheet, the skeleton and the solution."""
         return FOLDER / f"{self.number:02}-{self.name}"
 
+    def unknown_keys(self, work: Work) -> Iterator[str]:
+        """Name the keys of the answers that the skeleton does not have."""
+        skeleton = self.folder / "skeleton" / ANSWERS
+        if not skeleton.is_file() or not (work.directory / ANSWERS).is_file():
+            return
+        keys = list(map(str, Answers.read(Work(skeleton.parent), ANSWERS).values))
+        for key in map(str, work.answers.values):
+            if key not in keys:
+                close = get_close_matches(key[:50], keys, n=1) or keys
+                text = f"there is no such key; did you mean {' or '.join(close)}?"
+                yield work.answers.wrong(key[:50], text)
+
     def problems(self, work: Work) -> list[str]:
         """Return what is still wrong, one line each; raises KnotlessError for unreadable work."""
-        problems: list[str] = []
+        problems = list(self.unknown_keys(work))
         for part in self.parts + (self.live if work.fabric is not None else ()):
             try:
                 problems.extend(part(work))

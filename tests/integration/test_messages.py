@@ -23,6 +23,8 @@ from tests.support import REPOSITORY
 
 PORT = 9
 LIMIT_S = 60
+OWN = "02:00:00:00:00:01"
+OPEN = "b.Barrier('e0', 1, "
 
 SEND = """
 import json, sys
@@ -109,6 +111,59 @@ here.flush()
 print("used")
 """
 
+LOSE = """
+import json, sys
+from knotless._core.endpoint import DeliveryError, Endpoint, EndpointError
+here = Endpoint("e0", 8, give_up_s=0.2)
+there, nobody = ("02:00:00:00:00:02", 9), ("02:00:00:00:00:99", 9)
+here.send(there, b"1111", acknowledged=True)
+assert here.flush(20)
+here.send(nobody, b"not acknowledged")
+assert here.flush(20)
+told = []
+for _ in range(2):
+    here.send(nobody, b"two", acknowledged=True)
+    here.send(there, b"3333", acknowledged=True)
+    here.send(nobody, b"four", acknowledged=True)
+    try:
+        told.append(here.flush(20))
+    except DeliveryError as error:
+        told.append(str(error))
+    assert here.flush(20), "it was told once"
+lost = []
+while (done := here.completion()) is not None:
+    lost += [done[1]] * (done[1] is not None)
+here.send(nobody, b"five", acknowledged=True)
+while (done := here.completion()) is None:
+    here.serve(0.05)
+assert here.flush(20), "completion() has told it"
+print(json.dumps({"told": told, "lost": [*lost, done[1]]}))
+"""
+
+BARRIER = """
+import json, sys
+from knotless._core.barrier import Barrier, BarrierError
+algorithm, barriers, patience_s = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+members = ["02:00:00:00:00:01", "02:00:00:00:00:02"]
+group = "03:00:00:00:00:01"
+times = {"retry_s": 0.05, "patience_s": patience_s}
+here = Barrier("e0", 5, members, algorithm=algorithm, group=group, **times)
+print(here.rank, here.size, flush=True)
+for line in sys.stdin:
+    if line == "end\\n":
+        break
+    try:
+        here.wait(float(line))
+        print("passed", flush=True)
+    except (TimeoutError, BarrierError) as error:
+        print(f"{type(error).__name__}: {error}", flush=True)
+for _ in range(barriers):
+    here.wait(20)
+assert here.flush(20)
+here.answer(0)
+print(json.dumps(here.counters()))
+"""
+
 
 def start(prefix: Sequence[str], script: str, *words: object) -> subprocess.Popen[str]:
     command = [*prefix, sys.executable, "-c", script, *(str(word) for word in words)]
@@ -163,6 +218,88 @@ def test_acknowledged_messages_arrive_in_order(
     assert end(receiver)["numbers"] == {"02:00:00:00:00:01": list(range(count))}
 
 
+def test_undelivered_messages_are_reported_once(veth: tuple[list[str], list[str]]) -> None:
+    receiver = start_receiver(veth[1], "e0", 3, "")
+    told = end(start(veth[0], LOSE))
+    assert told["lost"] == ["peer lost"] * 5
+    assert (
+        told["told"]
+        == [
+            "messages that were not delivered: 2, the first to 02:00:00:00:00:99/9: peer lost: "
+            "is there a process with this port on a host with this MAC?"
+        ]
+        * 2
+    )
+    end(receiver)
+
+
+def say(process: subprocess.Popen[str], line: str) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
+
+
+def heard(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+@pytest.mark.parametrize("algorithm", ["shuffle", "tree2", "concurrent", "unicast"])
+def test_nobody_leaves_a_barrier_before_all_have_entered(
+    veth: tuple[list[str], list[str]], algorithm: str
+) -> None:
+    members = [start(prefix, BARRIER, algorithm, 50, LIMIT_S) for prefix in veth]
+    assert [heard(process) for process in members] == ["0 2", "1 2"]
+    for limit_s in ("0.2", "0"):
+        say(members[0], limit_s)
+        late = "TimeoutError: not all processes have entered the barrier in time"
+        assert heard(members[0]) == late
+    for process in members:
+        say(process, "20")
+    assert [heard(process) for process in members] == ["passed"] * 2
+    for process in members:
+        say(process, "end")
+    told = [end(process) for process in members]
+    assert [counters["passed"] for counters in told] == [51, 51]
+
+
+def test_a_dead_process_ends_all_barriers(veth: tuple[list[str], list[str]]) -> None:
+    process = start(veth[0], BARRIER, "shuffle", 0, 0.5)
+    assert heard(process) == "0 2"
+    for limit_s in ("20", "0"):
+        say(process, limit_s)
+        assert heard(process) == (
+            "BarrierError: process 1 of the barrier (02:00:00:00:00:02) does not answer: "
+            "no more barriers will complete"
+        )
+    say(process, "end")
+    assert end(process)["passed"] == 0
+
+
+def test_c_programs_are_told_of_undelivered_messages(
+    veth: tuple[list[str], list[str]],
+) -> None:
+    program = """
+import ctypes
+from knotless.base.package import NATIVE
+class Address(ctypes.Structure):
+    _fields_ = [("mac", ctypes.c_uint8 * 6), ("port", ctypes.c_uint8)]
+library = ctypes.CDLL(str(NATIVE / "libknotless_endpoint.so"))
+library.knotless_open.restype = ctypes.c_void_p
+library.knotless_error.restype = ctypes.c_char_p
+here = ctypes.c_void_p(library.knotless_open(b"e0", 8))
+nobody = Address((2, 0, 0, 0, 0, 0x99), 9)
+wait = ctypes.c_int64(20_000_000)
+assert library.knotless_send(here, nobody, b"x", ctypes.c_size_t(1), 1, wait) == 0
+assert library.knotless_flush(here, wait) == -5
+assert b"02:00:00:00:00:99/9: peer lost" in library.knotless_error()
+assert library.knotless_flush(here, wait) == 0
+"""
+    done = start(veth[0], program)
+    _, error = done.communicate(timeout=LIMIT_S)
+    assert done.returncode == 0, error
+
+
 def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
     group = "03:00:00:00:00:07"
     receiver = start_receiver(veth[1], "e0", 20, group)
@@ -180,11 +317,32 @@ def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
         ("Endpoint('e0', 1).send(('02:00', 1), b'')", "is not a MAC address"),
         ("Endpoint('e0', 1).send(('03:00:00:00:00:01', 1), b'', acknowledged=True)", "group"),
         ("Endpoint('e0', 1).receive(-1)", "a time is 0 or more seconds"),
+        (f"{OPEN}[OWN])", None),
+        (f"{OPEN}[OWN, OWN])", "two members on the network of e0 have one MAC"),
+        (f"{OPEN}['02:00:00:00:00:02'])", f"e0 has MAC {OWN}, which is none of the members"),
+        (f"{OPEN}[])", "a barrier has 1 to 4096 processes, not 0"),
+        (f"{OPEN}['02:00'])", '"02:00" is not a MAC address'),
+        (f"{OPEN}[OWN, OTHER], algorithm='tree3')", "give the MAC of a group of the members"),
+        (f"{OPEN}[OWN, OTHER], algorithm='tree5')", 'there is no barrier "tree5"'),
+        (f"{OPEN}[OWN], order=[0])", "only unicast has a visiting list"),
+        (f"{OPEN}[OWN, OTHER], algorithm='unicast', order=[1, 1])", "visiting list"),
+        (f"{OPEN}[OWN], retry_s=2)", "a patience of 10000000000 ns is too short"),
+        (f"{OPEN}[OWN], group=OTHER)", "is not a group address"),
+        ("b.Barrier('e9', 1, [OWN])", "interface e9: cannot be opened"),
     ],
 )
-def test_mistakes_are_reported(veth: tuple[list[str], list[str]], script: str, words: str) -> None:
-    done = start(veth[0], f"from knotless._core.endpoint import Endpoint; {script}")
+def test_mistakes_are_reported(
+    veth: tuple[list[str], list[str]], script: str, words: str | None
+) -> None:
+    imports = (
+        "from knotless._core import barrier as b; from knotless._core.endpoint import Endpoint"
+    )
+    names = f"OWN, OTHER = '{OWN}', '02:00:00:00:00:02'"
+    done = start(veth[0], f"{imports}; {names}; {script}")
     _, error = done.communicate(timeout=LIMIT_S)
+    if words is None:
+        assert done.returncode == 0, error
+        return
     assert done.returncode == 1
     assert words in error.splitlines()[-1]
 

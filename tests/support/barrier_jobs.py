@@ -1,4 +1,4 @@
-"""Jobs of ``knotless-barrier`` for a barrier; see core/messages/programs/src/real/job.rs."""
+"""Jobs of ``knotless-barrier`` for a barrier; see job.rs in core/messages/programs/src/bin."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Properties of the set-up script that can be checked without setting up a machine."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -129,6 +130,46 @@ def test_the_box_of_the_virtual_machine_is_pinned() -> None:
     assert re.search(r'^ *config\.vm\.box_version = "\d+\.\d+\.\d+"$', text, re.MULTILINE)
 
 
+def test_the_virtual_machine_keeps_what_was_written_inside() -> None:
+    text = (REPOSITORY / "Vagrantfile").read_text()
+    (arguments,) = re.findall(r"^ *rsync__args: \[(.*)\],$", text, re.MULTILINE)
+    options = re.findall(r'"([^"]+)"', arguments)
+    assert {"--archive", "--update"} <= set(options)
+    assert not [option for option in options if "delete" in option]
+
+
+def test_a_copy_as_the_virtual_machine_makes_it_keeps_work(tmp_path: Path) -> None:
+    if shutil.which("rsync") is None:
+        pytest.skip("rsync is not installed")
+    text = (REPOSITORY / "Vagrantfile").read_text()
+    (arguments,) = re.findall(r"^ *rsync__args: \[(.*)\],$", text, re.MULTILINE)
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    (outside / "sheet").write_text("outside")
+    (outside / "page").write_text("old")
+    copy = ["rsync", *re.findall(r'"([^"]+)"', arguments), f"{outside}/", f"{inside}/"]
+    subprocess.run(copy, check=True, capture_output=True)
+    (inside / "sheet").write_text("a student's")
+    (inside / "work").write_text("new")
+    for path, time_s in ((inside / "sheet", 2e9), (outside / "page", 2e9)):
+        os.utime(path, (time_s, time_s))
+    (outside / "page").write_text("of the next release")
+    subprocess.run(copy, check=True, capture_output=True)
+    kept = {path.name: path.read_text() for path in inside.iterdir()}
+    assert kept == {"sheet": "a student's", "work": "new", "page": "of the next release"}
+
+
+def test_ports_of_the_virtual_machine_are_open_on_the_loopback_only() -> None:
+    text = (REPOSITORY / "Vagrantfile").read_text()
+    forwarded = [line for line in text.splitlines() if '"forwarded_port"' in line]
+    assert forwarded
+    assert all('host_ip: "127.0.0.1"' in line for line in forwarded)
+    page = re.search(r"127\.0\.0\.1:(\d+)/", (REPOSITORY / "docs/web.md").read_text())
+    assert page is not None
+    assert page[1] in re.findall(r"\d+", text.split(".each do |port|")[0].splitlines()[-1])
+
+
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("vagrant") is None, reason="vagrant is not installed")
 def test_the_vagrantfile_is_valid(tmp_path: Path) -> None:
     done = subprocess.run(

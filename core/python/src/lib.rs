@@ -8,6 +8,7 @@ use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+mod barrier;
 mod endpoint;
 mod forwarding;
 mod graph;
@@ -46,6 +47,7 @@ fn raise_panics_as_exceptions(py: Python<'_>) -> PyResult<()> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     raise_panics_as_exceptions(module.py())?;
+    add(module, "barrier", barrier::fill)?;
     add(module, "endpoint", endpoint::fill)?;
     add(module, "forwarding", forwarding::fill)?;
     add(module, "graph", graph::fill)?;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,23 +12,35 @@ from knotless.base.errors import KnotlessError
 from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.output import say
 
+if TYPE_CHECKING:
+    from knotless.lab_checks.lab import Lab
+
 LABS = 10
 
 EXAMPLE = """\b
 Example: cp -r labs/02-read-a-proof/skeleton my-lab-2
          knotless lab-check 2 --work my-lab-2
+         knotless lab-check 2 --all class
 """
 
 
 @click.command("lab-check", epilog=EXAMPLE)
 @click.argument("number", metavar="N", type=click.IntRange(1, LABS))
 @click.option("--work", default=".", show_default=True, metavar="DIR", help="The student's folder.")
+@click.option(
+    "--all",
+    "class_folder",
+    metavar="FOLDER",
+    help="Judge the files of a class: a table with a row for each folder in FOLDER.",
+)
 @name_option
 @click.option(
     "--files-only", is_flag=True, help="Judge the files alone, without a fabric (for teachers)."
 )
 @json_option
-def command(number: int, work: str, name: str, files_only: bool, as_json: bool) -> None:
+def command(
+    number: int, work: str, class_folder: str | None, name: str, files_only: bool, as_json: bool
+) -> None:
     """Say what is still wrong with the work on lab N, one line each.
 
     Labs 1, 3, 4 and 6 also look at the running fabric: run this with sudo in a second terminal.
@@ -37,6 +50,8 @@ def command(number: int, work: str, name: str, files_only: bool, as_json: bool) 
     """
     from knotless.lab_checks.lab import Work, labs
 
+    if class_folder is not None:
+        sys.exit(_judge_class(labs()[number], class_folder, as_json=as_json))
     directory = Path(work)
     if not directory.is_dir():
         raise KnotlessError(f"--work {work}: there is no such folder; copy the skeleton of the lab")
@@ -51,3 +66,46 @@ def command(number: int, work: str, name: str, files_only: bool, as_json: bool) 
     else:
         say(f"{lab.title}: all right")
     sys.exit(1 if problems else 0)
+
+
+def _judge_class(lab: Lab, folder: str, *, as_json: bool) -> int:
+    """Print a row for each folder of a class; return 0 if all work is right, else 1.
+
+    Work that cannot be read is a row too, since the others do not depend on it.
+    """
+    from knotless.lab_checks.lab import Work
+
+    if not Path(folder).is_dir():
+        raise KnotlessError(f"--all {folder}: there is no such folder; give that of the class")
+    directories = sorted(path for path in Path(folder).iterdir() if path.is_dir())
+    if not directories:
+        raise KnotlessError(f"--all {folder}: has no folders; give one with a folder per student")
+    rows: list[dict[str, Any]] = []
+    for directory in directories:
+        try:
+            problems = lab.problems(Work(directory))
+        except KnotlessError as error:
+            problems = [str(error)]
+        rows.append({"work": directory.name, "ok": not problems, "problems": problems})
+    if as_json:
+        print_json({"lab": lab.number, "name": lab.name, "class": rows})
+    else:
+        _print_class(lab, rows)
+    return 0 if all(row["ok"] for row in rows) else 1
+
+
+def _print_class(lab: Lab, rows: list[dict[str, Any]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from knotless.base.printable import rich_text
+
+    right = sum(row["ok"] for row in rows)
+    table = Table("work", "wrong", "first", box=SIMPLE_HEAD, pad_edge=False)
+    for row in rows:
+        first = row["problems"][0] if row["problems"] else ""
+        count = str(len(row["problems"])) if row["problems"] else "all right"
+        table.add_row(rich_text(row["work"]), count, rich_text(first))
+    say(f"{lab.title}: {right} of {len(rows)} all right (files only)")
+    Console().print(table)

@@ -216,6 +216,45 @@ def test_unreadable_work_is_one_line_with_status_2(tmp_path: Path) -> None:
         assert done.output.count("\n") == 1
 
 
+@pytest.mark.parametrize("number", [number for number in LACKING if number not in (3, 9)])
+def test_keys_that_no_question_has_are_named(number: int, tmp_path: Path) -> None:
+    copied(labs()[number], "solution", tmp_path)
+    path = tmp_path / "answers.yaml"
+    keys = list(yaml.safe_load(path.read_text()))
+    path.write_text(f"{path.read_text()}\n{keys[0]}x: 7\n")
+    message = f"answers.yaml: {keys[0]}x: there is no such key; did you mean {keys[0]}?"
+    assert problems(number, tmp_path) == [message]
+
+
+@pytest.mark.parametrize("other", ["Answers.yaml", "answers.yml", "ANSWERS.YAML"])
+def test_a_file_with_another_spelling_is_named(other: str, tmp_path: Path) -> None:
+    copied(labs()[1], "solution", tmp_path)
+    (tmp_path / "answers.yaml").rename(tmp_path / other)
+    assert f"{other}: must be called answers.yaml: rename it" in problems(1, tmp_path)
+
+
+def test_a_class_is_a_table(tmp_path: Path) -> None:
+    for name, which in (("ada", "solution"), ("bob", "skeleton"), ("eve", "skeleton")):
+        copied(labs()[1], which, tmp_path / name)
+    (tmp_path / "eve" / "answers.yaml").write_text("cycle: [")
+    (tmp_path / "notes.txt").touch()
+    done = lab_check(1, "--all", tmp_path)
+    lines = done.output.splitlines()
+    assert done.exit_code == 1
+    assert lines[0] == "lab 1, freeze a ring: 1 of 3 all right (files only)"
+    assert [line.split()[:2] for line in lines[4:7]] == [["ada", "all"], ["bob", "2"], ["eve", "1"]]
+    rows = json.loads(lab_check(1, "--all", tmp_path, "--json").output)["class"]
+    assert [(row["work"], row["ok"]) for row in rows] == [
+        ("ada", True),
+        ("bob", False),
+        ("eve", False),
+    ]
+    assert rows[1]["problems"] == LACKING[1]
+    for wrong in (tmp_path / "none", tmp_path / "ada"):
+        done = lab_check(1, "--all", wrong)
+        assert (done.exit_code, done.output.count("\n")) == (2, 1)
+
+
 def test_json_lists_what_is_wrong(tmp_path: Path) -> None:
     copied(labs()[1], "skeleton", tmp_path)
     done = lab_check(1, "--work", tmp_path, "--files-only", "--json")

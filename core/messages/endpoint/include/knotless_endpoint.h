@@ -47,7 +47,8 @@ enum {
     KNOTLESS_WRONG_ARGUMENT = -1,
     KNOTLESS_FULL = -2,
     KNOTLESS_SYSTEM = -3,
-    KNOTLESS_TIMED_OUT = -4
+    KNOTLESS_TIMED_OUT = -4,
+    KNOTLESS_UNDELIVERED = -5
 };
 
 /* What others may do with an area. */
@@ -70,7 +71,8 @@ int knotless_send(knotless_endpoint *endpoint, knotless_address to, const void *
 int64_t knotless_receive(knotless_endpoint *endpoint, void *buffer, size_t size,
                          knotless_address *from, int64_t timeout_us);
 int knotless_post_receive(knotless_endpoint *endpoint, size_t count);
-/* Wait until everything posted is complete. Do so before the process ends. */
+/* Wait until everything posted is complete. Do so before the process ends. KNOTLESS_UNDELIVERED when
+ * acknowledged messages have failed since the last call: their peers are lost or restarted. */
 int knotless_flush(knotless_endpoint *endpoint, int64_t timeout_us);
 /* Serve others and further what is posted for timeout_us; 0 does what is to be done now. */
 int knotless_serve(knotless_endpoint *endpoint, int64_t timeout_us);

@@ -25,16 +25,29 @@ pub enum MessageKind {
 }
 
 /// Why a message could not be delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Nothing was received from the peer for [`Config::give_up`](crate::config::Config::give_up).
+    #[error("peer lost")]
     PeerLost,
     /// The peer does not know the stream: another process has taken its port.
+    #[error("peer restarted")]
     PeerRestarted,
 }
 
 /// The number of a posted message.
 pub type SendId = u64;
+
+/// The end of a posted message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// Its number.
+    pub id: SendId,
+    /// Its destination.
+    pub to: Address,
+    /// Whether it was sent or, if reliable, acknowledged; or why not.
+    pub result: Result<(), Failure>,
+}
 
 /// A message that has arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -72,7 +72,7 @@ fn acknowledged(network: &mut Network, count: usize) -> usize {
         }
     }
     let node = &mut network.nodes[1];
-    std::iter::from_fn(|| node.completion()).filter(|(_, result)| result.is_ok()).count()
+    std::iter::from_fn(|| node.completion()).filter(|completion| completion.result.is_ok()).count()
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use knotless_endpoint::address::{Address, Mac};
 use knotless_endpoint::config::{Config, MICROSECOND, MILLISECOND};
-use knotless_endpoint::message::{Failure, Message, MessageKind, Reliability};
+use knotless_endpoint::message::{Completion, Failure, Message, MessageKind, Reliability};
 use knotless_endpoint::messenger::Messenger;
 use knotless_endpoint::node::Node;
 use knotless_endpoint::wire::{self, Ack, Body, Header};
@@ -62,8 +62,8 @@ fn check_all_arrived(network: &mut Network, messages: usize) {
     }
     for node in &mut network.nodes {
         assert_eq!(node.messenger.outstanding(), 0);
-        while let Some((_, result)) = node.completion() {
-            assert_eq!(result, Ok(()));
+        while let Some(completion) = node.completion() {
+            assert_eq!(completion.result, Ok(()));
         }
     }
 }
@@ -196,7 +196,8 @@ fn a_peer_that_is_not_there_is_given_up_in_time() {
     while network.nodes[0].messenger.outstanding() > 0 {
         assert!(network.step());
     }
-    assert_eq!(network.nodes[0].completion(), Some((id, Err(Failure::PeerLost))));
+    let lost = Completion { id, to: address(5), result: Err(Failure::PeerLost) };
+    assert_eq!(network.nodes[0].completion(), Some(lost));
     assert!(network.now >= 50 * MILLISECOND && network.now < 60 * MILLISECOND);
     assert!(network.nodes[0].deadline().is_none());
 }
@@ -206,11 +207,11 @@ fn a_process_that_took_over_a_port_says_so() {
     let mut network = Network::new(2, &small(), Faults::default(), 1);
     network.nodes[0].messenger.send(address(1), b"one"[..].into(), ACKNOWLEDGED).unwrap();
     while network.step() {}
-    assert_eq!(network.nodes[0].completion().unwrap().1, Ok(()));
+    assert_eq!(network.nodes[0].completion().unwrap().result, Ok(()));
     network.nodes[1] = Node::new(small(), address(1), 2).unwrap();
     network.nodes[0].messenger.send(address(1), b"two"[..].into(), ACKNOWLEDGED).unwrap();
     while network.step() {}
-    assert_eq!(network.nodes[0].completion().unwrap().1, Err(Failure::PeerRestarted));
+    assert_eq!(network.nodes[0].completion().unwrap().result, Err(Failure::PeerRestarted));
     assert!(network.nodes[1].messenger.receive().is_none());
     // A new stream begins without help of the program.
     network.nodes[0].messenger.send(address(1), b"three"[..].into(), ACKNOWLEDGED).unwrap();

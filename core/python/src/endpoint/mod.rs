@@ -16,15 +16,15 @@ use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-mod values;
+pub mod values;
 
 use values::{
-    address, failure, mac, no_area, py_address, py_error, seconds, EndpointError, PyAccessPattern,
-    PyAddress, PyMessage, PyOutcome, PyTwin,
+    address, mac, no_area, py_address, py_error, seconds, DeliveryError, EndpointError,
+    PyAccessPattern, PyAddress, PyMessage, PyOutcome, PyTwin,
 };
 
 /// Ctrl-C is checked this often while waiting.
-const SLICE: Duration = Duration::from_millis(100);
+pub const SLICE: Duration = Duration::from_millis(100);
 
 /// An endpoint; see the class of that name in `endpoint.pyi`.
 #[pyclass(name = "Endpoint", module = "knotless._core.endpoint")]
@@ -145,9 +145,9 @@ impl PyEndpoint {
         py.detach(|| self.0.progress()).map_err(py_error)
     }
 
-    fn completion(&mut self) -> Option<(u64, Option<&'static str>)> {
-        let (id, result) = self.0.completion()?;
-        Some((id, result.err().map(failure)))
+    fn completion(&mut self) -> Option<(u64, Option<String>)> {
+        let completion = self.0.completion()?;
+        Some((completion.id, completion.result.err().map(|failure| failure.to_string())))
     }
 
     #[pyo3(signature = (timeout_s=10.0))]
@@ -300,5 +300,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTwin>()?;
     module.add_class::<PyOutcome>()?;
     module.add_class::<PyEndpoint>()?;
-    module.add("EndpointError", module.py().get_type::<EndpointError>())
+    module.add("EndpointError", module.py().get_type::<EndpointError>())?;
+    module.add("DeliveryError", module.py().get_type::<DeliveryError>())
 }

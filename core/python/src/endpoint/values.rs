@@ -5,7 +5,7 @@ use std::time::Duration;
 use knotless_endpoint::access_pattern::{AccessPattern, Twin};
 use knotless_endpoint::address::{Address, InvalidMac, Mac};
 use knotless_endpoint::error::Error;
-use knotless_endpoint::message::{Failure, Message, Reliability};
+use knotless_endpoint::message::{Message, Reliability};
 use knotless_endpoint::node::Outcome;
 use knotless_endpoint::operation::Status;
 use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 pyo3::create_exception!(knotless._core.endpoint, EndpointError, PyException);
+pyo3::create_exception!(knotless._core.endpoint, DeliveryError, EndpointError);
 
 pub type PyAddress = (String, u8);
 
@@ -21,6 +22,7 @@ pub fn py_error(error: Error) -> PyErr {
         Error::Full(_) | Error::TimedOut(_) => PyTimeoutError::new_err(error.to_string()),
         Error::Argument(_) | Error::Config(_) => PyValueError::new_err(error.to_string()),
         Error::System(_) => EndpointError::new_err(error.to_string()),
+        Error::Undelivered { .. } => DeliveryError::new_err(error.to_string()),
     }
 }
 
@@ -122,11 +124,4 @@ impl PyOutcome {
 
 pub fn no_area(area: u32) -> PyErr {
     PyValueError::new_err(format!("area {area} is not registered"))
-}
-
-pub fn failure(failure: Failure) -> &'static str {
-    match failure {
-        Failure::PeerLost => "peer lost",
-        Failure::PeerRestarted => "peer restarted",
-    }
 }

@@ -23,7 +23,7 @@ LONGEST_WAIT_S = 86400.0
 
 
 class Member:
-    """One process. ``job`` is described in ``core/messages/programs/src/real/job.rs``."""
+    """One process; ``job.rs`` of ``core/messages/programs`` describes its ``job``."""
 
     def __init__(self, job: Mapping[str, Any], environment: Mapping[str, str]) -> None:
         self.rank = int(job["rank"])

@@ -66,6 +66,7 @@ fn failed(error: &Error) -> c_int {
         Error::Full(_) => -2,
         Error::System(_) => -3,
         Error::TimedOut(_) => -4,
+        Error::Undelivered { .. } => -5,
     }
 }
 

@@ -13,7 +13,7 @@ use crate::address::{Address, Mac};
 use crate::config::{Config, Time};
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::message::{Failure, Message, Reliability, SendId};
+use crate::message::{Completion, Message, Reliability, SendId};
 use crate::node::{Node, Outcome};
 use crate::operation::{OperationId, Status};
 use crate::spin::Spin;
@@ -41,7 +41,9 @@ pub struct Endpoint {
     _claim: UnixDatagram,
     started: Instant,
     spin: Spin,
-    completions: VecDeque<(SendId, Result<(), Failure>)>,
+    completions: VecDeque<Completion>,
+    /// The failed ones of which the program has not been told yet.
+    undelivered: VecDeque<Completion>,
     trace: Trace,
 }
 
@@ -74,6 +76,7 @@ impl Endpoint {
             started: Instant::now(),
             spin,
             completions: VecDeque::new(),
+            undelivered: VecDeque::new(),
             trace: Trace::default(),
         })
     }
@@ -155,16 +158,21 @@ impl Endpoint {
     }
 
     /// The next posted message that is complete or has failed.
-    pub fn completion(&mut self) -> Option<(SendId, Result<(), Failure>)> {
+    pub fn completion(&mut self) -> Option<Completion> {
         self.keep_completions();
-        self.completions.pop_front()
+        let completion = self.completions.pop_front();
+        if completion.is_some() && self.undelivered.front() == completion.as_ref() {
+            self.undelivered.pop_front();
+        }
+        completion
     }
 
     /// Wait until every posted message is complete, every frame is sent, and every received frame
     /// is acknowledged; returns false if not in time. Call it before a process ends.
     ///
     /// # Errors
-    /// The interface is gone.
+    /// [`Error::Undelivered`] if messages have failed that neither [`Endpoint::completion`] nor an
+    /// earlier call has reported; the interface is gone.
     pub fn flush(&mut self, timeout: Duration) -> Result<bool, Error> {
         let deadline = Instant::now() + timeout;
         let done = |node: &mut Node| (node.messenger.outstanding() == 0).then_some(());
@@ -175,11 +183,20 @@ impl Endpoint {
         loop {
             self.transmit(Instant::now())?;
             let left = deadline.saturating_duration_since(Instant::now());
-            if !self.link.has_queued() || left.is_zero() {
-                return Ok(!self.link.has_queued());
+            if !self.link.has_queued() {
+                break;
+            }
+            if left.is_zero() {
+                return Ok(false);
             }
             std::thread::sleep(left.min(RETRY_BLOCKED));
         }
+        self.keep_completions();
+        let undelivered = std::mem::take(&mut self.undelivered);
+        undelivered.front().map_or(Ok(true), |&Completion { to, result, .. }| {
+            let count = undelivered.len();
+            result.map(|()| true).map_err(|reason| Error::Undelivered { count, to, reason })
+        })
     }
 
     /// Post an operation on another process: calls `post` with the node and the time.

@@ -1,10 +1,12 @@
 //! Sending, receiving and waiting.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::{Endpoint, Step, MAX_COMPLETIONS, RETRY_BLOCKED};
 use crate::config::Time;
 use crate::error::Error;
+use crate::message::Completion;
 use crate::node::Node;
 
 impl Endpoint {
@@ -78,10 +80,10 @@ impl Endpoint {
 
     pub(super) fn keep_completions(&mut self) {
         while let Some(completion) = self.node.completion() {
-            if self.completions.len() == MAX_COMPLETIONS {
-                self.completions.pop_front();
+            keep(&mut self.completions, completion);
+            if completion.result.is_err() {
+                keep(&mut self.undelivered, completion);
             }
-            self.completions.push_back(completion);
         }
     }
 
@@ -107,4 +109,12 @@ impl Endpoint {
             }
         }
     }
+}
+
+/// Append a completion; the oldest makes room for it.
+fn keep(completions: &mut VecDeque<Completion>, completion: Completion) {
+    if completions.len() == MAX_COMPLETIONS {
+        completions.pop_front();
+    }
+    completions.push_back(completion);
 }

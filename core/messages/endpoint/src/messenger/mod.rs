@@ -14,7 +14,7 @@ use crate::counters::Counters;
 use crate::error::Error;
 use crate::inbox::Inbox;
 use crate::incoming::Datagrams;
-use crate::message::{Failure, Message, MessageKind, Reliability, SendId};
+use crate::message::{Completion, Message, MessageKind, Reliability, SendId};
 use crate::wire::Body;
 
 mod peers;
@@ -64,7 +64,7 @@ pub struct Messenger {
     answers: VecDeque<(Address, u64, Body)>,
     partial: Datagrams,
     inbox: Inbox,
-    completions: VecDeque<(SendId, Result<(), Failure>)>,
+    completions: VecDeque<Completion>,
     outstanding: usize,
     next_id: SendId,
     next_number: u32,
@@ -221,7 +221,7 @@ impl Messenger {
     }
 
     /// A posted message that is complete (sent or, if reliable, acknowledged), or why it failed.
-    pub fn completion(&mut self) -> Option<(SendId, Result<(), Failure>)> {
+    pub fn completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 

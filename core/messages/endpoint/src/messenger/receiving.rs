@@ -4,7 +4,7 @@ use super::Messenger;
 use crate::address::Address;
 use crate::config::Time;
 use crate::incoming::{Outcome, Part, Piece};
-use crate::message::Failure;
+use crate::message::{Completion, Failure};
 use crate::wire::{self, Ack, Body, Header, Refusal};
 
 /// Bytes of frames that are kept out of order, over all streams.
@@ -124,7 +124,7 @@ impl Messenger {
         }
         let (completions, outstanding) = (&mut self.completions, &mut self.outstanding);
         peer.outgoing.acknowledged(now, ack, |id| {
-            completions.push_back((id, Ok(())));
+            completions.push_back(Completion { id, to: from, result: Ok(()) });
             *outstanding -= 1;
         });
         if peer.outgoing.has_frame() {
@@ -137,7 +137,7 @@ impl Messenger {
         let Some(peer) = self.peers.get_mut(&address) else { return };
         let (completions, outstanding) = (&mut self.completions, &mut self.outstanding);
         peer.outgoing.fail(failure, next, |id, failure| {
-            completions.push_back((id, Err(failure)));
+            completions.push_back(Completion { id, to: address, result: Err(failure) });
             *outstanding -= 1;
         });
     }

@@ -3,7 +3,7 @@
 use super::Messenger;
 use crate::config::Time;
 use crate::incoming::Incoming;
-use crate::message::Failure;
+use crate::message::{Completion, Failure};
 use crate::outgoing::NextFrame;
 use crate::wire::{self, Ack, Body, Header};
 
@@ -57,7 +57,7 @@ impl Messenger {
         wire::write(frame, &header, &first.data[offset..end]);
         first.sent_bytes = end;
         if end == total {
-            self.completions.push_back((first.id, Ok(())));
+            self.completions.push_back(Completion { id: first.id, to: first.to, result: Ok(()) });
             self.outstanding -= 1;
             self.datagrams.pop_front();
         }

@@ -11,7 +11,7 @@ use crate::address::{Address, Mac};
 use crate::config::{Config, Time, MILLISECOND};
 use crate::error::Error;
 use crate::memory::{Areas, Locks};
-use crate::message::{Failure, SendId};
+use crate::message::{Completion, SendId};
 use crate::messenger::Messenger;
 use crate::operation::{OperationId, Status};
 use crate::recent_requests::RecentRequests;
@@ -83,7 +83,7 @@ pub struct Node {
     recent: RecentRequests,
     next_ping: Option<Time>,
     pinged: BTreeSet<Address>,
-    completions: VecDeque<(SendId, Result<(), Failure>)>,
+    completions: VecDeque<Completion>,
     /// Requests of others that were refused.
     refused: u64,
 }
@@ -127,7 +127,7 @@ impl Node {
     }
 
     /// A completion of a plain message; see [`Messenger::completion`].
-    pub fn completion(&mut self) -> Option<(SendId, Result<(), Failure>)> {
+    pub fn completion(&mut self) -> Option<Completion> {
         self.completions.pop_front()
     }
 

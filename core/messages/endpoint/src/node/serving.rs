@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{Kind, Node, Purpose, FRONT_BYTES};
 use crate::address::Address;
 use crate::config::Time;
-use crate::message::{Failure, Message, MessageKind, Reliability, SendId};
+use crate::message::{Completion, Message, MessageKind, Reliability};
 use crate::node::Outcome;
 use crate::operation::{OperationId, Request, Status};
 
@@ -24,8 +24,8 @@ impl Node {
             }
         }
         self.match_receives();
-        while let Some((sent, result)) = self.messenger.completion() {
-            self.sent(sent, result);
+        while let Some(completion) = self.messenger.completion() {
+            self.sent(completion);
         }
     }
 
@@ -148,11 +148,12 @@ impl Node {
     }
 
     /// A posted message is complete or has failed.
-    fn sent(&mut self, sent: SendId, result: Result<(), Failure>) {
-        let Some((peer, purpose)) = self.sends.remove(&sent) else {
-            self.completions.push_back((sent, result));
+    fn sent(&mut self, completion: Completion) {
+        let Some((peer, purpose)) = self.sends.remove(&completion.id) else {
+            self.completions.push_back(completion);
             return;
         };
+        let result = completion.result;
         match purpose {
             Purpose::Send(id) if result.is_ok() => self.end(id, Status::Done, Vec::new(), None),
             Purpose::Ping => {

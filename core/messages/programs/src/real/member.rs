@@ -1,164 +1,155 @@
-//! A member of barriers: the state machine of `core/messages/barrier` on real interfaces and a real clock.
+//! A member of barriers: the state machine of `core/messages/barrier` on real interfaces and a real
+//! clock.
 
-use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use barrier::{programs, Algorithm, Message, Process, Program, Refused, State, Timing};
-use serde::Serialize;
+use barrier::{
+    programs, Algorithm, Counters, Destination, Message, Process, Program, Refused, State, Timing,
+};
+use knotless_endpoint::error::Error;
 
-use crate::job::{Barriers, Job, Round};
-use crate::networks::Networks;
-use crate::sys::{self, clock_ns};
+use super::networks::{Network, Networks};
+use super::sys::clock_ns;
 
-/// How often a process that is done offers again what faults or a paused interface held back.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// When this process went through the barriers of a round.
-#[derive(Debug, Default, Serialize)]
-pub struct Passed {
-    entered_ns: Vec<u64>,
-    left_ns: Vec<u64>,
+/// A process of barriers and its networks.
+///
+/// It has no thread: it answers others only inside of its calls. A process that computes for longer
+/// than the patience of the others looks dead to those that miss one of its messages.
+#[derive(Debug)]
+pub struct Member {
+    process: Process,
+    networks: Networks,
 }
 
-/// The result of a process.
-#[derive(Debug, Serialize)]
-pub struct Outcome {
-    rank: usize,
-    rounds: Vec<Passed>,
-    /// The process that died, and when this process noticed: the end of all barriers.
-    dead: Option<usize>,
-    learnt_ns: Option<u64>,
-    asked: u64,
-    repeated: u64,
-    stale: u64,
-    invalid: u64,
-    tx_frames: u64,
-    rx_frames: u64,
-    refused_frames: u64,
-    /// Messages that this process has lost, duplicated and delayed on purpose.
-    faults: u64,
+fn argument(error: impl ToString) -> Error {
+    Error::Argument(error.to_string())
 }
 
-/// Go through all rounds, or until somebody dies.
-pub fn run(
-    job: &Job,
-    work: &Barriers,
-    networks: &mut Networks,
-) -> Result<(Outcome, Process), String> {
-    let timing = Timing::new(work.retry_us * 1_000, work.patience_us * 1_000);
-    let timing = timing.map_err(|error| error.to_string())?;
-    let made: Vec<Program> =
-        work.rounds.iter().map(|round| program(job, round, networks)).collect::<Result<_, _>>()?;
-    let first = made.first().ok_or("job: there must be a round")?;
-    let mut process = Process::new(first.clone(), timing);
-    let mut rounds = vec![];
-    let mut dead = None;
-    'rounds: for (round, program) in work.rounds.iter().zip(made) {
-        process.change(program).map_err(|error| error.to_string())?;
-        let mut passed = Passed::default();
-        for _ in 0..round.barriers {
-            std::thread::sleep(networks.delay());
-            let entered = clock_ns();
-            passed.entered_ns.push(entered);
-            if let Err(rank) = pass(&mut process, networks, entered)? {
-                dead = Some((rank, clock_ns()));
-                rounds.push(passed);
-                break 'rounds;
+impl Member {
+    /// A member that has not entered any barrier yet and runs `program`.
+    pub fn new(program: Program, timing: Timing, networks: Networks) -> Member {
+        Member { process: Process::new(program, timing), networks }
+    }
+
+    /// A member of the barriers of `algorithm` on one network, on a port of its interface.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: too few or too many processes, a visiting list that is none, an
+    /// algorithm that releases by multicast without a group; those of [`Networks::open`].
+    pub fn open(
+        network: &Network,
+        port: u8,
+        algorithm: &Algorithm,
+        timing: Timing,
+    ) -> Result<Member, Error> {
+        let mut made = programs(algorithm, network.members.len(), 1).map_err(argument)?;
+        let sends = made.iter().flat_map(|program| &program.stages).flat_map(|stage| &stage.sends);
+        let multicast = sends.into_iter().any(|send| send.to == Destination::All);
+        if multicast && network.group.is_none() {
+            let text =
+                "this algorithm releases by multicast: give the MAC of a group of the members";
+            return Err(Error::Argument(text.into()));
+        }
+        let networks = Networks::open(port, std::slice::from_ref(network), None)?;
+        Ok(Member::new(made.swap_remove(networks.rank()), timing, networks))
+    }
+
+    /// Run `program` from the next barrier on; see [`Process::change`].
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: the process is in a barrier, or that is the program of another one.
+    pub fn change(&mut self, program: Program) -> Result<(), Error> {
+        self.process.change(program).map_err(argument)
+    }
+
+    /// Enter the next barrier at this time, unless the process is in one or one is dead.
+    pub fn enter(&mut self, now_ns: u64) {
+        // State and refusal say the same.
+        let (Ok(()) | Err(Refused::Inside | Refused::Broken(_))) = self.process.enter(now_ns);
+    }
+
+    /// Go on with the barrier that was entered, for at most `limit`; returns the state.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn proceed(&mut self, limit: Duration) -> Result<State, Error> {
+        let end = clock_ns().saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            self.send()?;
+            if self.process.state() != State::Inside {
+                return Ok(self.process.state());
             }
-            passed.left_ns.push(clock_ns());
-            if work.computing_us > 0 {
-                std::thread::sleep(Duration::from_micros(work.computing_us));
-            }
-        }
-        rounds.push(passed);
-    }
-    let counters = process.counters();
-    let (tx_frames, rx_frames, refused_frames) = networks.counters();
-    let outcome = Outcome {
-        rank: job.rank,
-        rounds,
-        dead: dead.map(|(rank, _)| rank),
-        learnt_ns: dead.map(|(_, at)| at),
-        asked: counters.asked,
-        repeated: counters.repeated,
-        stale: counters.stale,
-        invalid: counters.invalid,
-        tx_frames,
-        rx_frames,
-        refused_frames,
-        faults: networks.faults(),
-    };
-    Ok((outcome, process))
-}
-
-fn program(job: &Job, round: &Round, networks: &Networks) -> Result<Program, String> {
-    let algorithm = match (round.algorithm.parse(), &round.order) {
-        (Ok(Algorithm::Unicast(_)), order) => Algorithm::Unicast(order.clone()),
-        (Ok(algorithm), _) => algorithm,
-        (Err(error), _) => return Err(format!("job: {error}")),
-    };
-    let size = job.networks[0].members.len();
-    let made = programs(&algorithm, size, networks.count());
-    let mut made = made.map_err(|error| format!("job: {error}"))?;
-    Ok(made.swap_remove(job.rank))
-}
-
-/// Pass one barrier; the inner error is who died.
-fn pass(
-    process: &mut Process,
-    networks: &mut Networks,
-    entered: u64,
-) -> Result<Result<(), usize>, String> {
-    match process.enter(entered) {
-        Ok(()) => {}
-        Err(Refused::Broken(rank)) => return Ok(Err(rank)),
-        Err(refused) => return Err(refused.to_string()),
-    }
-    loop {
-        while let Some(post) = process.next_post() {
-            networks.post(post)?;
-        }
-        match process.state() {
-            State::Inside => {}
-            State::Outside => return Ok(Ok(())),
-            State::Broken(rank) => return Ok(Err(rank)),
-        }
-        let due = process.deadline().unwrap_or(u64::MAX);
-        let wait = Duration::from_nanos(due.saturating_sub(clock_ns()));
-        hear(process, networks, wait)?;
-        process.advance(clock_ns());
-    }
-}
-
-/// Process the next message that comes within `wait`; returns whether there was one.
-fn hear(process: &mut Process, networks: &mut Networks, wait: Duration) -> Result<bool, String> {
-    let Some((rank, bytes)) = networks.receive(wait)? else { return Ok(false) };
-    if let Ok(message) = Message::decode(&bytes) {
-        process.receive(clock_ns(), rank, message);
-    }
-    Ok(true)
-}
-
-/// Answer the others until standard input ends.
-pub fn answer(mut process: Process, networks: &mut Networks) -> Result<(), String> {
-    let input = std::io::stdin();
-    loop {
-        while hear(&mut process, networks, Duration::ZERO)? {
-            while let Some(post) = process.next_post() {
-                networks.post(post)?;
+            let due = self.process.deadline().unwrap_or(u64::MAX).min(end);
+            self.hear(Duration::from_nanos(due.saturating_sub(clock_ns())))?;
+            let now = clock_ns();
+            self.process.advance(now);
+            if now >= end {
+                self.send()?;
+                return Ok(self.process.state());
             }
         }
-        let mut either = networks.descriptors();
-        either.push(input.as_fd());
-        sys::wait(&either, LOOK);
-        if sys::wait(&[input.as_fd()], Duration::ZERO) && ended() {
-            return Ok(());
+    }
+
+    /// Answer the others for this time, in a barrier or outside; a time of 0 only looks.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn answer(&mut self, time: Duration) -> Result<(), Error> {
+        let end = clock_ns().saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        loop {
+            let left = Duration::from_nanos(end.saturating_sub(clock_ns()));
+            let heard = self.hear(left)?;
+            self.send()?;
+            if !heard {
+                return Ok(());
+            }
         }
     }
-}
 
-/// Whether standard input has ended; what else it says is nobody's business.
-fn ended() -> bool {
-    matches!(std::io::stdin().read(&mut [0; 64]), Ok(0) | Err(_))
+    /// The state.
+    pub fn state(&self) -> State {
+        self.process.state()
+    }
+
+    /// The number of this process.
+    pub fn rank(&self) -> usize {
+        self.process.rank()
+    }
+
+    /// What the barriers have counted.
+    pub fn counters(&self) -> Counters {
+        self.process.counters()
+    }
+
+    /// Its networks.
+    pub fn networks(&self) -> &Networks {
+        &self.networks
+    }
+
+    /// Its networks, to send through them.
+    pub fn networks_mut(&mut self) -> &mut Networks {
+        &mut self.networks
+    }
+
+    /// What becomes readable when a frame has arrived.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.networks.descriptors()
+    }
+
+    fn send(&mut self) -> Result<(), Error> {
+        while let Some(post) = self.process.next_post() {
+            self.networks.post(post)?;
+        }
+        Ok(())
+    }
+
+    /// Process the next message that comes within `wait`; returns whether there was one.
+    fn hear(&mut self, wait: Duration) -> Result<bool, Error> {
+        let Some((rank, bytes)) = self.networks.receive(wait)? else { return Ok(false) };
+        if let Ok(message) = Message::decode(&bytes) {
+            self.process.receive(clock_ns(), rank, message);
+        }
+        Ok(true)
+    }
 }

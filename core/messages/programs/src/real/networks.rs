@@ -12,64 +12,99 @@ use knotless_endpoint::counters::Counters;
 use knotless_endpoint::endpoint::Endpoint;
 use knotless_endpoint::error::Error;
 use knotless_endpoint::message::Reliability;
+use serde::Deserialize;
 
-use crate::faults::FaultInjector;
-use crate::job::Job;
-use crate::sys;
+use super::faults::{FaultInjector, Faults};
+use super::sys;
 
 /// How long a message may wait for an interface that is held back: a paused one for very long.
 const SEND_LIMIT: Duration = Duration::from_secs(60);
 /// With two interfaces, how often frames that one holds back are offered again.
 const OFFER_AGAIN: Duration = Duration::from_millis(1);
 
+/// An interface and who is on its network.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// The network namespace that has it, as a path; none: this process's own.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub interface: String,
+    /// The MAC of each process, by rank.
+    pub members: Vec<String>,
+    /// The MAC of a group of all of them; none: no barrier may send to all.
+    pub group: Option<String>,
+}
+
+#[derive(Debug)]
 struct Line {
     endpoint: Endpoint,
     members: Vec<Mac>,
     ranks: HashMap<Mac, Rank>,
-    group: Mac,
+    group: Option<Mac>,
 }
 
 /// All networks of a process.
+#[derive(Debug)]
 pub struct Networks {
     lines: Vec<Line>,
+    rank: Rank,
     port: u8,
     /// Where the next look begins, so that no network starves another.
     turn: usize,
     faults: Option<FaultInjector>,
 }
 
-fn text(error: Error) -> String {
-    error.to_string()
-}
-
-fn mac(text: &str) -> Result<Mac, String> {
-    text.parse().map_err(|error: InvalidMac| format!("job: {text:?} is {error}"))
+fn mac(text: &str) -> Result<Mac, Error> {
+    text.parse().map_err(|error: InvalidMac| Error::Argument(format!("{text:?} is {error}")))
 }
 
 impl Networks {
-    /// Open the interfaces of `job` and join their groups.
-    pub fn open(job: &Job) -> Result<Networks, String> {
+    /// Claim `port` of each interface and join its group. The rank of this process is the place of
+    /// the interface's MAC among the members.
+    ///
+    /// # Errors
+    /// [`Error::Argument`]: no network, a MAC that is none, an interface that is not among its
+    /// members, or another rank on each network; those of [`Endpoint::open`].
+    pub fn open(port: u8, networks: &[Network], faults: Option<Faults>) -> Result<Networks, Error> {
         let mut lines = vec![];
-        for network in &job.networks {
+        let mut ranks = vec![];
+        for network in networks {
+            let interface = &network.interface;
             if let Some(path) = &network.namespace {
-                sys::enter_namespace(path).map_err(|error| format!("{path}: {error}"))?;
+                let failed = |error| Error::System(format!("{path}: {error}"));
+                sys::enter_namespace(path).map_err(failed)?;
             }
-            let config = Config::default();
-            let mut endpoint =
-                Endpoint::open(&network.interface, job.port, config).map_err(text)?;
             let members: Vec<Mac> =
                 network.members.iter().map(|text| mac(text)).collect::<Result<_, _>>()?;
-            if endpoint.own().mac != members[job.rank] {
-                let (own, named) = (endpoint.own().mac, members[job.rank]);
-                return Err(format!("job: {} has MAC {own}, not {named}", network.interface));
+            let rank_of: HashMap<Mac, Rank> = members.iter().copied().zip(0..).collect();
+            if rank_of.len() < members.len() {
+                let text = format!("two members on the network of {interface} have one MAC");
+                return Err(Error::Argument(text));
             }
-            let group = mac(&network.group)?;
-            endpoint.join(group).map_err(text)?;
-            let ranks = members.iter().copied().zip(0..).collect();
-            lines.push(Line { endpoint, members, ranks, group });
+            let group = network.group.as_deref().map(mac).transpose()?;
+            let mut endpoint = Endpoint::open(interface, port, Config::default())?;
+            let own = endpoint.own().mac;
+            let Some(&rank) = rank_of.get(&own) else {
+                let text = format!("{interface} has MAC {own}, which is none of the members");
+                return Err(Error::Argument(text));
+            };
+            group.map_or(Ok(()), |group| endpoint.join(group))?;
+            ranks.push(rank);
+            lines.push(Line { endpoint, members, ranks: rank_of, group });
         }
-        let faults = job.faults.clone().map(|faults| FaultInjector::new(faults, job.rank));
-        Ok(Networks { lines, port: job.port, turn: 0, faults })
+        ranks.dedup();
+        let &[rank] = &ranks[..] else {
+            let text = "a process has one rank, the same on each of its networks";
+            return Err(Error::Argument(text.into()));
+        };
+        let faults = faults.map(|faults| FaultInjector::new(faults, rank));
+        Ok(Networks { lines, rank, port, turn: 0, faults })
+    }
+
+    /// The number of this process.
+    pub fn rank(&self) -> Rank {
+        self.rank
     }
 
     /// Number of networks.
@@ -78,27 +113,38 @@ impl Networks {
     }
 
     /// Send a message of a barrier.
-    pub fn post(&mut self, post: Post) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// As [`Networks::send`].
+    pub fn post(&mut self, post: Post) -> Result<(), Error> {
         self.send(post.send.network, post.send.to, &post.message.encode())
     }
 
     /// Send bytes by a network.
-    pub fn send(&mut self, network: usize, to: Destination, bytes: &[u8]) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// To all without a group; the interface is gone, or held back for very long.
+    pub fn send(&mut self, network: usize, to: Destination, bytes: &[u8]) -> Result<(), Error> {
         let line = &mut self.lines[network];
         let mac = match to {
             Destination::One(rank) => line.members[rank],
-            Destination::All => line.group,
+            Destination::All => {
+                line.group.ok_or_else(|| Error::Argument("the network has no group".into()))?
+            }
         };
         let to = Address { mac, port: self.port };
         let data: Arc<[u8]> = bytes.into();
-        line.endpoint.send(to, data, Reliability::None, SEND_LIMIT).map_err(text)?;
+        line.endpoint.send(to, data, Reliability::None, SEND_LIMIT)?;
         // Nobody asks what became of it.
         while line.endpoint.completion().is_some() {}
         Ok(())
     }
 
     /// The next message of a process, and whose; waits for at most `timeout`.
-    pub fn receive(&mut self, timeout: Duration) -> Result<Option<(Rank, Vec<u8>)>, String> {
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn receive(&mut self, timeout: Duration) -> Result<Option<(Rank, Vec<u8>)>, Error> {
         let deadline = Instant::now() + timeout;
         loop {
             let now = Instant::now();
@@ -120,14 +166,14 @@ impl Networks {
     }
 
     /// The same, without faults.
-    fn receive_until(&mut self, deadline: Instant) -> Result<Option<(Rank, Vec<u8>)>, String> {
+    fn receive_until(&mut self, deadline: Instant) -> Result<Option<(Rank, Vec<u8>)>, Error> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             let patience = if self.lines.len() == 1 { left } else { Duration::ZERO };
             for _ in 0..self.lines.len() {
                 self.turn = (self.turn + 1) % self.lines.len();
                 let line = &mut self.lines[self.turn];
-                let message = line.endpoint.receive(Some(patience)).map_err(text)?;
+                let message = line.endpoint.receive(Some(patience))?;
                 let Some(message) = message else { continue };
                 // The fabric admits a host's own MAC only: it tells who sent this.
                 match line.ranks.get(&message.from.mac) {
@@ -155,6 +201,20 @@ impl Networks {
     /// Messages that were lost, duplicated and delayed on purpose.
     pub fn faults(&self) -> u64 {
         self.faults.as_ref().map_or(0, |faults| faults.done)
+    }
+
+    /// Wait until every frame has been handed to the interfaces; returns false if not in time.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn flush(&mut self, timeout: Duration) -> Result<bool, Error> {
+        let deadline = Instant::now() + timeout;
+        for line in &mut self.lines {
+            if !line.endpoint.flush(deadline.saturating_duration_since(Instant::now()))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// What becomes readable when a frame has arrived.

@@ -1,8 +1,8 @@
 //! What a process is to do.
 
+use programs::real::faults::Faults;
+use programs::real::Network;
 use serde::Deserialize;
-
-use crate::faults::Faults;
 
 /// One process's job.
 #[derive(Debug, Deserialize)]
@@ -19,20 +19,6 @@ pub struct Job {
     /// What a bad network does to it; by default nothing.
     #[serde(default)]
     pub faults: Option<Faults>,
-}
-
-/// An interface and who is on its network.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Network {
-    /// The network namespace that has it, as a path; none: this process's own.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub interface: String,
-    /// The MAC of each process, by rank.
-    pub members: Vec<String>,
-    /// The MAC of the group of all of them.
-    pub group: String,
 }
 
 #[derive(Debug, Deserialize)]

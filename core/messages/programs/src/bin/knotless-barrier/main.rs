@@ -5,18 +5,15 @@
 //! `ready`, a line `go`. Its result is one line of JSON. After that it goes on answering the others
 //! until its standard input ends, so that who missed its last message can ask for it.
 
-mod faults;
 mod job;
 mod logp;
-mod member;
-mod networks;
-mod sys;
+mod rounds;
 
 use std::io::{stdin, Write};
 use std::process::ExitCode;
 
 use job::{Job, Work};
-use networks::Networks;
+use programs::real::Networks;
 
 fn main() -> ExitCode {
     match run() {
@@ -31,16 +28,21 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     let job: Job = serde_json::from_str(&line()?).map_err(|error| format!("job: {error}"))?;
     job.check()?;
-    let mut networks = Networks::open(&job)?;
+    let networks = Networks::open(job.port, &job.networks, job.faults.clone());
+    let mut networks = networks.map_err(|error| error.to_string())?;
+    if networks.rank() != job.rank {
+        let (own, named) = (networks.rank(), job.rank);
+        return Err(format!("job: by the MAC of its interface, process {named} is process {own}"));
+    }
     say("ready")?;
     if line()?.trim() != "go" {
         return Err("wanted the line `go` on standard input".into());
     }
     match &job.work {
         Work::Barrier(work) => {
-            let (outcome, process) = member::run(&job, work, &mut networks)?;
+            let (outcome, member) = rounds::run(&job, work, networks)?;
             say(&text(&outcome)?)?;
-            member::answer(process, &mut networks)
+            rounds::answer(member)
         }
         Work::Logp(work) if job.rank == 0 => {
             let outcome = logp::measure(&job, work, &mut networks)?;

@@ -5,11 +5,11 @@
 use std::time::Duration;
 
 use barrier::Destination;
+use programs::real::sys::clock_ns;
+use programs::real::Networks;
 use serde::Serialize;
 
 use crate::job::{Job, Logp};
-use crate::networks::Networks;
-use crate::sys::clock_ns;
 
 const ABSORB: u8 = 0;
 const ECHO: u8 = 1;
@@ -75,11 +75,15 @@ pub fn measure(job: &Job, work: &Logp, networks: &mut Networks) -> Result<Outcom
 /// Process 1: send back what is to be sent back, until told to end.
 pub fn echo(networks: &mut Networks) -> Result<(), String> {
     loop {
-        let Some((_, bytes)) = networks.receive(Duration::from_secs(60))? else {
+        let received = networks.receive(Duration::from_secs(60));
+        let Some((_, bytes)) = received.map_err(|error| error.to_string())? else {
             return Err("no message for a minute".into());
         };
         match bytes.first() {
-            Some(&ECHO) => networks.send(0, Destination::One(0), &bytes)?,
+            Some(&ECHO) => {
+                let sent = networks.send(0, Destination::One(0), &bytes);
+                sent.map_err(|error| error.to_string())?;
+            }
             Some(&END) => return Ok(()),
             _ => {}
         }
@@ -94,11 +98,12 @@ struct Wire<'a> {
 impl Wire<'_> {
     fn send(&mut self, kind: u8) -> Result<(), String> {
         self.bytes[0] = kind;
-        self.networks.send(0, Destination::One(1), &self.bytes)
+        let sent = self.networks.send(0, Destination::One(1), &self.bytes);
+        sent.map_err(|error| error.to_string())
     }
 
     fn answer(&mut self, limit: Duration) -> Result<(), String> {
-        match self.networks.receive(limit)? {
+        match self.networks.receive(limit).map_err(|error| error.to_string())? {
             Some(_) => Ok(()),
             None => Err(format!("no answer within {} s", limit.as_secs())),
         }
