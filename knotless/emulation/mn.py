@@ -13,11 +13,65 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     try:
         from mininet.cli import CLI
-        from mininet.link import Intf, Link
-        from mininet.log import setLogLevel
+        from mininet.link import Intf, Link, OVSLink, TCIntf, TCLink, TCULink
+        from mininet.log import LEVELS, error, info, output, setLogLevel
         from mininet.net import Mininet
-        from mininet.node import Host, OVSSwitch
-    except ImportError as error:
-        raise EmulationError(f"apt-get install mininet: it cannot be imported: {error}") from error
+        from mininet.node import (
+            Controller,
+            DefaultController,
+            Host,
+            Node,
+            NullController,
+            OVSController,
+            OVSKernelSwitch,
+            OVSSwitch,
+            RemoteController,
+        )
+        from mininet.topo import (
+            LinearTopo,
+            MinimalTopo,
+            SingleSwitchReversedTopo,
+            SingleSwitchTopo,
+            Topo,
+        )
+        from mininet.topolib import TorusTopo, TreeTopo
+        from mininet.util import ipAdd, macColonHex, splitArgs
+    except ImportError as problem:
+        raise EmulationError(
+            f"apt-get install mininet: it cannot be imported: {problem}"
+        ) from problem
 
-__all__ = ["CLI", "Host", "Intf", "Link", "Mininet", "OVSSwitch", "setLogLevel"]
+__all__ = [
+    "CLI",
+    "LEVELS",
+    "Controller",
+    "DefaultController",
+    "Host",
+    "Intf",
+    "LinearTopo",
+    "Link",
+    "MinimalTopo",
+    "Mininet",
+    "Node",
+    "NullController",
+    "OVSController",
+    "OVSKernelSwitch",
+    "OVSLink",
+    "OVSSwitch",
+    "RemoteController",
+    "SingleSwitchReversedTopo",
+    "SingleSwitchTopo",
+    "TCIntf",
+    "TCLink",
+    "TCULink",
+    "Topo",
+    "TorusTopo",
+    "TreeTopo",
+    "error",
+    "info",
+    "ipAdd",
+    "macColonHex",
+    "output",
+    "setLogLevel",
+    "splitArgs",
+]
