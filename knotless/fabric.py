@@ -5,9 +5,11 @@ Everything is as in :mod:`knotless.mininet`, without Mininet's words.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
+from types import ModuleType
 from typing import Any
 
 from knotless.base.errors import EmulationError
@@ -190,3 +192,13 @@ def check_options(options: Mapping[str, Any], without: Collection[str] = ()) -> 
             close = get_close_matches(option[:40], known, n=1)
             hint = f"did you mean {close[0]}?" if close else "see PlanRequest and EmulatedFabric"
             raise EmulationError(f"there is no option {option[:40]!r}; {hint}")
+
+
+class _Callable(ModuleType):
+    """The module that ``knotless.fabric`` names once it is imported, called as its function."""
+
+    def __call__(self, *args: Any, **options: Any) -> FabricSession:
+        return fabric(*args, **options)
+
+
+sys.modules[__name__].__class__ = _Callable
