@@ -129,7 +129,14 @@ def test_two_prompts_and_their_mistakes_leave_the_fabric_alone(
     assert "Traceback" not in text
     assert "1 packets transmitted, 1 received" in text
     assert "no switch, host or channel 's9'" in text
-    assert RunningFabric(fabric.names).run("h1", "ping", "-c", "1", "h2").returncode == 0
+    running = RunningFabric(fabric.names)
+    running.cut("h1-s1")
+    assert running.run("h1", "ping", "-c", "1", "-W", "1", "h2").returncode != 0
+    running.mend("h1-s1")
+    assert running.run("h1", "ping", "-c", "1", "h2").returncode == 0
+    rows = {(row["channel"], row["priority"]): row for row in running.channels()}
+    assert rows["h1", 0]["tx_frames"] > 0
+    assert running.deadlock() is None
 
 
 def test_a_prompt_that_outlives_its_fabric_says_so(names: Names) -> None:

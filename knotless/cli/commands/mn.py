@@ -168,7 +168,8 @@ def _mininet() -> Any:
 
 
 def _hint(word: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
-    return suggestion(word, [*known]) or f"; known are {', '.join(known)}"
+    close = suggestion(word, [*known])
+    return close.replace(" Did", "; did", 1) or f"; known are {', '.join(known)}"
 
 
 def _split(text: str) -> tuple[str, list[Any], dict[str, Any]]:
