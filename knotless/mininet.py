@@ -111,7 +111,7 @@ class EmulatedController:
         """Do nothing: it has no shell."""
 
     def cmd(self, *_args: Any, **_options: Any) -> str:
-        """Raise EmulationError: a controller has no shell; see :meth:`EmulatedNet.status`."""
+        """Raise EmulationError: a controller has no shell."""
         raise EmulationError(f"{self.name} has no shell: 'knotless status' shows the controller")
 
     sendCmd = popen = cmdPrint = pexec = cmd  # noqa: N815 - Mininet's names
@@ -137,17 +137,32 @@ NodeKind = TypeVar("NodeKind", EmulatedHost, EmulatedSwitch, EmulatedController)
 
 
 class DescribedLink:
-    """A link of a script before it runs: the nodes of both ends, their ports and its line."""
+    """A link of a script: the nodes of both ends, their ports and its line.
+
+    Once it runs, it has the attributes of Mininet's link, such as ``intf1``.
+    """
 
     def __init__(self, connection: Connection, node1: Any, node2: Any) -> None:
         self.connection, self.node1, self.node2 = connection, node1, node2
+        self.running: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the running link."""
+        if self.__dict__.get("running") is None:
+            raise AttributeError(f"{name}: a link has interfaces once net.start() has started it")
+        return getattr(self.running, name)
 
     def __str__(self) -> str:
         one = self.connection
         return f"{one.a}-eth{one.a_port}<->{one.b}-eth{one.b_port}"
 
+    @property
+    def reverse(self) -> str:
+        """The name of the link from its other end."""
+        return "<->".join(reversed(str(self).split("<->")))
+
     def stop(self) -> None:
-        """Do nothing: it does not run."""
+        """Do nothing: it ends with the fabric."""
 
 
 class Knotless(EmulatedNet):
@@ -425,6 +440,9 @@ class Knotless(EmulatedNet):
             self.links = links
             raise
         self._emulated = emulated
+        by_ends = {str(link): link for link in self.links}
+        for link in links:
+            link.running = by_ends.get(str(link)) or by_ends[link.reverse]
         atexit.register(self.stop)
         for node in self.hosts:
             if route := routes[node.name]:
@@ -579,6 +597,8 @@ def controller_of(
     if controller is None or controller is NullController or controller is False:
         return None
     if controller in _OURS:
+        if controller is not DefaultController:
+            info(f"*** {name}: a controller of Knotless in place of {controller.__name__}\n")
         return EmulatedController(str(name), None)
     if isinstance(controller, type):
         if not issubclass(controller, RemoteController):

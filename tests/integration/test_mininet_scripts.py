@@ -72,7 +72,7 @@ def test_a_tree_with_iperf_and_a_link_down(script: Script, names: Names, remains
     # Two hosts on either side: 8 of 12 pairs are parted.
     assert f"lost {100 * 8 / 12}" in done.stdout
     assert "lost 0.0" in done.stdout
-    assert "mac 00:00:00:00:00:01" in done.stdout
+    assert "mac 00:00:00:00:00:01 s1-eth1<->s2-eth3" in done.stdout
     assert remains(names) == []
 
 
@@ -94,6 +94,7 @@ def test_a_controller_of_ones_own(script: Script, names: Names, remains: Remains
             controller.terminate()
     assert done.returncode == 0, done.stderr
     text = done.stdout + done.stderr
+    assert "cable s1-eth2 s2" in text
     assert "0% dropped (2/2 received)" in text
     assert "Mbits/sec" in text
     assert "*** Error: no link 's1-s9'" in text

@@ -100,6 +100,8 @@ def test_a_fabric_is_built_by_hand() -> None:
     first, second = net.fabric.hosts
     assert (first.ip, first.port, first.rate_mbps, first.delay_us) == ("10.0.0.5", 1, 7.0, 50)
     assert (second.mac, second.port, second.rate_mbps) == ("00:00:00:00:00:aa", 9, 3.0)
+    with pytest.raises(AttributeError, match="once net.start"):
+        _ = net.links[0].intf1
     net.delLink(net.linksBetween(h1, s1)[0])
     with pytest.raises(EmulationError, match="host h1: has no link"):
         _ = net.fabric
