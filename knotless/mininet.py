@@ -442,7 +442,7 @@ class Knotless(EmulatedNet):
         self._emulated = emulated
         by_ends = {str(link): link for link in self.links}
         for link in links:
-            link.running = by_ends.get(str(link)) or by_ends[link.reverse]
+            link.running = by_ends.get(str(link), by_ends.get(link.reverse))
         atexit.register(self.stop)
         for node in self.hosts:
             if route := routes[node.name]:
