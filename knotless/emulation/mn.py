@@ -5,7 +5,9 @@ Mininet 2.3 imports distutils, which warns on Python 3.11, and has no types.
 
 from __future__ import annotations
 
+import logging
 import warnings
+from typing import Any
 
 from knotless.base.errors import EmulationError
 
@@ -14,7 +16,7 @@ with warnings.catch_warnings():
     try:
         from mininet.cli import CLI
         from mininet.link import Intf, Link, OVSLink, TCIntf, TCLink, TCULink
-        from mininet.log import LEVELS, error, info, output, setLogLevel
+        from mininet.log import LEVELS, error, info, lg, output, setLogLevel
         from mininet.net import Mininet
         from mininet.node import (
             Controller,
@@ -40,6 +42,14 @@ with warnings.catch_warnings():
         raise EmulationError(
             f"apt-get install mininet: it cannot be imported: {problem}"
         ) from problem
+
+
+def _plain_record(*args: Any, **_more: Any) -> logging.LogRecord:
+    """Return what Mininet prints as it is: a terminal's text, with its line ends, and no log."""
+    return logging.LogRecord(*args[:7])
+
+
+lg.makeRecord = _plain_record
 
 __all__ = [
     "CLI",
@@ -70,6 +80,7 @@ __all__ = [
     "error",
     "info",
     "ipAdd",
+    "lg",
     "macColonHex",
     "output",
     "setLogLevel",

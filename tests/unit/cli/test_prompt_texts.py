@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import logging
+import sys
 from typing import Any, cast
 
 import pytest
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
+from knotless.base.printable import protect_logs
 from knotless.cli.prompt import COMMANDS, Prompt
 from knotless.cli.prompt_texts import MOST_PAUSED, chosen_channels, paused_lines, why_lines
 from knotless.emulation.daemon import Counters
 from knotless.emulation.emulated_net import EmulatedNet
+from knotless.emulation.mn import lg, output
 from knotless.emulation.names import names_of
 from knotless.emulation.running_fabric import RunningFabric
 from knotless.forwarding.from_plan import state_of_plan
@@ -198,3 +202,15 @@ def test_a_prompt_whose_fabric_has_ended_ends() -> None:
     prompt._fabric, prompt.stdout = cast(RunningFabric, running), io.StringIO()
     assert prompt.onecmd("deadlock") is True
     assert prompt.stdout.getvalue() == "knotless: the fabric 'broken' has ended\n"
+
+
+def test_what_mininet_prints_is_no_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Logs of the command are protected: each of their lines is an entry of its own."""
+    monkeypatch.setattr(logging, "_logRecordFactory", logging.getLogRecordFactory())
+    protect_logs()
+    (handler,) = lg.handlers
+    monkeypatch.setattr(handler, "stream", sys.stdout)
+    output("h1 -> h2 \na\tb\n")
+    assert capsys.readouterr().out == "h1 -> h2 \na\tb\n"
