@@ -18,13 +18,17 @@ from __future__ import annotations
 import atexit
 import ipaddress
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import TracebackType
 from typing import Any, TypeVar
 
-from knotless.base.errors import EmulationError
+from knotless.base.errors import EmulationError, KnotlessError
+from knotless.base.printable import printable
 from knotless.cli.prompt import CLI
 from knotless.emulation.controller import Address, is_listening
 from knotless.emulation.daemon import Deadlock
@@ -234,6 +238,8 @@ class Knotless(EmulatedNet):
         delay_us: float = DEFAULT_DELAY_US,
         **options: Any,
     ) -> None:
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _explain
         for given, what in (
             (xterms, "xterms=True: open terminals with 'knotless attach HOST'"),
             (inNamespace, "inNamespace=True: all switches share one namespace"),
@@ -652,6 +658,18 @@ def _taken(given: Any, taken: Sequence[Any], what: str) -> tuple[Any, dict[str, 
         name = getattr(cls, "__name__", repr(cls))
         raise EmulationError(f"{what}={name}: it would replace what is emulated: give {known}")
     return cls, params
+
+
+def _explain(
+    kind: type[BaseException], problem: BaseException, trace: TracebackType | None
+) -> None:
+    """Print what ends a script: of a mistake of the user one line, with the line of the script."""
+    if not isinstance(problem, KnotlessError):
+        sys.__excepthook__(kind, problem, trace)
+        return
+    frames = traceback.extract_tb(trace)
+    where = next((f"{one.filename}, line {one.lineno}: " for one in frames), "")
+    sys.stderr.write(f"knotless: {printable(where + ' '.join(str(problem).split()))}\n")
 
 
 def _end_in_good_order() -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,11 +34,13 @@ from knotless.emulation.fabric_topo import FabricTopo
 from knotless.emulation.network import EmulatedFabric
 from knotless.mininet import Knotless, controller_of
 from knotless.topologies import load
+from tests.support import REPOSITORY
 
 
 @pytest.fixture(autouse=True)
 def no_signals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave the signal handlers of this process alone."""
+    """Leave the signal handlers and the hook of this process alone."""
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(mininet, "_end_in_good_order", lambda: None)
 
 
@@ -199,3 +205,29 @@ def test_controllers_are_ours_remote_or_none() -> None:
 
 def test_host_classes_of_mininet_are_taken() -> None:
     assert Knotless(host=Host).addHost("h1", cls=Host).name == "h1"
+
+
+@pytest.mark.parametrize(
+    ("line", "lines", "message"),
+    [
+        ("net.addLink('h1', 's1', loss=1)", 1, "line 5: link h1-s1: loss='1': the emulator loses"),
+        ("net.deadlock()", 1, "line 5: the fabric does not run: net.start() starts it"),
+        ("1 / 0", 3, "ZeroDivisionError"),
+    ],
+)
+def test_a_mistake_ends_a_script_with_one_line(
+    tmp_path: Path, line: str, lines: int, message: str
+) -> None:
+    script = tmp_path / "mine.py"
+    text = "from knotless.mininet import Knotless\nnet = Knotless()\nnet.addHost('h1')\n"
+    script.write_text(f"{text}net.addSwitch('s1')\n{line}\n")
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert message in done.stderr
+    assert (done.stderr.count("\n") == 1) == (lines == 1)

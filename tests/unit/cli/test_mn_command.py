@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[EmulatedFabric]:
     """Return the fabrics that would be started; none is."""
     fabrics: list[EmulatedFabric] = []
     monkeypatch.setattr(EmulatedFabric, "start", lambda fabric: fabrics.append(fabric))
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(mininet, "_end_in_good_order", lambda: None)
     return fabrics
 
