@@ -394,11 +394,15 @@ class Knotless(EmulatedNet):
             [host_of(node.name, node.params) for node in self.hosts],
             self._connections,
         )
-        if own is None:
-            return made
-        # In its own order, with its grid and its family, which engines may need.
         hosts = {host.name: host for host in made.fabric.hosts}
         links = {link.name: link for link in made.fabric.links}
+        if own is None or (set(hosts), set(links), set(made.fabric.switches)) != (
+            set(own.host_index),
+            {link.name for link in own.links},
+            set(own.switches),
+        ):
+            return made
+        # In its own order, with its grid and its family, which engines may need.
         fabric = replace(
             own,
             hosts=tuple(hosts[host.name] for host in own.hosts),

@@ -95,6 +95,15 @@ def test_our_own_fabrics_stay_what_they_are(spec: str) -> None:
     assert net.fabric.family == fabric.family
 
 
+def test_our_own_fabrics_can_be_changed_before_they_run() -> None:
+    net = Knotless(topo=FabricTopo(load("ring,4")))
+    net.addLink(net.addHost("h9"), "s1", port2=9)
+    net.delLink(net.linksBetween(net["s1"], net["s2"])[0])
+    assert [host.name for host in net.fabric.hosts] == ["h1", "h2", "h3", "h4", "h9"]
+    assert len(net.fabric.links) == 3
+    assert net.fabric.family is None
+
+
 def test_a_fabric_is_built_by_hand() -> None:
     net = Knotless(controller=None, link=partial(TCLink, bw=7), delay_us=50)
     h1, h2 = net.addHost("h1"), net.addHost("h2", ip="10.0.0.77")
