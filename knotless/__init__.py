@@ -19,15 +19,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from knotless.fabric import fabric, running
+    from knotless.frames import frame
     from knotless.notebook import advise, analyse, check, compile, draw, load, plan, simulate
+    from knotless.topologies.formats.graphs import from_networkx, to_networkx
 
-__all__ = ["advise", "analyse", "check", "compile", "draw", "load", "plan", "simulate"]
+__all__ = ["advise", "analyse", "check", "compile", "draw", "fabric", "frame", "from_networkx"]
+__all__ += ["load", "plan", "running", "simulate", "to_networkx"]
+_ELSEWHERE = {
+    "fabric": "knotless.fabric",
+    "running": "knotless.fabric",
+    "frame": "knotless.frames",
+    "from_networkx": "knotless.topologies.formats.graphs",
+    "to_networkx": "knotless.topologies.formats.graphs",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a function of :mod:`knotless.notebook` on first use."""
+    """Import a function on first use, by default from :mod:`knotless.notebook`."""
     if name in __all__:
-        return getattr(import_module("knotless.notebook"), name)
+        return getattr(import_module(_ELSEWHERE.get(name, "knotless.notebook")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

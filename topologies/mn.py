@@ -11,8 +11,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from mininet.topo import Topo
-
 
 def _here() -> None:
     """Provide a code object: Mininet exec()s this file, so ``__file__`` is undefined."""
@@ -23,23 +21,9 @@ if _REPOSITORY not in sys.path:
     sys.path.insert(0, _REPOSITORY)
 
 from knotless.base.errors import KnotlessError  # noqa: E402 - needs the path set above
-from knotless.topologies.fabric import Fabric  # noqa: E402 - likewise
+from knotless.emulation.fabric_topo import FabricTopo  # noqa: E402 - likewise
 from knotless.topologies.registry import families  # noqa: E402 - likewise
 from knotless.topologies.spec import build  # noqa: E402 - likewise
-
-
-class FabricTopo(Topo):  # type: ignore[misc] # Mininet has no types
-    """A fabric as a Mininet topology."""
-
-    def build(self, fabric: Fabric) -> None:
-        """Add the fabric's switches, hosts and links, with their ports."""
-        for switch in fabric.switches:
-            self.addSwitch(switch.name, dpid=f"{switch.dpid:016x}", protocols="OpenFlow13")
-        for host in fabric.hosts:
-            self.addHost(host.name, mac=host.mac, ip=f"{host.ip}/8")
-            self.addLink(host.name, host.switch, port1=0, port2=host.port)
-        for link in fabric.links:
-            self.addLink(link.a, link.b, port1=link.a_port, port2=link.b_port)
 
 
 def make_topo(family: str, *sizes: object, **options: object) -> FabricTopo:

@@ -1,20 +1,27 @@
-"""The Mininet prompt, with additional commands for the emulated fabric."""
+"""The prompt of a running fabric: Mininet's, with commands of ours."""
 
 from __future__ import annotations
 
+import inspect
+import logging
 import readline  # noqa: F401 - importing it is what makes lines editable
+import shlex
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from knotless.base.errors import KnotlessError
+from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.base.printable import printable
-from knotless.cli.prompt_texts import paused_lines, why_lines
-from knotless.emulation.mn import CLI, setLogLevel
-from knotless.emulation.network import EmulatedFabric
+from knotless.cli.prompt_texts import chosen_channels, paused_lines, why_lines
+from knotless.emulation.emulated_net import EmulatedNet
+from knotless.emulation.mn import CLI as MininetCLI  # noqa: N811 - the prompt's base, not ours
+from knotless.emulation.mn import setLogLevel
 from knotless.emulation.ovs_dump import live_state
 from knotless.emulation.report import pace
+from knotless.emulation.running_fabric import RunningFabric, cycle_text
+from knotless.emulation.signals import ENDING
 from knotless.verification.check import verdict_of
 
 TOP_S = 10
@@ -23,40 +30,127 @@ PAUSE_MS = 500
 """Time for which ``pause`` stops a host's link, by default."""
 
 
-class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
-    """Mininet's prompt on a running fabric; ``help`` lists its commands and ours."""
+COMMANDS = (
+    *("status", "check", "change", "drain", "undrain", "cut", "mend", "traffic", "freeze"),
+    *("release", "web"),
+)
+"""Commands of ``knotless`` that work at the prompt, on its fabric."""
+
+
+class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
+    """Mininet's prompt on a running fabric; ``help`` lists its commands and ours.
+
+    No mistake and no exception of a command ends it, because with it the fabric may end.
+
+    Parameters
+    ----------
+    mininet : EmulatedNet
+        The Mininet object of a running fabric.
+    **params
+        ``stdin`` and ``script``, as in Mininet.
+
+    """
 
     readlineInited = True  # noqa: N815 - Mininet's name; prevents a history file in the user's home
 
-    def __init__(self, fabric: EmulatedFabric, **params: Any) -> None:
+    def __init__(self, mininet: EmulatedNet, **params: Any) -> None:
         """Run the prompt until ``exit`` or the end of input."""
-        self._fabric = fabric
+        if mininet.running is None:
+            raise EmulationError("the prompt needs a running fabric: call net.start() first")
+        self._fabric: RunningFabric = mininet.running
+        level = logging.getLogger("mininet").level
         setLogLevel("info")
         try:
-            super().__init__(fabric.net, **params)
+            super().__init__(mininet, **params)
         finally:
-            setLogLevel("warning")
+            logging.getLogger("mininet").setLevel(level)
+
+    def onecmd(self, line: str) -> Any:
+        """Run a line. Whatever goes wrong in it is one line, and the prompt goes on."""
+        if not self._fabric.is_running:
+            self._complain(f"the fabric {self._fabric.names.name!r} has ended")
+            return True
+        try:
+            return super().onecmd(line)
+        except KnotlessError as problem:
+            self._complain(str(problem))
+        except AssertionError:
+            self._complain("that node is busy: end its program with Ctrl-C first")
+        except Exception as problem:  # noqa: BLE001 - of a command, a host's shell or Mininet
+            self._complain(f"{type(problem).__name__}: {problem}")
+        return None
+
+    def _complain(self, text: str) -> None:
+        self.stdout.write(f"knotless: {printable(' '.join(text.split()))}\n")
+
+    def do_help(self, line: str) -> None:  # type: ignore[override, unused-ignore]
+        """List the commands, or explain one.
+
+        Usage: help [COMMAND]
+        """
+        name = line.strip()
+        if name in COMMANDS:
+            self._run_command(name, ["--help"])
+        elif own := Prompt.__dict__.get(f"do_{name}"):
+            self.stdout.write(inspect.cleandoc(own.__doc__) + "\n")
+        elif name:
+            super().do_help(name)
+        else:
+            own_words = {key.removeprefix("do_") for key in vars(Prompt) if key[:3] == "do_"}
+            ours = sorted(own_words - {*COMMANDS})
+            mininets = sorted({word[3:] for word in self.get_names() if word[:3] == "do_"})
+            mininets = [word for word in mininets if word not in {*ours, *COMMANDS, "EOF"}]
+            for title, words in (
+                ("Of Knotless", ours),
+                ("As in the shell (knotless COMMAND)", [*COMMANDS]),
+                ("Of Mininet", mininets),
+            ):
+                self.stdout.write(f"{title}:\n  {' '.join(words)}\n")
+            self.stdout.write("help COMMAND explains one. h1 ping h3 runs a program on h1.\n")
+
+    def _run_command(self, name: str, words: Sequence[str]) -> None:
+        """Run a command of ``knotless`` on this fabric; it prints its own mistakes."""
+        from knotless.cli.main import main  # loads the command itself only when it is used
+
+        own = [] if "--help" in words or "-h" in words else ["--name", self._fabric.names.name]
+        if name == "check" and own and not (words and words[0][:1] != "-"):
+            own.append("--live")
+        # After a subcommand, such as 'traffic start', whose option it is.
+        place = 1 if name == "traffic" and words and words[0][:1] != "-" else 0
+        try:
+            main.main([name, *words[:place], *own, *words[place:]], prog_name="knotless")
+        except SystemExit as end:
+            if end.code in {128 + number for number in ENDING}:
+                raise  # the fabric is asked to end
 
     def do_deadlock(self, _line: str) -> None:
-        """Show whether the fabric is deadlocked, and which channels wait for each other."""
+        """Say whether the fabric is deadlocked, and which channels wait for each other.
+
+        s1:2/0 is output port 2 of s1, priority 0. 'why' explains it, 'release' ends it.
+
+        Usage: deadlock
+        """
 
         def tell() -> str:
             deadlock = self._fabric.daemon.deadlock()
-            if deadlock is None:
-                return "no deadlock"
-            return " -> ".join([*deadlock.cycle, deadlock.cycle[0]])
+            return "no deadlock" if deadlock is None else cycle_text(deadlock)
 
         self._answer(tell)
 
     def do_counters(self, line: str) -> None:
-        """Show the counters of all channels, or of those that start with a prefix: counters s1."""
+        """Show what each channel has sent and dropped, and how long it was paused.
+
+        counters s1 shows all output ports of s1, counters s1:2 one of them. 'paused ms' is the time
+        for which the far end has stopped it. A lossless fabric has lost no frames.
+
+        Usage: counters [SWITCH | HOST | CHANNEL]
+        """
 
         def tell() -> str:
             counters = self._fabric.daemon.counters()
+            channels = chosen_channels(counters, line.strip())
             rows = [f"{'channel':<12}{'frames':>10}{'bytes':>14}{'dropped':>9}{'paused ms':>11}"]
-            for channel in counters["channels"]:
-                if not channel["channel"].startswith(line.strip()):
-                    continue
+            for channel in channels:
                 paused_us = max((p["paused_us"] for p in channel["priorities"]), default=0)
                 rows.append(
                     f"{channel['channel']:<12}{channel['tx_frames']:>10}{channel['tx_bytes']:>14}"
@@ -67,14 +161,18 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_why(self, _line: str) -> None:
-        """Explain the deadlock in sentences: which channel waits for which, and for what packet.
+        """Explain a deadlock in sentences: which channel waits for which other one, and why.
 
-        Without a deadlock: whether the rules in the switches allow one.
+        Each sentence names a packet that would wait there. Without a deadlock it says whether the
+        rules in the switches allow one, and which packets would close the circle. Try 'freeze',
+        then 'why', then 'release'.
+
+        Usage: why
         """
 
         def tell() -> str:
             deadlock = self._fabric.daemon.deadlock()
-            state, in_use = live_state(self._fabric.name)
+            state, in_use = live_state(self._fabric.names.name)
             verdict = verdict_of(state, in_use)
             knot = deadlock.cycle if deadlock is not None else ()
             return "\n".join(why_lines(state, verdict.flow_control, knot, verdict))
@@ -82,9 +180,11 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_top(self, line: str) -> None:
-        """Show every second which channels are paused, for how much of it: top [SECONDS].
+        """Show every second which channels were paused, and how many bytes wait there.
 
-        Ctrl-C ends it.
+        It ends after 10 seconds, or as many as you say, or with Ctrl-C.
+
+        Usage: top [SECONDS]
         """
 
         def tell() -> str:
@@ -104,9 +204,12 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_pause(self, line: str) -> None:
-        """Let a host pause its own link, as a slow receiver does: pause h1 [MILLISECONDS].
+        """Have a host pause its own link, as a slow receiver does.
 
-        0 ends a pause. The host sends one frame of the kind that its link obeys.
+        The host sends one frame of the kind that its link obeys, PAUSE or PFC. 0 ends a pause.
+        Example: pause h1 200
+
+        Usage: pause HOST [MILLISECONDS]
         """
 
         def tell() -> str:
@@ -123,10 +226,12 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_flowcontrol(self, line: str) -> None:
-        """Show which links pause, and the verdict, or change it: flowcontrol [MODE].
+        """Show or change which links pause, and say whether the rules can deadlock then.
 
-        MODE is none, host (links to hosts), switch (between switches), pause (all), or pfc (all).
-        A change empties all queues and sets all counters to zero. The controller keeps its plan.
+        MODE is none, host (links to hosts), switch (between switches), pause (all), or pfc (all). A
+        change empties all queues and sets all counters to zero. The controller keeps its plan.
+
+        Usage: flowcontrol [MODE]
         """
 
         def tell() -> str:
@@ -135,15 +240,18 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
                 raise KnotlessError(f"usage: flowcontrol {'|'.join(FLOW_CONTROLS)}")
             if wanted:
                 self._fabric.set_flow_control(FlowControl(wanted))
-            verdict = verdict_of(*live_state(self._fabric.name))
+            verdict = verdict_of(*live_state(self._fabric.names.name))
             return f"flow control {verdict.flow_control}: {verdict.text}"
 
         self._answer(tell)
 
     def do_capture(self, line: str) -> None:
-        """Write the frames of a link, PAUSE included, to a file: capture s1:2 FILE, capture s1:2.
+        """Write the frames of a link, PAUSE included, to a file that Wireshark opens.
 
-        The link is named as one of its channels, or s1-s2. Without FILE the capture ends.
+        Both directions are written. The same without FILE ends it. LINK may also be one of its
+        channels, such as s1:2. Example: capture s1-s2 ring.pcap
+
+        Usage: capture LINK [FILE.pcap]
         """
 
         def tell() -> str:
@@ -159,19 +267,28 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell)
 
     def do_stretch(self, _line: str) -> None:
-        """Show how much slower than real time virtual time is, and what holds it."""
+        """Say how many seconds a second of the emulated fabric takes, and what it waits for.
+
+        1 is real time; on a busy machine the fabric is slower, but as exact.
+
+        Usage: stretch
+        """
         self._answer(lambda: pace(self._fabric.daemon.status()))
 
     def do_link(self, line: str) -> None:
-        """Cut or restore a link: link s1 s2 down, link h1 s1 up.
+        """Cut or restore a link: both its ends lose or get the carrier.
 
-        Both ends lose the carrier. 'link s1 s2 down silent' drops the frames instead.
+        It is as if the cable had been pulled. With 'silent' both ends keep the carrier, and all
+        frames are dropped. 'cut' and 'mend' do the same to links named s1-s2. Example: link s1 s2
+        down
+
+        Usage: link END1 END2 up|down|down silent
         """
         words = line.split()
 
         def tell() -> str:
             if tuple(words[2:]) not in (("up",), ("down",), ("down", "silent")):
-                return "usage: link END1 END2 up|down|down silent"
+                raise KnotlessError("usage: link END1 END2 up|down|down silent")
             cables = self._fabric.cables
             for cable in cables.find(f"{words[0]}-{words[1]}"):
                 if words[2] == "up":
@@ -183,9 +300,12 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(tell, plain=True)
 
     def do_switch(self, line: str) -> None:
-        """Stop, start or restart a switch: switch s1 stop, switch s1 start, switch s1 restart.
+        """Stop or start a switch, as a power failure does.
 
-        As in a power failure its rules go, and its links lose their carrier.
+        Its rules and the frames in its buffers go, and its links lose their carrier. When it
+        starts, the controller installs its rules. Example: switch s1 restart
+
+        Usage: switch NAME stop|start|restart
         """
 
         def tell() -> str:
@@ -197,33 +317,14 @@ class Prompt(CLI):  # type: ignore[misc]  # Mininet is not typed
 
         self._answer(tell, plain=True)
 
-    def do_iperf(self, line: str) -> None:
-        """Measure TCP from one host to another for five seconds, by iperf3: iperf h1 h3."""
-        names = line.split() or [self.mn.hosts[0].name, self.mn.hosts[-1].name]
-        if len(names) != 2 or not set(names) <= {host.name for host in self.mn.hosts}:
-            self.stdout.write("usage: iperf [HOST HOST]\n")
-            return
-        source, target = (self.mn[name] for name in names)
-        with target.popen(["iperf3", "-s", "-1", "--forceflush"], text=True) as server:
-            # iperf3 prints its port and a separator when it listens.
-            for output_line in server.stdout:
-                if "listening" in output_line:
-                    break
-            source.cmdPrint("iperf3", "-c", target.IP(), "-t", "5", "--connect-timeout", "5000")
-            server.terminate()
-
-    def _answer(self, tell: Any, plain: bool = False) -> None:
-        """Print the result of ``tell``, or the one line of its error, and stay at the prompt.
+    def _answer(self, tell: Callable[[], str], plain: bool = False) -> None:
+        """Print the result of ``tell``.
 
         ``plain`` is whether it works without the emulator.
         """
         out: TextIO = self.stdout
         possible = plain or self._fabric.links == "emulated"
-        try:
-            text = tell() if possible else "plain links: no emulator"
-        except KnotlessError as error:
-            text = f"knotless: {printable(str(error))}"
-        if text:
+        if text := tell() if possible else "plain links: no emulator":
             out.write(text + "\n")
 
 
@@ -236,3 +337,23 @@ def _number(text: str, usage: str, most: float) -> float:
     if not 0 <= value <= most:
         raise KnotlessError(f"usage: {usage}")
     return value
+
+
+def _command(name: str) -> Callable[[Prompt, str], None]:
+    """Return the method of the prompt that runs a command of ``knotless``."""
+
+    def do(self: Prompt, line: str) -> None:
+        try:
+            words = shlex.split(line)
+        except ValueError as problem:
+            raise KnotlessError(f"{name}: {problem}: a quotation mark is missing") from None
+        self._run_command(name, words)
+
+    do.__doc__ = f"Run 'knotless {name}' on this fabric."
+    return do
+
+
+for _name in COMMANDS:
+    setattr(Prompt, f"do_{_name}", _command(_name))
+
+CLI = Prompt

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
+from knotless.base.printable import listed
 from knotless.emulation.daemon import ChannelCounters, Counters, PriorityCounters
 from knotless.forwarding.state import ForwardingState
 from knotless.verification.check import Verdict
@@ -40,6 +42,23 @@ def paused_lines(before: Counters, after: Counters) -> list[str]:
         lines.append(f"{name:<12}{to:<8}{-share:>8.0%}{waiting:>15}")
     more = len(rows) - MOST_PAUSED
     return [*lines, f"and {more} more"] if more > 0 else lines
+
+
+def chosen_channels(counters: Counters, name: str) -> list[ChannelCounters]:
+    """Return the channels of a switch, host or channel; all if ``name`` is empty.
+
+    Raises KnotlessError if there is none of this name.
+    """
+    channels = counters["channels"]
+    chosen = [
+        one for one in channels if name in ("", one["channel"], one["channel"].partition(":")[0])
+    ]
+    if not chosen:
+        owners = dict.fromkeys(one["channel"].partition(":")[0] for one in channels)
+        raise KnotlessError(
+            f"no switch, host or channel {name[:80]!r}: there are {listed(owners, 6)}"
+        )
+    return chosen
 
 
 def _paused_us(channel: ChannelCounters | None, number: int) -> int:

@@ -26,6 +26,9 @@ from knotless.emulation.virtual_clock import program_environment
 
 ADDRESS = rest.ADDRESS
 MANAGER = "ryu.cmd.manager"
+Address = rest.Address
+CONNECT_LIMIT_S = 5.0
+"""Time for a controller on another machine to accept a connection."""
 OPENFLOW_PORT = 6653
 REST_PORT = rest.REST_PORT
 READY_LIMIT_S = 60.0
@@ -199,14 +202,20 @@ def await_listening(runtime: Runtime, openflow_port: int, *, tls: bool, number: 
         time.sleep(_POLL_S)
 
 
-def require_listening(openflow_port: int) -> None:
-    """Raise :class:`EmulationError` unless the user's own controller listens on the port."""
+def require_listening(address: Address) -> None:
+    """Raise :class:`EmulationError` unless the user's own controller listens there."""
+    if not is_listening(*address):
+        raise EmulationError(
+            f"no controller listens on {address[0]}:{address[1]}: "
+            "start it first, for example 'ryu-manager controller/app.py'"
+        )
+
+
+def is_listening(ip: str, port: int) -> bool:
+    """Tell whether something accepts connections there."""
     with socket.socket() as probe:
-        if probe.connect_ex((ADDRESS, openflow_port)) != 0:
-            raise EmulationError(
-                f"no controller listens on {ADDRESS}:{openflow_port}: "
-                "start it first, for example 'ryu-manager controller/app.py'"
-            )
+        probe.settimeout(CONNECT_LIMIT_S)
+        return probe.connect_ex((ip, port)) == 0
 
 
 def await_connected(ovs: PrivateOvs) -> None:
@@ -232,15 +241,15 @@ def target(names: Names, number: int, *, tls: bool) -> str:
     return f"unix:{names.controller_socket(number)}"
 
 
-def start_forwarder(runtime: Runtime, openflow_port: int, *, tls: bool, number: int = 0) -> None:
-    """Start the forwarder from the switches to a controller that listens on ``openflow_port``."""
+def start_forwarder(runtime: Runtime, address: Address, *, tls: bool, number: int = 0) -> None:
+    """Start the forwarder from the switches to a controller that listens on ``address``."""
     namespace = NETNS_DIRECTORY / runtime.names.switches_namespace()
     socket_path = runtime.names.controller_socket(number)
     where = f"{namespace}:{OPENFLOW_PORT + number}" if tls else str(socket_path)
     role = role_of("forwarder", number)
     child = runtime.spawn(
         role,
-        python_module("knotless.emulation.forwarder", where, str(openflow_port)),
+        python_module("knotless.emulation.forwarder", where, f"{address[0]}:{address[1]}"),
         directory=WORKING_DIRECTORY,
         stdout=subprocess.PIPE,
     )

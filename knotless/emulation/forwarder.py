@@ -1,13 +1,13 @@
 """The connection from the switches, in their own namespace, to a controller that listens on TCP.
 
 Open vSwitch reaches a Unix socket from any network namespace. Our controllers listen on one unless
-they speak TLS; those of users listen on TCP. ``python -m knotless.emulation.forwarder SOCKET PORT``
-connects each client of ``SOCKET`` to 127.0.0.1:``PORT``. If nobody listens there, it closes the
-connection, and the switch retries.
+they speak TLS; those of users listen on TCP. ``python -m knotless.emulation.forwarder SOCKET
+ADDRESS:PORT`` connects each client of ``SOCKET`` there; ``PORT`` alone is on 127.0.0.1. If nobody
+listens there, it closes the connection, and the switch retries.
 
 Open vSwitch speaks TLS over TCP only. ``python -m knotless.emulation.forwarder NAMESPACE:PORT
-PORT`` therefore listens on 127.0.0.1 in the network namespace of this path; it passes the bytes on
-as they are, so that TLS is between switch and controller.
+ADDRESS:PORT`` therefore listens on 127.0.0.1 in the network namespace of this path; it passes the
+bytes on as they are, so that TLS is between switch and controller.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def listen(where: str) -> socket.socket:
     return server
 
 
-async def forward(where: str, port: int, stop: asyncio.Event) -> None:
+async def forward(where: str, address: str, port: int, stop: asyncio.Event) -> None:
     """Serve ``where`` (see :func:`listen`) until ``stop`` is set."""
 
     async def join(near_in: asyncio.StreamReader, near_out: asyncio.StreamWriter) -> None:
         try:
-            far_in, far_out = await asyncio.open_connection("127.0.0.1", port)
+            far_in, far_out = await asyncio.open_connection(address, port)
         except OSError:
             near_out.close()
             return
@@ -68,12 +68,13 @@ async def forward(where: str, port: int, stop: asyncio.Event) -> None:
         await stop.wait()
 
 
-async def _main(where: str, port: int) -> None:
+async def _main(where: str, controller: str) -> None:
+    address, _, port = controller.rpartition(":")
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await forward(where, port, stop)
+    await forward(where, address or "127.0.0.1", int(port), stop)
 
 
 if __name__ == "__main__":
-    asyncio.run(_main(sys.argv[1], int(sys.argv[2])))
+    asyncio.run(_main(sys.argv[1], sys.argv[2]))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.emulation import namespaces
+from knotless.emulation.described_node import DescribedNode
 from knotless.emulation.mn import Host, with_own_mark
 from knotless.emulation.names import Names
 from knotless.emulation.wiring import NFQUEUE
@@ -30,31 +31,59 @@ hold ip6tables FORWARD
 """
 
 
-class EmulatedHost(Host):  # type: ignore[misc]  # Mininet is not typed
+class EmulatedHost(DescribedNode, Host):  # type: ignore[misc]  # Mininet is not typed
     """A Mininet host in its own network namespace, which is also called ``kn-FABRIC.HOST``.
 
-    ``popen``, ``cmd`` and the prompt work as in Mininet. Processes started here get
+    ``popen``, ``cmd`` and the prompt work as in Mininet once it runs. Processes started here get
     ``environment`` (:func:`knotless.emulation.virtual_clock.program_environment`).
     """
 
-    def __init__(
+    def begin(
         self,
-        name: str,
         *,
         names: Names,
         host: description.Host,
         prefix: int = 8,
         environment: Mapping[str, str],
-        **params: Any,
     ) -> None:
+        """Create the namespace, and start the shell in it."""
         self._names = names
         self._environment = environment
         self.description = host
         self._prefix = prefix
-        super().__init__(name, ip=f"{host.ip}/{prefix}", **params)
+        directories = {"privateDirs": self.params.get("privateDirs", [])}
+        Host.__init__(self, self.name, ip=f"{host.ip}/{prefix}", **directories)
         # In a host's mount namespace the names of other network namespaces are visible, but not
         # the namespaces, so every `ip` command would print warnings.
         self.cmd("mount -t tmpfs tmpfs /run/netns")
+
+    def IP(self, intf: Any = None) -> Any:  # noqa: N802 - Mininet's name
+        """Return the IP address; before the host runs, the one that it will have."""
+        return self.params["ip"].partition("/")[0] if self.shell is None else super().IP(intf)
+
+    def MAC(self, intf: Any = None) -> Any:  # noqa: N802 - Mininet's name
+        """Return the MAC address; before the host runs, the one that was chosen, or None."""
+        return self.params.get("mac") if self.shell is None else super().MAC(intf)
+
+    def setIP(  # noqa: N802 - Mininet's name
+        self,
+        ip: str,
+        prefixLen: int = 8,  # noqa: N803 - likewise
+        intf: Any = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Set the IP address, now or before the host runs."""
+        if self.shell is not None:
+            return super().setIP(ip, prefixLen, intf, **kwargs)
+        self.params["ip"] = ip if "/" in ip else f"{ip}/{prefixLen}"
+        return None
+
+    def setMAC(self, mac: str, intf: Any = None) -> Any:  # noqa: N802 - Mininet's name
+        """Set the MAC address, now or before the host runs."""
+        if self.shell is not None:
+            return super().setMAC(mac, intf)
+        self.params["mac"] = mac
+        return None
 
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from knotless.base.errors import EmulationError
 from knotless.emulation.mn import Intf, Link
 from knotless.emulation.wiring import Cable
+
+LINE = ("bw", "delay", "jitter", "loss", "max_queue_size")
+"""What Mininet's ``TCIntf`` changes at any time."""
 
 
 class EmulatedIntf(Intf):  # type: ignore[misc]  # Mininet is not typed
     """An interface that is created and configured before Mininet uses it."""
 
-    def config(self, **_params: Any) -> dict[str, Any]:
-        """Do nothing: :mod:`knotless.emulation.network` has configured all interfaces at once."""
+    def config(self, **params: Any) -> dict[str, Any]:
+        """Do nothing: :mod:`knotless.emulation.network` has configured all interfaces at once.
+
+        Raises EmulationError for what a link could have been given before it ran.
+        """
+        if late := [key for key in LINE if params.get(key) is not None]:
+            raise EmulationError(f"{self.name}: {late[0]}: give it to addLink, before net.start()")
         return {}
 
 

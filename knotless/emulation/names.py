@@ -97,6 +97,11 @@ class Names:
         return self.directory / "traffic.json"
 
     @property
+    def shells_file(self) -> Path:
+        """The process of each host's shell, whose mount namespace the host's programs share."""
+        return self.directory / "shells.json"
+
+    @property
     def captures_directory(self) -> Path:
         """The directory to which the page captures."""
         return self.directory / "captures"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
@@ -21,6 +21,7 @@ from knotless.emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of
 from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.parts_watch import PartsWatch
 from knotless.emulation.priority import PRIORITY
+from knotless.emulation.running_fabric import RunningFabric, write_shells
 from knotless.emulation.runtime import Runtime, claim, require_root
 from knotless.emulation.signals import uninterrupted
 from knotless.emulation.switches import Switches
@@ -79,6 +80,9 @@ class EmulatedFabric:
         any free port.
     rest_port : int
         TCP port of our controller for HTTP; 0 means any free port.
+    remotes : sequence of (str, int)
+        IPv4 address and TCP port of each of the user's own controllers, if ``controller`` is
+        ``remote``. Empty: one on 127.0.0.1, on ``openflow_port``.
     controllers : int
         Number of our controllers. One is active, the others are on standby, on other free ports.
     controller_clock : {"real", "virtual"}
@@ -99,6 +103,15 @@ class EmulatedFabric:
         which is a number from the start on.
     static_arp : bool, optional
         Whether hosts know all addresses from the start. None: if they could not learn all of them.
+    queue_bytes : mapping of str to int
+        Bytes of the egress queue at both ends of single cables, by the name of the link or host.
+        It is what a link without flow control can hold; other links lose nothing.
+    host_prefixes : mapping of str to int
+        Length of the IP prefix of single hosts. By default all have 8, or 0 if they could not
+        reach each other then.
+    mininet : Mininet, optional
+        A Mininet object to fill, whose nodes are described but do not run
+        (:class:`knotless.mininet.Knotless`). None: a new one.
     host_tags : mapping, optional
         If hosts tag, the plan's :meth:`~knotless.routing.plan.Plan.host_tags`, with which the
         emulator, as the hosts' network interface, tags their frames.
@@ -142,6 +155,7 @@ class EmulatedFabric:
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int | None = None
     rest_port: int = control.REST_PORT
+    remotes: Sequence[control.Address] = ()
     controllers: int = 1
     controller_clock: control.Clock = "real"
     controller_settings: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +165,9 @@ class EmulatedFabric:
     switch_priority: int = PRIORITY
     switch_processes: int | None = None
     static_arp: bool | None = None
+    queue_bytes: Mapping[str, int] = field(default_factory=dict)
+    host_prefixes: Mapping[str, int] = field(default_factory=dict)
+    mininet: Any = field(default=None, repr=False)
     host_tags: wiring.HostTags | None = None
     progress: Callable[[str], None] = lambda _step: None
     names: Names = field(init=False)
@@ -215,8 +232,8 @@ class EmulatedFabric:
         )
         require_root()
         require_tools()
-        if self.controller == "remote":
-            control.require_listening(self.openflow_port or 0)
+        for address in self._remotes:
+            control.require_listening(address)
         self.datapath = in_use = chosen(self.datapath)
         self.switch_processes = options.switch_processes(
             self.switch_processes, self.fabric, links=self.links, datapath=in_use, tls=self.tls
@@ -243,6 +260,7 @@ class EmulatedFabric:
                 return
             runtime.release()
             for node in self.net.hosts + self.net.switches if self.net else ():
+                node.privateDirs = []  # their mounts have gone with the last process of the host
                 node.terminate()
             self.net = None
 
@@ -316,10 +334,9 @@ class EmulatedFabric:
             The fabric does not run, or the emulator refuses.
 
         """
-        self.daemon.reset(flow_control=flow_control)
+        RunningFabric(self.names).set_flow_control(flow_control)
         self.request = self.request.but(flow_control=flow_control)
         self._running().state.settings = self.settings()
-        self._running().save()
 
     def controller_status(self) -> dict[str, Any]:
         """Return the ``GET /status`` of the controller; of several, of the active one.
@@ -392,7 +409,10 @@ class EmulatedFabric:
             names,
             self.ovs,
             environment=self.program_environment(),
+            prefixes=self.host_prefixes,
+            net=self.mininet,
         )
+        write_shells(names, {node.name: node.pid for node in self.net.hosts})
         self.progress(f"{len(cables)} links")
         self._make_links(cables)
         emulated = self.links == "emulated"
@@ -405,6 +425,7 @@ class EmulatedFabric:
                 names,
                 flow_control=resolved(self.request.flow_control, 1),
                 buffer=self.buffer,
+                queue_bytes=self.queue_bytes,
                 watchdog=self.watchdog,
                 pause_share=self.pause_share,
                 broadcast_limit=self.broadcast_limit,
@@ -431,7 +452,8 @@ class EmulatedFabric:
                 if self.controller == "ryu":
                     control.await_listening(runtime, ports.openflow, tls=self.tls, number=number)
                 if self.controller == "remote" or self.tls:
-                    control.start_forwarder(runtime, ports.openflow, tls=self.tls, number=number)
+                    address = self._remotes[number] if self._remotes else ports.openflow_address
+                    control.start_forwarder(runtime, address, tls=self.tls, number=number)
         if self.tls:
             own = certificates.paths(names.tls_directory)
             self.ovs.use_tls(own.switches, own.authority)
@@ -444,6 +466,7 @@ class EmulatedFabric:
             control.await_connected(self.ovs)
         runtime.state.phase = "ready"
         runtime.save()
+        self.net.running = RunningFabric(names)
 
     def settings(self) -> dict[str, Any]:
         """Return the options with which this fabric was started, as values for JSON."""
@@ -454,17 +477,30 @@ class EmulatedFabric:
         stored = (*keys, "tls", "links", *switches, *paced, *limits)
         ports = [[pair.openflow, pair.rest] for pair in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
+        if self._remotes:
+            own["remotes"] = [list(address) for address in self._remotes]
+        if self.host_prefixes:
+            own["host_prefixes"] = dict(self.host_prefixes)
         return self.request.model_dump() | own
 
     @property
     def controller_ports(self) -> list[rest.Ports]:
         """The ports on which the controllers listen."""
+        if self.remotes:
+            return [rest.Ports(port, self.rest_port) for _, port in self.remotes]
         return [rest.Ports(self.openflow_port or 0, self.rest_port), *self._more_ports]
+
+    @property
+    def _remotes(self) -> Sequence[control.Address]:
+        """The addresses of the user's own controllers, none if there are none."""
+        if self.controller != "remote":
+            return ()
+        return self.remotes or [(control.ADDRESS, self.openflow_port or 0)]
 
     @property
     def _targets(self) -> list[str]:
         """Open vSwitch's names of the controllers."""
-        count = 0 if self.controller == "none" else self.controllers
+        count = 0 if self.controller == "none" else len(self.controller_ports)
         return [control.target(self.names, number, tls=self.tls) for number in range(count)]
 
     def _configure_controllers(self) -> None:

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from knotless.emulation import namespaces, wiring
+from knotless.emulation.emulated_net import EmulatedNet
 from knotless.emulation.host import EmulatedHost
-from knotless.emulation.mn import Mininet, setLogLevel
+from knotless.emulation.mn import setLogLevel
 from knotless.emulation.names import Names
 from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.switch import EmulatedSwitch
@@ -27,40 +28,48 @@ def make(
     ovs: PrivateOvs,
     *,
     environment: Mapping[str, str],
+    prefixes: Mapping[str, int],
+    net: Any = None,
 ) -> Any:
     """Return a Mininet with all hosts and switches, but without links.
 
-    ``environment`` is that of programs on hosts.
+    ``environment`` is that of programs on hosts; ``prefixes`` has the length of the IP prefix of
+    hosts that do not have that of all. A ``net`` that is given has nodes that do not run yet, which
+    begin to run.
     """
-    setLogLevel("warning")
-    # Mininet's own initialisation would change sysctl settings of the whole machine.
-    Mininet.inited = True
+    if net is None:
+        setLogLevel("warning")
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    net = Mininet(controller=None, build=False)
+    net = EmulatedNet(controller=None, build=False) if net is None else net
     prefix = wiring.prefix_length(fabric)
 
     def host(description: Host) -> EmulatedHost:
-        return EmulatedHost(
-            description.name,
+        node: EmulatedHost = net.nameToNode.get(description.name) or EmulatedHost(description.name)
+        node.begin(
             names=names,
             host=description,
-            prefix=prefix,
+            prefix=prefixes.get(description.name, prefix),
             environment=environment,
         )
+        return node
 
     def switch(description: Switch) -> EmulatedSwitch:
-        return EmulatedSwitch(
-            description,
-            names=names,
-            ovs=ovs,
+        node: EmulatedSwitch = net.nameToNode.get(description.name) or EmulatedSwitch(
+            description.name
         )
+        node.begin(description, names=names, ovs=ovs)
+        return node
 
     # Each node waits for its shell's prompt, and each host for its network namespace.
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        net.hosts += pool.map(host, fabric.hosts)
-        net.switches += pool.map(switch, fabric.switches)
-    net.nameToNode |= {node.name: node for node in net.hosts + net.switches}
+        hosts, switches = (
+            list(pool.map(host, fabric.hosts)),
+            list(pool.map(switch, fabric.switches)),
+        )
+    net.hosts += (node for node in hosts if node not in net.hosts)
+    net.switches += (node for node in switches if node not in net.switches)
+    net.nameToNode |= {node.name: node for node in hosts + switches}
     net.built = True
     namespaces.ip_batch(f"netns attach {node.namespace} {node.pid}" for node in net.hosts)
     return net

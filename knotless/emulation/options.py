@@ -6,10 +6,12 @@ from collections.abc import Collection
 
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import AUTO, FlowControl
+from knotless.emulation.limits import require_limits
 from knotless.routing.flow_control import resolved
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
+from knotless.verification.checked_plan import CheckedPlan
 
 PORTS_OF_ONE = 256
 """Unless a number is asked for, a fabric with more ports has several Open vSwitch processes."""
@@ -84,3 +86,30 @@ def check_controllers(
         raise EmulationError("--controllers starts our own ones: omit --controller")
     if clock == "virtual" and (links, controller) != ("emulated", "ryu"):
         raise EmulationError("--controller-clock needs our own controller and emulated links")
+
+
+def checked_plan(
+    fabric: Fabric,
+    request: PlanRequest,
+    *,
+    links: str = "emulated",
+    controller: str = "ryu",
+    allow_deadlock: bool = False,
+) -> CheckedPlan:
+    """Return the plan of a fabric to be started; its controller will compute the same one.
+
+    Raises
+    ------
+    KnotlessError
+        The plan does not exist, the limits of this process are too low for the fabric, or the plan
+        can deadlock without permission. Without our own controller it is not used, so it is not
+        refused.
+
+    """
+    if links == "plain" and request.flow_control == AUTO:
+        request = request.but(flow_control=FlowControl.NONE)
+    require_limits(fabric)
+    checked = CheckedPlan(make_plan(fabric, request))
+    if controller == "ryu" and not allow_deadlock:
+        checked.refuse_deadlock()
+    return checked

@@ -166,10 +166,10 @@ class OvsProcess:
         return self._run(argv)
 
     def connected(self) -> dict[str, bool]:
-        """Tell for each switch whether its controller is connected."""
+        """Tell for each switch whether all its controllers are connected."""
         rows = self._rows("Bridge", "name,controller")
-        links = {str(row[0]): row[1] for row in self._rows("Controller", "_uuid,is_connected")}
-        return {name: links.get(str(uuid)) is True for name, uuid in rows}
+        up = {row[0][1] for row in self._rows("Controller", "_uuid,is_connected") if row[1] is True}
+        return {name: bool(ids := references(column)) and ids <= up for name, column in rows}
 
     def check_ports(self, ports: Mapping[str, Mapping[int, str]]) -> None:
         """Raise :class:`EmulationError` for a port that is not open or has another number."""
@@ -236,3 +236,12 @@ class OvsProcess:
                     f"Open vSwitch's {role} does not start: {self._runtime.last_words(role)}"
                 )
             time.sleep(0.01)
+
+
+def references(column: Any) -> set[str]:
+    """Return the UUIDs of a column of OVSDB: one is ``["uuid", ID]``, others ``["set", [..]]``.
+
+    RFC 7047, 5.1.
+    """
+    kind, value = column
+    return {str(value)} if kind == "uuid" else {str(uuid) for _, uuid in value}

@@ -36,6 +36,11 @@ class Ports:
     openflow: int
     rest: int
 
+    @property
+    def openflow_address(self) -> Address:
+        """Host and port for switches."""
+        return (ADDRESS, self.openflow)
+
 
 def ports_of(settings: Mapping[str, Any]) -> list[Ports]:
     """Return where all controllers of a fabric with these settings listen."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from typing import Any
 
 from knotless.emulation import namespaces
+from knotless.emulation.described_node import DescribedNode
 from knotless.emulation.mn import OVSSwitch, with_own_mark
 from knotless.emulation.names import MARK, Names
 from knotless.emulation.ovs import PrivateOvs
@@ -14,7 +16,7 @@ from knotless.emulation.switches import Switches
 from knotless.topologies.fabric import Switch
 
 
-class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
+class EmulatedSwitch(DescribedNode, OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
     """A Mininet switch whose shell is in the switches' namespace and uses the private OVS.
 
     All bridges of a fabric are created in one transaction
@@ -24,12 +26,15 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
     """
 
     OVSVersion = "3.1"
+    start_all: Callable[[str], None] | None = None
 
-    def __init__(self, switch: Switch, *, names: Names, ovs: PrivateOvs) -> None:
+    def begin(self, switch: Switch, *, names: Names, ovs: PrivateOvs) -> None:
+        """Start the shell; the bridge is created with all others."""
         self.description = switch
         self._names = names
         self._ovs = ovs
-        super().__init__(
+        OVSSwitch.__init__(
+            self,
             switch.name,
             dpid=f"{switch.dpid:x}",
             datapath=ovs.datapath,
@@ -53,8 +58,14 @@ class EmulatedSwitch(OVSSwitch):  # type: ignore[misc]  # Mininet is not typed
         return process
 
     def start(self, _controllers: Any = None) -> None:
-        """Create this switch's bridge again, with its ports and its controllers."""
-        Switches(self._names).start(self.name)
+        """Create this switch's bridge again, with its ports and its controllers.
+
+        Before the fabric runs, a script starts it by starting each of its switches.
+        """
+        if self.shell is None and self.start_all is not None:
+            self.start_all(self.name)
+        else:
+            Switches(self._names).start(self.name)
 
     def stop(self, deleteIntfs: bool = False) -> None:  # noqa: ARG002, N803 - Mininet's signature
         """Remove this switch's bridge, like a power failure; its cables remain."""

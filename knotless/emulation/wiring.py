@@ -241,6 +241,7 @@ def emulator_config(
     *,
     flow_control: FlowControl,
     buffer: Mapping[str, int] | None = None,
+    queue_bytes: Mapping[str, int] | None = None,
     watchdog: Mapping[str, Any] | None = None,
     pause_share: float | None = None,
     broadcast_limit: Mapping[str, float] | None = None,
@@ -249,11 +250,12 @@ def emulator_config(
 ) -> dict[str, Any]:
     """Return the emulator's configuration (docs/emulator-protocol.md).
 
-    ``buffer`` holds the buffer keys of that page, for all links; ``watchdog`` the keys of a
-    watchdog; ``pause_share`` is the share of time for which a host may pause its link, if it is
-    not the emulator's default; ``broadcast_limit`` has the keys of the limit of hosts' broadcasts;
-    ``settings`` holds the page's top-level settings, such as
-    ``tick_us``; ``tags`` the VLAN tags of hosts.
+    ``buffer`` holds the buffer keys of that page, for all links; ``queue_bytes`` the size of the
+    egress queues of single links, by their name; ``watchdog`` the keys of a watchdog;
+    ``pause_share`` is the share of time for which a host may pause its link, if it is not the
+    emulator's default; ``broadcast_limit`` has the keys of the limit of hosts' broadcasts;
+    ``settings`` holds the page's top-level settings, such as ``tick_us``; ``tags`` the VLAN tags of
+    hosts.
     """
 
     def side(end: End) -> dict[str, Any]:
@@ -268,6 +270,10 @@ def emulator_config(
             **({"vlans": dict(tags[end.owner])} if tags else {}),
         }
 
+    def limits(cable: Cable) -> dict[str, int]:
+        own = (queue_bytes or {}).get(cable.name)
+        return {**(buffer or {}), **({} if own is None else {"queue_bytes": own})}
+
     return {
         "namespace": f"/run/netns/{names.links_namespace}",
         "tick_us": tick_us(cables),
@@ -280,7 +286,7 @@ def emulator_config(
                 "rate_mbps": cable.rate_mbps,
                 "delay_us": cable.delay_us,
                 "flow_control": link_flow_control(cable, flow_control).name,
-                **({"buffer": dict(buffer)} if buffer else {}),
+                **({"buffer": limits(cable)} if limits(cable) else {}),
                 **(watchdog or {}),
                 **({} if pause_share is None else {"pause_limit": {"share": pause_share}}),
                 **({"broadcast_limit": dict(broadcast_limit)} if broadcast_limit else {}),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from knotless.base.errors import FabricError, KnotlessError, SpecError
 from knotless.topologies.fabric import Fabric, Grid, Host, Link, Switch
 from knotless.topologies.formats.files import looks_like_file, read
+from knotless.topologies.formats.graphs import TOPOHUB, from_topohub
 from knotless.topologies.spec import build
 
 __all__ = [
@@ -30,8 +31,9 @@ def load(text: str) -> Fabric:
     Parameters
     ----------
     text : str
-        A spec, ``FAMILY,SIZE..,option=VALUE..``; or a path, which has a ``/`` or one of the
-        suffixes in :data:`knotless.topologies.formats.files.SUFFIXES`.
+        A spec, ``FAMILY,SIZE..,option=VALUE..``; ``topohub:GROUP/NAME``, if the package topohub is
+        installed; or a path, which has a ``/`` or one of the suffixes in
+        :data:`knotless.topologies.formats.files.SUFFIXES`.
 
     Returns
     -------
@@ -56,4 +58,6 @@ def load(text: str) -> Fabric:
     knotless.base.errors.SpecError: tours,4,4: there is no family 'tours'; did you mean 'torus'?
 
     """
+    if text.startswith(TOPOHUB):
+        return from_topohub(text)
     return read(text) if looks_like_file(text) else build(text)

@@ -8,14 +8,16 @@ from typing import Any, TypeVar
 import click
 
 from knotless.base.finite_range import FiniteRange
-from knotless.base.flow_control import AUTO, FlowControl
 from knotless.cli.commands._broadcasts import broadcast_options
 from knotless.cli.commands._options import MAX_SLOW_DOWN, fabric_of, json_option, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._watchdog import watchdog_options
-from knotless.emulation.limits import require_limits
-from knotless.emulation.options import MOST_PROCESSES, PORTS_OF_EACH, PORTS_OF_ONE
-from knotless.routing.plan import make_plan
+from knotless.emulation.options import (
+    MOST_PROCESSES,
+    PORTS_OF_EACH,
+    PORTS_OF_ONE,
+    checked_plan,
+)
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import with_lines
 from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
@@ -130,21 +132,11 @@ def fabric_options(command: Command) -> Command:
 def checked_plan_of(
     spec: str, request: PlanRequest, rate: float | None, delay: float | None, options: Options
 ) -> CheckedPlan:
-    """Return the plan of a fabric to be started; its controller will compute the same one.
+    """Return the plan of a fabric to be started.
 
-    Raises
-    ------
-    KnotlessError
-        The fabric or plan does not exist, the limits of this process are too low for it, or it can
-        deadlock without permission. Without our own controller the plan is not used, so it is not
-        refused.
-
+    Raises KnotlessError if there is no such fabric, or as
+    :func:`knotless.emulation.options.checked_plan`.
     """
-    if options["links"] == "plain" and request.flow_control == AUTO:
-        request = request.but(flow_control=FlowControl.NONE)
     fabric = with_lines(fabric_of(spec), rate, delay)
-    require_limits(fabric)
-    checked = CheckedPlan(make_plan(fabric, request))
-    if options["controller"] == "ryu" and not options["allow_deadlock"]:
-        checked.refuse_deadlock()
-    return checked
+    chosen = {key: options[key] for key in ("links", "controller", "allow_deadlock")}
+    return checked_plan(fabric, request, **chosen)

@@ -39,7 +39,8 @@ def command(
 
     Additional commands at the prompt: deadlock, why (the deadlock explained), counters [CHANNEL],
     top (paused channels, every second), stretch, pause HOST, flowcontrol MODE, capture LINK FILE,
-    link END1 END2 up|down, switch NAME stop|start|restart. 'help WORD' explains each.
+    link END1 END2 up|down, switch NAME stop|start|restart; status, check, change, drain, undrain,
+    cut, mend, traffic, freeze, release and web as in the shell. 'help WORD' explains each.
     """
     require_root()
     end_at_signal()
@@ -54,4 +55,4 @@ def command(
     with fabric:
         if as_json:
             say_json(report(names_of(options["name"])))
-        Prompt(fabric)
+        Prompt(fabric.net)

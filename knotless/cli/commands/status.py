@@ -14,7 +14,7 @@ from knotless.cli.commands._options import json_option
 from knotless.cli.output import say, say_json
 from knotless.emulation.cuts import Cut
 from knotless.emulation.datapath import text_of
-from knotless.emulation.names import names_of, running_names
+from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
 
@@ -91,5 +91,8 @@ def _print_status(one: dict[str, Any]) -> None:
         say(f"  note: {len(outside)} programs on hosts have no virtual time: {shown}{more}")
     if one["stopped"]:
         say(f"  stopped: {', '.join(one['stopped'])}")
+    if one["phase"] == "ready":
+        which = "" if one["name"] == DEFAULT_NAME else f" --name {one['name']}"
+        say(f"  use: knotless attach{which} (its prompt), knotless exec{which} HOST PROGRAM")
     for problem in one["problems"]:
         say(f"  problem: {problem}")

@@ -97,6 +97,8 @@ def test_parts_of_running_fabrics_are_completed(
     assert offered("cut", "--name", "mine", incomplete="h1") == ["h1-s1"]
     assert offered("drain", "--name", "mine", incomplete="s3") == ["s3-s1", "s3"]
     assert offered("switch", "restart", "--name", "mine", incomplete="s") == ["s1", "s2", "s3"]
+    assert offered("exec", "--name", "mine", incomplete="h") == ["h1", "h2", "h3"]
+    assert offered("attach", "--name", "mine", incomplete="h1") == ["h1"]
     assert offered("cut") == []  # there is no fabric of the name default
 
 

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import logging
+import sys
 from typing import Any, cast
 
 import pytest
 
+from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
-from knotless.cli.prompt import Prompt
-from knotless.cli.prompt_texts import MOST_PAUSED, paused_lines, why_lines
+from knotless.base.printable import protect_logs
+from knotless.cli.prompt import COMMANDS, Prompt
+from knotless.cli.prompt_texts import MOST_PAUSED, chosen_channels, paused_lines, why_lines
 from knotless.emulation.daemon import Counters
+from knotless.emulation.emulated_net import EmulatedNet
+from knotless.emulation.mn import lg, output
+from knotless.emulation.names import names_of
+from knotless.emulation.running_fabric import RunningFabric
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
@@ -102,3 +111,106 @@ def test_every_word_has_a_help_text_that_shows_its_use(word: str) -> None:
     first = text.splitlines()[0]
     assert len(first) < 100
     assert first.endswith(".")
+
+
+def owned(*names: str) -> Counters:
+    """Return counters of channels with these names."""
+    channels = [{"channel": name, "priorities": []} for name in names]
+    return cast(Counters, {"now_us": 0, "channels": channels})
+
+
+def test_counters_are_of_the_switch_that_is_named_and_of_no_other() -> None:
+    counters = owned("s1:1", "s1:2", "s10:1", "h1")
+    assert names_of_channels(counters, "") == ["s1:1", "s1:2", "s10:1", "h1"]
+    assert names_of_channels(counters, "s1") == ["s1:1", "s1:2"]
+    assert names_of_channels(counters, "s1:2") == ["s1:2"]
+    assert names_of_channels(counters, "h1") == ["h1"]
+    for missing in ("s9", "s", "s1:", "s1:3", "h10"):
+        with pytest.raises(KnotlessError, match="no switch, host or channel .*: there are s1, s10"):
+            chosen_channels(counters, missing)
+
+
+def names_of_channels(counters: Counters, name: str) -> list[str]:
+    return [channel["channel"] for channel in chosen_channels(counters, name)]
+
+
+class Broken:
+    """A running fabric whose parts raise what they like."""
+
+    names = names_of("broken")
+    links = "emulated"
+    is_running = True
+
+    def __init__(self, problem: Exception) -> None:
+        self._problem = problem
+
+    def __getattr__(self, name: str) -> object:
+        raise self._problem
+
+
+def prompted(running: object, *lines: str) -> str:
+    """Return what a prompt on such a fabric prints at these lines, none of which ends it."""
+    prompt = Prompt.__new__(Prompt)
+    net = EmulatedNet(controller=None, build=False)
+    prompt.mn, prompt._fabric, prompt.stdout = net, cast(RunningFabric, running), io.StringIO()
+    prompt.locals = {"net": net}
+    for line in lines:
+        assert not prompt.onecmd(line), line
+    return str(prompt.stdout.getvalue())
+
+
+@pytest.mark.parametrize(
+    "problem", [KnotlessError("as it is"), ValueError("odd\nlines"), OSError(5, "pty"), KeyError(1)]
+)
+@pytest.mark.parametrize(
+    "line", ["deadlock", "why", "counters", "top 1", "stretch", "link a b down", "switch s1 stop"]
+)
+def test_no_exception_of_a_command_ends_the_prompt(line: str, problem: Exception) -> None:
+    text = prompted(Broken(problem), line)
+    assert text.startswith("knotless: ")
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["top x", "pause", "capture", "link s1", "switch s1 explode", "cut 's1", "flowcontrol x"],
+)
+def test_a_mistake_is_one_line(line: str) -> None:
+    text = prompted(Broken(AssertionError()), line)
+    assert text.startswith("knotless: ")
+    assert text.count("\n") == 1
+
+
+@pytest.mark.parametrize("word", [*WORDS, "switch", "help"])
+def test_help_of_our_commands_explains_and_shows_the_usage(word: str) -> None:
+    first, *_, last = prompted(Broken(ValueError()), f"help {word}").splitlines()
+    assert first[0].isupper()
+    assert first.endswith(".")
+    assert last.startswith(f"Usage: {word}")
+
+
+def test_help_lists_all_commands_in_groups() -> None:
+    text = prompted(Broken(ValueError()), "help")
+    for word in (*WORDS, *COMMANDS, "pingall", "iperf", "xterm"):
+        assert f" {word} " in text.replace("\n", " "), word
+
+
+def test_a_prompt_whose_fabric_has_ended_ends() -> None:
+    running = Broken(ValueError())
+    running.is_running = False
+    prompt = Prompt.__new__(Prompt)
+    prompt._fabric, prompt.stdout = cast(RunningFabric, running), io.StringIO()
+    assert prompt.onecmd("deadlock") is True
+    assert prompt.stdout.getvalue() == "knotless: the fabric 'broken' has ended\n"
+
+
+def test_what_mininet_prints_is_no_log(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Logs of the command are protected: each of their lines is an entry of its own."""
+    monkeypatch.setattr(logging, "_logRecordFactory", logging.getLogRecordFactory())
+    protect_logs()
+    (handler,) = lg.handlers
+    monkeypatch.setattr(handler, "stream", sys.stdout)
+    output("h1 -> h2 \na\tb\n")
+    assert capsys.readouterr().out == "h1 -> h2 \na\tb\n"

@@ -13,9 +13,9 @@ import pytest
 from tests.support import REPOSITORY
 
 
-@pytest.fixture
-def controller() -> Iterator[socket.socket]:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+@pytest.fixture(params=["127.0.0.1", "127.0.0.2"])
+def controller(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
+    with socket.create_server((request.param, 0)) as listener:
         listener.settimeout(10)
         yield listener
 
@@ -23,9 +23,10 @@ def controller() -> Iterator[socket.socket]:
 @pytest.fixture
 def path(controller: socket.socket, tmp_path: Path) -> Iterator[Path]:
     socket_path = tmp_path / "controller.sock"
-    port = str(controller.getsockname()[1])
+    address, port = controller.getsockname()
+    where = str(port) if address == "127.0.0.1" else f"{address}:{port}"
     with subprocess.Popen(
-        [sys.executable, "-m", "knotless.emulation.forwarder", str(socket_path), port],
+        [sys.executable, "-m", "knotless.emulation.forwarder", str(socket_path), where],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
     ) as child:

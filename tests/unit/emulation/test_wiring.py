@@ -202,3 +202,18 @@ def test_every_process_has_a_switch() -> None:
 
 def test_without_ports_there_is_one_process() -> None:
     assert wiring.switches_namespaces(wiring.divided((), 1), NAMES) == [NAMES.switches_namespace()]
+
+
+def test_single_links_have_egress_queues_of_their_own() -> None:
+    cables = wiring.wire(load("ring,3"))
+    config = wiring.emulator_config(
+        cables,
+        names_of("test"),
+        flow_control=FlowControl.NONE,
+        buffer={"xoff_bytes": 9000},
+        queue_bytes={"h1": 3044, cables[0].name: 6088},
+    )
+    buffers = {link["name"]: link["buffer"] for link in config["links"]}
+    assert buffers["h1"] == {"xoff_bytes": 9000, "queue_bytes": 3044}
+    assert buffers[cables[0].name] == {"xoff_bytes": 9000, "queue_bytes": 6088}
+    assert buffers["h2"] == {"xoff_bytes": 9000}

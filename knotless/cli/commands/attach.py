@@ -1,0 +1,42 @@
+"""``knotless attach``: the prompt of a running fabric, or a shell on one of its hosts."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from knotless.cli import complete
+from knotless.cli.commands._options import name_option
+from knotless.cli.commands.exec import replace_by
+from knotless.emulation.names import names_of
+from knotless.emulation.running_fabric import RunningFabric
+from knotless.emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless attach
+         mininet> pingall
+         knotless attach h1
+"""
+
+
+@click.command("attach", epilog=EXAMPLE)
+@name_option
+@click.argument("host", required=False, shell_complete=complete.hosts)
+def command(name: str, host: str | None) -> None:
+    """Open the prompt of a running fabric, or a shell on HOST.
+
+    Several may be open at once. Leaving one changes nothing: the fabric goes on.
+    """
+    require_root()
+    running = RunningFabric(names_of(name))
+    if host is not None:
+        replace_by(running, host, (os.environ.get("SHELL") or "/bin/sh",))
+    from knotless.cli.prompt import Prompt
+    from knotless.emulation.attached import attach, detach
+
+    net = attach(running)
+    try:
+        Prompt(net)
+    finally:
+        detach(net)

@@ -1,0 +1,47 @@
+"""``knotless exec``: run a program on a host of a running fabric."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import click
+
+from knotless.cli import complete
+from knotless.cli.commands._options import name_option
+from knotless.emulation.names import names_of
+from knotless.emulation.running_fabric import RunningFabric
+from knotless.emulation.runtime import require_root
+
+EXAMPLE = """\b
+Example: knotless exec h1 ping -c 3 h3
+         knotless exec --name my-fabric h1 iperf3 -s -1
+"""
+
+
+@click.command(
+    "exec",
+    epilog=EXAMPLE,
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@name_option
+@click.argument("host", shell_complete=complete.hosts)
+@click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="PROGRAM...")
+def command(name: str, host: str, words: tuple[str, ...]) -> None:
+    """Run PROGRAM on HOST of a running fabric, as at its prompt.
+
+    Input, output and exit status are the program's. It ends with the fabric. In its arguments,
+    names of hosts stand for their addresses.
+    """
+    require_root()
+    replace_by(RunningFabric(names_of(name)), host, words)
+
+
+def replace_by(running: RunningFabric, host: str, words: tuple[str, ...]) -> None:
+    """Become a program on a host; raises EmulationError if there is no such host or program."""
+    argv = running.command_on(host, running.words_on(words))
+    environment = {**os.environ, **running.environment}
+    sys.stdout.flush()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and so would the program
+    os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell
