@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from bench import (
+    bystanders,
     controller,
     emulation_time,
     endpoint,
@@ -36,6 +37,7 @@ from tests.seeded import limits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
+    "attacks.md",
     "controller.md",
     "decisions/probes.md",
     "decisions/repair.md",
@@ -47,6 +49,7 @@ PAGES = (
     "web.md",
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
+    "bystanders": bystanders.table_of,
     "controller": controller.table_of,
     "emulation-time": emulation_time.table_of,
     "endpoint": endpoint.table_of,
