@@ -46,6 +46,7 @@ REPORTED_S = 5.0
 HELD_S = (6.0, 9.0)
 """A fault that has to be mended lasts this long, at random."""
 GIVEN_UP_S = 120.0
+ENDS = "the series ends at fault"
 GROUPS = (1, 2, 3)
 LOOK_S, MARKED_S = 0.1, 3.0
 
@@ -418,7 +419,7 @@ def measure(
             try:
                 series.step()
             except (RuntimeError, KnotlessError) as error:
-                series.violations.append(f"the series ends at fault {done}: {error}")
+                series.violations.append(f"{ENDS} {done}: {error}")
                 log(series.violations[-1])
                 break
         seconds = time.monotonic() - began_s
@@ -450,9 +451,17 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         "",
         f"`{run['fabric']}`, {run['controllers']} controllers, seed {run['seed']}:"
         f" {run['faults']} faults in {run['minutes']:.1f} minutes; status, check and frames between"
-        f" all hosts were compared {run['comparisons']} times. Times are the longest.",
+        f" all hosts were compared {run['comparisons']} times. Times are the longest."
+        f"{''.join(map(_ended, run['violations']))}",
         machine_line({**run, "rows": ()}),
     ]
+
+
+def _ended(violation: str) -> str:
+    """Return a sentence if this violation ended the series, else nothing."""
+    if not violation.startswith(ENDS):
+        return ""
+    return f" **{': '.join(violation.split(': ')[:3]).capitalize()} within {GIVEN_UP_S:.0f} s.**"
 
 
 def _seconds(seconds: float | None) -> str:

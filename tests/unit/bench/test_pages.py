@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench import failover, pages, plan, routing, simulation
+from bench import failover, pages, plan, random_faults, routing, simulation
 from bench.support import abuse, repair_tables
 from bench.support.entry import machine_line, merged, merged_into
 from knotless.experiments.framework import page_parts
@@ -56,6 +56,7 @@ def test_runs_have_all_cases() -> None:
     assert len(stored("plan")["rows"]) == len(plan.CASES)
     assert len(stored("simulation")["rows"]) == len(simulation.CASES)
     assert [row["kind"] for row in stored("bystanders")["rows"]] == abuse.kinds()
+    assert [row["kind"] for row in stored("random-faults")["rows"]] == [*random_faults.LIMITS_S]
     assert len(stored("failover")["rows"]) == 2 * len(failover.FABRICS)
     assert set(stored("page-browser")["replay"]) == set(measure_page.CONFIGURATIONS)
 
