@@ -117,9 +117,10 @@ def _controller(
 
 
 def _without_rules(status: Mapping[str, Any], lines: Sequence[str]) -> Iterator[str]:
-    """Yield a line if switches may lack rules, unless ``lines`` say why already.
+    """Yield lines if switches may lack rules, unless ``lines`` say why already.
 
-    A switch that has restarted is connected again before it is read and gets its rules.
+    A switch that has restarted is connected again before it is read and gets its rules, and its
+    links are up before routes return to them: its hosts are cut off until then.
     """
     waiting = [
         name
@@ -130,6 +131,9 @@ def _without_rules(status: Mapping[str, Any], lines: Sequence[str]) -> Iterator[
         yield f"switches that have not confirmed their rules: {listed(waiting)}"
     elif not status.get("ready", True) and not lines:
         yield "not ready: it has not read all switches yet"
+    up_again = set(status.get("routes", {}).get("failed", ())) - set(status.get("links_down", ()))
+    if up_again and not lines:
+        yield f"routes still avoid what is up again: {listed(sorted(up_again))}"
 
 
 def _emulator(names: Names, fabric_state: State, problems: list[str]) -> dict[str, Any] | None:

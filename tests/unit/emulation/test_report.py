@@ -62,6 +62,23 @@ def test_switches_without_their_rules_are_a_problem(
     assert _problems(lab, "starting") == [f"controller: {line}" for line in problems]
 
 
+def test_routes_that_have_not_returned_are_a_problem(
+    lab: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer: dict[str, Any] = {
+        "ready": True,
+        "problems": [],
+        "switches": {"s1": INSTALLED},
+        "links_down": [],
+        "routes": {"failed": ["s1:2-s2:3"]},
+    }
+    monkeypatch.setattr(rest, "status_of", lambda _ports: answer)
+    line = "controller: routes still avoid what is up again: s1:2-s2:3"
+    assert _problems(lab, "ready") == [line]
+    answer |= {"links_down": ["s1:2-s2:3"], "problems": ["link s1:2-s2:3 is down"]}
+    assert _problems(lab, "ready") == ["controller: link s1:2-s2:3 is down"]
+
+
 def _problems(names: Names, phase: str) -> list[str]:
     settings = {"controller": "remote"}
     state.write(names, State("lab", "ring,4", processes.ourselves(), phase, settings=settings))
