@@ -33,6 +33,9 @@ class Benchmark:
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
+    "bystanders": Benchmark(
+        "what flows keep of their rate beside abuse by another host", "minutes", True
+    ),
     "capacity": Benchmark(
         "channel-hops per second of an emulated fabric and of plain links", "minutes", True
     ),
@@ -59,6 +62,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "pause_storms": Benchmark("what a host that never resumes costs other flows", "a minute", True),
     "plan": Benchmark(
         "planning, compiling and checking of large fabrics, with peak memory", "minutes"
+    ),
+    "random_faults": Benchmark(
+        "what the status says while parts of a fabric fail at random", "half an hour", True
     ),
     "repair": Benchmark(
         "repairs of two running fabrics when links fail", "a quarter of an hour", True

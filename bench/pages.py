@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from bench import (
+    bystanders,
     controller,
     emulation_time,
     endpoint,
@@ -23,6 +24,7 @@ from bench import (
     large_repairs,
     page,
     plan,
+    random_faults,
     routing,
     seeded,
     simulation,
@@ -36,6 +38,7 @@ from tests.seeded import limits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
+    "attacks.md",
     "controller.md",
     "decisions/probes.md",
     "decisions/repair.md",
@@ -47,6 +50,7 @@ PAGES = (
     "web.md",
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
+    "bystanders": bystanders.table_of,
     "controller": controller.table_of,
     "emulation-time": emulation_time.table_of,
     "endpoint": endpoint.table_of,
@@ -56,6 +60,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "page": page.table_of,
     "page-browser": page.browser_table_of,
     "plan": plan.table_of,
+    "random-faults": random_faults.table_of,
     "repair": repair_tables.table_of_cuts,
     "repairs": repair_tables.table_of_proofs,
     "routing": routing.table_of,

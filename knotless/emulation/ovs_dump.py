@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
-from knotless.base.errors import PlanError, RuleError
-from knotless.emulation import state
+from knotless.base import yaml_file
+from knotless.base.errors import EmulationError, KnotlessError, PlanError, RuleError
+from knotless.base.files import read_text
+from knotless.emulation import rest, state
 from knotless.emulation.names import Names, names_of
 from knotless.forwarding.openflow.directory import read_tags
 from knotless.forwarding.openflow.ofctl_parser import parse
@@ -58,9 +62,14 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
 
 
 def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
-    """Return the multicast groups with which the fabric called ``name`` was started."""
+    """Return the multicast groups of the fabric called ``name`` that are declared now.
+
+    The controller says which; if none answers, its files do. Without our controller they are those
+    with which the fabric was started.
+    """
+    names = names_of(name)
     try:
-        return groups_of(fabric, dict(_request(names_of(name)).multicast))
+        return groups_of(fabric, dict((_declared(names) or _request(names)).multicast))
     except PlanError:
         return ()
 
@@ -70,6 +79,40 @@ def live_state(name: str) -> tuple[ForwardingState, str]:
     fabric, rules, in_use = read_live(name)
     tags = read_tags(fabric, names_of(name).directory)
     return state_of_rules(fabric, rules, live_multicast(fabric, name), tags), in_use
+
+
+def _declared(names: Names) -> PlanRequest | None:
+    """Return what our controller has been asked for; None if it is not ours, or nobody knows."""
+    fabric_state = state.read(names)
+    if fabric_state is None or fabric_state.settings.get("controller") != "ryu":
+        return None
+    try:
+        answer = rest.status_of(rest.ports_of(fabric_state.settings))
+        return PlanRequest.from_options(**answer["request"])
+    except (EmulationError, LookupError, TypeError, PlanError):
+        pass
+    try:
+        return _kept(names)
+    except (KnotlessError, LookupError, TypeError, ValueError):
+        return None
+
+
+def _kept(names: Names) -> PlanRequest:
+    """Return the request with which a controller would start.
+
+    It is that of its configuration, unless operators have changed the plan since the file was
+    edited (``knotless.controller.overrides``). Raises KnotlessError, or what malformed files cause.
+    """
+    config: Any = yaml_file.read(names.controller_file, PlanError)
+    request = PlanRequest.from_options(
+        **{key: value for key, value in config.items() if key in PlanRequest.model_fields}
+    )
+    if not names.overrides_file.exists():
+        return request
+    overrides = json.loads(read_text(names.overrides_file, PlanError))
+    if overrides["configured"] != json.loads(request.model_dump_json()):
+        return request
+    return request.but(**overrides["options"])
 
 
 def _request(names: Names) -> PlanRequest:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.base.broadcasts import problems as broadcast_problems
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.pause_storms import name_flows
 from knotless.base.pause_storms import problems as storm_problems
+from knotless.base.printable import listed
 from knotless.emulation import controller, ovs_process, rest, state
 from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
@@ -108,8 +109,31 @@ def _controller(
         if fabric_state.phase == "ready" and not remote:
             problems.append(str(error))
         return None
-    problems += [f"controller: {problem}" for problem in status.get("problems", [])]
+    lines = list(status.get("problems", []))
+    if fabric_state.phase == "ready":
+        lines += _without_rules(status, lines)
+    problems += [f"controller: {line}" for line in lines]
     return status
+
+
+def _without_rules(status: Mapping[str, Any], lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines if switches may lack rules, unless ``lines`` say why already.
+
+    A switch that has restarted is connected again before it is read and gets its rules, and its
+    links are up before routes return to them: its hosts are cut off until then.
+    """
+    waiting = [
+        name
+        for name, switch in status.get("switches", {}).items()
+        if switch["connected"] and not switch["installed"]
+    ]
+    if waiting:
+        yield f"switches that have not confirmed their rules: {listed(waiting)}"
+    elif not status.get("ready", True) and not lines:
+        yield "not ready: it has not read all switches yet"
+    up_again = set(status.get("routes", {}).get("failed", ())) - set(status.get("links_down", ()))
+    if up_again and not lines:
+        yield f"routes still avoid what is up again: {listed(sorted(up_again))}"
 
 
 def _emulator(names: Names, fabric_state: State, problems: list[str]) -> dict[str, Any] | None:

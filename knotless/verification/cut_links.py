@@ -18,8 +18,6 @@ from knotless.forwarding.openflow.rules import (
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Verdict
 
-_NO_PORT = 0xFFFFFEFF
-"""A number that no port of a switch has: the last ones are reserved (OpenFlow 1.3, 7.2.1)."""
 _FIRST = 0xFFFF
 
 
@@ -62,13 +60,12 @@ def _in_effect(
     live = rules.live(down)
 
     def sent(actions: tuple[Action, ...], in_port: int | None = None) -> tuple[Action, ...]:
-        """Return actions with the dead ports replaced, IN_PORT among them."""
+        """Return actions without the outputs to dead ports, IN_PORT among them."""
         return tuple(
-            Output(_NO_PORT)
-            if isinstance(action, Output)
-            and (in_port if action.port == IN_PORT else action.port) in dead
-            else action
+            action
             for action in actions
+            if not isinstance(action, Output)
+            or (in_port if action.port == IN_PORT else action.port) not in dead
         )
 
     def in_port_of(rule: Rule) -> int | None:

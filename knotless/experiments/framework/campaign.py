@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from knotless.experiments.framework import recorded
 from knotless.experiments.framework.experiment import EMULATION, Progress, Record
+from knotless.experiments.framework.real_time import programs_seen
 from knotless.experiments.framework.routed import Measured, Routed
 
 if TYPE_CHECKING:
@@ -80,6 +81,6 @@ class Campaign(Generic[Case]):
                 progress.advance()
                 for case in cases:
                     progress.begin(str(case))
-                    with recorded.emulated(lab, rows, str(case)):
-                        measured = live(lab, case, self.seed + rows)
-                    keep(measured)
+                    with recorded.emulated(lab, rows, str(case)), programs_seen(lab) as programs:
+                        row, samples = live(lab, case, self.seed + rows)
+                    keep(({**row, "real_time_programs": programs}, samples))

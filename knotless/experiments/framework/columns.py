@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from knotless.base.printable import listed
+
 Row = Mapping[str, Any]
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -48,7 +50,17 @@ class Role(Enum):
 
 _NOT_STORED = (Role.PARAMETER, Role.SAMPLE, Role.SHOWN)
 _CONDITIONS = (Role.CASE, Role.CONDITION, Role.PARAMETER)
-ADDED = ("stretch", "slow_down", "host_wait_us", "datapath", "valid", "problems")
+ADDED = (
+    *(
+        "stretch",
+        "slow_down",
+        "host_wait_us",
+        "datapath",
+        "real_time_programs",
+        "valid",
+        "problems",
+    ),
+)
 """The names of what :mod:`knotless.experiments.framework.routed` adds to a row."""
 REQUIRED = object()
 """The default of a column without one: :meth:`Columns.row` needs its value."""
@@ -162,6 +174,11 @@ def validity(
         Column("slow_down", "double", role=Role.CONDITION, meaning="as --slow-down"),
         Column("host_wait_us", "double", "us", role=role),
         Column("datapath", "string", role=role, meaning="that of Open vSwitch"),
+        Column(
+            *("real_time_programs", "list<string>"),
+            role=role,
+            meaning="programs on hosts without virtual time, such as h1: sudo (4711)",
+        ),
         Column("valid", "bool", heading="valid", role=role, brief=brief),
         Column(
             *("problems", "list<string>", "", "remarks", role, "{}", remarks),
@@ -258,6 +275,16 @@ def excluded(rows: Sequence[Row]) -> Iterator[str]:
     count = sum(not row["valid"] for row in rows)
     if count:
         yield f"Not valid, and excluded from these findings: {count} of {len(rows)} runs."
+
+
+def without_virtual_time(rows: Sequence[Row]) -> Iterator[str]:
+    """Name the programs on hosts that had no virtual time; rows of older runs do not tell."""
+    seen = dict.fromkeys(one for row in rows for one in row.get("real_time_programs") or ())
+    if seen:
+        yield (
+            f"Note: {len(seen)} programs on hosts had no virtual time, so that what they measured,"
+            f" and when they sent, depended on the machine: {listed(seen)}."
+        )
 
 
 def columns(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from knotless.base.files import write_whole
 from knotless.base.printable import html_text
+from knotless.experiments.framework.columns import without_virtual_time
 from knotless.experiments.framework.experiment import Experiment, Presentation
 from knotless.results.results import read
 
@@ -75,6 +77,8 @@ def make(directory: Path, experiment: Experiment) -> tuple[Path, Presentation]:
     run, samples = read(directory)
     with mpl.rc_context(plots.STYLE):
         shown = experiment.present(run, samples, True)
+        note = without_virtual_time(run["rows"])
+        shown = replace(shown, sentences=[*shown.sentences, *note])
         svgs = {plot.name: plots.save(plot.figure, directory, plot.name) for plot in shown.plots}
     path = directory / "report.html"
     write_whole(path, render(run, shown, svgs))

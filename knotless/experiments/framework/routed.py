@@ -116,7 +116,10 @@ Measured = tuple[Row, list[dict[str, Any]]]
 
 
 def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: list[str]) -> Row:
-    """Add to a row whether it is valid: by the emulator's ``status``, and by its own figures."""
+    """Add to a row whether it is valid: by the emulator's ``status``, and by its own figures.
+
+    The campaign, which watches hosts during the case, replaces ``real_time_programs``.
+    """
     all_problems = [*problems, *silent_flows(row), *status["problems"]]
     return {
         **row,
@@ -124,6 +127,7 @@ def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: l
         "slow_down": status["slow_down"],
         "host_wait_us": status["host_wait_us"],
         "datapath": status["datapath"],
+        "real_time_programs": [],
         "valid": status["valid"] and not all_problems,
         "problems": all_problems,
     }
@@ -131,7 +135,7 @@ def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: l
 
 def in_simulation(row: Mapping[str, Any], problems: Sequence[str] = ()) -> Row:
     """Add the same keys to a row of a simulation, whose time is not stretched."""
-    keys = ("stretch", "slow_down", "host_wait_us", "datapath")
+    keys = ("stretch", "slow_down", "host_wait_us", "datapath", "real_time_programs")
     nothing: Row = dict.fromkeys(keys)
     all_problems = [*problems, *silent_flows(row)]
     return {**row, **nothing, "valid": not all_problems, "problems": all_problems}

@@ -52,7 +52,7 @@ def test_without_a_benchmark_they_are_listed() -> None:
     lines = CliRunner().invoke(main, []).output.splitlines()
     assert [line.split()[0] for line in lines[: len(BENCHMARKS)]] == list(BENCHMARKS)
     done = CliRunner().invoke(main, ["nothing"])
-    assert (done.exit_code, "no benchmark 'nothing'; there are capacity, " in done.output) == (
+    assert (done.exit_code, "no benchmark 'nothing'; there are bystanders, " in done.output) == (
         2,
         True,
     )

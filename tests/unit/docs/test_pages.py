@@ -94,6 +94,13 @@ def test_files_that_contributing_names_exist() -> None:
             assert (REPOSITORY / name).exists(), name
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_tests_that_pages_name_exist(page: Path) -> None:
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text()):
+        assert (REPOSITORY / file).exists(), file
+        assert not name or f"def {name}(" in (REPOSITORY / file).read_text(), name
+
+
 def test_the_pages_are_found() -> None:
     assert len(PAGES) > 20
     assert {"demo", "test", "bench"} <= TARGETS

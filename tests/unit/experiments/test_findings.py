@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from knotless.emulation import virtual_clock
+from knotless.experiments.framework import real_time
+from knotless.experiments.framework.columns import without_virtual_time
 from knotless.experiments.framework.routed import with_validity
 from knotless.experiments.studies.deadlock.columns import COLUMNS
 from knotless.experiments.studies.deadlock.show import present, sentences
+from knotless.topologies import load
 from tests.support.deadlock_rows import KNOT, row
 
 
@@ -52,6 +61,28 @@ def test_invalid_runs_are_excluded_and_reported() -> None:
     assert "excluded from these findings: 1 of 2 runs" in text
     assert "within 0.1 %" in text
     assert COLUMNS.table([late])[0][-2:] == ["NO", "late"]
+
+
+def test_programs_without_virtual_time_are_a_note_and_the_row_stays_valid() -> None:
+    rows = [{"real_time_programs": each} for each in ([], None, ["h1: a (7)"], ["h2: b (8)"])]
+    (note,) = without_virtual_time([{"valid": True}, *rows, *rows])
+    assert note.startswith("Note: 2 programs on hosts had no virtual time")
+    assert note.endswith(": h1: a (7), h2: b (8).")
+    assert list(without_virtual_time(rows[:2])) == []
+
+
+def test_a_program_counts_if_it_is_there_at_two_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = iter([["starts", "stays"], ["stays", "late"]])
+    monkeypatch.setattr(virtual_clock, "programs_in_real_time", lambda *_: next(looks))
+    monkeypatch.setattr(real_time, "LOOK_EVERY_S", 3600.0)
+    lab: Any = SimpleNamespace(virtual_clock=True, names=None, fabric=load("ring,3"))
+    with real_time.programs_seen(lab) as seen:
+        pass
+    assert seen == ["stays"]
+    lab.virtual_clock = False
+    with real_time.programs_seen(lab) as seen:
+        pass
+    assert seen == []
 
 
 def test_a_run_without_rows_can_be_shown() -> None:

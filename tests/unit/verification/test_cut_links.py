@@ -44,6 +44,7 @@ def test_pairs_are_lost_by_the_directions_that_are_dead(spec: str) -> None:
             assert verdict.undelivered == lost, (number, dead)
             assert verdict.acyclic
             assert verdict.problems[:1] == (["cut: the link"] if verdict.failed else [])
+            assert not [line for line in verdict.problems if "where nothing is" in line]
 
 
 def test_a_host_that_is_cut_off_sends_and_gets_nothing() -> None:

@@ -70,7 +70,8 @@ class LogPCampaign:
             for number, (source, target) in enumerate(self.pairs):
                 progress.begin(f"{source} and {target}")
                 place.pace()
-                costs = place.pair(source, target)
+                with place.watched() as programs:
+                    costs = place.pair(source, target)
                 stretch, problems = place.pace()
                 row = {
                     "on": self.on,
@@ -85,6 +86,7 @@ class LogPCampaign:
                         name: round(barrier_us(name, hosts, costs), 3) for name in ALGORITHMS
                     },
                     "stretch": stretch,
+                    "real_time_programs": programs,
                     "valid": not problems,
                     "problems": problems,
                 }

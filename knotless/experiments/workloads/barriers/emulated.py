@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from knotless._core import programs
 from knotless.emulation.names import NETNS_DIRECTORY
 from knotless.emulation.network import EmulatedFabric
+from knotless.experiments.framework.real_time import programs_seen
 from knotless.experiments.framework.routed import emulated
 from knotless.experiments.workloads.barriers.case import Case, Settings, Testbed, members
 from knotless.experiments.workloads.barriers.passages import WARM_UP, Passages, by_process, together
@@ -74,6 +75,10 @@ class EmulatedTestbed:
     def __exit__(self, *_: object) -> None:
         """Stop them."""
         self._stack.close()
+
+    def watched(self) -> AbstractContextManager[list[str]]:
+        """Return a context manager for the programs on hosts without virtual time."""
+        return programs_seen(*self.labs)
 
     def run(self, case: Case) -> tuple[Passages | None, int]:
         """Return the passages of a case, and the number of retransmissions."""

@@ -35,6 +35,9 @@ class Place(Protocol):
     def plan(self) -> Plan:
         """The plan of the fabric."""
 
+    def watched(self) -> AbstractContextManager[list[str]]:
+        """Return a context manager for the programs without virtual time during its block."""
+
     def run(self, case: Case) -> tuple[Passages | None, int]:
         """Return the passages (None if incomplete), and the number of retransmissions."""
 
@@ -78,7 +81,8 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
     """Run a case with these message ``costs``; return its row and samples (without ``row``)."""
     names = members(place.plan.fabric, case.hosts)
     place.pace()
-    passages, asked = place.run(case)
+    with place.watched() as programs:
+        passages, asked = place.run(case)
     stretch, problems = place.pace()
     lists = max(1, settings.lists) if case.algorithm == "unicast" else 1
     if passages is None:
@@ -111,6 +115,7 @@ def run(place: Place, on: str, case: Case, settings: Settings, costs: LogP) -> M
         else [],
         asked=asked,
         stretch=stretch,
+        real_time_programs=programs,
         valid=not problems,
         problems=problems,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,6 +82,10 @@ class SimulatedTestbed:
     def pace(self) -> tuple[float | None, list[str]]:
         """Return no stretch and no problems: only emulated time is stretched."""
         return None, []
+
+    def watched(self) -> AbstractContextManager[list[str]]:
+        """Return a context manager for no programs: there are no hosts."""
+        return nullcontext([])
 
     def run(self, case: Case) -> tuple[Passages | None, int]:
         """Return the passages of a case, and the number of retransmissions."""

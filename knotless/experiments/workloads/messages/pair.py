@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from knotless.base.package import native
@@ -15,6 +15,7 @@ from knotless.emulation import namespaces
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import prioritise
 from knotless.experiments.framework.experiment import SIMULATION, ExperimentError
+from knotless.experiments.framework.real_time import programs_seen
 from knotless.experiments.framework.routed import emulated, with_validity
 from knotless.experiments.workloads.messages.simulated import SimulatedPair
 from knotless.messages.logp import LogP
@@ -54,12 +55,20 @@ class Pair:
     lab: EmulatedFabric
     client: Host
     server: Host
+    real_time_programs: list[str] = field(default_factory=list)
+    """Of hosts, since the counters were reset: those without virtual time."""
 
     def exchange(self, kind: str, size: int, count: int, mode: str = "latency") -> tuple[Any, Any]:
         """Return the output of client and server.
 
         Raises ExperimentError with the program's error if one of them fails.
         """
+        with programs_seen(self.lab) as programs:
+            answers = self._exchange(kind, size, count, mode)
+        self.real_time_programs.extend(programs)
+        return answers
+
+    def _exchange(self, kind: str, size: int, count: int, mode: str) -> tuple[Any, Any]:
         answers = []
         with self._start("serve", self.server, self.client, kind, size, count, mode) as server:
             try:
@@ -96,13 +105,15 @@ class Pair:
 
     def settle(self) -> None:
         """Set the emulator's counters to zero."""
+        self.real_time_programs.clear()
         self.lab.daemon.reset()
 
     def judge(self) -> dict[str, Any]:
         """Return stretch, losses, and whether the measurement is valid."""
         lost = int(self.lab.daemon.counters()["lost_frames"])
         problems = [f"{lost} frames were lost"] if lost else []
-        return with_validity({"lost_frames": lost}, self.lab.daemon.status(), problems)
+        judged = with_validity({"lost_frames": lost}, self.lab.daemon.status(), problems)
+        return judged | {"real_time_programs": [*dict.fromkeys(self.real_time_programs)]}
 
 
 def chosen(fabric: Fabric, names: str | None) -> tuple[Host, Host]:
