@@ -204,6 +204,14 @@ def _from(
     return phases[first:]
 
 
+def _replaces(before: State, now: State) -> bool:
+    """Return whether a switch that forwarded frames does something else now."""
+    return any(
+        now.held[name] is not forwarding and forwarding.own
+        for name, forwarding in before.held.items()
+    )
+
+
 class Judge:
     """Keeps the states that still matter, and reports what must not be."""
 
@@ -225,7 +233,7 @@ class Judge:
         self._doubted_first = frozenset[End]()
         """The same at the first write of this step."""
         self._written = 0
-        """The number of the state that the last rules of a controller have made."""
+        """The number of the state that rules of a controller have made in place of older ones."""
 
     def _now(self, author: str) -> State:
         world = self._world
@@ -259,7 +267,7 @@ class Judge:
             return
         self.judged += 1
         writes = author.startswith("write")
-        if writes:
+        if writes and before is not None and _replaces(before, now):
             self._written = self.number
         if writes and before is not None:
             self._see_step(before)
@@ -317,7 +325,9 @@ class Judge:
             self._world.violated("lost", author, f"{pair[0]} -> {pair[1]} is not delivered")
         # A frame that was on its way when a link was cut may be dropped: the cut has lost others.
         cuts = [at for at, state in enumerate(self.states) if state.down != now.down]
-        unhurt = self.explorer.outcome(self.states[cuts[-1] + 1 if cuts else 0 :], self._since())
+        # What has crossed a link that counted as failed is lost already, as that is.
+        whole = self._since(but_crossed_failed=True)
+        unhurt = self.explorer.outcome(self.states[cuts[-1] + 1 if cuts else 0 :], whole)
         for pair in sorted(unhurt.dropped.keys() - self._dropping - allowed):
             both = was.delivered & is_now.delivered - was.dropped.keys()
             if self._is_lost_at_touched(unhurt, pair):
@@ -338,10 +348,15 @@ class Judge:
         switch = outcome.dropped.get((source, sent_to), "").partition(" ")[0]
         return switch in self._world.switches and self._world.switches[switch].is_touched
 
-    def _since(self) -> dict[str, int]:
-        """Return the number of the state in which each host sent its oldest frame that is there."""
+    def _since(self, *, but_crossed_failed: bool = False) -> dict[str, int]:
+        """Return the number of the state in which each host sent its oldest frame that is there.
+
+        Perhaps but those that were sent to a link that counted as failed.
+        """
         since: dict[str, int] = {}
         for frame in self._world.network.frames:
+            if frame.has_crossed_failed and but_crossed_failed:
+                continue
             since[frame.source] = min(frame.state, since.get(frame.source, frame.state))
         return since
 

@@ -101,6 +101,8 @@ class Frame:
     header: Header
     state: int
     hops: int = 0
+    has_crossed_failed: bool = False
+    """Whether it was sent to a link that counted as failed, and had a carrier."""
 
 
 class Network:
@@ -234,7 +236,8 @@ class Network:
             if end in self.hosts:
                 self.delivered += 1
             elif end in self.peers:
-                going = Frame(frame.source, copy.header, frame.state, frame.hops + 1)
+                crosses = frame.has_crossed_failed or end in self._world.doubted_ends()
+                going = Frame(frame.source, copy.header, frame.state, frame.hops + 1, crosses)
                 self._send(going, end)
 
     def _send(self, frame: Frame, end: End) -> None:

@@ -84,6 +84,9 @@ KEPT = {
         "--seed 1795754489023 --fabric torus,3,3 --controllers 2 --emulator"
         " --options 'flow_control: pfc'" + LATER + ",state-damaged,state-unwritable"
     ),
+    "frames on their way to a switch that is not read count as lost": (
+        "--seed 52 --kinds slow-frames,restart,restart-with-rules,flap"
+    ),
     "a connection that has ended takes the next for another switch": (
         "--seed 1795752282074 --fabric torus,3,3" + LATER
     ),

@@ -115,12 +115,23 @@ class CountedRounds:
         self._late = {
             channel: sent
             for channel, sent in self._late.items()
-            if not self._has_delivered(channel, sent, before, counters, later)
-            and not (self._keeps_order and arrived.get(channel[0], 0) > self._sent_before)
+            if not (self._keeps_order and arrived.get(channel[0], 0) > self._sent_before)
+            and not (
+                self._is_counted(channel, highest)
+                and self._has_delivered(channel, sent, before, counters, later)
+            )
         }
         if not self._late:
             self._left -= 1
         return not self._left
+
+    def _is_counted(self, channel: Channel, highest: int) -> bool:
+        """Return whether counters tell what is on a channel: not where probes do it better.
+
+        Frames that a switch has sent to a link that counted as failed, and that had returned, may
+        have been counted as lost, and have arrived.
+        """
+        return not (self._keeps_order and highest and self._lost.get(channel))
 
     def _has_delivered(
         self, channel: Channel, sent: int, before: Counters, now: Counters, probes: ProbesGiven

@@ -319,19 +319,28 @@ class UpdateScheduler:
             runtime.spawn(self._await_quiescence)
 
     def _await_quiescence(self) -> None:
-        """Wait until the packets of older rules have left, or another step begins."""
+        """Wait until the packets of older rules have left.
+
+        It ends without that if another step begins, if others turn out to have changed rules, or if
+        a switch that was dead returns, which may still forward by older rules: then it begins anew.
+        """
         update = self._update
-        number, began_s = update.number, runtime.now_s()
+        begun, began_s = (update.number, update.generations_in_flight), runtime.now_s()
+
+        def is_current() -> bool:
+            return (update.number, update.generations_in_flight) == begun and not update.waiting
+
         try:
             if update.pauses_between_switches:
                 quiescence = self._quiescence()
-                while not is_quiescent(quiescence, lambda: update.number == number):
-                    if update.number != number:
+                while not is_quiescent(quiescence, is_current):
+                    if not is_current():
                         return
                     if runtime.now_s() - began_s > OVERDUE_S:
                         update.overdue = quiescence.problem
                     runtime.sleep(quiescence.pause_s)
-            update.quiescent()
+            if is_current():
+                update.quiescent()
         finally:
             update.overdue = None
             self._is_waiting = False
