@@ -232,6 +232,8 @@ class Judge:
         """The ports of links that counted as failed at the last write, and before this step."""
         self._doubted_first = frozenset[End]()
         """The same at the first write of this step."""
+        self._last_held: dict[str, Forwarding] = {}
+        """What each switch held when it last had power."""
         self._written = 0
         """The number of the state that rules of a controller have made in place of older ones."""
 
@@ -241,6 +243,7 @@ class Judge:
             name: switch.forwarding if switch.is_on and not switch.is_touched else world.nothing
             for name, switch in world.switches.items()
         }
+        self._last_held |= {name: held[name] for name in held if world.switches[name].is_on}
         # What others have made of a switch is not to blame on a controller: until that is put
         # right, it counts as one that drops all that comes.
         touched = {(name, _TOUCHED) for name, switch in world.switches.items() if switch.is_touched}
@@ -316,8 +319,11 @@ class Judge:
             # began before.
             since_s = min(before.at_s, now.at_s - REACTION_S)
             failed = now.down | doubted & self._doubted_first
-            known = failed - self._world.network.cut_since(since_s)
-            lost -= self.explorer.outcome([replace(now, down=known)]).delivered
+            recent = self._world.network.cut_since(since_s)
+            off = {name for name, _ in recent if not self._world.switches[name].is_on}
+            held = {**now.held, **{name: self._last_held[name] for name in off}}
+            before_that = replace(now, held=held, down=failed - recent)
+            lost -= self.explorer.outcome([before_that]).delivered
         if self._replaces_at_once():
             lost = set()
         lost = {pair for pair in lost if not self._is_lost_at_touched(is_now, pair)}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ENDS_S = 15.0
 """Once all is settled, connections whose end nobody has told end within this time."""
-MORE = Holdings(threads=2, connections=0, sessions=0, queued=0, bytes=1 << 17)
+MORE = Holdings(threads=2, connections=0, sessions=0, queued=4, bytes=1 << 17)
 """So much more than before the first fault a controller may hold after that."""
 _END = re.compile(r"\bs\d+:\d+\b")
 
