@@ -6,9 +6,13 @@ interpreter (``topologies/mn.py``).
 
 from __future__ import annotations
 
+import logging
+
 from mininet.topo import Topo
 
 from knotless.topologies.fabric import Fabric
+
+logging.setLoggerClass(logging.Logger)  # see knotless.emulation.mn
 
 
 class FabricTopo(Topo):  # type: ignore[misc] # Mininet has no types

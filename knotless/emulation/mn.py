@@ -52,6 +52,9 @@ def _plain_record(*args: Any, **_more: Any) -> logging.LogRecord:
 
 
 lg.makeRecord = _plain_record
+# Mininet makes its own class that of all loggers to come: they would print below no warning, and
+# without line ends.
+logging.setLoggerClass(logging.Logger)
 
 __all__ = [
     "CLI",
