@@ -23,6 +23,7 @@ ENDS_S = 15.0
 """Once all is settled, connections whose end nobody has told end within this time."""
 MORE = Holdings(threads=2, connections=0, sessions=0, queued=4, bytes=1 << 17)
 """So much more than before the first fault a controller may hold after that."""
+_STILL_USED = " is drained but still used"
 _END = re.compile(r"\bs\d+:\d+\b")
 
 
@@ -80,14 +81,19 @@ class ServiceJudge:
         self._accepted = dict.fromkeys(self._accepted, ...)
 
     def _confirm(self) -> None:
-        """Have an operator confirm what a damaged state file does not tell, and reload again."""
+        """Have an operator confirm what a damaged state file does not tell, and correct it.
+
+        Links that rules avoided when it was damaged may have been drained, or have failed.
+        """
         leader = self._world.leader()
-        if leader is not None and leader.app is not None:
-            lines = leader.app.service.status.problems(self._world.hub.now_s)
-            if any(line.startswith("the state file is damaged") for line in lines):
-                leader.request("/confirm", {}, self._world.token)
-            if any(line.startswith("the configuration was not reloaded") for line in lines):
-                leader.reload()
+        if leader is None or leader.app is None or "state-damaged" not in self._kinds:
+            return
+        lines = leader.app.service.status.problems(self._world.hub.now_s)
+        if any(line.startswith("the state file is damaged") for line in lines):
+            leader.request("/confirm", {}, self._world.token)
+        used = [line.partition(_STILL_USED)[0] for line in lines if _STILL_USED in line]
+        if used:
+            leader.request("/undrain", {"parts": used}, self._world.token)
 
     def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
         """Yield what operators were told that has been done, and is not so."""
