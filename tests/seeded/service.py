@@ -81,18 +81,20 @@ class ServiceJudge:
         self._accepted = dict.fromkeys(self._accepted, ...)
 
     def _confirm(self) -> None:
-        """Have an operator confirm what a damaged state file does not tell, and correct it.
+        """Have an operator reload again, and confirm and correct what a damaged file did not tell.
 
         Links that rules avoided when it was damaged may have been drained, or have failed.
         """
         leader = self._world.leader()
-        if leader is None or leader.app is None or "state-damaged" not in self._kinds:
+        if leader is None or leader.app is None:
             return
         lines = leader.app.service.status.problems(self._world.hub.now_s)
+        if any(line.startswith("the configuration was not reloaded") for line in lines):
+            leader.reload()
         if any(line.startswith("the state file is damaged") for line in lines):
             leader.request("/confirm", {}, self._world.token)
         used = [line.partition(_STILL_USED)[0] for line in lines if _STILL_USED in line]
-        if used:
+        if used and "state-damaged" in self._kinds:
             leader.request("/undrain", {"parts": used}, self._world.token)
 
     def _forgotten(self, status: dict[str, Any]) -> Iterator[str]:
