@@ -302,8 +302,8 @@ class Series:
         file.write_text(yaml.safe_dump({**config, "multicast": self.groups}), encoding="utf-8")
         token = self.names.token_file.read_text(encoding="utf-8").strip()
         active = self._active()
-        for number_of in (active, 1 - active):
-            rest.post((rest.ADDRESS, self._ports()[number_of].rest), "/reload", {}, token)
+        for controller in (active, 1 - active):
+            rest.post((rest.ADDRESS, self._ports()[controller].rest), "/reload", {}, token)
         return Fault(f"groups {sorted(self.groups)}", ())
 
     def _is_settled(self) -> bool:
@@ -314,7 +314,9 @@ class Series:
             return False
         routes, declared = answer["routes"], answer["request"]["multicast"]
         is_quiet = not (routes["failed"] or routes["changing"] or routes["older_rules"])
-        return is_quiet and {int(n): sorted(of_n) for n, of_n in declared.items()} == self.groups
+        return (
+            is_quiet and {int(n): sorted(members) for n, members in declared.items()} == self.groups
+        )
 
     def _stop(self) -> Fault:
         switch = self.draw.choice(self.fabric.switches).name

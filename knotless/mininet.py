@@ -16,22 +16,20 @@ What cannot work is refused in one line.
 from __future__ import annotations
 
 import atexit
-import ipaddress
 import signal
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.printable import printable
 from knotless.cli.prompt import CLI
-from knotless.emulation.controller import Address, is_listening
 from knotless.emulation.daemon import Deadlock
+from knotless.emulation.described_controller import EmulatedController, controller_of, unwrapped
 from knotless.emulation.described_fabric import (
     Connection,
     DescribedFabric,
@@ -45,18 +43,14 @@ from knotless.emulation.emulated_net import EmulatedNet
 from knotless.emulation.fabric_topo import FabricTopo
 from knotless.emulation.host import EmulatedHost
 from knotless.emulation.mn import (
-    Controller,
     DefaultController,
     Host,
     Intf,
     Link,
     Node,
-    NullController,
-    OVSController,
     OVSKernelSwitch,
     OVSLink,
     OVSSwitch,
-    RemoteController,
     TCIntf,
     TCLink,
     TCULink,
@@ -77,64 +71,6 @@ __all__ = ["CLI", "EmulatedController", "Knotless"]
 _TAKEN_SWITCHES = (OVSSwitch, OVSKernelSwitch, EmulatedSwitch)
 _TAKEN_HOSTS = (Host, Node, EmulatedHost)
 _TAKEN_LINKS = (Link, TCLink, TCULink, OVSLink)
-_OURS = (DefaultController, Controller, OVSController)
-_OPENFLOW_PORTS = (6653, 6633)
-
-
-class EmulatedController:
-    """A controller of a script: one of ours, or the address of one that runs already.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    address : (str, int) or None
-        IPv4 address and TCP port of one that the user runs; None: ours, which starts with the
-        fabric.
-
-    """
-
-    def __init__(self, name: str, address: Address | None) -> None:
-        self.name, self.address = name, address
-        self.ip, self.port = address or ("127.0.0.1", 0)
-        self.waiting = False
-        self.shell = None
-
-    def IP(self, intf: object = None) -> str:  # noqa: N802 - Mininet's name
-        """Return its IP address."""
-        del intf
-        return self.ip
-
-    def start(self) -> None:
-        """Do nothing: ours start with the fabric, others run already."""
-
-    def stop(self, deleteIntfs: bool = False) -> None:  # noqa: N803 - Mininet's name
-        """Do nothing: ours end with the fabric."""
-
-    def terminate(self) -> None:
-        """Do nothing: it has no shell."""
-
-    def cmd(self, *_args: Any, **_options: Any) -> str:
-        """Raise EmulationError: a controller has no shell."""
-        raise EmulationError(f"{self.name} has no shell: 'knotless status' shows the controller")
-
-    sendCmd = popen = cmdPrint = pexec = cmd  # noqa: N815 - Mininet's names
-
-    def intfList(self) -> list[Any]:  # noqa: N802 - Mininet's name
-        """Return no interfaces."""
-        return []
-
-    def intfNames(self) -> list[str]:  # noqa: N802 - Mininet's name
-        """Return no interfaces."""
-        return []
-
-    def __str__(self) -> str:
-        return self.name
-
-    def __repr__(self) -> str:
-        """Return name and address."""
-        what = "knotless" if self.address is None else f"{self.ip}:{self.port}"
-        return f"<EmulatedController {self.name}: {what}> "
 
 
 NodeKind = TypeVar("NodeKind", EmulatedHost, EmulatedSwitch, EmulatedController)
@@ -565,98 +501,12 @@ class Knotless(EmulatedNet):
         return {"controller": "remote", "remotes": remotes}
 
 
-def controller_of(
-    name: Any, controller: Any, params: Mapping[str, Any]
-) -> EmulatedController | None:
-    """Return the controller that a script names in Mininet's words; None stands for none.
-
-    Parameters
-    ----------
-    name : str or Controller
-        Its name, or the controller itself.
-    controller : class, function or Controller
-        One of Mininet's classes, a partial of one, or a function that returns one.
-    params : mapping
-        The parameters, such as ``ip`` and ``port``.
-
-    Raises
-    ------
-    EmulationError
-        It is a controller that Mininet would start, other than its reference controllers.
-
-    Examples
-    --------
-    >>> controller_of("c0", RemoteController, {"ip": "192.0.2.1", "port": 6633}).address
-    ('192.0.2.1', 6633)
-
-    """
-    params = dict(params)
-    while isinstance(controller, partial):
-        params = {**controller.keywords, **params}
-        controller = controller.func
-    instance = name if isinstance(name, Controller | EmulatedController) else controller
-    if isinstance(instance, EmulatedController):
-        return instance
-    if isinstance(instance, Controller):
-        if not isinstance(instance, RemoteController):
-            raise _refused_controller(type(instance).__name__)
-        address = (str(instance.ip), int(instance.port))
-        named = EmulatedController(str(instance.name), address)
-        instance.terminate()
-        return named
-    if controller is None or controller is NullController or controller is False:
-        return None
-    if controller in _OURS:
-        if controller is not DefaultController:
-            info(f"*** {name}: a controller of Knotless in place of {controller.__name__}\n")
-        return EmulatedController(str(name), None)
-    if isinstance(controller, type):
-        if not issubclass(controller, RemoteController):
-            raise _refused_controller(controller.__name__)
-        return EmulatedController(str(name), _address_of(str(name), params))
-    if callable(controller):
-        return controller_of(controller(name, **params), None, {})
-    raise EmulationError(f"controller {name}: {controller!r} is no class of Mininet's controllers")
-
-
-def _address_of(name: str, params: Mapping[str, Any]) -> Address:
-    """Return the address of a RemoteController; raises EmulationError."""
-    params = {key: value for key, value in params.items() if value is not None}
-    for key in params:
-        if key not in ("ip", "port", "protocol", "inNamespace", "verbose"):
-            raise EmulationError(f"controller {name}: there is no parameter {key[:40]!r}")
-    if params.get("protocol", "tcp") != "tcp":
-        raise EmulationError(f"controller {name}: protocol={params['protocol']!r}: only tcp")
-    ip, _, port = str(params.get("ip", "127.0.0.1")).partition(":")
-    try:
-        ipaddress.IPv4Address(ip)
-        number = int(port or params.get("port") or 0)
-    except ValueError:
-        raise EmulationError(
-            f"controller {name}: write its address as ip='192.0.2.1', port=6653"
-        ) from None
-    # Without a port Mininet takes the first of these on which a controller listens.
-    tried = [number] if number else [*filter(partial(is_listening, ip), _OPENFLOW_PORTS)]
-    return (ip, tried[0] if tried else _OPENFLOW_PORTS[0])
-
-
-def _refused_controller(kind: str) -> EmulationError:
-    return EmulationError(
-        f"controller {kind}: it is not started here: start it yourself, and name it with"
-        " RemoteController; without any, ours starts"
-    )
-
-
 def _taken(given: Any, taken: Sequence[Any], what: str) -> tuple[Any, dict[str, Any]]:
     """Return a class that an emulated fabric stands in for, and the parameters of a partial.
 
     Raises EmulationError for any other.
     """
-    params: dict[str, Any] = {}
-    cls = given
-    while isinstance(cls, partial):
-        params = {**cls.keywords, **params}
-        cls = cls.func
+    cls, params = unwrapped(given, {})
     if cls is not None and cls not in taken:
         known = " or ".join(dict.fromkeys(one.__name__ for one in taken))
         name = getattr(cls, "__name__", repr(cls))

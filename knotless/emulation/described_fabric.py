@@ -36,13 +36,9 @@ _REFUSED_OF_LINKS = {
     "enable_ecn": "the switches do not mark packets",
     "enable_red": "the switches do not drop packets early",
 }
-_REFUSED_OF_HOSTS = {
-    "cpu": "hosts share all processors",
-    "cores": "hosts share all processors",
-    "sched": "hosts share all processors",
-    "period_us": "hosts share all processors",
-    "rt_period_us": "hosts share all processors",
-}
+_REFUSED_OF_HOSTS = dict.fromkeys(
+    ("cpu", "cores", "sched", "period_us", "rt_period_us"), "hosts share all processors"
+)
 _REFUSED_OF_SWITCHES = {
     "stp": "the routes of the plan use all links; spanning trees are for 'knotless export'",
     "inband": "the controller is reached outside of the fabric",

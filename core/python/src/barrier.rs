@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use barrier::{Algorithm, State, Timing};
-use knotless_endpoint::error::Error;
 use programs::real::sys::clock_ns;
 use programs::real::{Member, Network};
 use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::endpoint::in_slices;
 use crate::endpoint::values::{py_error, seconds};
-use crate::endpoint::SLICE;
 
 pyo3::create_exception!(knotless._core.barrier, BarrierError, PyException);
 
@@ -21,29 +20,6 @@ pyo3::create_exception!(knotless._core.barrier, BarrierError, PyException);
 struct PyBarrier {
     member: Member,
     members: Vec<String>,
-}
-
-impl PyBarrier {
-    /// Call `attempt` in slices until it has an answer or the time is over, so that Ctrl-C ends the
-    /// wait.
-    fn in_slices<T: Send>(
-        &mut self,
-        py: Python<'_>,
-        timeout_s: Option<f64>,
-        mut attempt: impl FnMut(&mut Member, Duration) -> Result<Option<T>, Error> + Send,
-    ) -> PyResult<Option<T>> {
-        let timeout = timeout_s.map(seconds).transpose()?;
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.unwrap_or(SLICE).min(SLICE);
-            let answer = py.detach(|| attempt(&mut self.member, slice)).map_err(py_error)?;
-            if answer.is_some() || left.is_some_and(|left| left <= slice) {
-                return Ok(answer);
-            }
-            py.check_signals()?;
-        }
-    }
 }
 
 #[pymethods]
@@ -93,8 +69,8 @@ impl PyBarrier {
     #[pyo3(signature = (timeout_s=None))]
     fn wait(&mut self, py: Python<'_>, timeout_s: Option<f64>) -> PyResult<()> {
         self.member.enter(clock_ns());
-        let ended = self.in_slices(py, timeout_s, |member, slice| {
-            Ok(Some(member.proceed(slice)?).filter(|state| *state != State::Inside))
+        let ended = in_slices(py, timeout_s, |slice| {
+            Ok(Some(self.member.proceed(slice)?).filter(|state| *state != State::Inside))
         })?;
         match ended {
             Some(State::Broken(rank)) => Err(BarrierError::new_err(format!(
@@ -107,8 +83,8 @@ impl PyBarrier {
     }
 
     fn answer(&mut self, py: Python<'_>, timeout_s: f64) -> PyResult<()> {
-        self.in_slices(py, Some(timeout_s), |member, slice| {
-            member.answer(slice)?;
+        in_slices(py, Some(timeout_s), |slice| {
+            self.member.answer(slice)?;
             Ok(None::<()>)
         })?;
         Ok(())
@@ -116,8 +92,8 @@ impl PyBarrier {
 
     #[pyo3(signature = (timeout_s=10.0))]
     fn flush(&mut self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let done = self.in_slices(py, Some(timeout_s), |member, slice| {
-            Ok(member.networks_mut().flush(slice)?.then_some(()))
+        let done = in_slices(py, Some(timeout_s), |slice| {
+            Ok(self.member.networks_mut().flush(slice)?.then_some(()))
         })?;
         Ok(done.is_some())
     }

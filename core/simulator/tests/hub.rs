@@ -4,8 +4,8 @@ mod common;
 
 use common::{channels, config, MICROSECOND};
 use simulator::{
-    Arrivals, Fabric, Flow, Forwarding, LinkChange, Process, Report, Settings, Simulation, Tables,
-    Target, Time, Traffic, Wish,
+    Arrivals, Fabric, Flow, LinkChange, Process, Report, Settings, Simulation, Tables, Target,
+    Time, Traffic, Wish,
 };
 
 /// One bit at 10 Mbit/s.
@@ -22,21 +22,12 @@ fn hub(hosts: usize, delay: Time) -> Fabric {
 }
 
 fn settings(seed: u64, end: Time) -> Settings {
-    Settings {
-        seed,
-        warm_up: 0,
-        end,
-        packet_bytes: 1500,
-        forwarding: Forwarding::StoreAndForward,
-        link_changes: Vec::new(),
-    }
+    Settings { end, ..common::settings(seed) }
 }
 
 fn run(fabric: Fabric, traffic: Traffic, settings: Settings) -> Report {
     let tables = Tables::without_routes(&fabric);
-    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
-    while simulation.run(1 << 16) {}
-    simulation.report()
+    common::run(fabric, tables, traffic, settings)
 }
 
 /// The first `senders` of `hosts` hosts always have a packet for the last.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{channel, channels, config, MICROSECOND};
+use common::{channel, channels, config, settings, MICROSECOND};
 use forwarding::explore::explore;
 use forwarding::state::{Behaviour, Choice, Hop, State, Unsupported};
 use simulator::{
@@ -87,17 +87,7 @@ fn run(fabric: Fabric, tables: Tables, seed: u64) -> Report {
     let flows = pairs.map(|(from, to)| Flow { from, to: Target::Host(to) }).collect();
     let arrivals = Arrivals::Acknowledged { count: 10 };
     let traffic = Traffic::Flows { flows, arrivals, message_bytes: 1000 };
-    let settings = Settings {
-        seed,
-        warm_up: 0,
-        end: u64::MAX,
-        packet_bytes: 1500,
-        forwarding: Forwarding::StoreAndForward,
-        link_changes: Vec::new(),
-    };
-    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
-    while simulation.run(1 << 16) {}
-    simulation.report()
+    common::run(fabric, tables, traffic, settings(seed))
 }
 
 fn frames(report: &Report, channel: u32) -> u64 {

@@ -2,10 +2,9 @@
 
 mod common;
 
-use common::{channel, channels, config, MICROSECOND};
+use common::{channel, channels, config, run, settings, MICROSECOND};
 use simulator::{
-    BroadcastLimit, DropCause, Fabric, Forwarding, Node, Process, Settings, Simulation, Tables,
-    Target, Time, Traffic, Wish,
+    BroadcastLimit, DropCause, Fabric, Node, Process, Tables, Target, Time, Traffic, Wish,
 };
 
 /// Four switches in a ring, a host each.
@@ -58,18 +57,7 @@ fn a_cycle_that_misses_the_root_is_refused() {
 
 /// Runs processes, one on each host, to the end.
 fn finished(fabric: Fabric, tables: Tables, processes: Vec<Box<dyn Process>>) -> simulator::Report {
-    let traffic = Traffic::Processes(processes);
-    let settings = Settings {
-        seed: 1,
-        warm_up: 0,
-        end: Time::MAX,
-        packet_bytes: 1500,
-        forwarding: Forwarding::StoreAndForward,
-        link_changes: Vec::new(),
-    };
-    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
-    while simulation.run(1 << 16) {}
-    simulation.report()
+    run(fabric, tables, Traffic::Processes(processes), settings(1))
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -46,14 +46,10 @@ _REFUSED = {
 }
 
 
-def _option(*names: str, **settings: Any) -> Callable[[Any], Any]:
-    return click.option(*names, **settings)
-
-
 @click.command("mn", epilog=EXAMPLE)
-@_option("--topo", default="minimal", show_default=True, help="Topology and its parameters.")
-@_option("--custom", metavar="FILE,...", help="Python files with topos, controllers or tests.")
-@_option(
+@click.option("--topo", default="minimal", show_default=True, help="Topology and its parameters.")
+@click.option("--custom", metavar="FILE,...", help="Python files with topos, controllers or tests.")
+@click.option(
     "--link",
     default="default",
     show_default=True,
@@ -61,34 +57,36 @@ def _option(*names: str, **settings: Any) -> Callable[[Any], Any]:
     shell_complete=complete.choices(LINKS),
     help="Which links pause, and the parameters of links that have none.",
 )
-@_option("--switch", default="default", metavar="|".join(SWITCHES), help="Open vSwitch only.")
-@_option("--host", default="proc", metavar="proc", help="Hosts are namespaces.")
-@_option(
+@click.option("--switch", default="default", metavar="|".join(SWITCHES), help="Open vSwitch only.")
+@click.option("--host", default="proc", metavar="proc", help="Hosts are namespaces.")
+@click.option(
     "--controller",
     multiple=True,
     metavar="default|remote|none[,ip=..,port=..]",
     help="Ours, one that runs already, or none; may be repeated.",
 )
-@_option("--test", multiple=True, metavar="|".join(TESTS), help="Run it instead of the prompt.")
-@_option("--pre", metavar="FILE", help="Lines for the prompt before the tests.")
-@_option("--post", metavar="FILE", help="Lines for the prompt after the tests.")
-@_option("--mac", is_flag=True, help="Number the hosts' MAC addresses.")
-@_option("--arp", is_flag=True, help="Give all hosts the addresses of all others.")
-@_option("--ipbase", "-i", default="10.0.0.0/8", show_default=True, help="Addresses of hosts.")
-@_option("--verbosity", "-v", default="info", show_default=True, help="Mininet's log level.")
-@_option("--wait", "-w", is_flag=True, help="Has no effect: switches are always waited for.")
-@_option("--twait", "-t", type=int, help="Has no effect, as --wait.")
-@_option("--nolistenport", is_flag=True, help="Has no effect: switches never listen.")
-@_option("--clean", "-c", is_flag=True, help="Is refused.")
-@_option("--xterms", "-x", is_flag=True, help="Is refused.")
-@_option("--innamespace", is_flag=True, help="Is refused.")
-@_option("--pin", is_flag=True, help="Is refused.")
-@_option("--nat", is_flag=True, help="Is refused.")
-@_option("--cluster", help="Is refused.")
-@_option("--placement", help="Is refused.")
-@_option("--listenport", help="Is refused.")
-@_option("--name", default="default", show_default=True, help="Name of this fabric.")
-@_option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock.")
+@click.option(
+    "--test", multiple=True, metavar="|".join(TESTS), help="Run it instead of the prompt."
+)
+@click.option("--pre", metavar="FILE", help="Lines for the prompt before the tests.")
+@click.option("--post", metavar="FILE", help="Lines for the prompt after the tests.")
+@click.option("--mac", is_flag=True, help="Number the hosts' MAC addresses.")
+@click.option("--arp", is_flag=True, help="Give all hosts the addresses of all others.")
+@click.option("--ipbase", "-i", default="10.0.0.0/8", show_default=True, help="Addresses of hosts.")
+@click.option("--verbosity", "-v", default="info", show_default=True, help="Mininet's log level.")
+@click.option("--wait", "-w", is_flag=True, help="Has no effect: switches are always waited for.")
+@click.option("--twait", "-t", type=int, help="Has no effect, as --wait.")
+@click.option("--nolistenport", is_flag=True, help="Has no effect: switches never listen.")
+@click.option("--clean", "-c", is_flag=True, help="Is refused.")
+@click.option("--xterms", "-x", is_flag=True, help="Is refused.")
+@click.option("--innamespace", is_flag=True, help="Is refused.")
+@click.option("--pin", is_flag=True, help="Is refused.")
+@click.option("--nat", is_flag=True, help="Is refused.")
+@click.option("--cluster", help="Is refused.")
+@click.option("--placement", help="Is refused.")
+@click.option("--listenport", help="Is refused.")
+@click.option("--name", default="default", show_default=True, help="Name of this fabric.")
+@click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock.")
 @changed_plan_options
 def command(
     topo: str,

@@ -50,17 +50,9 @@ class Role(Enum):
 
 _NOT_STORED = (Role.PARAMETER, Role.SAMPLE, Role.SHOWN)
 _CONDITIONS = (Role.CASE, Role.CONDITION, Role.PARAMETER)
-ADDED = (
-    *(
-        "stretch",
-        "slow_down",
-        "host_wait_us",
-        "datapath",
-        "real_time_programs",
-        "valid",
-        "problems",
-    ),
-)
+EMULATED = ("stretch", "slow_down", "host_wait_us", "datapath", "real_time_programs")
+"""The names of what only an emulated case has."""
+ADDED = (*EMULATED, "valid", "problems")
 """The names of what :mod:`knotless.experiments.framework.routed` adds to a row."""
 REQUIRED = object()
 """The default of a column without one: :meth:`Columns.row` needs its value."""

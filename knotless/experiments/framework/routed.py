@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from knotless.experiments.framework.columns import EMULATED
 from knotless.experiments.framework.experiment import ExperimentError
 from knotless.results.validity import silent_flows
 from knotless.routing.plan import Plan, make_plan
@@ -135,7 +136,6 @@ def with_validity(row: Mapping[str, Any], status: Mapping[str, Any], problems: l
 
 def in_simulation(row: Mapping[str, Any], problems: Sequence[str] = ()) -> Row:
     """Add the same keys to a row of a simulation, whose time is not stretched."""
-    keys = ("stretch", "slow_down", "host_wait_us", "datapath", "real_time_programs")
-    nothing: Row = dict.fromkeys(keys)
+    nothing: Row = dict.fromkeys(EMULATED)
     all_problems = [*problems, *silent_flows(row)]
     return {**row, **nothing, "valid": not all_problems, "problems": all_problems}

@@ -30,9 +30,10 @@ from mininet.topolib import TorusTopo, TreeTopo
 
 from knotless import mininet
 from knotless.base.errors import EmulationError, KnotlessError
+from knotless.emulation.described_controller import controller_of
 from knotless.emulation.fabric_topo import FabricTopo
 from knotless.emulation.network import EmulatedFabric
-from knotless.mininet import Knotless, controller_of
+from knotless.mininet import Knotless
 from knotless.topologies import load
 from tests.support import REPOSITORY
 

@@ -24,7 +24,26 @@ use values::{
 };
 
 /// Ctrl-C is checked this often while waiting.
-pub const SLICE: Duration = Duration::from_millis(100);
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Call `attempt` until it has an answer or the time is over, in slices: Ctrl-C ends the wait.
+pub fn in_slices<T: Send>(
+    py: Python<'_>,
+    timeout_s: Option<f64>,
+    mut attempt: impl FnMut(Duration) -> Result<Option<T>, Error> + Send,
+) -> PyResult<Option<T>> {
+    let timeout = timeout_s.map(seconds).transpose()?;
+    let deadline = timeout.map(|timeout| Instant::now() + timeout);
+    loop {
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        let slice = left.unwrap_or(SLICE).min(SLICE);
+        let answer = py.detach(|| attempt(slice)).map_err(py_error)?;
+        if answer.is_some() || left.is_some_and(|left| left <= slice) {
+            return Ok(answer);
+        }
+        py.check_signals()?;
+    }
+}
 
 /// An endpoint; see the class of that name in `endpoint.pyi`.
 #[pyclass(name = "Endpoint", module = "knotless._core.endpoint")]
@@ -38,24 +57,13 @@ impl PyEndpoint {
         self.0.operate(post).map_err(py_error)
     }
 
-    /// Wait in slices, so that Ctrl-C ends the wait.
     fn in_slices<T: Send>(
         &mut self,
         py: Python<'_>,
         timeout_s: Option<f64>,
         mut attempt: impl FnMut(&mut Endpoint, Duration) -> Result<Option<T>, Error> + Send,
     ) -> PyResult<Option<T>> {
-        let timeout = timeout_s.map(seconds).transpose()?;
-        let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        loop {
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            let slice = left.unwrap_or(SLICE).min(SLICE);
-            let answer = py.detach(|| attempt(&mut self.0, slice)).map_err(py_error)?;
-            if answer.is_some() || left.is_some_and(|left| left <= slice) {
-                return Ok(answer);
-            }
-            py.check_signals()?;
-        }
+        in_slices(py, timeout_s, |slice| attempt(&mut self.0, slice))
     }
 }
 

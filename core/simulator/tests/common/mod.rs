@@ -1,7 +1,10 @@
 //! Small fabrics for tests.
 #![allow(dead_code, reason = "each file of tests uses some of it")]
 
-use simulator::{Buffer, ChannelConfig, FlowControl, Node, Time};
+use simulator::{
+    Buffer, ChannelConfig, Fabric, FlowControl, Forwarding, Node, Report, Settings, Simulation,
+    Tables, Time, Traffic,
+};
 
 pub const MICROSECOND: Time = 1_000_000;
 
@@ -59,4 +62,23 @@ pub fn channels(
 pub fn channel(channels: &[(ChannelConfig, Node, Node, u32)], from: Node, to: Node) -> u32 {
     let place = channels.iter().position(|row| row.1 == from && row.2 == to);
     place.expect("the channel is there") as u32
+}
+
+/// Store and forward, in packets of 1500 bytes, without failures, until nothing is left.
+pub fn settings(seed: u64) -> Settings {
+    Settings {
+        seed,
+        warm_up: 0,
+        end: Time::MAX,
+        packet_bytes: 1500,
+        forwarding: Forwarding::StoreAndForward,
+        link_changes: Vec::new(),
+    }
+}
+
+/// Run a simulation to its end.
+pub fn run(fabric: Fabric, tables: Tables, traffic: Traffic, settings: Settings) -> Report {
+    let mut simulation = Simulation::new(fabric, tables, traffic, settings).expect("it fits");
+    while simulation.run(1 << 16) {}
+    simulation.report()
 }
