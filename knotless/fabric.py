@@ -8,11 +8,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
 from knotless.base.errors import EmulationError
+from knotless.base.suggestions import suggestion
 from knotless.emulation.names import DEFAULT_NAME, names_of
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.options import checked_plan
@@ -118,7 +118,7 @@ def fabric(
     >>> fabric("ring,4", engin="updown")
     Traceback (most recent call last):
         ...
-    knotless.base.errors.EmulationError: there is no option 'engin'; did you mean engine?
+    knotless.base.errors.EmulationError: there is no option 'engin'; did you mean 'engine'?
 
     """
     chosen = load(spec) if isinstance(spec, str) else spec
@@ -189,8 +189,7 @@ def check_options(options: Mapping[str, Any], without: Collection[str] = ()) -> 
     known = (PLAN_OPTIONS | FABRIC_OPTIONS) - {*without}
     for option in options:
         if option not in known:
-            close = get_close_matches(option[:40], known, n=1)
-            hint = f"did you mean {close[0]}?" if close else "see PlanRequest and EmulatedFabric"
+            hint = suggestion(option, known, otherwise="see PlanRequest and EmulatedFabric")
             raise EmulationError(f"there is no option {option[:40]!r}; {hint}")
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 from knotless.base.errors import EmulationError
+from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import DEFAULT_DELAY_US, DEFAULT_RATE_MBPS, Fabric
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 
@@ -268,8 +268,7 @@ def _refuse(
             if value not in (None, 0, 0.0, "", False, "0", "0%", -1):
                 raise EmulationError(f"{where}: {key}={str(value)[:40]!r}: {refused[key]}")
         elif key not in taken:
-            close = get_close_matches(key[:40], taken, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known are {', '.join(taken)}"
+            hint = suggestion(key, taken)
             raise EmulationError(f"{where}: there is no parameter {key[:40]!r}; {hint}")
 
 

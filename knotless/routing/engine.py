@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 
 from knotless.base.errors import PlanError
 from knotless.base.plugins import plugins
+from knotless.base.suggestions import suggestion
 from knotless.routing.graphs.task import Task
 from knotless.routing.routes import Routes
 
@@ -106,6 +106,5 @@ def engine_named(name: str) -> Engine:
         return engine
     if name.endswith(".py"):
         raise PlanError(f"the file {name} is no loaded engine: name it with --engine when you plan")
-    close = get_close_matches(name.lower()[:50], registered, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(registered)}"
+    hint = suggestion(name, registered)
     raise PlanError(f"there is no routing engine {name[:50]!r}; {hint}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from difflib import get_close_matches
 
 from knotless.base.errors import SpecError
+from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import DEFAULT_RATE_MBPS, Fabric, FamilyMember
 from knotless.topologies.family import Family, Request
 from knotless.topologies.numbering import MAX_HOSTS_PER_SWITCH
@@ -139,9 +139,7 @@ def _family(spec: str, name: str) -> Family:
     by_name = families()
     if name in by_name:
         return by_name[name]
-    close = get_close_matches(name.lower(), by_name, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(by_name)}"
-    raise SpecError(f"{spec}: there is no family {name!r}; {hint}")
+    raise SpecError(f"{spec}: there is no family {name!r}; {suggestion(name, by_name)}")
 
 
 def _check_sizes(spec: str, family: Family, sizes: tuple[int, ...]) -> None:

@@ -13,9 +13,9 @@ import click
 from knotless.base import python_file
 from knotless.base.errors import EmulationError, SpecError
 from knotless.base.flow_control import FLOW_CONTROLS
+from knotless.base.suggestions import suggestion
 from knotless.cli import complete
 from knotless.cli.commands._plan_options import changed_plan_options
-from knotless.cli.groups import suggestion
 
 EXAMPLE = """\b
 Example: knotless mn --topo tree,2 --test pingall
@@ -166,8 +166,7 @@ def _mininet() -> Any:
 
 
 def _hint(word: str, known: Mapping[str, object] | tuple[str, ...]) -> str:
-    close = suggestion(word, [*known])
-    return close.replace(" Did", "; did", 1) or f"; known are {', '.join(known)}"
+    return f"; {suggestion(word, known)}"
 
 
 def _split(text: str) -> tuple[str, list[Any], dict[str, Any]]:

@@ -16,13 +16,13 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import asdict
-from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
 from knotless.base.errors import FabricError
 from knotless.base.files import read_bytes
 from knotless.base.memory import refuse_beyond
+from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import (
     DEFAULT_DELAY_US,
     DEFAULT_RATE_MBPS,
@@ -257,8 +257,7 @@ class _Reader:
         allowed = list(keys)
         for key in obj:
             if key not in allowed:
-                close = get_close_matches(str(key)[:50], allowed, n=1)
-                hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(allowed)}"
+                hint = suggestion(str(key), allowed)
                 raise FabricError(f"{where}: unknown key {_short(key)}; {hint}")
         self.where = where
         self.values: dict[str, object] = obj

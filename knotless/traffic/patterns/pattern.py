@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from knotless.base.errors import KnotlessError
 from knotless.base.plugins import plugins
+from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import Fabric
 
 Flows = NDArray[np.int32]
@@ -83,8 +83,7 @@ def pattern_named(text: str) -> Pattern:
     registered = patterns()
     name, colon, number = text.partition(":")
     if name not in registered:
-        close = get_close_matches(name.lower()[:50], registered, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(registered)}"
+        hint = suggestion(name, registered)
         raise PatternError(f"there is no pattern {name[:50]!r}; {hint}")
     if not colon:
         return registered[name]

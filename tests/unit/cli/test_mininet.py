@@ -128,7 +128,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "host": (lambda: Knotless(host=CPULimitedHost), "host=CPULimitedHost: it would replace"),
     "link": (lambda: Knotless(link=partial(TCLink, loss=2)), "link: loss='2': the emulator"),
     "xterms": (lambda: Knotless(xterms=True), "knotless attach HOST"),
-    "option": (lambda: Knotless(engin="updown"), "no option 'engin'; did you mean engine?"),
+    "option": (lambda: Knotless(engin="updown"), "no option 'engin'; did you mean 'engine'?"),
     "controllers": (lambda: Knotless(controllers=2), "there is no option 'controllers'"),
     "ryu": (lambda: Knotless().addController("c0", Ryu), "controller Ryu: it is not started"),
     "nat": (lambda: Knotless().addNAT(), "has no way out"),

@@ -51,7 +51,7 @@ def test_a_line_has_the_parameters_of_tclink() -> None:
         ({"delay": "fast"}, "link: delay='fast' is no time; write 5ms or 100us"),
         ({"bw": "much"}, "link: bw must be a number (Mbit/s, such as 10), not 'much'"),
         ({"max_queue_size": 0}, "link: max_queue_size is a number of packets, at least 1"),
-        ({"delays": "1ms"}, "link: there is no parameter 'delays'; did you mean delay?"),
+        ({"delays": "1ms"}, "link: there is no parameter 'delays'; did you mean 'delay'?"),
         ({"enable_red": True}, "link: enable_red='True': the switches do not drop packets early"),
     ],
 )

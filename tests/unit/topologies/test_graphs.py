@@ -158,5 +158,5 @@ def test_counters_of_channels_become_a_frame(monkeypatch: pytest.MonkeyPatch) ->
 def test_knotless_fabric_is_called_whether_or_not_its_module_is_imported() -> None:
     import knotless.fabric  # noqa: F401 - from here on the package's attribute
 
-    with pytest.raises(KnotlessError, match="did you mean engine"):
+    with pytest.raises(KnotlessError, match="did you mean 'engine'"):
         kn.fabric("ring,4", engin="updown")

@@ -1,0 +1,26 @@
+"""What to write instead of a word that nothing knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_MAX_CHARACTERS = 50
+"""Longer words resemble nothing, and take long to compare."""
+
+
+def suggestion(word: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return which of the ``known`` words may be meant.
+
+    If none is similar, it is ``otherwise``, or names them all.
+
+    Examples
+    --------
+    >>> suggestion("updwn", ["updown", "dor"]), suggestion("x", ["updown", "dor"])
+    ("did you mean 'updown'?", 'known are updown, dor')
+
+    """
+    names = list(known)
+    if close := get_close_matches(word.lower()[:_MAX_CHARACTERS], names, n=1):
+        return f"did you mean {str(close[0])!r}?"
+    return otherwise or f"known are {', '.join(names)}"
