@@ -23,7 +23,7 @@ from knotless.emulation.priority import has_revalidator, prioritise
 from knotless.emulation.runtime import Runtime
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
-START_LIMIT_S = 15
+START_LIMIT_S = 60
 CHANGE_LIMIT_S = 60
 
 _ALLOCATOR = "libjemalloc.so.2"

@@ -7,22 +7,20 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from knotless.emulation import state
+from knotless.cli.main import main
 from knotless.emulation.names import (
     CREDIT_DIRECTORY,
     NETNS_DIRECTORY,
     RUN_DIRECTORY,
-    Names,
-    names_of,
-    running_names,
 )
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Knotless, Start
@@ -137,41 +135,34 @@ def static_program(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / "still"
 
 
-def running_experiment() -> Names | None:
-    """Return the names of the fabric of an experiment that is ready."""
-    for name in running_names():
-        fabric = state.read(names_of(name))
-        if name.startswith("run-") and fabric is not None and fabric.phase == "ready":
-            return names_of(name)
-    return None
-
-
-def test_a_stored_run_names_static_programs(static_program: Path, tmp_path: Path) -> None:
+def test_a_stored_run_names_static_programs(
+    static_program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They run from the start of each fabric on, so that each row names one."""
+    start, pids = EmulatedFabric.start, list[int]()
     words = ["run", "hops", "--switches", "1", "--size", "64", "--duration", "0.5", "--json"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "knotless", *words, "--out", str(tmp_path)],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as run:
-        until("the fabric of the run", lambda: running_experiment() is not None)
-        names = running_experiment()
-        assert names is not None
-        host = NETNS_DIRECTORY / names.host_namespace("h1")
-        program = subprocess.Popen(["nsenter", f"--net={host}", static_program])
-        try:
-            printed, _ = run.communicate(timeout=300)
-        finally:
-            program.kill()
-            program.wait()
-    assert run.returncode == 0
-    result = json.loads(printed)
-    named = f"h1: still ({program.pid})"
-    assert [named] in [row["real_time_programs"] for row in result["rows"]]
-    assert all(set(row["real_time_programs"]) <= {named} for row in result["rows"])
+    with ExitStack() as programs:
+
+        def start_with_program(fabric: EmulatedFabric) -> None:
+            start(fabric)
+            host = NETNS_DIRECTORY / fabric.names.host_namespace("h1")
+            command = ["nsenter", f"--net={host}", str(static_program)]
+            program = programs.enter_context(subprocess.Popen(command))
+            programs.callback(program.kill)
+            pids.append(program.pid)
+            name = Path(f"/proc/{program.pid}/comm")
+            until("the program in place of nsenter", lambda: name.read_text() == "still\n")
+
+        monkeypatch.setattr(EmulatedFabric, "start", start_with_program)
+        run = CliRunner().invoke(main, [*words, "--out", str(tmp_path)])
+    assert run.exit_code == 0, run.output
+    result = json.loads(run.stdout)
+    named = [row["real_time_programs"] for row in result["rows"]]
+    assert all(one in [[f"h1: still ({pid})"] for pid in pids] for one in named), named
     stored = json.loads((Path(result["report"]).parent / "run.json").read_text())
     assert [row["real_time_programs"] for row in stored["rows"]] == [
         row["real_time_programs"] for row in result["rows"]
     ]
     text = Path(result["report"]).read_text()
-    assert "1 programs on hosts had no virtual time, so that what they measured" in text
-    assert named in text
+    assert f"{len(pids)} programs on hosts had no virtual time, so that what they measured" in text
+    assert all(f"h1: still ({pid})" in text for pid in pids[:4])
