@@ -98,8 +98,9 @@ prove: setup-tests  ## check the rules of every engine on 1,000 generated fabric
 seeds: setup-tests  ## run whole controllers in simulated time, with faults: new seeds for HOURS=1
 	$(BIN)/python -m tests.seeded.campaign --hours $${HOURS-1} --file $${FILE-results/seeds.jsonl}
 
-prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics
+prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics, and 100,000 pairs of plans
 	$(BIN)/python -m tests.prove_changes
+	$(BIN)/python -m tests.prove_changes --pairs 100000
 
 coverage:  ## measure how much Python and Rust code the tests run (twice as long as test)
 	@tools/setup.sh --coverage

@@ -43,6 +43,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         "nothing: writes the files of a Clos network, to time `knotless check FOLDER` with",
         "seconds",
     ),
+    "cluster_fabrics": Benchmark(
+        "virtual channels, hops, load and rules of engines on fabrics of clusters", "a minute"
+    ),
     "controller": Benchmark(
         "a controller that installs 614 fake switches, and starts again", "a minute"
     ),
@@ -53,7 +56,15 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     ),
     "endpoint": Benchmark("messages, UDP sockets and Open MPI over one veth pair", "minutes", True),
     "failover": Benchmark("what backup paths protect on ten fabrics", "a minute"),
+    "fair_share": Benchmark(
+        "what a busy fabric and the other programs of the machine leave each other",
+        "minutes",
+        True,
+    ),
     "false_alarms": Benchmark("false alarms of probes in an hour of pause storms", "an hour", True),
+    "freezing": Benchmark(
+        "how many generated plans with a cycle freeze, and by how many flows", "minutes"
+    ),
     "ibdmchk": Benchmark(
         "verdicts on OpenSM's routes, compared with those of ibdmchk (needs both)", "minutes"
     ),
@@ -76,6 +87,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
     "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
+    "validation": Benchmark("flow completion times beside those of csg-htsim", "a minute"),
 }
 """Name, which is that of a file of this folder -> its row."""
 

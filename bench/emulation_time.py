@@ -2,7 +2,7 @@
 
 Every flow must be within 1 % of the simulator's at any link speed and next to any load, and
 every run valid: only the stretch, real over virtual time, may depend on the machine. Each case
-runs with real-time priority of Open vSwitch, which is usual, and with ordinary priority.
+runs with each priority of the fabric.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 
 from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.base.flow_control import FlowControl
-from knotless.emulation.priority import PRIORITY
+from knotless.emulation.priority import Priority
 from knotless.emulation.runtime import require_root
 from knotless.experiments.framework.routed import Routed
 from knotless.experiments.studies.agreement import measure
@@ -40,7 +40,7 @@ CLOSE = 0.01
 class Line:
     """A run; ``worst`` is the largest deviation of a flow from the simulator."""
 
-    switch_priority: int
+    priority: str
     fabric: str
     pattern: str
     rate_mbps: float
@@ -79,8 +79,8 @@ def cases(only: Sequence[str]) -> Iterator[Case]:
     ):
         if not only or any(part in spec for part in only):
             settings = (("allow_deadlock", True),) if request is one_way else ()
-            for priority in (PRIORITY, 0):
-                with_priority = (*settings, ("switch_priority", priority))
+            for priority in (Priority.REALTIME, Priority.NORMAL):
+                with_priority = (*settings, ("priority", priority))
                 routed = Routed(spec, request, settings=with_priority)
                 yield Case("time", routed, pattern, FlowControl.PAUSE)
 
@@ -116,7 +116,7 @@ def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
             frames = sum(int(one["rx_frames"]) for one in live.seen.channels.values())
             flows = zip(row["emulated_flows_frames"], row["simulated_flows_frames"], strict=True)
             yield Line(
-                switch_priority=lab.switch_priority,
+                priority=str(lab.priority),
                 fabric=case.routed.name,
                 pattern=case.pattern,
                 rate_mbps=host.rate_mbps,
@@ -142,9 +142,11 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     # Both lists have the same cases in the same order.
-    usual = [row for row in run["lines"] if row["switch_priority"]]
-    others = [row for row in run["lines"] if not row["switch_priority"]]
-    for prompt, ordinary in zip(usual, others, strict=True):
+    prompt_rows, ordinary_rows = (
+        [row for row in run["lines"] if row["priority"] == priority]
+        for priority in (Priority.REALTIME, Priority.NORMAL)
+    )
+    for prompt, ordinary in zip(prompt_rows, ordinary_rows, strict=True):
         rows = (prompt, ordinary)
         knot = f"{len(prompt['knot'])} channels" if prompt["knot"] else "none"
         knot += "" if all(row["same_knot"] for row in rows) else ", not as simulated"

@@ -16,11 +16,14 @@ import click
 
 from bench import (
     bystanders,
+    cluster_fabrics,
     controller,
     emulation_time,
     endpoint,
     failover,
+    fair_share,
     false_alarms,
+    freezing,
     large_repairs,
     page,
     plan,
@@ -29,6 +32,7 @@ from bench import (
     seeded,
     simulation,
     takeover,
+    validation,
 )
 from bench.support import repair_tables
 from bench.support.entry import run_benchmark
@@ -39,23 +43,29 @@ from tests.seeded import limits
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "attacks.md",
+    "cluster-fabrics.md",
     "controller.md",
     "decisions/probes.md",
     "decisions/repair.md",
+    "does-it-freeze.md",
     "emulation.md",
     "failures.md",
     "messages.md",
     "performance.md",
     "seeded-controllers.md",
+    "validation.md",
     "web.md",
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "bystanders": bystanders.table_of,
+    "cluster-fabrics": cluster_fabrics.table_of,
     "controller": controller.table_of,
     "emulation-time": emulation_time.table_of,
     "endpoint": endpoint.table_of,
     "failover": failover.table_of,
+    "fair-share": fair_share.table_of,
     "false-alarms": false_alarms.table_of,
+    "freezing": freezing.table_of,
     "large-repairs": large_repairs.table_of,
     "page": page.table_of,
     "page-browser": page.browser_table_of,
@@ -67,6 +77,8 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "seeded": seeded.table_of,
     "simulation": simulation.table_of,
     "takeover": takeover.table_of,
+    "takeover-normal": takeover.table_of,
+    "validation": validation.table_of,
 }
 """Name of a stored run -> the lines of its table."""
 LIMITS = "limits"

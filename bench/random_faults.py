@@ -204,17 +204,24 @@ class Series:
     def _recover(self, fault: Fault, began_s: float, *, mended: bool) -> float:
         """Wait until all is well; return the seconds from the beginning.
 
-        What differs from it must be reported: the status is asked before and after the check.
+        What differs from it must be reported: the status is asked before and after the check. What
+        nobody mends can go before it is reported, which may come later, so that is waited for.
         """
         row, is_silent = self.rows[self._kind], False
         marked_s: float | None = None
         well_s: float | None = None
+        quiet_s: float | None = None
         while True:
             answer = self.commands.status()
             checked = self.commands.check()
             is_right = checked.exit_status == 0 and self._is_settled()
             if answer.exit_status == 0 and is_right:
-                return (answer.asked_s if well_s is None else well_s) - began_s
+                quiet_s = answer.asked_s if quiet_s is None else quiet_s
+                if mended or answer.asked_s - began_s > REPORTED_S:
+                    return (quiet_s if well_s is None else well_s) - began_s
+                time.sleep(LOOK_S)
+                continue
+            quiet_s = None
             if not (is_right and _is_marked(answer)):
                 marked_s = None
             elif marked_s is None:

@@ -5,7 +5,7 @@ flow control that the plan requires. Before each cut the controller has planned 
 when any link fails; with ``--soon`` the next cut comes half a second after the last change. The
 port is down when the kernel reports that the interface of a switch has lost its carrier. Measured
 from then on: the time to the last barrier reply of the new routes, to the first frame that arrives
-on a path that used the link, and to the end of the change.At ``half`` load, hosts send half of
+on a path that used the link, and to the end of the change. At ``half`` load, hosts send half of
 what the emulator carries if they send all they can, which is measured first. With ``--attack`` a
 host, other switches or HTTP clients attack the fabric's controller at the same time, see
 :mod:`bench.support.attack`.
@@ -33,7 +33,7 @@ import numpy as np
 import psutil
 
 from bench.support.all_to_all import RECORD
-from bench.support.attack import KINDS, attacked
+from bench.support.attack import ATTACKS, attacked
 from bench.support.entry import (
     about,
     as_stored,
@@ -48,8 +48,9 @@ from bench.support.repair_tables import table_of_cuts
 from bench.support.watch import CHANGE_S, Watch
 from knotless.base.files import write_whole
 from knotless.base.ports import free_port
+from knotless.cli.commands._priority import default_priority_option
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.priority import prioritise
+from knotless.emulation.priority import Part, Priority, default_priority, prioritise
 from knotless.emulation.runtime import require_root
 from knotless.results.machine import versions
 from knotless.routing.plan import make_plan
@@ -68,14 +69,20 @@ PROGRESS_S = 60.0
 """Time between two lines about how far it is."""
 AHEAD_S = 900.0
 """Longest time to wait until repairs are planned ahead."""
-CASE = ("fabric", "cut", "load", "soon", "attack", "protection")
+CASE = ("fabric", "cut", "load", "soon", "attack", "protection", "priority")
 """The columns that tell the rows of a stored run apart."""
 
 
 @contextmanager
 def prioritised() -> Iterator[None]:
-    """Take times when things happen; what was started before, and is later, keeps its priority."""
-    prioritise()
+    """Take times when things happen; what was started before, and is later, keeps its priority.
+
+    At ordinary priority nothing changes: the fabric shares the machine with this process.
+    """
+    if default_priority.get() == Priority.NORMAL:
+        yield
+        return
+    prioritise(Part.PROGRAM, Priority.REALTIME)
     try:
         yield
     finally:
@@ -190,6 +197,7 @@ def measure(
         "attack": attack,
         "attackers_did": attackers_did,
         "protection": protection,
+        "priority": str(default_priority.get()),
         "carried_hops_per_s": None if most is None else round(most),
         "frames_per_s": round(frames_per_s * len(fabric.hosts)),
         "flow_control": plan.flow_control,
@@ -254,10 +262,10 @@ def controller_peak_mb() -> float:
     "--attack",
     "attacks",
     multiple=True,
-    type=click.Choice(["none", *KINDS]),
+    type=click.Choice(["none", *ATTACKS]),
     default=("none",),
     show_default=True,
-    help="Who attacks: a host with frames, or switches or clients of the controller.",
+    help="Who attacks: a host with frames, or switches or clients of the controller, slow or busy.",
 )
 @click.option(
     "--protection",
@@ -268,6 +276,7 @@ def controller_peak_mb() -> float:
     show_default=True,
     help="Whether switches have backup paths.",
 )
+@default_priority_option
 @click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 @into_option

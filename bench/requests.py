@@ -17,24 +17,12 @@ from pathlib import Path
 import click
 import psutil
 
+from bench.support.attack import BUSY, ask
 from bench.support.entry import about, as_stored, run_benchmark
 from knotless.base.package import CHECKOUT
 from knotless.base.ports import free_port
 
-CLIENTS = 20
 START_LIMIT_S = 60.0
-
-
-def ask(port: int, path: str = "/status") -> int:
-    """Return the status of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("GET", path)
-        with connection.getresponse() as answer:
-            answer.read()
-            return answer.status
-    finally:
-        connection.close()
 
 
 def measure(fabric: str, path: str, seconds: float) -> dict[str, object]:
@@ -73,7 +61,7 @@ def _load(pid: int, port: int, path: str, seconds: float) -> dict[str, object]:
         while time.monotonic() < end:
             answers.append(ask(port, path))
 
-    clients = [threading.Thread(target=client) for _ in range(CLIENTS)]
+    clients = [threading.Thread(target=client) for _ in range(BUSY)]
     began, used_s = time.monotonic(), sum(process.cpu_times()[:2])
     for thread in clients:
         thread.start()
@@ -82,7 +70,7 @@ def _load(pid: int, port: int, path: str, seconds: float) -> dict[str, object]:
     passed_s = time.monotonic() - began
     return {
         "path": path,
-        "clients": CLIENTS,
+        "clients": BUSY,
         "answers_per_s": round(len(answers) / passed_s, 1),
         "refused": sum(status != http.HTTPStatus.OK for status in answers),
         "cores": round((sum(process.cpu_times()[:2]) - used_s) / passed_s, 3),

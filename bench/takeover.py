@@ -27,6 +27,7 @@ from bench.support.entry import about, as_stored, machine_line, run_benchmark, t
 from bench.support.offered import traffic
 from bench.support.repair_figures import losses, spread
 from knotless.base.errors import EmulationError
+from knotless.cli.commands._priority import default_priority_option
 from knotless.emulation import rest, state
 from knotless.emulation.controller import restart
 from knotless.emulation.names import role_of
@@ -72,6 +73,7 @@ def measure(spec: str, times: int) -> dict[str, Any]:
         records = np.fromfile(log, dtype=RECORD)
     return {
         "fabric": spec,
+        "priority": str(lab.priority),
         "takeovers": times,
         "frames": len(records),
         "taken_over_ms": spread(seconds),
@@ -111,9 +113,11 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/performance.md."""
     took = run["taken_over_ms"]
     return [
-        "| fabric | takeovers | taken over, median | p99 | longest | frames | of them lost |",
-        "|---|---|---|---|---|---|---|",
-        f"| `{run['fabric']}` | {run['takeovers'] - took['none']} of {run['takeovers']}"
+        "| fabric | priority | takeovers | taken over, median | p99 | longest | frames"
+        " | of them lost |",
+        "|---|---|---|---|---|---|---|---|",
+        f"| `{run['fabric']}` | {run['priority']}"
+        f" | {run['takeovers'] - took['none']} of {run['takeovers']}"
         f" | {took['median']} ms | {took['p99']} ms | {took['max']} ms"
         f" | {run['frames']:,} | {run['lost_frames']} |",
         "",
@@ -124,6 +128,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
 @click.command(epilog="Example: sudo .venv/bin/python -m bench.takeover --times 25 --json")
 @click.option("--fabric", "spec", default=FABRIC, show_default=True)
 @click.option("--times", default=25, show_default=True, type=click.IntRange(1, 10_000))
+@default_priority_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @table_option(table_of)
 def main(spec: str, times: int, as_json: bool) -> None:

@@ -97,9 +97,10 @@ class DescribedLink:
         return f"{one.a}-eth{one.a_port}<->{one.b}-eth{one.b_port}"
 
     @property
-    def reverse(self) -> str:
-        """The name of the link from its other end."""
-        return "<->".join(reversed(str(self).split("<->")))
+    def ends(self) -> frozenset[tuple[str, int]]:
+        """The node and port of both ends."""
+        one = self.connection
+        return frozenset([(one.a, one.a_port), (one.b, one.b_port)])
 
     def stop(self) -> None:
         """Do nothing: it ends with the fabric."""
@@ -386,9 +387,11 @@ class Knotless(EmulatedNet):
             self.links = links
             raise
         self._emulated = emulated
-        by_ends = {str(link): link for link in self.links}
+        by_ends = {
+            frozenset((end.owner, end.port) for end in link.cable.ends): link for link in self.links
+        }
         for link in links:
-            link.running = by_ends.get(str(link), by_ends.get(link.reverse))
+            link.running = by_ends.get(link.ends)
         atexit.register(self.stop)
         for node in self.hosts:
             if route := routes[node.name]:
@@ -445,6 +448,17 @@ class Knotless(EmulatedNet):
         cables = self._require_running().cables
         for cable in cables.find(f"{a}-{b}"):
             cables.cut(cable, silent=silent)
+
+    def link(self, a: Any, b: Any, *, sender: str | None = None, **changes: float) -> None:
+        """Change all links between two nodes while frames are under way.
+
+        As in ``net.link("s1", "s2", loss=0.01, rate_mbps=5)``. ``sender`` is the end whose frames
+        alone are concerned; see :meth:`knotless.emulation.cuts.Cables.set_line`, which raises
+        EmulationError.
+        """
+        cables = self._require_running().cables
+        for cable in cables.find(f"{a}-{b}"):
+            cables.set_line(cable, changes, sender=sender)
 
     def mend(self, a: Any, b: Any) -> None:
         """Restore all links between two nodes; raises EmulationError."""

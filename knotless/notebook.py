@@ -28,6 +28,7 @@ from knotless.routing.plan import Hop, make_plan
 from knotless.routing.plan import Plan as RoutedPlan
 from knotless.routing.request import PlanRequest
 from knotless.shown import Comparison, Drawing, Figures
+from knotless.simulation.result import OPTIONAL_KEYS
 from knotless.simulation.run import simulate as run_scenario
 from knotless.simulation.scenario import Scenario
 from knotless.simulation.traffic import Load
@@ -401,7 +402,9 @@ def simulate(
     more = {"seed": seed, "duration_us": duration_us, **(settings or {})}
     result = run_scenario(Scenario(made.plan, pattern, traffic or Load(), **more).that_ends())
     hidden = {"wall_s", "setup_s", "packet_hops_per_s", "verdict"}
-    figures = {key: value for key, value in result.summary().items() if key not in hidden}
+    values = result.summary()
+    hidden |= {key for key in OPTIONAL_KEYS if values[key] is None}
+    figures = {key: value for key, value in values.items() if key not in hidden}
     found = " -> ".join(result.knot) if result.knot else ""
     text = f"DEADLOCK: {found}" if found else "no deadlock formed"
     return Figures(f"{pattern} on {made.fabric.name}", figures, text, result)

@@ -7,11 +7,13 @@ cd "$(dirname "$0")/.."
 export PYTHONDONTWRITEBYTECODE=1
 # Tests of one file share what they have made, so a file stays with one worker. More fabrics than
 # processors would starve what has no real-time priority: their switches and controllers have it.
+# A worker that dies (of memory, say) ends the run and names its test: xdist hands a dead worker's
+# files to a new one, and then waits for ever.
 workers=$(($(nproc) < 4 ? $(nproc) : 4))
 # run WORKERS MARKERS [PREFIX...]
 run() {
     "${@:3}" .venv/bin/python -m pytest -p no:cacheprovider --durations=20 -n "$1" \
-        --dist loadfile -m "$2"
+        --dist loadfile --max-worker-restart 0 -m "$2"
 }
 # fabrics [PREFIX...]: the tests with fabrics, and then those that others would disturb
 fabrics() {

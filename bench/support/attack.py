@@ -8,7 +8,8 @@ attacks until that ends, and prints what it did, as JSON. The kinds:
 - ``switches``: 1,500 connections to the OpenFlow port (``openflow``) that say nothing are kept
   open, while others send a greeting that has an element of length 0, or endless lists of rules;
 - ``clients``: 2,000 clients of the HTTP interface (``rest``) send half a request and then a byte a
-  second each.
+  second each;
+- ``requests``: 20 clients without its token ask the HTTP interface without a pause.
 
 The addresses are those of our own controller on loopback, and the namespace is that of a host of
 our own fabric.
@@ -16,6 +17,7 @@ our own fabric.
 
 from __future__ import annotations
 
+import http.client
 import itertools
 import json
 import resource
@@ -32,9 +34,9 @@ from typing import Any
 
 from knotless.emulation.namespaces import inside
 
-KINDS = ("frames", "switches", "clients")
 SILENT = 1500
 SLOW = 2000
+BUSY = 20
 FRAMES_PER_S = 10_000.0
 """Two thirds of what a link of 10 Mbit/s carries."""
 TICK_S = 0.01
@@ -102,6 +104,35 @@ def clients(task: Mapping[str, Any], stopped: Stopped) -> dict[str, int]:
     return counts
 
 
+def requests(task: Mapping[str, Any], stopped: Stopped) -> dict[str, int]:
+    """Be clients that ask without a pause; return how many answers there were."""
+    answers: list[int] = []
+
+    def client() -> None:
+        while not stopped():
+            with suppress(OSError, http.client.HTTPException):
+                answers.append(ask(task["rest"]))
+
+    clients = [threading.Thread(target=client) for _ in range(BUSY)]
+    for each in clients:
+        each.start()
+    for each in clients:
+        each.join()
+    return {"answers": len(answers), "refused": sum(code != http.HTTPStatus.OK for code in answers)}
+
+
+def ask(port: int, path: str = "/status") -> int:
+    """Return the status of an answer of the HTTP interface."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path)
+        with connection.getresponse() as answer:
+            answer.read()
+            return answer.status
+    finally:
+        connection.close()
+
+
 class _Held:
     """Connections that are kept open."""
 
@@ -165,6 +196,11 @@ def attacked(kind: str | None, task: Mapping[str, Any]) -> Iterator[dict[str, in
             process.kill()
 
 
+ATTACKS: Mapping[str, Callable[[Mapping[str, Any], Stopped], dict[str, int]]] = {
+    each.__name__: each for each in (frames, switches, clients, requests)
+}
+
+
 def main(kind: str) -> None:
     """Attack until standard input ends."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -177,8 +213,7 @@ def main(kind: str) -> None:
 
     threading.Thread(target=wait_for_end, daemon=True).start()
     print("ready", flush=True)  # noqa: T201
-    attack = {"frames": frames, "switches": switches, "clients": clients}[kind]
-    print(json.dumps(attack(task, end.is_set)), flush=True)  # noqa: T201
+    print(json.dumps(ATTACKS[kind](task, end.is_set)), flush=True)  # noqa: T201
 
 
 if __name__ == "__main__":

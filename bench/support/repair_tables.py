@@ -17,16 +17,17 @@ _LOADS = {"idle": "little", "half": "half of what the emulator carries"}
 def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
     """Return the tables in docs/performance.md: times, and lost frames."""
     lines = [
-        "| fabric | cut | load | attack | protection | cuts (tier 1, planned ahead) | found, median"
+        "| fabric | cut | load | attack | protection | priority | cuts (tier 1, planned ahead)"
+        " | found, median"
         " | longest | new routes, median | p99 | first frame, median | p99"
         " | controller, most memory | CPU, load average | processor |",
-        "|" + "---|" * 15,
+        "|" + "---|" * 16,
     ]
     for row in run["rows"]:
         detected, repaired, first = row["found_ms"], row["repaired_ms"], row["first_frame_ms"]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {_load(row)} | {row['attack'] or '-'}"
-            f" | {row['protection']}"
+            f" | {row['protection']} | {row['priority']}"
             f" | {row['cuts']} ({row['tiers'].get('1', 0)}, {row['planned_ahead']})"
             f" | {detected['median']} ms | {detected['max']} ms"
             f" | {repaired['median']} ms | {repaired['p99']} ms"
@@ -37,17 +38,18 @@ def table_of_cuts(run: Mapping[str, Any]) -> list[str]:
         )
     lines += [
         "",
-        "| fabric | cut | load | attack | protection | carried, hops/s | sent, frames/s"
+        "| fabric | cut | load | attack | protection | priority | carried, hops/s"
+        " | sent, frames/s"
         " | lost per cut | sent before the cut | until found | until repaired | at other times"
         " | deadlocks |",
-        "|" + "---|" * 13,
+        "|" + "---|" * 14,
     ]
     for row in run["rows"]:
         most, lost = row.get("carried_hops_per_s"), row.get("lost")
         phases = [f"{lost[name] / max(1, row['cuts']):.2f}" if lost else "-" for name in PHASES]
         lines.append(
             f"| `{row['fabric']}` | {row['cut']} | {_load(row)} | {row['attack'] or '-'}"
-            f" | {row['protection']} | {'-' if most is None else f'{most:,}'}"
+            f" | {row['protection']} | {row['priority']} | {'-' if most is None else f'{most:,}'}"
             f" | {row['frames_per_s']:,} | {row['lost_frames'] / max(1, row['cuts']):.2f}"
             f" | {' | '.join(phases)} | {row.get('deadlocks', '-')} |"
         )

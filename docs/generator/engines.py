@@ -22,13 +22,24 @@ FABRICS = (
     "lsft,3",
     "irregular-a",
     "random,32",
+    "dragonfly,a=4,h=2,p=2",
+    "hyperx,S=4x4",
+    "slimfly,5",
 )
 """The fabrics on which every engine is compared."""
 PICTURES: Mapping[str, tuple[str, str]] = {
+    "cube": ("cube,4x4x8,twist", "h43"),
+    "dimwar": ("hyperx,S=4x4", "h11"),
     "dor": ("torus,5,5", "h13"),
+    "dragonfly": ("dragonfly,a=3,h=1,p=1", "h5"),
+    "dragonfly-valiant": ("dragonfly,a=3,h=1,p=1", "h5"),
+    "dragonflyplus": ("dragonflyplus,l=2,s=2,h=1,p=1", "h3"),
+    "dragonflyplus-valiant": ("dragonflyplus,l=2,s=2,h=1,p=1", "h3"),
     "fattree": ("fattree,2,4,2", "h7"),
+    "hyperx": ("hyperx,S=4x4", "h11"),
     "lsft": ("lsft,2", "h7"),
     "smodk": ("fattree,2,4,2", "h7"),
+    "valiant": ("polarfly,3,hosts=1", "h9"),
 }
 """The fabric and the destination of the picture of an engine."""
 USUAL_PICTURE = ("mesh,4,4", "h11")

@@ -13,11 +13,10 @@ HEAD = """# Gallery
 
 ## Deadlocks
 
-![A run of the demo: on the left frozen, on the right running](images/knot.png)
+![A ring of four switches that has frozen](images/replay-1400-light.png)
 
-*A real run of `make demo`: four switches, four flows, PAUSE on every link. On the left, the four
-channels of the knot; on the right, other routes for the same traffic.* [Your first
-deadlock](start/first-deadlock.md)
+*A recorded run of an emulated fabric: four switches, four flows, PAUSE on every link.* [Play
+it](replays/ring-deadlock.html), or [run your first deadlock](start/first-deadlock.md)
 
 ![A cycle on a torus](images/cycle-torus.svg)
 

@@ -13,6 +13,7 @@ from docs.generator import (
     gallery,
     notebooks,
     outputs,
+    replays,
     rust,
     stored_runs,
 )
@@ -27,6 +28,7 @@ WRITERS: Mapping[str, Callable[[], str]] = {
     "gallery.md": gallery.page,
     "runs/index.md": stored_runs.page,
     **notebooks.WRITERS,
+    **replays.WRITERS,
 }
 """The pages, each with the function that returns its text."""
 

@@ -66,6 +66,12 @@ class State:
     def trace(self, source: int, destination: int) -> Trace:
         """Trace a packet from a host; ValueError for an unknown host or destination."""
 
+    def shares(self, source: int, destination: int) -> list[tuple[Hop, float]]:
+        """Return the share of packets that takes each hop if all choices are equally likely.
+
+        A hop follows those that lead to it. Empty if a packet can loop. Raises as :meth:`trace`.
+        """
+
     def difference(self, other: State) -> tuple[int, int, Hop] | None:
         """Return a packet (source, destination, hop) that the states treat differently, or None."""
 
@@ -123,6 +129,9 @@ def of_plan(
     tree, tree_priority : (switches, switches) int32 and uint8, the channel through which a flood
         from one switch enters another (-1: none), and its priority.
     channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths; or
+    set_ends, set_channels : (switches, switches) uint32 and (channels of all sets,) int32, the sets
+        of next hops by destination switch and switch; packets take any one. All have one VLAN.
+        first_priority : (rows, switches) uint8; or
     table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
     first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
     changes : (changes, 4) int32, channel before, channel after, priority before and after.
@@ -282,9 +291,10 @@ class Compiled:
 
         Further columns: ``rule_ends`` and ``group_ends`` (switches,) are where the rules and groups
         of each switch end; ``bucket_ends`` (groups,) where those of each group end in ``buckets``,
-        which are numbers of action lists; ``list_ends`` (lists,) where each list ends in
-        ``action_kind`` and ``action_argument``. Kinds: 0 output to a port, 1 push a tag, 2 pop it,
-        3 set the VLAN, 4 set the priority, 5 apply a group of the switch, numbered from 1.
+        which are numbers of action lists; ``group_selects`` (groups,) is 1 for type select;
+        ``list_ends`` (lists,) where each list ends in ``action_kind`` and ``action_argument``.
+        Kinds: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set the priority, 5
+        apply a group of the switch, numbered from 1.
         """
 
 def compile_rules(

@@ -22,6 +22,12 @@ BROADCAST_BURST_BYTES: int
 GAP_BYTES: int
 """Bytes on the wire of preamble, start delimiter and inter-frame gap."""
 
+PAUSE_FRAME_BYTES: int
+"""Bytes of a PAUSE or PFC frame, FCS included."""
+
+CREDIT_UNIT_BYTES: int
+"""Bytes of a unit of credit by default: a block of InfiniBand."""
+
 _Numbers = NDArray[np.uint64]
 
 def wire_bytes(frame_bytes: int) -> int:
@@ -40,6 +46,15 @@ def link_flow_control(fabric: str, is_host_link: bool) -> tuple[str, list[int]]:
 def headroom_bytes(rate_bps: int, delay_ps: int, longest_frame_bytes: int) -> int:
     """Return the headroom: bytes that an input buffer needs above XOFF to lose no frame."""
 
+def pause_frame_headroom_bytes(rate_bps: int, response_ps: int, longest_frame_bytes: int) -> int:
+    """Return the bytes that it needs in addition where pause frames take their place on the wire.
+
+    ``response_ps`` is the time after which a sender obeys one.
+    """
+
+def longest_frame_bytes(packet_bytes: int) -> int:
+    """Return the longest frame for which buffers have room by default, FCS included."""
+
 def number_channels(
     links: NDArray[np.uint32], hosts: NDArray[np.uint32]
 ) -> tuple[
@@ -57,6 +72,7 @@ def number_channels(
 def channel_settings(
     rate_bps: NDArray[np.uint64],
     delay_ps: NDArray[np.uint64],
+    jitter_ps: NDArray[np.uint64],
     is_host_link: NDArray[np.bool_],
     *,
     flow_control: str,
@@ -65,17 +81,22 @@ def channel_settings(
     xoff: int | None,
     xon: int | None,
     headroom: int | None,
+    credit: int | None,
+    credit_unit: int | None,
 ) -> tuple[
     NDArray[np.uint64],
     NDArray[np.uint64],
     NDArray[np.uint64],
     NDArray[np.uint64],
     NDArray[np.uint64],
+    NDArray[np.uint32],
+    NDArray[np.uint64],
 ]:
-    """Return queue limit, XOFF, XON, headroom and jitter of each channel.
+    """Return queue limit, XOFF, XON, headroom, credit, its unit, and jitter of each channel.
 
     ``flow_control`` is as for :func:`link_flow_control`. A limit of None gets a default that loses
-    no packets of ``packet_bytes`` bytes. XON not below XOFF raises ValueError.
+    no packets of ``packet_bytes`` bytes. A jitter below the default is the default. XON not below
+    XOFF raises ValueError; so does, under credits, credit that a longest frame can never get.
     """
 
 class _Channels(Protocol):
@@ -111,6 +132,11 @@ class _Channels(Protocol):
     @property
     def headroom_bytes(self) -> NDArray[np.uint64]: ...
     @property
+    def credit_bytes(self) -> NDArray[np.uint64]:
+        """Under credits: the room of each virtual channel, in bytes."""
+    @property
+    def credit_unit_bytes(self) -> NDArray[np.uint32]: ...
+    @property
     def watchdog_ps(self) -> NDArray[np.uint64]:
         """Detection time of the watchdog of the sender; 0 means that it has none."""
     @property
@@ -123,14 +149,78 @@ class _Channels(Protocol):
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""
     @property
+    def loss(self) -> NDArray[np.float64]:
+        """The share of frames that the channel loses at random, 0 to 1."""
+    @property
     def broadcast_share(self) -> float:
         """Share of its line that broadcasts of a host may take, 0 to 1; 0: no limit."""
     @property
     def broadcast_burst_bytes(self) -> int:
         """Bytes of them, gaps between frames included, that may come at once."""
     @property
+    def pause_limit(self) -> tuple[int, int] | None:
+        """How long hosts may pause the channels to them: permille, and picoseconds at once.
+
+        A host that pauses for at most this share (below 1000) is always obeyed. None: no limit.
+        """
+    @property
     def hubs(self) -> bool:
         """Whether the switches are repeater hubs: half duplex, with collisions."""
+    @property
+    def ports(self) -> NDArray[np.uint32]:
+        """The port by which the channel leaves its switch; 0 for a host."""
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """The names of the switches; may be empty without ``switch_settings``."""
+    @property
+    def switch_settings(self) -> str | None:
+        """JSON of :meth:`knotless.base.switch_settings.SwitchFile.for_model`; None: none."""
+
+class _Dcqcn(Protocol):
+    """The parameters of :class:`knotless.simulation.transport.Dcqcn`.
+
+    None: the published value, scaled from 40 Gbit/s to the line of the host.
+    """
+
+    @property
+    def g(self) -> float: ...
+    @property
+    def cnp_ps(self) -> int: ...
+    @property
+    def alpha_ps(self) -> int: ...
+    @property
+    def timer_ps(self) -> int: ...
+    @property
+    def counter_bytes(self) -> float | None: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def rai_bps(self) -> float | None: ...
+    @property
+    def rhai_bps(self) -> float | None: ...
+    @property
+    def min_bps(self) -> float | None: ...
+
+class _Recovery(Protocol):
+    """The parameters of :class:`knotless.simulation.transport.Recovery`."""
+
+    @property
+    def selective(self) -> bool:
+        """Whether only lost packets are sent again; else all from the first lost one on."""
+    @property
+    def timeout_ps(self) -> int | None: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def retries(self) -> int: ...
+
+class _Transport(Protocol):
+    """How hosts send."""
+
+    @property
+    def dcqcn(self) -> _Dcqcn | None: ...
+    @property
+    def recovery(self) -> _Recovery | None: ...
 
 class Tables:
     """The forwarding of unicasts: a forwarding state in the form of the simulator."""
@@ -181,6 +271,55 @@ class Traffic:
         message_bytes: NDArray[np.uint64],
     ) -> Traffic:
         """Messages at given times, in order."""
+
+_Messages = tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint64]]
+
+def poisson_messages(
+    sources: NDArray[np.uint32],
+    targets: NDArray[np.int64],
+    mean_ps: NDArray[np.float64],
+    points: list[tuple[int, float]],
+    hosts: int,
+    seed: int,
+    most: int,
+    until_ps: int,
+) -> _Messages:
+    """Return time, source, destination and bytes of messages of random sizes at random times.
+
+    Each row of ``sources`` and ``targets`` (as for :meth:`Traffic.flows`, no trees) sends after
+    independent, exponentially distributed times with its mean. ``points`` are (bytes, share of the
+    messages that are not longer), linear between two points. These are the first ``most``
+    messages, and none at or after ``until_ps``.
+    """
+
+def select_buckets(
+    parameters: NDArray[np.uint64],
+    sources: NDArray[np.uint64],
+    destinations: NDArray[np.uint64],
+    counts: NDArray[np.uint16],
+) -> NDArray[np.uint16]:
+    """Return the buckets, of ``counts``, that groups of type select of Open vSwitch 3.1 apply.
+
+    Their method is ``hash``, with ``parameters``, of source and destination address (48 bits).
+    """
+
+def incast_messages(
+    senders: list[int],
+    count: int,
+    receiver: int | None,
+    message_bytes: int,
+    arrivals: str,
+    mean_ps: float,
+    hosts: int,
+    seed: int,
+    most: int,
+    until_ps: int,
+) -> _Messages:
+    """Return the same columns of incasts: several hosts send to one at the same time.
+
+    ``senders`` send, or if there are none, ``count`` hosts that are drawn for each incast. Without
+    a ``receiver`` it is drawn too. ``arrivals`` is ``constant``, from time 0, or ``poisson``.
+    """
 
 class Deadlock:
     """A deadlock: channels that can never resume; a channel is (number, priority class)."""
@@ -254,6 +393,15 @@ class Report:
     @property
     def flow_lost(self) -> NDArray[np.uint64]: ...
     @property
+    def flow_marked(self) -> NDArray[np.uint64]:
+        """Data packets that arrived with a mark of a switch."""
+    @property
+    def flow_notifications(self) -> NDArray[np.uint64]:
+        """Congestion notifications that the senders of the flow have received."""
+    @property
+    def flow_retransmitted(self) -> NDArray[np.uint64]:
+        """Data packets that the senders of the flow have sent again."""
+    @property
     def flow_latency_mean_ps(self) -> NDArray[np.float64]: ...
     @property
     def flow_latency_min_ps(self) -> NDArray[np.uint64]: ...
@@ -288,6 +436,21 @@ class Report:
     def channel_broadcasts_over(self) -> NDArray[np.uint64]:
         """Broadcasts beyond the limit of the host that sends on the channel, dropped or not."""
     @property
+    def channel_marked_frames(self) -> NDArray[np.uint64]:
+        """Frames that egress queues have marked, by channel and priority: shape (channels, 8)."""
+    @property
+    def channel_storms(self) -> list[NDArray[np.uint64]]:
+        """Storms that watchdogs have detected, that are over, and that were only reported."""
+    @property
+    def channel_pause_frames(self) -> NDArray[np.uint64]:
+        """PAUSE and PFC frames on each channel, where these take their place on the wire."""
+    @property
+    def pools(self) -> list[tuple[int, str, int, int]]:
+        """The pools of switches with settings, warm-up included.
+
+        Number of the switch, name, the most bytes in use, and the most headroom in use.
+        """
+    @property
     def deadlock(self) -> Deadlock | None:
         """The first deadlock, whether or not it has ended."""
     @property
@@ -299,6 +462,13 @@ class Report:
     @property
     def station_given_up(self) -> NDArray[np.uint64]:
         """By host: frames dropped after 16 collisions; empty without hubs."""
+    @property
+    def first_pauses(self) -> list[tuple[int, tuple[int, int], tuple[int, int] | None, bool]]:
+        """The first pause of each channel, in order of time, warm-up included.
+
+        When it took effect (ps); the channel, as in :class:`Deadlock`; the channel for which most
+        bytes of the ingress buffer waited, if any did; whether that was paused too.
+        """
 
 class Simulation:
     """A simulation; :meth:`run` starts and continues it."""
@@ -319,12 +489,16 @@ class Simulation:
         header_bytes: int,
         link_changes: list[tuple[int, int, bool]],
         broadcasts: list[int] = ...,
+        transport: _Transport | None = ...,
+        receivers: list[tuple[int, int]] = ...,
     ) -> None:
         """``header_bytes`` 0 means store-and-forward, otherwise cut-through after this many bytes.
 
         ``trees`` are multicast trees: rows of (switch, channel that leaves it, priority).
         ``link_changes`` are (time, one channel of the link, whether it goes up). ``broadcasts`` are
-        the numbers of the trees, from 0, whose frames are broadcasts, which are limited.
+        the numbers of the trees, from 0, whose frames are broadcasts, which are limited. Without a
+        ``transport`` hosts send as fast as their lines permit. ``receivers`` are hosts that take
+        frames from their buffer at a rate of their own, and those rates in bit/s.
         """
 
     def run(self, events: int) -> bool:
@@ -353,6 +527,65 @@ class Simulation:
 
         First those that switches have put into egress queues to other switches, then those that
         have arrived at switches. ValueError if there is only one generation of rules.
+        """
+    def take_turns(self) -> None:
+        """Have messages of a host take turns, packet by packet; else one follows the other."""
+    def pause_host(self, at_ps: int, host: int, until_ps: int) -> None:
+        """Have a host's request to pause all priorities of its link reach its switch at a time.
+
+        It lasts until ``until_ps`` (2**64 - 1: for ever) and replaces an earlier request; one that
+        is over by then ends it. ValueError if the host does not exist or cannot pause its link.
+        """
+    def standing_behind(self, host: int) -> list[tuple[int, int]]:
+        """Return the virtual channels that stand still because a host pauses the channel to it.
+
+        As in :class:`Deadlock`, in order: each is paused, and its ingress buffer holds more than
+        XON of frames that wait for the host or for another of these channels.
+        """
+    def spray(self) -> None:
+        """Have switches choose among several next hops for each frame anew.
+
+        Otherwise all frames from one host to another take the same, by a hash of the seed.
+        """
+    def hash_addresses(self, addresses: list[int], seed: int) -> None:
+        """Have switches choose among several next hops as Open vSwitch does by a group.
+
+        The group is of type select, with the method ``hash`` of source and destination;
+        ``addresses`` are those of the hosts. The parameter of switch number i, from 0, is
+        ``seed << 32 | i + 1``. ValueError if there is not one address for each host.
+        """
+    def record_completions(self, limit: int) -> None:
+        """Keep the completions of at most ``limit`` messages, from the end of the warm-up on.
+
+        The results are the same as without.
+        """
+    def completions(
+        self,
+    ) -> tuple[
+        NDArray[np.uint32],
+        NDArray[np.uint32],
+        NDArray[np.uint64],
+        NDArray[np.uint64],
+        NDArray[np.uint64],
+        NDArray[np.bool_],
+        int,
+    ]:
+        """Return source, destination, bytes, start (ps), end (ps), and whether acknowledged.
+
+        An entry for each message that was kept, in the order of their ends; then the number of
+        messages beyond the limit.
+        """
+    def alone_ps(
+        self,
+        sources: NDArray[np.uint32],
+        destinations: NDArray[np.uint32],
+        message_bytes: NDArray[np.uint64],
+        acknowledged: NDArray[np.bool_],
+    ) -> NDArray[np.uint64]:
+        """Return the time that each message takes if nothing else is in the network.
+
+        It follows from the rates and delays of the lines on its path; switches store and forward.
+        0 where there is no path, or in a fabric of hubs.
         """
     @property
     def now_ps(self) -> int: ...

@@ -1,4 +1,4 @@
-"""Flow control: which links pause, and which priorities they pause together.
+"""Flow control: which links hold senders back, and which priorities together.
 
 What a receiver does when its buffer fills is in ``core/switch-model/src/flow_control.rs``.
 """
@@ -16,7 +16,8 @@ class LinkFlowControl(NamedTuple):
     """The flow control of one link.
 
     ``name`` is its name in the emulator's configuration. ``classes`` has the class of each
-    priority; the priorities of a class are paused together. It is empty if the link never pauses.
+    priority; the priorities of a class are held back together. It is empty if the link never holds
+    its sender back. Where other names say that a link pauses, credits are meant too.
     """
 
     name: str
@@ -24,7 +25,7 @@ class LinkFlowControl(NamedTuple):
 
     @property
     def pauses(self) -> bool:
-        """Whether the link pauses, so that no frame is lost because a buffer is full."""
+        """Whether the link holds senders back, so that no frame is lost for want of room."""
         return bool(self.classes)
 
     @property
@@ -34,19 +35,26 @@ class LinkFlowControl(NamedTuple):
 
     @property
     def by_priority(self) -> bool:
-        """Whether priorities are paused without others, by frames of IEEE 802.1Qbb."""
+        """Whether priorities are held back without others: by IEEE 802.1Qbb, or for credit."""
         return len(set(self.classes)) > 1
+
+    @property
+    def by_credits(self) -> bool:
+        """Whether a sender begins only what its receiver has advertised room for."""
+        return self.name == "credits"
 
 
 class FlowControl(StrEnum):
     """The flow control of all links of a fabric, by its name in options and stored runs.
 
     PAUSE on no link, on links to hosts, on links between switches, or on all links; PFC on all
-    links. Each has the description that messages show.
+    links; credits of each virtual channel on all links. Each has the description that messages
+    show.
 
     References
     ----------
     IEEE 802.3x (PAUSE stops a whole channel); IEEE 802.1Qbb (PFC stops one priority of a channel).
+    InfiniBand Architecture Specification 1.2.1, volume 1, 7.9.4 (credits of each virtual lane).
     The choices none, host and switch are from Otsuka et al., VLAN routing with switch tagging.
 
     """
@@ -65,6 +73,7 @@ class FlowControl(StrEnum):
     SWITCH = "switch", "PAUSE between switches"
     PAUSE = "pause", "PAUSE"
     PFC = "pfc", "PFC"
+    CREDITS = "credits", "credits"
 
     @property
     def condition(self) -> str:

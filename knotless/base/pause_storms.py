@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from knotless.base.printable import listed
+from knotless.base.probe_source import of_hosts
 
 PAUSED_TOO_LONG = 0.7
 """Share of the last second from which on a host is a problem, even if nothing waits for it."""
@@ -15,9 +16,11 @@ _SHOWN = 4
 def name_flows(hosts: Sequence[dict[str, Any]], names: Mapping[str, str]) -> None:
     """Replace MAC addresses in the flows of pausing hosts by host names, where known.
 
-    ``hosts`` is ``pausing_hosts`` of the emulator's status; ``names`` maps MAC addresses to hosts.
+    Probes of the controller are no flows of hosts: they are left out. ``hosts`` is
+    ``pausing_hosts`` of the emulator's status; ``names`` maps MAC addresses to hosts.
     """
     for host in hosts:
+        host["flows"] = of_hosts(host["flows"])
         for flow in host["flows"]:
             flow["from"] = names.get(flow["from"], flow["from"])
             flow["to"] = names.get(flow["to"], flow["to"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from knotless.base.flow_control import FlowControl
 
@@ -12,17 +11,16 @@ SHOWN_MISSING = 3
 
 
 def verdict_text(
-    flow_control: FlowControl | Literal["credits"],
+    flow_control: FlowControl,
     cycle: Sequence[str],
     missing: Sequence[str] = (),
 ) -> str:
     """Return the verdict as text.
 
-    ``credits`` is the flow control of InfiniBand, which is only imported. ``cycle`` is a cycle of
-    dependencies, or empty. ``missing`` are facts without which the verdict is unknown; the cycle is
-    only possible then.
+    ``cycle`` is a cycle of dependencies, or empty. ``missing`` are facts without which the verdict
+    is unknown; the cycle is only possible then.
     """
-    under = flow_control.condition if isinstance(flow_control, FlowControl) else "under credits"
+    under = flow_control.condition
     ring = " -> ".join([*cycle, *cycle[:1]])
     if missing:
         more = len(missing) - SHOWN_MISSING
@@ -32,15 +30,14 @@ def verdict_text(
     return f"CAN DEADLOCK {under}: {ring}" if cycle else f"cannot deadlock {under}"
 
 
-def assumptions(flow_control: FlowControl | Literal["credits"]) -> list[str]:
+def assumptions(flow_control: FlowControl) -> list[str]:
     """Return what a verdict under this flow control takes for granted.
 
     Without the reserve, a shared pool of buffers can freeze although dependencies are acyclic: a
     priority of an input that holds nothing waits for room that others hold, which is no dependency
     between channels.
     """
-    pauses = not isinstance(flow_control, FlowControl) or flow_control.switch_links.pauses
-    if not pauses:
+    if not flow_control.switch_links.pauses:
         return []
     return [
         "each lossless priority of each input has room for a longest frame that nobody else can"

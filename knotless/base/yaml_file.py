@@ -44,16 +44,20 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Loader.add_implicit_resolver(  # type: ignore[no-untyped-call]
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$"),
-    list("-+.0123456789"),
-)
+class _Dumper(yaml.SafeDumper):
+    """PyYAML's safe dumper, which quotes text that :class:`_Loader` would take for a number."""
 
 
-def read(path: Path, error: type[KnotlessError]) -> object:
+_FLOAT = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$")
+for _resolving in (_Loader, _Dumper):
+    _resolving.add_implicit_resolver(  # type: ignore[no-untyped-call]
+        "tag:yaml.org,2002:float", _FLOAT, list("-+.0123456789")
+    )
+
+
+def read(path: Path, error: type[KnotlessError], max_bytes: int = MAX_BYTES) -> object:
     """Return what the YAML file at ``path`` holds; raises ``error`` with the file and line."""
-    text = read_text(path, error, MAX_BYTES)
+    text = read_text(path, error, max_bytes)
     try:
         return parse(text, error)
     except KnotlessError as problem:
@@ -70,6 +74,14 @@ def parse(text: str, error: type[KnotlessError]) -> object:
         where = f"line {mark.line + 1}: " if mark else ""
         what = getattr(problem, "problem", None) or "it cannot be parsed"
         raise error(f"{where}not YAML: {what}") from problem
+
+
+def text_of(content: object) -> str:
+    """Return plain values as YAML that :func:`parse` reads as the same."""
+    text: str = yaml.dump(
+        content, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=100
+    )
+    return text
 
 
 def complaint(error: ValidationError) -> str:

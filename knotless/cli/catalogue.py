@@ -41,6 +41,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "change": "Change the plan of a running fabric, in proven steps.",
         "cut": "Cut a link of a running fabric.",
         "mend": "Restore a link of a running fabric.",
+        "link": "Change rate, delay and loss of a link of a running fabric.",
         "switch": "Stop, start or restart switches of a running fabric.",
         "drain": "Have routes leave a link or switch, for maintenance.",
         "undrain": "Have routes use a drained link or switch again.",

@@ -14,10 +14,12 @@ from typing import Any, TextIO
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.base.printable import printable
+from knotless.base.suggestions import suggestion
+from knotless.cli.prompt_nodes import node_and_words, quoting_notes, with_addresses
 from knotless.cli.prompt_texts import chosen_channels, paused_lines, why_lines
 from knotless.emulation.emulated_net import EmulatedNet
 from knotless.emulation.mn import CLI as MininetCLI  # noqa: N811 - the prompt's base, not ours
-from knotless.emulation.mn import setLogLevel
+from knotless.emulation.mn import info, setLogLevel
 from knotless.emulation.ovs_dump import live_state
 from knotless.emulation.report import pace
 from knotless.emulation.running_fabric import RunningFabric, cycle_text
@@ -60,6 +62,12 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
         self._fabric: RunningFabric = mininet.running
         level = logging.getLogger("mininet").level
         setLogLevel("info")
+        for note in quoting_notes(
+            (host.name for host in mininet.hosts),
+            (switch.name for switch in mininet.switches),
+            self._commands(),
+        ):
+            info(f"*** {note}\n")
         try:
             super().__init__(mininet, **params)
         finally:
@@ -71,6 +79,9 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
             self._complain(f"the fabric {self._fabric.names.name!r} has ended")
             return True
         try:
+            if found := node_and_words(line, self.mn.nameToNode, self._commands()):
+                self._run_on_node(*found)
+                return None
             return super().onecmd(line)
         except KnotlessError as problem:
             self._complain(str(problem))
@@ -79,6 +90,33 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
         except Exception as problem:  # noqa: BLE001 - of a command, a host's shell or Mininet
             self._complain(f"{type(problem).__name__}: {problem}")
         return None
+
+    def default(self, line: str) -> None:
+        """Refuse a line that begins with neither a command nor a node."""
+        words = line.split()
+        known = [*self._commands(), *self.mn.nameToNode]
+        hint = suggestion(words[0], known, "'help' lists the commands, 'nodes' the nodes")
+        raise KnotlessError(f"there is no command or node {words[0][:80]!r}: {hint}")
+
+    def _run_on_node(self, name: str, words: str) -> None:
+        """Run a program on a node and print its output; names of hosts become addresses."""
+        if not words:
+            raise KnotlessError(f"{name}: which program? Such as: {name} ip address")
+        hosts = {host.name: host for host in self.mn.hosts}
+        node = self.mn.nameToNode[name]
+        node.sendCmd(with_addresses(words, hosts, lambda host: _address(hosts[host])))
+        self.waitForNode(node)
+
+    @classmethod
+    def _commands(cls) -> list[str]:
+        """Return the words that the prompt takes as commands."""
+        return [word[3:] for word in dir(cls) if word.startswith("do_")]
+
+    def getLocals(self) -> dict[str, Any]:  # noqa: N802 - Mininet's name
+        """Return the variables of ``py`` and ``px``: all nodes by name; ``net`` is the Mininet."""
+        variables: dict[str, Any] = self.locals
+        variables |= {**self.mn.nameToNode, "net": self.mn}
+        return variables
 
     def _complain(self, text: str) -> None:
         self.stdout.write(f"knotless: {printable(' '.join(text.split()))}\n")
@@ -220,7 +258,8 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
             if len(words) not in (1, 2) or words[0] not in hosts:
                 raise KnotlessError("usage: pause HOST [MILLISECONDS]")
             wanted_ms = _number([*words, str(PAUSE_MS)][1], "pause HOST [MILLISECONDS]", 1e6)
-            got_ms = pause_for(self._fabric.names, hosts[words[0]], wanted_ms)
+            fabric, host = self._fabric.fabric, hosts[words[0]]
+            got_ms = pause_for(self._fabric.names, fabric, host, wanted_ms)
             return f"{words[0]} asks its switch to send nothing for {got_ms:.0f} ms of virtual time"
 
         self._answer(tell)
@@ -228,8 +267,8 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
     def do_flowcontrol(self, line: str) -> None:
         """Show or change which links pause, and say whether the rules can deadlock then.
 
-        MODE is none, host (links to hosts), switch (between switches), pause (all), or pfc (all). A
-        change empties all queues and sets all counters to zero. The controller keeps its plan.
+        MODE is none, host (links to hosts), switch (between switches), pause, pfc or credits (all).
+        A change empties all queues and sets all counters to zero. The controller keeps its plan.
 
         Usage: flowcontrol [MODE]
         """
@@ -276,19 +315,23 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
         self._answer(lambda: pace(self._fabric.daemon.status()))
 
     def do_link(self, line: str) -> None:
-        """Cut or restore a link: both its ends lose or get the carrier.
+        """Cut or restore a link: both its ends lose or get the carrier. Or change or show it.
 
         It is as if the cable had been pulled. With 'silent' both ends keep the carrier, and all
-        frames are dropped. 'cut' and 'mend' do the same to links named s1-s2. Example: link s1 s2
-        down
+        frames are dropped. 'cut' and 'mend' do the same to links named s1-s2. With options it is
+        the command of the shell: 'link --help' explains them. Examples: link s1 s2 down, link s1-s2
+        --loss 1%
 
-        Usage: link END1 END2 up|down|down silent
+        Usage: link END1 END2 up|down|down silent | link LINK [OPTION...]
         """
         words = line.split()
+        if len(words) == 1 or (len(words) > 1 and words[1].startswith("-")):
+            _command("link")(self, line)
+            return
 
         def tell() -> str:
             if tuple(words[2:]) not in (("up",), ("down",), ("down", "silent")):
-                raise KnotlessError("usage: link END1 END2 up|down|down silent")
+                raise KnotlessError("usage: link END1 END2 up|down|down silent, or link LINK")
             cables = self._fabric.cables
             for cable in cables.find(f"{words[0]}-{words[1]}"):
                 if words[2] == "up":
@@ -326,6 +369,11 @@ class Prompt(MininetCLI):  # type: ignore[misc]  # Mininet is not typed
         possible = plain or self._fabric.links == "emulated"
         if text := tell() if possible else "plain links: no emulator":
             out.write(text + "\n")
+
+
+def _address(host: Any) -> str:
+    """Return the address of a host as it is now, which a user may have changed."""
+    return str(host.defaultIntf().updateIP() or host.name)
 
 
 def _number(text: str, usage: str, most: float) -> float:

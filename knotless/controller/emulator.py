@@ -60,7 +60,7 @@ def paused_us(channel: Mapping[str, Any]) -> int:
 class EmulatorWatch:
     """Asks the emulator at intervals and reports when a host begins or ceases to be a problem.
 
-    ``set_stretch`` gets the stretch: real over virtual time lately; None if it is not known.
+    ``see_status`` gets each status of the emulator, an empty one if it does not answer.
     ``declared`` returns the addresses of the multicast groups that are declared now, None if it is
     not this controller that says so. The emulator does not limit how much hosts send to these.
     """
@@ -69,10 +69,10 @@ class EmulatorWatch:
         self,
         path: Path,
         tell: Callable[..., None],
-        set_stretch: Callable[[float | None], None],
+        see_status: Callable[[Mapping[str, Any]], None],
         declared: Callable[[], Sequence[str] | None] = lambda: None,
     ) -> None:
-        self._path, self._tell, self._set_stretch = path, tell, set_stretch
+        self._path, self._tell, self._see_status = path, tell, see_status
         self._declared = declared
         self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
 
@@ -99,7 +99,7 @@ class EmulatorWatch:
 
     def see(self, status: Mapping[str, Any]) -> None:
         """Report what has changed; ``status`` is the emulator's."""
-        self._set_stretch(status.get("stretch_now"))
+        self._see_status(status)
         now = {(host["host"], host["channel"]): host for host in too_long(status)}
         for key in sorted(now.keys() - self._hosts.keys()):
             host = now[key]

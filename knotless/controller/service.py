@@ -75,6 +75,7 @@ class Service:
         self.journal = UpdateJournal.beside(state_file, shared=bool(settings.controllers))
         self._resume()
         self.history = History(settings.kept_changes, clock=runtime.unix_time_s)
+        self.status.show_last_change(self.history.last)
         self.operations = Operations(
             config=settings,
             overrides=kept,
@@ -122,9 +123,7 @@ class Service:
         runtime.spawn(self.peers.watch)
         emulator = config.emulator_path(self.state.desired.config, self._path)
         if emulator is not None:
-            watch = EmulatorWatch(
-                emulator, self.tell, self.status.set_stretch, self._declared_groups
-            )
+            watch = EmulatorWatch(emulator, self.tell, self.status.see_links, self._declared_groups)
             runtime.spawn(watch.run)
 
     def _reads(self) -> dict[str, Callable[[], object]]:

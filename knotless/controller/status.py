@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from knotless.base.link_problems import link_problems
 from knotless.base.printable import listed
 from knotless.controller.foreign_changes import UNJUDGED
 from knotless.controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
@@ -26,7 +27,8 @@ class Status:
         self.state = state
         self._started_s = 0.0
         self._refused_reload: str | None = None
-        self._stretch: float | None = None
+        self._links: Mapping[str, Any] = {}
+        self._last_change: Callable[[], dict[str, object] | None] = lambda: None
         self._undeclared: Callable[[], list[str]] = list
         self._role: Callable[[], dict[str, object] | None] = lambda: None
 
@@ -40,9 +42,13 @@ class Status:
         """Show why the last reload, or the resumption of an update, failed; None: it did not."""
         self._refused_reload = problem
 
-    def set_stretch(self, stretch: float | None) -> None:
-        """Record real over virtual time of emulated links, lately; None: links are real."""
-        self._stretch = stretch
+    def see_links(self, status: Mapping[str, Any]) -> None:
+        """Record the status of the link emulator; empty if it does not answer."""
+        self._links = status
+
+    def show_last_change(self, last: Callable[[], dict[str, object] | None]) -> None:
+        """Show the last change of routes that all switches have confirmed."""
+        self._last_change = last
 
     def show_undeclared(self, problems: Callable[[], list[str]]) -> None:
         """Show what was found besides the fabric and is not used, one line each."""
@@ -55,7 +61,17 @@ class Status:
     @property
     def stretch(self) -> float | None:
         """Real over virtual time of emulated links, lately; None: unknown, or links are real."""
-        return self._stretch
+        return self._links.get("stretch_now")
+
+    @property
+    def is_deadlocked(self) -> bool | None:
+        """Whether emulated links are deadlocked; None: unknown, or links are real."""
+        return self._links["deadlock"] is not None if "deadlock" in self._links else None
+
+    @property
+    def link_problems(self) -> list[str]:
+        """The problems of emulated links, a deadlock first."""
+        return link_problems(self._links)
 
     @property
     def role(self) -> dict[str, object] | None:
@@ -197,10 +213,12 @@ class Status:
             "unreachable": pairs_apart(separated),
             "separated": separated,
             "routes": self._routes(),
+            "last_change": self._last_change(),
             "drained": list(desired.drained),
             "unconfirmed": state.is_unconfirmed,
             "request": desired.config.plan_request.model_dump(mode="json"),
             "problems": self.problems(now_s),
+            "link_problems": self.link_problems,
             "plan": desired.summary,
             "check": desired.verdict.as_json(),
         }

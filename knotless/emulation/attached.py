@@ -9,11 +9,11 @@ from typing import Any
 from knotless.emulation import state, wiring
 from knotless.emulation.emulated_net import EmulatedNet
 from knotless.emulation.host import EmulatedHost
+from knotless.emulation.interface_names import interface_names
 from knotless.emulation.link import EmulatedLink
 from knotless.emulation.mn import Host
 from knotless.emulation.nodes import AT_ONCE
 from knotless.emulation.ovs import PrivateOvs
-from knotless.emulation.priority import PRIORITY
 from knotless.emulation.running_fabric import RunningFabric
 from knotless.emulation.runtime import Runtime
 from knotless.emulation.switch import EmulatedSwitch
@@ -49,7 +49,7 @@ def attach(running: RunningFabric) -> EmulatedNet:
         Runtime(names, state.require_running(names)),
         settings.get("datapath", "user"),
         wiring.process_of_switches(cables),
-        settings.get("switch_priority", PRIORITY),
+        interface_names(fabric),
     )
     net = EmulatedNet(controller=None, build=False)
     prefix, prefixes = wiring.prefix_length(fabric), settings.get("host_prefixes", {})
@@ -67,8 +67,10 @@ def attach(running: RunningFabric) -> EmulatedNet:
         net.switches += pool.map(switch, fabric.switches)
     net.nameToNode |= {node.name: node for node in net.hosts + net.switches}
     net.built = True
+    daemon = running.daemon if running.links == "emulated" else None
     for cable in cables:
-        net.links.append(EmulatedLink(net[cable.a.owner], net[cable.b.owner], cable=cable))
+        ends = (net[cable.a.owner], net[cable.b.owner])
+        net.links.append(EmulatedLink(*ends, cable=cable, daemon=daemon))
     for node in net.hosts:
         node.tell_mininet(node.defaultIntf())
     net.running = running

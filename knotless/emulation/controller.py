@@ -19,7 +19,7 @@ from knotless.emulation import certificates, rest, state
 from knotless.emulation.certificates import Certificates
 from knotless.emulation.names import NETNS_DIRECTORY, Names, role_of
 from knotless.emulation.ovs import PrivateOvs
-from knotless.emulation.priority import prioritise
+from knotless.emulation.patience import Patience
 from knotless.emulation.runtime import Runtime, machine_lock
 from knotless.emulation.state import State
 from knotless.emulation.virtual_clock import program_environment
@@ -120,16 +120,17 @@ def start(
         own = tls.controller
         port += ["--ctl-privkey", str(own.key), "--ctl-cert", str(own.certificate)]
         port += ["--ca-certs", str(tls.authority)]
-    child = runtime.spawn(
+    runtime.spawn(
         role_of("controller", number),
         [*python_module(MANAGER), "--ofp-listen-host", ADDRESS, *port, "knotless.controller.app"],
         environment={
             "KNOTLESS_CONFIG": str(runtime.names.controller_file),
-            **program_environment(runtime.names, virtual_clock=clock == "virtual"),
+            **program_environment(
+                runtime.names, priority=runtime.priority, virtual_clock=clock == "virtual"
+            ),
         },
         directory=WORKING_DIRECTORY,
     )
-    prioritise(child.pid)
 
 
 def restart(names: Names) -> dict[str, Any]:
@@ -192,8 +193,8 @@ def await_listening(runtime: Runtime, openflow_port: int, *, tls: bool, number: 
         address, family = (ADDRESS, openflow_port), socket.AF_INET
     role = role_of("controller", number)
     child = runtime.children.get(role)
-    deadline = time.monotonic() + READY_LIMIT_S
-    while child is not None and time.monotonic() < deadline:
+    patience = Patience.with_processes(READY_LIMIT_S, child.pid if child else None)
+    while child is not None and not patience.is_over():
         if child.poll() is not None:
             raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
         with socket.socket(family) as probe:
@@ -224,9 +225,9 @@ def await_connected(ovs: PrivateOvs) -> None:
     Rules are left to that controller. Raises :class:`EmulationError`, naming a switch, if some
     are not connected in time.
     """
-    deadline = time.monotonic() + READY_LIMIT_S
+    patience = Patience.with_processes(READY_LIMIT_S, *ovs.pids)
     while missing := sorted(name for name, there in ovs.connected().items() if not there):
-        if time.monotonic() > deadline:
+        if patience.is_over():
             raise EmulationError(
                 f"the controller is not connected to {missing[0]} and {len(missing) - 1} more "
                 f"switches after {READY_LIMIT_S:.0f} s: does it support OpenFlow 1.3?"
@@ -254,7 +255,6 @@ def start_forwarder(runtime: Runtime, address: Address, *, tls: bool, number: in
         stdout=subprocess.PIPE,
     )
     runtime.await_ready(role, child)
-    prioritise(child.pid)
 
 
 def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]:
@@ -265,8 +265,10 @@ def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]
     """
     begun = time.monotonic()
     problems: list[str] = ["it does not answer"]
-    limit_s = READY_LIMIT_S
-    while time.monotonic() - begun < limit_s:
+    parts = ("controller", "ovs-vswitchd")
+    running = [one.pid for role, one in runtime.state.processes.items() if role.startswith(parts)]
+    patience = Patience.with_processes(READY_LIMIT_S, *running)
+    while not patience.is_over():
         for role, child in runtime.children.items():
             if role.startswith("controller") and child.poll() is not None:
                 raise EmulationError(f"the {role} has ended: {_reason(runtime, role)}")
@@ -282,7 +284,7 @@ def await_ready(runtime: Runtime, ports: Sequence[rest.Ports]) -> dict[str, Any]
             if status.get("unconfirmed") and all(switch["installed"] for switch in switches):
                 break  # only an operator can end that
             rules = int((status.get("plan") or {}).get("rules") or 0)
-            limit_s = READY_LIMIT_S + rules / RULES_PER_S
+            patience.limit_s = READY_LIMIT_S + rules / RULES_PER_S
         time.sleep(_POLL_S)
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     raise EmulationError(

@@ -1,4 +1,4 @@
-"""Cutting and mending links of a running fabric, from any process.
+"""Cutting, mending and changing links of a running fabric, from any process.
 
 After a cut with carrier loss both switches (or switch and host) see what they see when a cable is
 pulled. A silent cut leaves the carrier up: the emulator drops the frames, in both directions or in
@@ -120,21 +120,52 @@ class Cables:
         :class:`EmulationError` if the emulator does not answer, or for a silent cut of a plain
         link.
         """
-        if sender is not None:
-            if not silent:
-                raise EmulationError("one direction can only be cut silently")
-            if sender not in {end.owner for end in cable.ends}:
-                ends = " or ".join(end.owner for end in cable.ends)
-                raise EmulationError(f"{sender[:80]!r} is not an end of {cable.name}: {ends} is")
+        if sender is not None and not silent:
+            raise EmulationError("one direction can only be cut silently")
+        channel = _channel_from(cable, sender)
         if silent and not self._emulated:
             raise EmulationError("plain links have no emulator that could drop frames silently")
         if self._emulated:
             # First the frames: the emulator must not send on an interface that is down.
             if sender is not None:
                 self._daemon.set_link(cable.name, up=True)
-            channel = next((channel_of(e) for e in cable.ends if e.owner == sender), None)
             self._daemon.set_link(cable.name, up=False, channel=channel)
         self._set_carriers({cable: not silent})
+
+    def set_line(
+        self, cable: Cable, changes: Mapping[str, float], *, sender: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Change rate, delay, jitter and faults of a link while frames are under way.
+
+        Frames that wait or are under way stay, in their order. The links keep the changes until
+        the fabric ends.
+
+        Parameters
+        ----------
+        cable : Cable
+            The link.
+        changes : mapping of str to float
+            New values of ``rate_mbps``, ``delay_us``, ``jitter_us``, ``loss``, ``corrupt``,
+            ``duplicate`` and ``reorder``; the last four are shares of frames. Without any, nothing
+            changes.
+        sender : str or None
+            The end whose frames alone are concerned; None stands for both.
+
+        Returns
+        -------
+        list of dict
+            All these values of each channel that is concerned, which ``channel`` names.
+
+        Raises
+        ------
+        EmulationError
+            The link is plain, ``sender`` is none of its ends, or the emulator refuses a value.
+
+        """
+        channel = _channel_from(cable, sender)
+        if not self._emulated:
+            raise EmulationError("plain links have no emulator that could change them")
+        return self._daemon.set_line(cable.name, changes, channel=channel)
 
     def mend(self, cable: Cable) -> None:
         """Restore a link, however it was cut; raises :class:`EmulationError`."""
@@ -236,6 +267,17 @@ class Part:
     interface: str
     up: str
     down: str
+
+
+def _channel_from(cable: Cable, sender: str | None) -> str | None:
+    """Return the channel of a link that leaves ``sender``; None, for both, if that is None."""
+    if sender is None:
+        return None
+    for end in cable.ends:
+        if end.owner == sender:
+            return channel_of(end)
+    ends = " or ".join(end.owner for end in cable.ends)
+    raise EmulationError(f"{sender[:80]!r} is not an end of {cable.name}: {ends} is")
 
 
 def channel_of(end: End) -> str:

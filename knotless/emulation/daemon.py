@@ -29,6 +29,7 @@ class PriorityCounters(TypedDict):
     priority: int
     tx_frames: int
     tx_bytes: int
+    marked_frames: int
     paused_us: int
     pauses: int
     queue_bytes: int
@@ -61,11 +62,22 @@ ChannelCounters = TypedDict(
 """Counters of one channel (in this form because ``from`` is a Python keyword)."""
 
 
+class PoolCounters(TypedDict):
+    """How full a pool of a switch is and has been."""
+
+    switch: str
+    pool: str
+    used_bytes: int
+    peak_bytes: int
+    headroom_peak_bytes: int
+
+
 class Counters(TypedDict):
     """The answer to ``counters``; ``now_us`` is virtual time."""
 
     now_us: int
     channels: list[ChannelCounters]
+    pools: list[PoolCounters]
     lost_frames: int
     nfqueue: Any
 
@@ -118,7 +130,8 @@ class Daemon:
 
     def status(self) -> dict[str, Any]:
         """Version, both clocks, stretch, holds, validity, deadlock, frames in the network."""
-        return self.request("status")
+        answer = self.request("status")
+        return {**answer, "deadlock": self._ordered(answer["deadlock"])}
 
     def counters(self) -> Counters:
         """Counters of every channel and priority since the last reset."""
@@ -126,14 +139,22 @@ class Daemon:
 
     def deadlock(self) -> Deadlock | None:
         """Return the current deadlock, or None."""
-        deadlock = self.request("deadlock")["deadlock"]
+        knot = self.knot()
+        if knot is None:
+            return None
+        return Deadlock(int(knot["since_us"]), tuple(knot["cycle"]), tuple(knot["members"]))
+
+    def knot(self) -> dict[str, Any] | None:
+        """Return the current deadlock as in :meth:`status`, with the flows that wait; or None."""
+        return self._ordered(self.request("deadlock")["deadlock"])
+
+    def _ordered(self, deadlock: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return a deadlock of the emulator in the order that :class:`Deadlock` defines."""
         if deadlock is None:
             return None
-        return Deadlock(
-            int(deadlock["since_us"]),
-            tuple(self._from_smallest(deadlock["cycle"])),
-            tuple(sorted(deadlock["members"], key=self._place)),
-        )
+        cycle = self._from_smallest(deadlock["cycle"])
+        members = sorted(deadlock["members"], key=self._place)
+        return {**deadlock, "cycle": cycle, "members": members}
 
     def reset(
         self,
@@ -156,6 +177,13 @@ class Daemon:
         """Have a link, or only one of its channels, drop all frames, or restore it."""
         fields = {} if channel is None else {"channel": channel}
         self.request("link", name=name, up=up, **fields)
+
+    def set_line(
+        self, name: str, changes: Mapping[str, float], *, channel: str | None = None
+    ) -> list[dict[str, Any]]:
+        """Change the line of a link, or of one of its channels; return what it is then."""
+        fields = {} if channel is None else {"channel": channel}
+        return list(self.request("line", name=name, set=dict(changes), **fields)["channels"])
 
     def set_switch(self, name: str, *, up: bool) -> None:
         """Have a switch lose all its frames and all its links drop theirs, or start it."""

@@ -11,28 +11,35 @@ from knotless.emulation.daemon import Daemon, Deadlock
 from knotless.emulation.names import Names
 from knotless.emulation.ovs_dump import live_state
 from knotless.emulation.waiting import emptied
+from knotless.simulation.freezing import find_freeze
 from knotless.verification.check import verdict_of
 
 FREEZE_LIMIT_S = 30.0
+SEARCHES = 20
+"""Sets of flows that are simulated at most, before something is sent."""
 _LOOK_EVERY_S = 0.1
 
 
 def freeze(names: Names, limit_s: float = FREEZE_LIMIT_S) -> Deadlock:
     """Deadlock a running fabric, and return the deadlock when the emulator has detected it.
 
-    The flows that can close a cycle according to the rules in the switches send as fast as they
-    can until it is closed. Raises :class:`EmulationError` if the rules allow no deadlock, if the
-    fabric is deadlocked already, if other traffic runs, or after ``limit_s`` without a deadlock.
+    Flows that freeze the rules of the switches in simulation, or else one for each step of a cycle,
+    send as fast as they can until it is closed. Raises :class:`EmulationError` if the rules allow
+    no deadlock, if the fabric is deadlocked already, if other traffic runs, or after ``limit_s``
+    without a deadlock.
     """
     fabric = state.require_emulated(names)
     daemon = Daemon(names.emulator_socket, fabric.switch_index)
     if daemon.deadlock() is not None:
         raise EmulationError("it is deadlocked already: 'knotless release' ends that")
-    verdict = verdict_of(*live_state(names.name))
+    rules, flow_control = live_state(names.name)
+    verdict = verdict_of(rules, flow_control)
     if verdict.acyclic:
         raise EmulationError(f"there is nothing to freeze: by the rules, it {verdict.text}")
     index = fabric.host_index
-    pairs = {(witness.source, witness.destination): None for witness in verdict.witnesses}
+    found = find_freeze(rules, verdict.flow_control, searches=SEARCHES)
+    wanted = found.flows if found.freezes else verdict.witnesses
+    pairs = {(one.source, one.destination): None for one in wanted}
     flows = [(index[a], index[b]) for a, b in pairs if a in index and b in index]
     if not flows:
         raise EmulationError("only broadcasts close a cycle here: no flows of hosts can")

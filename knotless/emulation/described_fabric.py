@@ -26,11 +26,11 @@ _UNITS_US = {
 }
 """Units of times of tc(8); a number alone counts microseconds."""
 _TIME = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([a-z]*)")
+LINE = ("bw", "delay", "jitter", "loss", "max_queue_size")
+"""What Mininet's ``TCIntf`` says about a line, and changes at any time."""
 _SHAPERS = ("use_hfsc", "use_htb", "use_tbf", "txo", "rxo", "gro", "fast")
 """How tc shapes, and offloads: here the emulator serves each link at its rate."""
 _REFUSED_OF_LINKS = {
-    "loss": "the emulator loses no frames at random",
-    "jitter": "the delay of an emulated link is constant",
     "speedup": "a link has the same rate at both ends",
     "latency_ms": "max_queue_size limits the queue of a link without flow control",
     "enable_ecn": "the switches do not mark packets",
@@ -50,11 +50,16 @@ _REFUSED_OF_SWITCHES = {
 
 @dataclass(frozen=True)
 class Line:
-    """What a link carries: rate, one-way delay, and its egress queues without flow control."""
+    """What a link carries: rate, one-way delay, and its egress queues without flow control.
+
+    ``loss`` is a share of frames, 0 to 1.
+    """
 
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
     queue_bytes: int | None = None
+    jitter_us: float = 0.0
+    loss: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,8 +95,8 @@ class DescribedFabric:
     prefixes: Mapping[str, int]
 
 
-def delay_us(value: object, where: str) -> float:
-    """Return a delay as tc(8) reads it; raises EmulationError.
+def delay_us(value: object, where: str, key: str = "delay") -> float:
+    """Return a delay, or what ``key`` names, as tc(8) reads it; raises EmulationError.
 
     Examples
     --------
@@ -101,7 +106,7 @@ def delay_us(value: object, where: str) -> float:
     """
     match = _TIME.fullmatch(str(value).strip().lower())
     if match is None or match[2] not in _UNITS_US:
-        raise EmulationError(f"{where}: delay={str(value)[:40]!r} is no time; write 5ms or 100us")
+        raise EmulationError(f"{where}: {key}={str(value)[:40]!r} is no time; write 5ms or 100us")
     return float(match[1]) * _UNITS_US[match[2]]
 
 
@@ -111,12 +116,16 @@ def line_of(params: Mapping[str, Any], default: Line, where: str) -> Line:
     Raises EmulationError for a parameter that is unknown, or that cannot be honoured.
     """
     given = {key: value for key, value in params.items() if value is not None}
-    _refuse(given, _REFUSED_OF_LINKS, ("bw", "delay", "max_queue_size", *_SHAPERS), where)
+    _refuse(given, _REFUSED_OF_LINKS, (*LINE, *_SHAPERS), where)
     line = default
     if "bw" in given:
         line = replace(line, rate_mbps=_number(given["bw"], f"{where}: bw", "Mbit/s, such as 10"))
     if "delay" in given:
         line = replace(line, delay_us=delay_us(given["delay"], where))
+    if "jitter" in given:
+        line = replace(line, jitter_us=delay_us(given["jitter"], where, "jitter"))
+    if "loss" in given:
+        line = replace(line, loss=_loss(given["loss"], where))
     if "max_queue_size" in given:
         packets = _number(given["max_queue_size"], f"{where}: max_queue_size", "packets")
         if packets < 1 or packets != int(packets):
@@ -222,7 +231,9 @@ def describe(
             )
         if one.a in order and one.b in order:
             rate, delay = one.line.rate_mbps, one.line.delay_us
-            link = PartialLink(order[one.a], order[one.b], one.a_port, one.b_port, rate, delay)
+            jitter, loss = one.line.jitter_us, one.line.loss
+            ends_of_link = (order[one.a], order[one.b], one.a_port, one.b_port)
+            link = PartialLink(*ends_of_link, rate, delay, jitter, loss)
             links.append(link)
             lines[f"{one.a}:{one.a_port}-{one.b}:{one.b_port}"] = one.line
             continue
@@ -250,6 +261,8 @@ def describe(
                 host.ip,
                 lines[host.name].rate_mbps,
                 lines[host.name].delay_us,
+                jitter_us=lines[host.name].jitter_us,
+                loss=lines[host.name].loss,
             )
             for host in hosts
         ],
@@ -270,6 +283,38 @@ def _refuse(
         elif key not in taken:
             hint = suggestion(key, taken)
             raise EmulationError(f"{where}: there is no parameter {key[:40]!r}; {hint}")
+
+
+def changes_of(params: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return what parameters change of a running line, as the emulator names it.
+
+    Raises EmulationError for a value that is impossible, or that only counts before it runs.
+
+    Examples
+    --------
+    >>> changes_of({"bw": 5, "delay": "1ms", "loss": 1}, "s1-eth2")
+    {'rate_mbps': 5.0, 'delay_us': 1000.0, 'loss': 0.01}
+
+    """
+    given = {key: value for key, value in params.items() if key in LINE and value is not None}
+    if "max_queue_size" in given:
+        raise EmulationError(f"{where}: max_queue_size: give it to addLink, before net.start()")
+    line = line_of(given, Line(), where)
+    values = {
+        "bw": ("rate_mbps", line.rate_mbps),
+        "delay": ("delay_us", line.delay_us),
+        "jitter": ("jitter_us", line.jitter_us),
+        "loss": ("loss", line.loss),
+    }
+    return dict(values[key] for key in given)
+
+
+def _loss(value: Any, where: str) -> float:
+    """Return the share of frames of Mininet's ``loss``, which is in percent."""
+    percent = _number(str(value).removesuffix("%"), f"{where}: loss", "percent, such as 1")
+    if not 0 <= percent <= 100:
+        raise EmulationError(f"{where}: loss must be 0 to 100 percent, not {percent:g}")
+    return percent / 100
 
 
 def _number(value: Any, where: str, unit: str) -> float:

@@ -1,6 +1,7 @@
 """Frames: the state of all channels over one interval, from two answers to ``counters``.
 
-A frame holds only what is not zero, so that a quiet fabric costs nothing.
+A frame holds only what is not zero, so that a quiet fabric costs nothing. Probes of the controller
+are no load: a channel on which nothing else is sent is idle.
 """
 
 from __future__ import annotations
@@ -9,7 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from knotless._core.simulator import GAP_BYTES
+from knotless.base.probe_source import of_hosts
 from knotless.results.recording import FULL
+
+PROBE_BYTES = 64 + GAP_BYTES
+"""What a probe of the controller takes on a line: no frame is shorter."""
+PROBES_SHARE = 0.02
+"""A channel with frames of this size only, and less load than this, counts as one of probes."""
 
 Row = tuple[int, int, int, int, int, int]
 """Channel, priority, load and paused share (thousandths), bytes in the egress queue of its sender
@@ -73,7 +80,10 @@ class Frames:
         return self._last
 
     def knot(self, deadlock: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a deadlock with the names of hosts: who waits for whom, and with which flows."""
+        """Return a deadlock with the names of hosts: who waits for whom, and with which flows.
+
+        Probes of the controller wait as well, but are no flows of hosts.
+        """
         names = self._hosts_by_mac
 
         def named(flow: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +98,7 @@ class Frames:
             "cycle": list(deadlock["cycle"]),
             "members": list(deadlock["members"]),
             "waiting": {
-                channel: [named(flow) for flow in flows]
+                channel: [named(flow) for flow in of_hosts(flows)]
                 for channel, flows in deadlock.get("waiting", {}).items()
             },
         }
@@ -109,8 +119,10 @@ def _rows(
     priorities: Sequence[Mapping[str, Any]] = channel["priorities"]
     first_us = priorities[0]["paused_us"]
     for now, then in zip(priorities, old["priorities"], strict=True):
-        sent = now["tx_bytes"] - then["tx_bytes"]
-        sent += GAP_BYTES * (now["tx_frames"] - then["tx_frames"])
+        frames = now["tx_frames"] - then["tx_frames"]
+        sent = now["tx_bytes"] - then["tx_bytes"] + GAP_BYTES * frames
+        if sent == PROBE_BYTES * frames and sent < PROBES_SHARE * capacity:
+            sent = 0
         paused_us = now["paused_us"] - then["paused_us"]
         busy = sent or now["queue_bytes"] or now["account_bytes"]
         alone = paused_us and (now["priority"] == 0 or now["paused_us"] != first_us)

@@ -6,12 +6,14 @@ import ipaddress
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from knotless.emulation import namespaces
 from knotless.emulation.described_node import DescribedNode
 from knotless.emulation.mn import Host, with_own_mark
 from knotless.emulation.names import Names
+from knotless.emulation.priority import VARIABLE, Part, Priority, prioritise, start_program
 from knotless.emulation.wiring import NFQUEUE
 from knotless.topologies import fabric as description
 
@@ -56,6 +58,7 @@ class EmulatedHost(DescribedNode, Host):  # type: ignore[misc]  # Mininet is not
         # In a host's mount namespace the names of other network namespaces are visible, but not
         # the namespaces, so every `ip` command would print warnings.
         self.cmd("mount -t tmpfs tmpfs /run/netns")
+        prioritise(Part.HOST, self._priority, self.pid or 0)  # now the shell leads a session
 
     def IP(self, intf: Any = None) -> Any:  # noqa: N802 - Mininet's name
         """Return the IP address; before the host runs, the one that it will have."""
@@ -87,10 +90,13 @@ class EmulatedHost(DescribedNode, Host):  # type: ignore[misc]  # Mininet is not
 
     def _popen(self, cmd: list[str], **params: Any) -> subprocess.Popen[bytes]:
         environment = params.pop("env", None) or os.environ
-        process: subprocess.Popen[bytes] = super()._popen(
-            with_own_mark(cmd), env={**environment, **self._environment}, **params
-        )
-        return process
+        own = {**environment, **self._environment}
+        begin = partial(super()._popen, with_own_mark(cmd), env=own, **params)
+        return start_program(Part.HOST, self._priority, begin)
+
+    @property
+    def _priority(self) -> Priority:
+        return Priority(self._environment.get(VARIABLE, Priority.NORMAL))
 
     @property
     def namespace(self) -> str:

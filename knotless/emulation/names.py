@@ -123,9 +123,9 @@ class Names:
     def switches_namespace(self, process: int = 0) -> str:
         """Network namespace of one of the fabric's Open vSwitch processes, its bridges and ports.
 
-        Names of hosts begin with a letter, so no host's namespace has the same name.
+        Names of hosts begin with a letter or digit, so no host's namespace has the same name.
         """
-        return f"kn-{self.name}" + (f".{process + 1}" if process else "")
+        return f"kn-{self.name}" + (f".-{process + 1}" if process else "")
 
     @property
     def links_namespace(self) -> str:

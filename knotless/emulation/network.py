@@ -16,11 +16,12 @@ from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.datapath import TEXTS, Choice, Datapath, chosen
 from knotless.emulation.host import EmulatedHost
+from knotless.emulation.interface_names import interface_names
 from knotless.emulation.link import EmulatedLink
 from knotless.emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of, role_of
 from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.parts_watch import PartsWatch
-from knotless.emulation.priority import PRIORITY
+from knotless.emulation.priority import Priority
 from knotless.emulation.running_fabric import RunningFabric, write_shells
 from knotless.emulation.runtime import Runtime, claim, require_root
 from knotless.emulation.signals import uninterrupted
@@ -71,6 +72,9 @@ class EmulatedFabric:
     broadcast_limit : mapping, optional
         The keys of ``broadcast_limit`` of a link in docs/emulator-protocol.md: how much of its line
         a host may fill with broadcasts. None: the emulator's default.
+    switch_settings : mapping, optional
+        What switches are like inside (``switch_settings`` in docs/emulator-protocol.md). None: each
+        port has buffers of its own.
     controller : {"ryu", "remote", "none"}
         Ours; the user's own, which listens on ``openflow_port``; or none, so that switches have
         only the rules that the user installs.
@@ -96,8 +100,9 @@ class EmulatedFabric:
         Plain links are veth pairs without rates, delays or flow control, and without the emulator.
     datapath : {"auto", "user", "kernel"}
         Open vSwitch's datapath. From the start on it is the one in use, ``user`` or ``kernel``.
-    switch_priority : int
-        Real-time priority of Open vSwitch, or 0 for ordinary priority.
+    priority : {"normal", "realtime"}, optional
+        The priority of all parts, :class:`knotless.emulation.priority.Priority`. None: the default
+        of this process, which is normal; from the start on it is the one in use.
     switch_processes : int, optional
         Number of Open vSwitch processes that share the switches. None: as many as suit the fabric,
         which is a number from the start on.
@@ -152,6 +157,7 @@ class EmulatedFabric:
     watchdog: Mapping[str, Any] | None = None
     pause_share: float | None = None
     broadcast_limit: Mapping[str, float] | None = None
+    switch_settings: Mapping[str, Any] | None = None
     controller: Literal["ryu", "remote", "none"] = "ryu"
     openflow_port: int | None = None
     rest_port: int = control.REST_PORT
@@ -162,7 +168,7 @@ class EmulatedFabric:
     tls: bool = False
     links: Literal["emulated", "plain"] = "emulated"
     datapath: Choice = "auto"
-    switch_priority: int = PRIORITY
+    priority: Priority | str | None = None
     switch_processes: int | None = None
     static_arp: bool | None = None
     queue_bytes: Mapping[str, int] = field(default_factory=dict)
@@ -180,6 +186,7 @@ class EmulatedFabric:
 
     def __post_init__(self) -> None:
         self.names = names_of(self.name)
+        self.priority = options.priority(self.priority)
         if self.openflow_port is None:
             is_needed = self.tls or self.controller == "remote"
             self.openflow_port = control.OPENFLOW_PORT if is_needed else 0
@@ -304,7 +311,10 @@ class EmulatedFabric:
 
         """
         return program_environment(
-            self.names, virtual_clock=self.virtual_clock, several_hosts=several_hosts
+            self.names,
+            priority=options.priority(self.priority),
+            virtual_clock=self.virtual_clock,
+            several_hosts=several_hosts,
         )
 
     @property
@@ -387,6 +397,7 @@ class EmulatedFabric:
             certificate_authority.create(names.tls_directory)
         names.ovs_directory.mkdir(mode=0o700)  # also of the socket to the controllers
         self._configure_controllers()
+        runtime.state.settings = self.settings()
         if self.controller_clock == "real":
             self._start_controllers(runtime)
         switches = wiring.switches_namespaces(cables, names)
@@ -395,13 +406,12 @@ class EmulatedFabric:
             names.links_namespace,
             *(names.host_namespace(host.name) for host in self.fabric.hosts),
         ]
-        runtime.state.settings = self.settings()
         runtime.save()
         self.progress(f"namespaces and Open vSwitch, {TEXTS[in_use]}")
         for space in (*switches, names.links_namespace):
             namespaces.add(space)
         processes = wiring.process_of_switches(cables)
-        self.ovs = PrivateOvs(runtime, in_use, processes, self.switch_priority)
+        self.ovs = PrivateOvs(runtime, in_use, processes, interface_names(self.fabric))
         self.ovs.start()
         self.progress(f"{len(self.fabric.hosts)} hosts")
         self.net = nodes.make(
@@ -439,6 +449,7 @@ class EmulatedFabric:
                     "clock_page": str(names.clock_page),
                     "senders_mark": f"{SENDERS_MARK}={self.name}",
                     "declared_groups": addresses(dict(self.request.multicast)),
+                    "switch_settings": self.switch_settings,
                     **(self.timing or {}),
                 },
                 tags=self.host_tags,
@@ -472,8 +483,8 @@ class EmulatedFabric:
         """Return the options with which this fabric was started, as values for JSON."""
         keys = ("allow_deadlock", "controller", "controller_clock", "openflow_port", "rest_port")
         paced = ("slow_down", "host_wait_us", "virtual_clock")
-        limits = ("watchdog", "pause_share", "broadcast_limit")
-        switches = ("datapath", "switch_processes", "switch_priority")
+        limits = ("watchdog", "pause_share", "broadcast_limit", "switch_settings")
+        switches = ("datapath", "switch_processes", "priority")
         stored = (*keys, "tls", "links", *switches, *paced, *limits)
         ports = [[pair.openflow, pair.rest] for pair in self.controller_ports]
         own = {key: getattr(self, key) for key in stored} | {"controller_ports": ports}
@@ -536,6 +547,7 @@ class EmulatedFabric:
         namespaces.ip_batch(pairs, namespace=where)
         for process, commands in wiring.switch_ends(cables).items():
             namespaces.ip_batch(commands, namespace=names.switches_namespace(process))
+        daemon = self.daemon if self.links == "emulated" else None
         for cable in cables:
-            link = EmulatedLink(self.net[cable.a.owner], self.net[cable.b.owner], cable=cable)
-            self.net.links.append(link)
+            ends = (self.net[cable.a.owner], self.net[cable.b.owner])
+            self.net.links.append(EmulatedLink(*ends, cable=cable, daemon=daemon))

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import AUTO, FlowControl
 from knotless.emulation.limits import require_limits
+from knotless.emulation.priority import Priority, default_priority
 from knotless.routing.flow_control import resolved
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
@@ -18,6 +19,15 @@ PORTS_OF_ONE = 256
 PORTS_OF_EACH = 50
 """Then each has about as many ports. Both are fitted; see docs/decisions/switch-processes.md."""
 MOST_PROCESSES = 32
+
+
+def priority(asked: str | None) -> Priority:
+    """Return the priority of a fabric's parts; raises :class:`EmulationError` for another word."""
+    if asked is None:
+        return default_priority.get()
+    if asked not in list(Priority):
+        raise EmulationError(f"priority {asked[:40]!r}: one of {', '.join(Priority)}")
+    return Priority(asked)
 
 
 def with_flow_control(

@@ -12,7 +12,6 @@ from pathlib import Path
 from knotless.emulation.certificates import Pair
 from knotless.emulation.datapath import TYPES, Datapath
 from knotless.emulation.ovs_process import OvsProcess
-from knotless.emulation.priority import PRIORITY
 from knotless.emulation.runtime import Runtime
 from knotless.topologies.fabric import Switch
 
@@ -21,8 +20,8 @@ class PrivateOvs:
     """The private Open vSwitch of one running fabric.
 
     ``process_of`` is the number of the process of each switch, from 0 on
-    (:func:`knotless.emulation.wiring.divided`). ``priority`` is the real-time priority of the
-    processes; 0: none.
+    (:func:`knotless.emulation.wiring.divided`); ``names`` the name of the bridge of each switch
+    (:func:`knotless.emulation.interface_names.interface_names`).
     """
 
     def __init__(
@@ -30,11 +29,11 @@ class PrivateOvs:
         runtime: Runtime,
         datapath: Datapath,
         process_of: Mapping[str, int],
-        priority: int = PRIORITY,
+        names: Mapping[str, str],
     ) -> None:
         self.datapath = datapath
+        self._names = names
         self._process_of = process_of
-        self._priority = priority
         self._directory = runtime.names.ovs_directory
         self.environment = {
             "OVS_RUNDIR": str(self._directory),
@@ -80,14 +79,16 @@ class PrivateOvs:
 
         They have their bridges and ports again, but no rules. Raises :class:`EmulationError`.
         """
-        revived = {
-            number for number, one in enumerate(self._processes) if one.revive(self._priority)
-        }
+        revived = {number for number, one in enumerate(self._processes) if one.revive()}
         return {switch for switch, number in self._process_of.items() if number in revived}
 
     def process(self, switch: str) -> OvsProcess:
         """Return the process that runs a switch."""
         return self._processes[self._process_of.get(switch, 0)]
+
+    def bridge(self, switch: str) -> str:
+        """Return the name of a switch's bridge."""
+        return self._names[switch]
 
     def add_switches(
         self,
@@ -108,14 +109,14 @@ class PrivateOvs:
                 continue
             process.vsctl(*self._commands(mine, ports, controllers))
             process.check_ports({one.name: ports.get(one.name, {}) for one in mine})
-            process.prioritise(self._priority)
+            process.prioritise()
 
     def remove_switches(self, switches: Collection[str]) -> None:
         """Remove the bridges of switches, with their rules; raises :class:`EmulationError`."""
         for process in self._processes:
             mine = [switch for switch in switches if self.process(switch) is process]
             if mine:
-                process.vsctl(*(["--if-exists", "del-br", switch] for switch in mine))
+                process.vsctl(*(["--if-exists", "del-br", self.bridge(switch)] for switch in mine))
 
     def _commands(
         self,
@@ -125,10 +126,11 @@ class PrivateOvs:
     ) -> list[list[str]]:
         commands: list[list[str]] = []
         for number, switch in enumerate(switches):
+            bridge = self.bridge(switch.name)
             commands += [
-                ["--may-exist", "add-br", switch.name],
+                ["--may-exist", "add-br", bridge],
                 [
-                    *("set", "bridge", switch.name, f"datapath_type={TYPES[self.datapath]}"),
+                    *("set", "bridge", bridge, f"datapath_type={TYPES[self.datapath]}"),
                     *("fail_mode=secure", "protocols=OpenFlow13"),
                     f"other_config:datapath-id={switch.dpid:016x}",
                     f"other_config:dp-desc={switch.name}",
@@ -146,10 +148,10 @@ class PrivateOvs:
                 for record, controller in zip(ids, controllers, strict=True)
             ]
             if ids:
-                commands.append(["set", "bridge", switch.name, f"controller=[{','.join(ids)}]"])
+                commands.append(["set", "bridge", bridge, f"controller=[{','.join(ids)}]"])
             for port, interface in ports.get(switch.name, {}).items():
                 commands += [
-                    ["--may-exist", "add-port", switch.name, interface],
+                    ["--may-exist", "add-port", bridge, interface],
                     ["set", "interface", interface, f"ofport_request={port}"],
                 ]
         return commands
@@ -161,8 +163,10 @@ class PrivateOvs:
 
     def connected(self) -> dict[str, bool]:
         """Tell for each switch whether its controller is connected."""
-        return {
-            switch: there
+        there = {
+            bridge: connected
             for process in self._processes
-            for switch, there in process.connected().items()
+            for bridge, connected in process.connected().items()
         }
+        names = {switch: self.bridge(switch) for switch in self._process_of}
+        return {switch: there[bridge] for switch, bridge in names.items() if bridge in there}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from knotless.base import yaml_file
 from knotless.base.errors import EmulationError, KnotlessError, PlanError, RuleError
 from knotless.base.files import read_text
 from knotless.emulation import rest, state
+from knotless.emulation.interface_names import interface_names
 from knotless.emulation.names import Names, names_of
 from knotless.forwarding.openflow.directory import read_tags
 from knotless.forwarding.openflow.ofctl_parser import parse
@@ -24,18 +26,24 @@ from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import read
 
 _TIMEOUT_S = 60
+_READINGS = 8
+"""After the first one; a change mostly takes less than two."""
+_AT_ONCE = 4
 
 
 def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     """Return the running fabric called ``name``, its switches' current rules and its flow control.
 
     A switch that is stopped has no rules. The flow control is one of
-    :data:`knotless.base.flow_control.CHOICES`; ``auto`` if unknown.
+    :data:`knotless.base.flow_control.CHOICES`; ``auto`` if unknown. Switches are not read at the
+    same moment, so they are read until two readings are equal: the rules are then those that all
+    held at one moment, and not a mixture of those before and after a change.
 
     Raises
     ------
     RuleError
-        No such fabric is running, the user is not root, or a switch does not answer.
+        No such fabric is running, the user is not root, a switch does not answer, or rules change
+        all the time.
     EmulationError
         A fabric cannot have such a name.
 
@@ -46,19 +54,41 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     if not names.fabric_file.exists():
         raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
     fabric = read(names.fabric_file)
-    rules: dict[str, SwitchRules] = {}
+    rules, changing = _read_once(names, fabric), list[str]()
+    for _ in range(_READINGS):
+        before, rules = rules, _read_once(names, fabric)
+        changing = [name for name in rules if not _alike(before[name], rules[name])]
+        if not changing:
+            return fabric, rules, _request(names).flow_control
+    raise RuleError(
+        f"rules change while they are read, those of {', '.join(changing[:3])} in the last of"
+        f" {1 + _READINGS} readings: check again when knotless status says that routes are settled"
+    )
+
+
+def _read_once(names: Names, fabric: Fabric) -> dict[str, SwitchRules]:
+    """Return what each switch holds when it is asked."""
     stopped = state.stopped_switches(names)
-    for switch in fabric.switches:
-        if switch.name in stopped:
-            rules[switch.name] = SwitchRules(())
-            continue
-        flows = _dump(names.ovs_directory, switch.name, "dump-flows")
-        groups = _dump(names.ovs_directory, switch.name, "dump-groups")
+    bridges = interface_names(fabric)
+
+    def read_switch(name: str) -> SwitchRules:
+        if name in stopped:
+            return SwitchRules(())
+        bridge = bridges[name]
         try:
-            rules[switch.name] = parse(flows, groups)
+            flows = _dump(names.ovs_directory, bridge, "dump-flows")
+            return parse(flows, _dump(names.ovs_directory, bridge, "dump-groups"))
         except RuleError as error:
-            raise error.within(switch.name) from None
-    return fabric, rules, _request(names).flow_control
+            raise error.within(name) from None
+
+    switches = [switch.name for switch in fabric.switches]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return dict(zip(switches, pool.map(read_switch, switches), strict=True))
+
+
+def _alike(a: SwitchRules, b: SwitchRules) -> bool:
+    """Return whether rules and groups are the same, in any order."""
+    return {*a.rules} == {*b.rules} and {*a.groups} == {*b.groups}
 
 
 def live_multicast(fabric: Fabric, name: str) -> tuple[MulticastGroup, ...]:
@@ -124,8 +154,8 @@ def _request(names: Names) -> PlanRequest:
         return PlanRequest()
 
 
-def _dump(ovs: Path, switch: str, what: str) -> str:
-    command = ["ovs-ofctl", "-O", "OpenFlow13", "--no-names", what, f"unix:{ovs / switch}.mgmt"]
+def _dump(ovs: Path, bridge: str, what: str) -> str:
+    command = ["ovs-ofctl", "-O", "OpenFlow13", "--no-names", what, f"unix:{ovs / bridge}.mgmt"]
     try:
         done = subprocess.run(
             command,
@@ -138,8 +168,8 @@ def _dump(ovs: Path, switch: str, what: str) -> str:
     except FileNotFoundError:
         raise RuleError("ovs-ofctl is not installed; run tools/setup.sh") from None
     except subprocess.TimeoutExpired:
-        raise RuleError(f"{switch}: no answer to {what} within {_TIMEOUT_S} s") from None
+        raise RuleError(f"no answer to {what} within {_TIMEOUT_S} s") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["ovs-ofctl failed"]
-        raise RuleError(f"{switch}: {lines[-1]}")
+        raise RuleError(lines[-1])
     return done.stdout

@@ -19,7 +19,8 @@ from typing import Any
 from knotless.base.errors import EmulationError
 from knotless.emulation import processes
 from knotless.emulation.names import Names, role_of
-from knotless.emulation.priority import has_revalidator, prioritise
+from knotless.emulation.patience import Patience
+from knotless.emulation.priority import Part, Priority, has_revalidator, prioritise
 from knotless.emulation.runtime import Runtime
 
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
@@ -28,8 +29,7 @@ CHANGE_LIMIT_S = 60
 
 _ALLOCATOR = "libjemalloc.so.2"
 _ALLOCATOR_SETTINGS = (
-    "narenas:1,dirty_decay_ms:-1,muzzy_decay_ms:-1,"
-    "tcache_nslots_small_min:512,tcache_nslots_small_max:2048,tcache_nslots_large:512"
+    "narenas:1,tcache_nslots_small_min:512,tcache_nslots_small_max:2048,tcache_nslots_large:512"
 )
 """On each wake-up Open vSwitch allocates 32 aligned buffers per port and frees most unused.
 
@@ -110,11 +110,11 @@ class OvsProcess:
         self._start_daemon()
         self._await(self._daemon, self.pid_file.exists)
 
-    def revive(self, priority: int) -> bool:
+    def revive(self) -> bool:
         """Start what has ended of database and switch daemon; return whether the latter had.
 
-        The daemon then has its bridges again, which it reads from the database, and this real-time
-        priority. Raises :class:`EmulationError`.
+        The daemon then has its bridges again, which it reads from the database, and the priority of
+        the fabric. Raises :class:`EmulationError`.
         """
         if self._running(self._database) is None:
             self._start_database()
@@ -123,7 +123,7 @@ class OvsProcess:
         self._start_daemon()
         self.vsctl(["init"])
         if self._rows("Bridge", "name"):
-            self.prioritise(priority)
+            self.prioritise()
         return True
 
     def _start_database(self) -> None:
@@ -145,12 +145,12 @@ class OvsProcess:
             environment={**self._environment, **_allocator()},
         )
 
-    def prioritise(self, priority: int) -> None:
-        """Give the threads of a switch daemon that has a bridge a real-time priority; 0: none."""
-        if priority:
-            # It starts them after it has opened the ports.
+    def prioritise(self) -> None:
+        """Give the threads of a switch daemon that has a bridge the priority of the fabric."""
+        if self._runtime.priority == Priority.REALTIME:
+            # It starts them after it has opened the ports, and revalidators have their own.
             self._await(self._daemon, lambda: has_revalidator(self.pid))
-            prioritise(self.pid, priority)
+            prioritise(Part.SWITCHES, Priority.REALTIME, self.pid)
 
     def vsctl(self, *commands: Sequence[str], options: Sequence[str] = ()) -> str:
         """Run ``ovs-vsctl`` commands as one transaction and return the output.
@@ -166,7 +166,7 @@ class OvsProcess:
         return self._run(argv)
 
     def connected(self) -> dict[str, bool]:
-        """Tell for each switch whether all its controllers are connected."""
+        """Tell for each bridge whether all its controllers are connected."""
         rows = self._rows("Bridge", "name,controller")
         up = {row[0][1] for row in self._rows("Controller", "_uuid,is_connected") if row[1] is True}
         return {name: bool(ids := references(column)) and ids <= up for name, column in rows}
@@ -229,9 +229,10 @@ class OvsProcess:
 
     def _await(self, role: str, is_ready: Callable[[], bool]) -> None:
         """Wait until a process that was just started is ready; raises :class:`EmulationError`."""
-        deadline = time.monotonic() + START_LIMIT_S
+        process = self._running(role)
+        patience = Patience.with_processes(START_LIMIT_S, process.pid if process else None)
         while not is_ready():
-            if self._running(role) is None or time.monotonic() > deadline:
+            if self._running(role) is None or patience.is_over():
                 raise EmulationError(
                     f"Open vSwitch's {role} does not start: {self._runtime.last_words(role)}"
                 )

@@ -2,47 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from knotless.base.broadcasts import problems as broadcast_problems
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.pause_storms import name_flows
-from knotless.base.pause_storms import problems as storm_problems
-from knotless.base.printable import listed
 from knotless.emulation import controller, ovs_process, rest, state
-from knotless.emulation.cuts import Cables
+from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.daemon import Daemon
+from knotless.emulation.interface_names import numbered
 from knotless.emulation.names import Names
 from knotless.emulation.state import State
+from knotless.emulation.summary import deadlock_advice, fabric_notes, fabric_problems
 from knotless.emulation.virtual_clock import programs_in_real_time
+from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats import files
 
 
 def report(names: Names) -> dict[str, Any] | None:
     """Return the status of a fabric as plain values, or None if there is none.
 
-    Keys: ``name fabric phase owner parts settings controller emulator cut stopped
-    real_time_programs problems``. ``phase`` is starting, ready or dead. ``problems`` are texts of
-    one line, none if all is well. ``controller`` and ``emulator`` are their own status, null if
-    unavailable. ``cut`` lists the links that ``knotless cut`` has cut, null if unknown; ``stopped``
-    the switches that ``knotless switch stop`` has stopped; ``real_time_programs`` the programs on
-    hosts that have no virtual time, null without ``--virtual-clock``. A controller or an Open
-    vSwitch that a user has started by hand, after ours has ended, counts as the fabric's part.
+    Keys: ``name fabric phase owner parts settings controller controller_url emulator cut stopped
+    real_time_programs interfaces problems notes advice``. ``phase`` is starting, ready or dead.
+    ``problems`` are texts of one line, a deadlock first, none if all is well; ``notes`` say what
+    else is to be known, ``advice`` what to do in a deadlock. ``controller`` and ``emulator`` are
+    their status, null if unavailable; of several controllers that of the active one, at
+    ``controller_url``. ``cut`` lists the links that ``knotless cut`` has cut, null if unknown;
+    ``stopped`` the switches that ``knotless switch stop`` has stopped; ``real_time_programs`` the
+    programs on hosts without virtual time, null without ``--virtual-clock``; ``interfaces`` the
+    names of nodes in those of their interfaces and bridges, where they differ. A controller or an
+    Open vSwitch that a user has started by hand, after ours has ended, counts as the fabric's part.
     """
     fabric_state = state.read(names)
     if fabric_state is None:
         return None
-    problems: list[str] = []
-    if not fabric_state.running:
-        problems.append(
-            f"its owner has died: 'knotless down --name {names.name}' removes what remains"
-        )
+    unread: list[str] = []
+    parts = parts_of(names, fabric_state)
+    phase = fabric_state.phase if fabric_state.running else "dead"
+    url, controller_status = _controller(fabric_state, parts, unread)
+    emulator = _emulator(names, fabric_state, unread)
+    cut = _cuts(names, fabric_state, unread)
+    stopped = sorted(state.stopped_switches(names))
+    interfaces = _numbered(names)
+    advice = []
+    if emulator is not None and emulator["deadlock"] is not None:
+        advice = deadlock_advice(fabric_state.name, fabric_state.fabric, controller_status)
+    return {
+        "name": fabric_state.name,
+        "fabric": fabric_state.fabric,
+        "phase": phase,
+        "started_at": fabric_state.started_at,
+        "owner": fabric_state.owner.pid,
+        "parts": parts,
+        "settings": fabric_state.settings,
+        "controller": controller_status,
+        "controller_url": url,
+        "emulator": emulator,
+        "cut": cut,
+        "stopped": stopped,
+        "real_time_programs": _real_time_programs(names, fabric_state),
+        "interfaces": interfaces,
+        "problems": fabric_problems(
+            phase=phase,
+            processes=process_problems(names, fabric_state, parts),
+            controller=controller_status,
+            emulator=emulator,
+            unread=unread,
+        ),
+        "notes": fabric_notes(
+            controller=controller_status,
+            cut=[str(Cut.from_json(one)) for one in cut or ()],
+            stopped=stopped,
+            interfaces=interfaces,
+        ),
+        "advice": advice,
+    }
+
+
+def parts_of(names: Names, fabric_state: State) -> dict[str, dict[str, object]]:
+    """Return the parts of a fabric by role: ``pid``, ``alive``, ``by_hand`` if a user's."""
+    missing = fabric_state.missing()
     parts: dict[str, dict[str, object]] = {
-        role: {"pid": process.pid, "alive": role not in fabric_state.missing()}
+        role: {"pid": process.pid, "alive": role not in missing}
         for role, process in sorted(fabric_state.processes.items())
     }
-    for role in fabric_state.missing():
+    for role in missing:
         if role == "controller":
             other = (controller.by_hand(fabric_state) or {}).get("pid")
         else:
@@ -50,26 +94,27 @@ def report(names: Names) -> dict[str, Any] | None:
             other = process and process.pid
         if other is not None:
             parts[role] = {"pid": other, "alive": True, "by_hand": True}
-    problems += [
-        f"{role} has died: {names.log_file(role)} may say why"
-        for role in fabric_state.missing()
-        if not parts[role]["alive"]
-    ]
-    return {
-        "name": fabric_state.name,
-        "fabric": fabric_state.fabric,
-        "phase": fabric_state.phase if fabric_state.running else "dead",
-        "started_at": fabric_state.started_at,
-        "owner": fabric_state.owner.pid,
-        "parts": parts,
-        "settings": fabric_state.settings,
-        "controller": _controller(fabric_state, parts, problems),
-        "emulator": _emulator(names, fabric_state, problems),
-        "cut": _cuts(names, fabric_state, problems),
-        "stopped": sorted(state.stopped_switches(names)),
-        "real_time_programs": _real_time_programs(names, fabric_state),
-        "problems": problems,
-    }
+    return parts
+
+
+def process_problems(
+    names: Names, fabric_state: State, parts: Mapping[str, Mapping[str, object]]
+) -> list[str]:
+    """Return the problems of the processes of a fabric, one line each."""
+    lines = []
+    if not fabric_state.running:
+        lines.append(
+            f"its owner has died: 'knotless down --name {names.name}' removes what remains"
+        )
+    dead = [role for role, part in parts.items() if not part["alive"]]
+    return lines + [f"{role} has died: {names.log_file(role)} may say why" for role in dead]
+
+
+def link_status(daemon: Daemon, fabric: Fabric) -> dict[str, Any]:
+    """Return the emulator's status with the names of hosts; raises :class:`EmulationError`."""
+    status = daemon.status()
+    name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
+    return status
 
 
 def _real_time_programs(names: Names, fabric_state: State) -> list[str] | None:
@@ -80,7 +125,15 @@ def _real_time_programs(names: Names, fabric_state: State) -> list[str] | None:
     return programs_in_real_time(names, [space.removeprefix(prefix) for space in spaces])
 
 
-def _cuts(names: Names, fabric_state: State, problems: list[str]) -> list[dict[str, object]] | None:
+def _numbered(names: Names) -> dict[str, str]:
+    """Return the nodes whose interfaces are numbered; none if the fabric is unknown."""
+    try:
+        return numbered(files.read(names.fabric_file))
+    except KnotlessError:
+        return {}
+
+
+def _cuts(names: Names, fabric_state: State, unread: list[str]) -> list[dict[str, object]] | None:
     if (
         fabric_state.phase != "ready"
         or not fabric_state.running
@@ -90,72 +143,39 @@ def _cuts(names: Names, fabric_state: State, problems: list[str]) -> list[dict[s
     try:
         return [cut.as_json() for cut in Cables.of_running(names).cuts()]
     except KnotlessError as error:
-        problems.append(str(error))
+        unread.append(str(error))
         return None
 
 
 def _controller(
-    fabric_state: State, parts: dict[str, dict[str, object]], problems: list[str]
-) -> dict[str, Any] | None:
+    fabric_state: State, parts: Mapping[str, Mapping[str, object]], unread: list[str]
+) -> tuple[str | None, dict[str, Any] | None]:
+    """Return address and status of the controller, of several of the active one."""
     remote = fabric_state.settings.get("controller") == "remote"
     if not remote and not any(
         part["alive"] for role, part in parts.items() if role.startswith("controller")
     ):
-        return None
+        return None, None
     try:
-        status = rest.status_of(rest.ports_of(fabric_state.settings))
+        (host, port), status = rest.active_of(rest.ports_of(fabric_state.settings))
     except EmulationError as error:
         # The user's own controller may lack our REST interface.
         if fabric_state.phase == "ready" and not remote:
-            problems.append(str(error))
-        return None
-    lines = list(status.get("problems", []))
-    if fabric_state.phase == "ready":
-        lines += _without_rules(status, lines)
-    problems += [f"controller: {line}" for line in lines]
-    return status
+            unread.append(str(error))
+        return None, None
+    return f"http://{host}:{port}", status
 
 
-def _without_rules(status: Mapping[str, Any], lines: Sequence[str]) -> Iterator[str]:
-    """Yield lines if switches may lack rules, unless ``lines`` say why already.
-
-    A switch that has restarted is connected again before it is read and gets its rules, and its
-    links are up before routes return to them: its hosts are cut off until then.
-    """
-    waiting = [
-        name
-        for name, switch in status.get("switches", {}).items()
-        if switch["connected"] and not switch["installed"]
-    ]
-    if waiting:
-        yield f"switches that have not confirmed their rules: {listed(waiting)}"
-    elif not status.get("ready", True) and not lines:
-        yield "not ready: it has not read all switches yet"
-    up_again = set(status.get("routes", {}).get("failed", ())) - set(status.get("links_down", ()))
-    if up_again and not lines:
-        yield f"routes still avoid what is up again: {listed(sorted(up_again))}"
-
-
-def _emulator(names: Names, fabric_state: State, problems: list[str]) -> dict[str, Any] | None:
+def _emulator(names: Names, fabric_state: State, unread: list[str]) -> dict[str, Any] | None:
     if "emulator" not in fabric_state.processes or "emulator" in fabric_state.missing():
         return None
     try:
         fabric = files.read(names.fabric_file)
-        daemon = Daemon(names.emulator_socket, fabric.switch_index)
-        status = daemon.status()
-        deadlock = daemon.deadlock()
+        return link_status(Daemon(names.emulator_socket, fabric.switch_index), fabric)
     except KnotlessError as error:
         if fabric_state.phase == "ready":
-            problems.append(str(error))
+            unread.append(str(error))
         return None
-    if deadlock is not None:
-        status["deadlock"] = {"since_us": deadlock.since_us, "cycle": list(deadlock.cycle)}
-        problems.append(f"deadlock: {' waits for '.join([*deadlock.cycle, deadlock.cycle[0]])}")
-    name_flows(status["pausing_hosts"], {host.mac: host.name for host in fabric.hosts})
-    problems += storm_problems(status)
-    problems += broadcast_problems(status)
-    problems += [f"link emulator: {problem}" for problem in status["problems"]]
-    return status
 
 
 def pace(status: Mapping[str, Any]) -> str:

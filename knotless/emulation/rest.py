@@ -66,7 +66,7 @@ class Controller:
         """Host and port of the active controller."""
         if len(self._all) == 1:
             return (ADDRESS, self._all[0].rest)
-        return (ADDRESS, _active(self._all)[0])
+        return active_of(self._all)[0]
 
     def status(self) -> dict[str, Any]:
         """Return ``GET /status``; raises :class:`EmulationError`."""
@@ -87,19 +87,19 @@ def status(rest_port: int) -> dict[str, Any]:
 
 
 def status_of(controllers: Sequence[Ports]) -> dict[str, Any]:
-    """Return the status of the active controller, or of another one if none is.
+    """Return the status of :func:`active_of`."""
+    return active_of(controllers)[1]
+
+
+def active_of(controllers: Sequence[Ports]) -> tuple[Address, dict[str, Any]]:
+    """Return address and status of the active controller, else of the first that answers.
 
     Raises :class:`EmulationError` if none answers.
     """
-    return _active(controllers)[1]
-
-
-def _active(controllers: Sequence[Ports]) -> tuple[int, dict[str, Any]]:
-    """Return REST port and status of the active controller, else of the first that answers."""
-    answers: list[tuple[int, dict[str, Any]]] = []
+    answers: list[tuple[Address, dict[str, Any]]] = []
     for ports in controllers:
         try:
-            answers.append((ports.rest, status(ports.rest)))
+            answers.append(((ADDRESS, ports.rest), status(ports.rest)))
         except EmulationError:
             continue
         role = answers[-1][1].get("role")

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +19,9 @@ from knotless.base.printable import listed
 from knotless.emulation import demonstration, processes, state
 from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon, Deadlock
+from knotless.emulation.host_words import host_in
 from knotless.emulation.names import NETNS_DIRECTORY, Names
+from knotless.emulation.priority import Part, Priority, prioritise, start_program
 from knotless.emulation.processes import Process
 from knotless.emulation.runtime import machine_lock
 from knotless.emulation.switches import Switches
@@ -88,7 +90,11 @@ class RunningFabric:
     def environment(self) -> dict[str, str]:
         """The environment variables that programs on hosts get in addition to the user's."""
         virtual = bool(self.settings.get("virtual_clock"))
-        return program_environment(self.names, virtual_clock=virtual)
+        return program_environment(self.names, priority=self._priority, virtual_clock=virtual)
+
+    @property
+    def _priority(self) -> Priority:
+        return Priority(self.settings.get("priority", Priority.NORMAL))
 
     def run(
         self, host: str, *argv: str, timeout_s: float | None = None
@@ -117,16 +123,27 @@ class RunningFabric:
             It took longer than ``timeout_s``.
 
         """
-        return subprocess.run(
+        begin = partial(
+            subprocess.Popen,
             self.command_on(host, self.words_on(argv)),
             env={**os.environ, **self.environment},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            check=False,
-            timeout=timeout_s,
         )
+        with start_program(Part.HOST, self._priority, begin) as program:
+            try:
+                shown, errors = program.communicate(timeout=timeout_s)
+            except BaseException:
+                program.kill()
+                raise
+        return subprocess.CompletedProcess(program.args, program.returncode, shown, errors)
+
+    def prioritise(self) -> None:
+        """Give this process the priority of the hosts of the fabric."""
+        prioritise(Part.HOST, self._priority)
 
     def channels(self) -> list[dict[str, Any]]:
         """Return the counters of all virtual channels: a row each, for :func:`knotless.frame`.
@@ -152,6 +169,13 @@ class RunningFabric:
     def mend(self, link: str) -> None:
         """Restore a link; raises EmulationError if there is none of this name."""
         self.cables.mend(self.cables.one(link))
+
+    def link(self, link: str, *, sender: str | None = None, **changes: float) -> None:
+        """Change a link, as in ``link("s1-s2", loss=0.01, delay_us=1000)``.
+
+        See :meth:`knotless.emulation.cuts.Cables.set_line`, which raises EmulationError.
+        """
+        self.cables.set_line(self.cables.one(link), changes, sender=sender)
 
     def _require_daemon(self) -> Daemon:
         if self.links != "emulated":
@@ -216,7 +240,14 @@ class RunningFabric:
             missing = argv[0][:80] if argv else ""
             raise EmulationError(f"there is no program {missing!r}: give one, such as ping")
         addresses = {host.name: host.ip for host in self.fabric.hosts}
-        return [argv[0], *(addresses.get(word, word) for word in argv[1:])]
+        hosts = [host_in(word, addresses) for word in argv[1:]]
+        return [
+            argv[0],
+            *(
+                addresses[host] if host else word
+                for host, word in zip(hosts, argv[1:], strict=True)
+            ),
+        ]
 
 
 def write_shells(names: Names, shells: Mapping[str, int]) -> None:

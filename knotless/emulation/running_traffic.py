@@ -13,6 +13,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from knotless.base.errors import EmulationError
@@ -20,10 +21,12 @@ from knotless.base.files import write_whole
 from knotless.base.package import WORKING_DIRECTORY, python_module
 from knotless.emulation import processes, state
 from knotless.emulation.names import NETNS_DIRECTORY, Names
+from knotless.emulation.patience import LONGEST_STEP_S, Patience
 from knotless.emulation.processes import Process
 from knotless.emulation.runtime import machine_lock
 from knotless.emulation.traffic_program import DATAGRAM_BYTES
 from knotless.emulation.virtual_clock import program_environment
+from knotless.simulation.tracefile import Message, read_messages
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.patterns.pattern import pattern_named
 from knotless.traffic.theory import wire_bytes
@@ -32,8 +35,13 @@ START_LIMIT_S = 20.0
 LIMITS_MBPS = (0.001, 1e5)
 """Limits of the rate of each host."""
 MAX_SEED = 2**32 - 1
+PACKET_BYTES = 1500
+"""Bytes of a message in a full frame, as in the simulator."""
 
 Pairs = Sequence[tuple[int, int]]
+BySource = dict[int, list[tuple[int, float, int | None]]]
+"""By source: the destination of each message, when it begins (s), and its datagrams (None: no
+end)."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +87,29 @@ def start(
     return start_flows(names, fabric, chosen.name, chosen.flows(fabric, seed), rate_mbps, seed)
 
 
+def start_trace(names: Names, path: str) -> RunningTraffic:
+    """Send the messages of a trace, each from its time on, in full frames over UDP.
+
+    The messages of a host that have begun take turns, frame by frame. Raises SimulationError if
+    the trace makes no sense, and EmulationError as :func:`start` does.
+    """
+    fabric = state.require_emulated(names)
+    return start_messages(names, fabric, Path(path).name, read_messages(path, fabric))
+
+
+def start_messages(
+    names: Names, fabric: Fabric, title: str, messages: Sequence[Message]
+) -> RunningTraffic:
+    """Send these messages, as :func:`start_trace` does; raises EmulationError."""
+    by_source: BySource = {}
+    for message in messages:
+        datagrams = -(-message.size_bytes // PACKET_BYTES)
+        by_source.setdefault(message.source, []).append(
+            (message.destination, message.at_us / 1e6, datagrams)
+        )
+    return _start(names, fabric, by_source, title, len(messages))
+
+
 def start_flows(
     names: Names,
     fabric: Fabric,
@@ -88,6 +119,21 @@ def start_flows(
     seed: int = 1,
 ) -> RunningTraffic:
     """Start these flows (source, destination; indices of hosts); raises EmulationError."""
+    by_source: BySource = {}
+    for source, destination in flows:
+        by_source.setdefault(source, []).append((destination, 0.0, None))
+    return _start(names, fabric, by_source, title, len(flows), rate_mbps, seed)
+
+
+def _start(
+    names: Names,
+    fabric: Fabric,
+    by_source: BySource,
+    title: str,
+    flows: int,
+    rate_mbps: float | None = None,
+    seed: int = 1,
+) -> RunningTraffic:
     with machine_lock():
         state.require_running(names)
         if (current := running(names)) is not None:
@@ -107,11 +153,11 @@ def start_flows(
             start_new_session=True,
         )
         process = processes.identify(child.pid)
-        if process is None or not _ready(child, _wanted(names, fabric, flows, rate_mbps)):
+        if process is None or not _ready(child, _wanted(names, fabric, by_source, rate_mbps)):
             child.kill()
             child.wait()
             raise EmulationError("the program that sends does not start")
-        traffic = RunningTraffic(title, rate_mbps, seed, len(flows), time.time(), process)
+        traffic = RunningTraffic(title, rate_mbps, seed, flows, time.time(), process)
         write_whole(names.traffic_file, json.dumps(asdict(traffic)), EmulationError)
     return traffic
 
@@ -138,20 +184,25 @@ def running(names: Names) -> RunningTraffic | None:
 
 
 def _wanted(
-    names: Names, fabric: Fabric, flows: Pairs, rate_mbps: float | None
+    names: Names,
+    fabric: Fabric,
+    by_source: BySource,
+    rate_mbps: float | None,
 ) -> Mapping[str, Any]:
     """Return the input of the program that sends."""
     spaces = [str(NETNS_DIRECTORY / names.host_namespace(host.name)) for host in fabric.hosts]
-    to: dict[int, list[str]] = {}
-    for source, destination in flows:
-        to.setdefault(source, []).append(fabric.hosts[destination].ip)
     bits = 8 * wire_bytes("udp", DATAGRAM_BYTES, tagged=False)
     interval_s = 0.0 if rate_mbps is None else bits / (1e6 * rate_mbps)
+    receivers = {to for messages in by_source.values() for to, _, _ in messages}
     return {
-        "receivers": [spaces[index] for index in sorted({to for _, to in flows})],
+        "receivers": [spaces[index] for index in sorted(receivers)],
         "senders": [
-            {"namespace": spaces[source], "to": addresses, "interval_s": interval_s}
-            for source, addresses in to.items()
+            {
+                "namespace": spaces[source],
+                "interval_s": interval_s,
+                "messages": [(fabric.hosts[to].ip, *when) for to, *when in messages],
+            }
+            for source, messages in by_source.items()
         ],
     }
 
@@ -166,5 +217,8 @@ def _ready(child: subprocess.Popen[bytes], wanted: Mapping[str, Any]) -> bool:
             child.stdin.close()
         except BrokenPipeError:
             return False
-        spoke = select.select([child.stdout], [], [], START_LIMIT_S)[0]
-        return bool(spoke) and child.stdout.readline() == b"ready\n"
+        patience = Patience.with_processes(START_LIMIT_S, child.pid)
+        while not select.select([child.stdout], [], [], LONGEST_STEP_S)[0]:
+            if patience.is_over():
+                return False
+        return child.stdout.readline() == b"ready\n"

@@ -11,7 +11,6 @@ import os
 import select
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,8 @@ from pathlib import Path
 from knotless.base.errors import EmulationError
 from knotless.emulation import namespaces, processes, state
 from knotless.emulation.names import CREDIT_DIRECTORY, MARK, RUN_DIRECTORY, Names
+from knotless.emulation.patience import LONGEST_STEP_S, Patience
+from knotless.emulation.priority import Part, Priority, start_program
 from knotless.emulation.state import State
 
 OWNER_PATIENCE_S = 20.0
@@ -54,6 +55,11 @@ class Runtime:
         self.state = current
         self.children: dict[str, subprocess.Popen[bytes]] = {}
 
+    @property
+    def priority(self) -> Priority:
+        """The priority with which the fabric was started."""
+        return Priority(self.state.settings.get("priority", Priority.NORMAL))
+
     def save(self) -> None:
         """Write the state file."""
         state.write(self.names, self.state)
@@ -68,7 +74,9 @@ class Runtime:
         directory: Path | None = None,
         stdout: int | None = None,
     ) -> subprocess.Popen[bytes]:
-        """Start a part in the background, marked and recorded; it logs to ``role.log``.
+        """Start a part in the background, marked, recorded and with its priority.
+
+        It logs to ``role.log``.
 
         It has its own session, so that Ctrl-C at the terminal does not reach it, and inherits no
         descriptors. Raises :class:`EmulationError` if it is not installed.
@@ -76,8 +84,9 @@ class Runtime:
         if namespace is not None:
             argv = namespaces.enter(namespace, argv)
         with self.names.log_file(role).open("ab") as log:
-            try:
-                child = subprocess.Popen(
+
+            def begin() -> subprocess.Popen[bytes]:
+                return subprocess.Popen(
                     argv,
                     stdin=subprocess.DEVNULL,
                     stdout=log if stdout is None else stdout,
@@ -86,6 +95,9 @@ class Runtime:
                     env={**os.environ, **(environment or {}), MARK: self.names.name},
                     start_new_session=True,
                 )
+
+            try:
+                child = start_program(Part.of_role(role), self.priority, begin)
             except FileNotFoundError as error:
                 raise EmulationError(f"{role}: {error.filename} not found") from error
         self.children[role] = child
@@ -98,18 +110,20 @@ class Runtime:
         """Wait until a part whose output is a pipe prints the line ``ready``.
 
         Raises :class:`EmulationError` with its last log line if it exits first, or prints nothing
-        for :data:`READY_LIMIT_S`.
+        for :data:`READY_LIMIT_S` of its :class:`~knotless.emulation.patience.Patience`.
         """
         if child.stdout is None:
             raise ValueError(f"{role} was not started with a pipe")
         line = b""
-        deadline = time.monotonic() + READY_LIMIT_S
+        patience = Patience.with_processes(READY_LIMIT_S, child.pid)
         with child.stdout as pipe:
             # Read the whole line: a part that still writes when the pipe closes would be killed.
             poll = select.poll()
             poll.register(pipe, select.POLLIN)
             while b"\n" not in line and len(line) < _LINE_LIMIT_BYTES:
-                spoke = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
+                spoke = poll.poll(1000 * LONGEST_STEP_S)
+                if not spoke and not patience.is_over():
+                    continue
                 piece = os.read(pipe.fileno(), _LINE_LIMIT_BYTES) if spoke else b""
                 if not piece:
                     break

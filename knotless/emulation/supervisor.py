@@ -19,6 +19,7 @@ from typing import Any
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.package import WORKING_DIRECTORY, python_module
 from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.priority import Part, Priority, prioritise
 from knotless.emulation.runtime import OWNER_PATIENCE_S
 from knotless.emulation.signals import end_at_signal
 from knotless.routing.plan import Plan
@@ -89,6 +90,7 @@ def _ended(status: int) -> str:
 def _main() -> int:
     end_at_signal()
     job = json.load(sys.stdin)
+    prioritise(Part.HOST, Priority(job["options"].get("priority") or Priority.NORMAL))
     is_ready = False
     try:
         fabric = EmulatedFabric(

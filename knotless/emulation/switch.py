@@ -72,5 +72,7 @@ class EmulatedSwitch(DescribedNode, OVSSwitch):  # type: ignore[misc]  # Mininet
         Switches(self._names).stop(self.name)
 
     def dpctl(self, *args: str) -> Any:
-        """Run ``ovs-ofctl COMMAND SWITCH ARGS``, in OpenFlow 1.3."""
-        return self.cmd("ovs-ofctl", "-O", "OpenFlow13", args[0], self.name, *args[1:])
+        """Run ``ovs-ofctl COMMAND BRIDGE ARGS`` on this switch, in OpenFlow 1.3."""
+        return self.cmd(
+            "ovs-ofctl", "-O", "OpenFlow13", args[0], self._ovs.bridge(self.name), *args[1:]
+        )

@@ -17,9 +17,9 @@ from knotless.emulation import controller as control
 from knotless.emulation import rest, state, wiring
 from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
+from knotless.emulation.interface_names import interface_names
 from knotless.emulation.names import Names
 from knotless.emulation.ovs import PrivateOvs
-from knotless.emulation.priority import PRIORITY
 from knotless.emulation.runtime import Runtime, machine_lock
 from knotless.topologies.fabric import Switch
 from knotless.topologies.formats import files
@@ -48,7 +48,7 @@ class Switches:
             Runtime(names, current),
             settings.get("datapath", "user"),
             wiring.process_of_switches(cables),
-            settings.get("switch_priority", PRIORITY),
+            interface_names(fabric),
         )
         count = 0 if settings.get("controller") == "none" else len(rest.ports_of(settings))
         tls = bool(settings.get("tls"))

@@ -9,20 +9,26 @@ from pathlib import Path
 from knotless.base.package import native
 from knotless.emulation import processes
 from knotless.emulation.names import MARK, NETNS_DIRECTORY, SENDERS_MARK, SHELL_MARK, Names
+from knotless.emulation.priority import VARIABLE, Priority
 
 LIBRARY = native("libknotless_virtual_time.so")
 
 
 def program_environment(
-    names: Names, *, virtual_clock: bool, several_hosts: bool = False
+    names: Names,
+    *,
+    virtual_clock: bool,
+    priority: Priority = Priority.NORMAL,
+    several_hosts: bool = False,
 ) -> dict[str, str]:
     """Return the environment variables of a program on hosts of a fabric.
 
-    They mark it as the fabric's, so that it ends with it. With ``virtual_clock`` it sees virtual
+    They mark it as the fabric's, so that it ends with it, and tell it the ``priority`` of the
+    fabric, which programs that measure times take as well. With ``virtual_clock`` it sees virtual
     time; it must be linked dynamically, see docs/virtual-clock.md. ``several_hosts`` is for a
     program with sockets in more than one host.
     """
-    environment = {MARK: names.name}
+    environment = {MARK: names.name, VARIABLE: str(priority)}
     if several_hosts:
         environment[SENDERS_MARK] = names.name
     if virtual_clock:

@@ -12,13 +12,12 @@ one veth pair, as in Mininet.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from knotless.base.errors import EmulationError
 from knotless.base.flow_control import FlowControl, LinkFlowControl
+from knotless.emulation.interface_names import interface, interface_names
 from knotless.emulation.names import Names
 from knotless.emulation.namespaces import INTERFACE_GROUP
 from knotless.topologies.fabric import Fabric, Host
@@ -37,10 +36,6 @@ NFQUEUE = 1
 """Queue numbers are per network namespace, so all hosts can use the same one."""
 HostTags = Mapping[str, Mapping[str, int]]
 """Host -> {destination MAC: VLAN}; ``default`` is the VLAN of all other destinations."""
-
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-_INTERFACE_LIMIT = 15  # IFNAMSIZ without its final zero byte
-_RESERVED = {"lo", "ovs-netdev", "ovs-system", "default", "all"}
 
 
 @dataclass(frozen=True)
@@ -68,6 +63,14 @@ class Cable:
     b: End
     rate_mbps: float
     delay_us: float
+    jitter_us: float = 0.0
+    loss: float = 0.0
+
+    @property
+    def faults(self) -> dict[str, float]:
+        """What it does to frames at random, as the emulator reads it."""
+        values = {"jitter_us": self.jitter_us, "loss": self.loss}
+        return {key: value for key, value in values.items() if value}
 
     @property
     def ends(self) -> tuple[End, End]:
@@ -78,45 +81,38 @@ class Cable:
 def wire(fabric: Fabric) -> tuple[Cable, ...]:
     """Name every interface of a fabric: links first, then hosts, in the fabric's order.
 
-    Raises :class:`EmulationError` for a name that is not valid for an interface, and
-    :class:`FabricError` for a hub.
+    Raises :class:`EmulationError` for a name of two nodes, and :class:`FabricError` for a hub.
     """
-    _check_names(fabric)
+    names = interface_names(fabric)
     fabric.refuse_hub("emulated")
     inner = (f"k{i}" for i in range(2 * (len(fabric.links) + len(fabric.hosts))))
 
     def end(owner: str, port: int, host: Host | None = None) -> End:
-        return End(owner, port, f"{owner}-eth{port}", next(inner), host)
+        return End(owner, port, interface(names[owner], port), next(inner), host)
 
-    cables = [
+    return tuple(
         Cable(
             link.name,
             end(link.a, link.a_port),
             end(link.b, link.b_port),
             link.rate_mbps,
             link.delay_us,
+            link.jitter_us,
+            link.loss,
         )
         for link in fabric.links
-    ] + [
+    ) + tuple(
         Cable(
             host.name,
             end(host.name, 0, host),
             end(host.switch, host.port),
             host.rate_mbps,
             host.delay_us,
+            host.jitter_us,
+            host.loss,
         )
         for host in fabric.hosts
-    ]
-    taken = {switch.name for switch in fabric.switches} | _RESERVED
-    for cable in cables:
-        for side in cable.ends:
-            if len(side.interface) > _INTERFACE_LIMIT or side.interface in taken:
-                raise EmulationError(
-                    f"{side.owner}: its interface {side.interface} would clash or be longer "
-                    f"than {_INTERFACE_LIMIT} characters: choose another name"
-                )
-            taken.add(side.interface)
-    return tuple(cables)
+    )
 
 
 def divided(cables: Sequence[Cable], processes: int) -> tuple[Cable, ...]:
@@ -147,19 +143,6 @@ def switches_namespaces(cables: Sequence[Cable], names: Names) -> list[str]:
 def process_of_switches(cables: Sequence[Cable]) -> dict[str, int]:
     """Switch -> the number of its Open vSwitch process."""
     return {end.owner: end.process for one in cables for end in one.ends if end.host is None}
-
-
-def _check_names(fabric: Fabric) -> None:
-    seen: set[str] = set()
-    for name in [switch.name for switch in fabric.switches] + [host.name for host in fabric.hosts]:
-        if not _NAME.fullmatch(name) or len(name) > _INTERFACE_LIMIT or name in _RESERVED:
-            raise EmulationError(
-                f"{name!r} cannot name an interface: "
-                f"use at most {_INTERFACE_LIMIT} letters, digits, '_' and '-'"
-            )
-        if name in seen:
-            raise EmulationError(f"{name!r} names two switches or hosts")
-        seen.add(name)
 
 
 def prefix_length(fabric: Fabric) -> int:
@@ -285,6 +268,7 @@ def emulator_config(
                 "b": side(cable.b),
                 "rate_mbps": cable.rate_mbps,
                 "delay_us": cable.delay_us,
+                **({"faults": cable.faults} if cable.faults else {}),
                 "flow_control": link_flow_control(cable, flow_control).name,
                 **({"buffer": limits(cable)} if limits(cable) else {}),
                 **(watchdog or {}),

@@ -34,7 +34,7 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
         "flood_vlan": plan.vlans.astype(np.uint16),
         "tree": np.ascontiguousarray(routes.tree_channels),
         "tree_priority": np.ascontiguousarray(routes.tree_priorities),
-        **(_of_tables(plan, routes) or _of_paths(plan)),
+        **(_of_sets(plan) or _of_tables(plan, routes) or _of_paths(plan)),
     }
     try:
         state = core.of_plan(
@@ -50,6 +50,25 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
     except LookupError as conflict:
         raise PlanError(_conflict(plan, *conflict.args)) from None
     return ForwardingState(fabric, channels, plan.multicast, state, failures=plan.failures)
+
+
+def _of_sets(plan: Plan) -> dict[str, object] | None:
+    """Return the sets of next hops, and the priority of each host; None without multipath."""
+    if plan.next_hops is None:
+        return None
+    routes = plan.routes
+    if isinstance(routes, TableRoutes):
+        first = routes.first_priority[routes.table]
+    elif routes.channels.shape[2]:
+        first = routes.priorities[:, :, 0]
+    else:
+        first = np.zeros(routes.channels.shape[:2], dtype=np.uint8)
+    return {
+        "vlan": plan.vlans.astype(np.uint16),
+        "set_ends": plan.next_hops.ends,
+        "set_channels": plan.next_hops.channels,
+        "first_priority": np.ascontiguousarray(first),
+    }
 
 
 def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
@@ -71,11 +90,17 @@ def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
     return {
         "vlan": plan.vlans.astype(np.uint16),
         "table_vlan": np.array(list(tables), dtype=np.uint16),
-        "next_hop": np.stack(list(tables.values())),
+        "next_hop": _stacked(list(tables.values())),
         "first": routes.table.astype(np.uint32),
         "first_priority": np.ascontiguousarray(routes.first_priority),
         "changes": np.ascontiguousarray(routes.changes),
     }
+
+
+def _stacked(tables: list[Ints]) -> Ints:
+    """Return all tables as one array; a single one, which may be large, is not copied."""
+    stacked: Ints = tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
+    return stacked
 
 
 def _of_paths(plan: Plan) -> dict[str, object]:

@@ -182,6 +182,17 @@ class ForwardingState:
             return number
         return self.core.flood_of(self.fabric.host_index[source], group)
 
+    def shares(self, source: str, destination: int) -> list[tuple[Hop, float]]:
+        """Return the share of packets from a host that takes each hop to a destination number.
+
+        Each of several next hops takes an equal share. A hop follows those that lead to it. Empty
+        if a packet can loop.
+        """
+        number = self.source_number(source)
+        if number is None:
+            raise KeyError(source)
+        return [(Hop(*hop), share) for hop, share in self.core.shares(number, destination)]
+
     def difference(self, other: ForwardingState) -> str:
         """Describe a packet that the two states treat differently; empty if there is none."""
         packet = self.core.difference(other.core)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,11 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
+from knotless.importers.switch_settings import ReadSettings
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
 from knotless.topologies.fabric import Fabric
 
-CREDITS: Literal["credits"] = "credits"
 """The flow control of InfiniBand."""
 SentAs = Callable[[int, int], int]
 """Returns the label, such as the SL, with which a source (its index) sends to a destination."""
@@ -41,6 +40,10 @@ def _no_files(_: PortsGone) -> None:
 
 def _no_number(_: str) -> None:
     return None
+
+
+def _no_settings() -> dict[str, ReadSettings]:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class ImportedFabric:
 
     fabric: Fabric
     channels: Channels
-    flow_control: FlowControl | Literal["credits"]
+    flow_control: FlowControl
     traffics: tuple[Traffic, ...]
     pairs: int
     label: str
@@ -142,7 +145,7 @@ class TableFabric(ImportedFabric):
     ``pausing`` (channels, 8, 16) are the priorities of each channel that a PFC frame for a
     priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
     that make switches stop using ports, which are given by (switch, destination); None if that
-    cannot be written.
+    cannot be written. ``switch_settings`` returns the settings of the switches, by name.
     """
 
     traffics: tuple[TableTraffic, ...]
@@ -150,6 +153,7 @@ class TableFabric(ImportedFabric):
     pausing: NDArray[np.bool_] | None = None
     configs: tuple[Config, ...] = ()
     routes_without: RoutesWithout = _no_files
+    switch_settings: Callable[[], Mapping[str, ReadSettings]] = _no_settings
 
     def with_tables(
         self,
@@ -181,12 +185,27 @@ class TableFabric(ImportedFabric):
         """
         if self.pausing is None:
             return super().waits(dependencies)
-        holds, holds_vc, requests, requests_vc = dependencies[:, :4].T
+        holds, holds_vc = dependencies[:, :2].T
         group = holds_vc % PRIORITIES
         lossless = np.any(self.pausing[holds, group], axis=1)
-        stopping = self.pausing[requests, :, requests_vc // PRIORITIES] & lossless[:, None]
-        rows, requests_group = np.nonzero(stopping)
-        return rows, np.stack([holds[rows], group[rows], requests[rows], requests_group], axis=1)
+        rows, requests, requests_group = self.requested(dependencies)
+        rows, requests, requests_group = (
+            column[lossless[rows]] for column in (rows, requests, requests_group)
+        )
+        return rows, np.stack([holds[rows], group[rows], requests, requests_group], axis=1)
+
+    def requested(
+        self, dependencies: Edges
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of dependencies that wait, and the channel and priority group of each.
+
+        What they hold may be lossy.
+        """
+        requests, vc = dependencies[:, 2:4].T
+        if self.pausing is None:
+            return np.arange(len(dependencies)), requests, vc
+        rows, groups = np.nonzero(self.pausing[requests, :, vc // PRIORITIES])
+        return rows, requests[rows], groups
 
 
 AnyFabric = RulesFabric | TableFabric

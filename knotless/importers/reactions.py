@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
-from knotless.importers.fabric import CREDITS, ImportedFabric, TableFabric, TableTraffic
+from knotless.base.flow_control import FlowControl
+from knotless.importers.fabric import ImportedFabric, TableFabric, TableTraffic
 from knotless.importers.next_hops import VcMap
 from knotless.routing.graphs.channels import Channels
 
@@ -23,7 +24,7 @@ _FAR = 1 << 20
 
 def default_reaction(imported: ImportedFabric) -> str:
     """Return the model that fits a fabric: only routers compute routes by themselves."""
-    routes = isinstance(imported, TableFabric) and imported.flow_control != CREDITS
+    routes = isinstance(imported, TableFabric) and imported.flow_control != FlowControl.CREDITS
     return "bgp" if routes else "static"
 
 
@@ -36,7 +37,10 @@ def what_if(imported: TableFabric, reaction: str) -> core.WhatIf:
         The model does not fit the fabric.
 
     """
-    if imported.flow_control == CREDITS and REACTIONS[reaction] in ("shortest", "valley-free"):
+    if imported.flow_control == FlowControl.CREDITS and REACTIONS[reaction] in (
+        "shortest",
+        "valley-free",
+    ):
         raise RuleError(
             f"--react {reaction}: InfiniBand does not route by BGP; its tables stay as they are"
             " (static) until the subnet manager recomputes them (engine)"

@@ -47,9 +47,14 @@ class Work:
             stem = Path(name).stem.casefold()
             for other in sorted(entry.name for entry in self.directory.iterdir()):
                 if Path(other).stem.casefold() == stem:
-                    raise TodoError(f"{other}: must be called {name}: rename it")
-            raise TodoError(f"{name}: missing: make it as the sheet says, or copy the skeleton")
+                    raise TodoError(f"{self.shown(other)}: must be called {name}: rename it")
+            how = "make it as the sheet says, or copy the skeleton"
+            raise TodoError(f"{self.shown(name)}: missing: {how}")
         return path
+
+    def shown(self, name: str) -> str:
+        """Return the path of a file as lines name it: from where the student gave the folder."""
+        return str(self.directory / name)
 
     @cached_property
     def answers(self) -> Answers:
@@ -69,8 +74,8 @@ class Answers:
         """Read a file of the student's folder; raises TodoError, or LabError if it is no YAML."""
         values = yaml_file.read(work.path(name), LabError)
         if not isinstance(values, dict):
-            raise LabError(f"{name}: must have keys with values, such as 'cycle: []'")
-        return cls(name, values)
+            raise LabError(f"{work.shown(name)}: must have keys with values, such as 'cycle: []'")
+        return cls(work.shown(name), values)
 
     def wrong(self, key: str, text: str) -> str:
         """Return a line about the value of ``key``."""
@@ -116,13 +121,29 @@ class Answers:
         return value
 
     def _given(self, key: str) -> Any:
+        if self.is_empty(key):
+            raise TodoError(self.wrong(key, _EMPTY))
+        return self.values[key]
+
+    def is_empty(self, key: str) -> bool:
+        """Tell whether there is no value yet."""
         value = self.values.get(key)
-        if value is None or value in ("", [], {}):
-            raise TodoError(self.wrong(key, "still empty"))
-        return value
+        return value is None or value in ("", [], {})
 
 
 Part = Callable[[Work], Iterable[str]]
+_EMPTY = "still empty"
+FORM = "answers"
+"""The task that is to give every answer under its key."""
+
+
+def each_of(*judgements: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of all judgements, also after one that lacks something."""
+    for judgement in judgements:
+        try:
+            yield from judgement
+        except TodoError as problem:
+            yield str(problem)
 
 
 @dataclass(frozen=True)
@@ -147,8 +168,8 @@ class Lab:
         """The folder with the sheet, the skeleton and the solution."""
         return FOLDER / f"{self.number:02}-{self.name}"
 
-    def unknown_keys(self, work: Work) -> Iterator[str]:
-        """Name the keys of the answers that the skeleton does not have."""
+    def wrong_keys(self, work: Work) -> Iterator[str]:
+        """Name the keys of the answers that the skeleton does not have, and those without value."""
         skeleton = self.folder / "skeleton" / ANSWERS
         if not skeleton.is_file() or not (work.directory / ANSWERS).is_file():
             return
@@ -158,16 +179,34 @@ class Lab:
                 close = get_close_matches(key[:50], keys, n=1) or keys
                 text = f"there is no such key; did you mean {' or '.join(close)}?"
                 yield work.answers.wrong(key[:50], text)
+        for key in keys:
+            if work.answers.is_empty(key):
+                yield work.answers.wrong(key, _EMPTY)
+
+    def tasks(self, work: Work) -> dict[str, Part]:
+        """Return what is judged, by the name of the task: the form of the answers comes first."""
+        parts = self.parts + (self.live if work.fabric is not None else ())
+        return {FORM: self.wrong_keys, **{_name(part): part for part in parts}}
 
     def problems(self, work: Work) -> list[str]:
         """Return what is still wrong, one line each; raises KnotlessError for unreadable work."""
-        problems = list(self.unknown_keys(work))
-        for part in self.parts + (self.live if work.fabric is not None else ()):
+        judgements = (part(work) for part in self.tasks(work).values())
+        return list(dict.fromkeys(each_of(*judgements)))
+
+    def results(self, work: Work) -> dict[str, list[str]]:
+        """Return what is still wrong with each task; work that cannot be read is wrong."""
+        lines: dict[str, list[str]] = {}
+        for name, part in self.tasks(work).items():
             try:
-                problems.extend(part(work))
-            except TodoError as problem:
-                problems.append(str(problem))
-        return list(dict.fromkeys(problems))
+                lines[name] = list(each_of(part(work)))
+            except KnotlessError as problem:
+                lines[name] = [str(problem)]
+        return lines
+
+
+def _name(part: Part) -> str:
+    """Return the name of the task that a part judges."""
+    return getattr(part, "__name__", "task").replace("_", " ")
 
 
 def labs() -> dict[int, Lab]:

@@ -75,7 +75,7 @@ def plan_with_engine(path: Path, fabric: Fabric) -> Plan:
     try:
         return make_plan(fabric, engine_file.loaded(str(path)))
     except PlanError as problem:
-        told = str(problem).replace(str(path.absolute()), path.name)
+        told = str(problem).replace(str(path.absolute()), str(path))
         raise TodoError(f"{told} (on {fabric.name})") from problem
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.emulation.namespaces import inside
-from knotless.emulation.priority import prioritise
+from knotless.emulation.priority import prioritise_program
 
 PORT = 9100
 HEAD = struct.Struct("!BIQ")
@@ -180,7 +180,7 @@ def phases(sockets: HostSockets, ask: Mapping[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer requests until standard input ends."""
-    prioritise()
+    prioritise_program()
     sockets = HostSockets(json.loads(sys.stdin.readline()))
     print(json.dumps({"ready": True}), flush=True)  # noqa: T201 - answers go to standard output
     for line in sys.stdin:

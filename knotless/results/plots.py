@@ -53,6 +53,9 @@ STYLE = {
     "svg.hashsalt": "knotless",
 }
 
+TEXT_AS_TEXT = {"svg.fonttype": "none"}
+"""Text in SVG stays text: it can be searched, copied and read aloud."""
+
 
 def check_format(path: str) -> None:
     """Raise KnotlessError if no format has the suffix of ``path``."""
@@ -113,7 +116,7 @@ def write_figure(figure: Figure, path: str | Path, *, dpi: int = 150) -> None:
     _protect(figure)
     sink = io.BytesIO()
     form = Path(path).suffix[1:].lower()
-    with mpl.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"]}):
+    with mpl.rc_context({"svg.hashsalt": STYLE["svg.hashsalt"], **TEXT_AS_TEXT}):
         figure.savefig(sink, format=form, dpi=dpi, metadata=_UNDATED[form])
     write_whole(path, sink.getvalue())
 

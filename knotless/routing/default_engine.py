@@ -6,19 +6,32 @@ from knotless.base.engine_name import AUTO_ENGINE
 from knotless.topologies.fabric import Fabric
 
 _ENGINES = {
+    "clos3": "fattree",
+    "cube": "dor",
+    "dragonfly": "dragonfly",
+    "dragonflyplus": "dragonflyplus",
     "fattree": "fattree",
     "fattree2": "fattree",
     "fattree3": "fattree",
+    "fullmesh": "hyperx",
+    "hyperx": "hyperx",
     "lsft": "lsft",
     "mesh": "dor",
+    "polarfly": "sbp",
+    "rail": "fattree",
     "ring": "dor",
+    "slimfly": "sbp",
     "torus": "dor",
 }
 
 
 def default_engine(fabric: Fabric) -> str:
     """Return the engine for the fabric's family, or updown, which routes any fabric."""
-    return _ENGINES.get(fabric.family.name, "updown") if fabric.family else "updown"
+    if fabric.family is None:
+        return "updown"
+    if fabric.family.options.get("twist"):
+        return "cube"
+    return _ENGINES.get(fabric.family.name, "updown")
 
 
 def engine_for(fabric: Fabric, name: str) -> str:

@@ -13,6 +13,7 @@ from functools import cache
 from knotless.base.errors import PlanError
 from knotless.base.plugins import plugins
 from knotless.base.suggestions import suggestion
+from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.graphs.task import Task
 from knotless.routing.routes import Routes
 
@@ -40,6 +41,9 @@ class Engine:
         Why they cannot deadlock, or that nothing prevents it.
     use : str
         For which fabrics the engine is meant.
+    next_hops : callable or None
+        For multipath, returns all next hops of a task instead of one for each pair; raises
+        PlanError. None: the engine has one path for each pair.
 
     """
 
@@ -50,6 +54,7 @@ class Engine:
     rule: str = ""
     proof: str = ""
     use: str = ""
+    next_hops: Callable[[Task], NextHopSets] | None = None
 
 
 @cache

@@ -21,6 +21,7 @@ from knotless.routing.default_engine import engine_for
 from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
+from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.multicast import MulticastGroup, groups_of
@@ -85,6 +86,13 @@ class Plan:
     failures : Failures
         The parts of the fabric that a repaired plan does not use (:mod:`knotless.routing.repair`);
         pairs of hosts that only they connect have no path.
+    multipath : {"none", "ecmp", "spray"}
+        How a frame takes one of several next hops: see :mod:`knotless.routing.multipath`.
+    next_hops : NextHopSets or None
+        The next hops of a plan with multipath. Of its ``routes``, only the priorities and the
+        broadcast trees count.
+    hash_seed : int
+        With ``ecmp``, distinguishes the hashes of this fabric from those of others.
 
     """
 
@@ -96,6 +104,9 @@ class Plan:
     routing_ms: float
     broadcast_links: Mapping[int, Links] = field(default_factory=dict)
     failures: Failures = NO_FAILURES
+    multipath: str = "none"
+    next_hops: NextHopSets | None = None
+    hash_seed: int = 0
 
     @property
     def engine(self) -> str:
@@ -138,7 +149,7 @@ class Plan:
         Raises
         ------
         PlanError
-            There is no such host, or failures separate the two.
+            There is no such host, failures separate the two, or there are several paths.
 
         Examples
         --------
@@ -149,6 +160,8 @@ class Plan:
 
         """
         from_host, to_host = (self._host(name) for name in (source, destination))
+        if self.next_hops is not None:
+            raise PlanError(f"with multipath, {source} has several paths to {destination}")
         row = int(self.routes.rows[from_host])
         fabric, channels = self.fabric, self.channels
         target = fabric.hosts[to_host]
@@ -361,9 +374,22 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
     ``sources`` has one entry per set of hosts with the same paths: their names, their VLAN, and
     ``paths``. A path maps the name of a destination switch to a list of virtual channels, such
     as ``s1:2/0`` for output port 2 of s1 with priority 0; switches that failures separate from the
-    source are omitted.
+    source are omitted. With multipath, ``next_hops`` has the output ports instead, of which a
+    packet takes any one, by the names of the switch and of the destination switch.
     """
     routes, channels = plan.routes, plan.channels
+    if (sets := plan.next_hops) is not None:
+        switches, ports = channels.names, channels.out_port
+        to_hosts = np.flatnonzero(plan.receivers).tolist()
+        next_hops = {
+            name: {
+                switches[to]: [int(ports[channel]) for channel in sets.at(switch, to)]
+                for to in to_hosts
+                if to != switch
+            }
+            for switch, name in enumerate(switches)
+        }
+        return {**summary, "next_hops": next_hops}
     sources = []
     for row in range(len(plan.vlans)):
         names = [

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core import graph as core
+from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.plan import Plan, with_broadcast_vlans
@@ -148,6 +149,8 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     """
     if plan.failures:
         raise ValueError("a repair starts from the intact plan")
+    if plan.next_hops is not None:
+        raise PlanError("plans with multipath cannot be repaired: plan what remains of the fabric")
     began = time.perf_counter()
     kind: Kind
     moves: tuple[Counts, Counts, Counts]

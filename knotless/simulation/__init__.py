@@ -8,16 +8,18 @@ counters to metrics.
 from __future__ import annotations
 
 from knotless.base.errors import SimulationError
-from knotless.simulation.channels import Buffers
+from knotless.simulation.channels import Buffers, PauseLimit
 from knotless.simulation.result import Result
 from knotless.simulation.run import simulate
-from knotless.simulation.scenario import LinkChange, Scenario
+from knotless.simulation.scenario import HostPause, LinkChange, Scenario
 from knotless.simulation.traffic import Load
 
 __all__ = [
     "Buffers",
+    "HostPause",
     "LinkChange",
     "Load",
+    "PauseLimit",
     "Result",
     "Scenario",
     "SimulationError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,12 @@ from numpy.typing import NDArray
 
 from knotless._core import simulator
 from knotless.base.flow_control import FlowControl
-from knotless.topologies.fabric import Fabric
+from knotless.base.switch_settings import SwitchFile
+from knotless.topologies.fabric import Fabric, Host, Link
 
 PICOSECONDS_PER_US = 1_000_000
+
+MAX_CREDIT_UNIT_BYTES = 65_536
 
 Numbers = NDArray[np.uint64]
 
@@ -24,12 +28,36 @@ class Buffers:
 
     ``queue`` limits an egress queue without flow control. ``xoff`` and ``xon`` are the ingress
     occupancies at which the sender is paused and resumed; ``headroom`` is the room above ``xoff``.
+    Under credits, ``credit`` is the room of each virtual channel, by default as much as XOFF and
+    headroom have together; ``credit_unit`` are the bytes of a unit in which it is counted.
     """
 
     queue: int | None = None
     xoff: int | None = None
     xon: int | None = None
     headroom: int | None = None
+    credit: int | None = None
+    credit_unit: int | None = None
+
+
+@dataclass(frozen=True)
+class PauseLimit:
+    """How long a host may pause the channel to it (``docs/decisions/pause-limit.md``).
+
+    A host that pauses for at most the fraction ``share`` of the time, and for ``longest_us`` at
+    once, is always obeyed; beyond that it is ignored. A share of 1 is no limit.
+    """
+
+    share: float = 0.6
+    longest_us: float = 500_000.0
+
+    def for_model(self) -> tuple[int, int] | None:
+        """Return the limit as the simulator takes it; None if there is none."""
+        permille = round(1000 * self.share)
+        return (permille, picoseconds(self.longest_us)) if permille < 1000 else None
+
+
+NO_PAUSE_LIMIT = PauseLimit(share=1.0)
 
 
 @dataclass(frozen=True)
@@ -37,7 +65,8 @@ class ChannelTable:
     """All channels: first those that leave switches, by (switch, port), then those of hosts.
 
     ``names`` are ``SWITCH:PORT`` of the output port, or the sending host. ``hubs`` is true if the
-    switches are repeater hubs. ``knotless._core/simulator.pyi`` describes the other columns.
+    switches are repeater hubs. ``switches`` are the names of the switches.
+    ``knotless._core/simulator.pyi`` describes the other columns.
     """
 
     names: tuple[str, ...]
@@ -52,13 +81,19 @@ class ChannelTable:
     xoff_bytes: Numbers
     xon_bytes: Numbers
     headroom_bytes: Numbers
+    credit_bytes: Numbers
+    credit_unit_bytes: NDArray[np.uint32]
     watchdog_ps: Numbers
     restoration_ps: Numbers
     jitter_ps: Numbers
+    loss: NDArray[np.float64]
     broadcast_share: float = simulator.BROADCAST_SHARE
     broadcast_burst_bytes: int = simulator.BROADCAST_BURST_BYTES
+    pause_limit: tuple[int, int] | None = None
     hubs: bool = False
     forward_in_storms: bool = False
+    switches: tuple[str, ...] = ()
+    switch_settings: str | None = None
 
     @property
     def place(self) -> Mapping[str, int]:
@@ -83,11 +118,14 @@ def channel_table(
     watchdog_action: str = "drop",
     broadcast_share: float = simulator.BROADCAST_SHARE,
     broadcast_burst_bytes: int = simulator.BROADCAST_BURST_BYTES,
+    pause_limit: PauseLimit = NO_PAUSE_LIMIT,
+    switch_settings: SwitchFile | None = None,
 ) -> ChannelTable:
     """Number the channels of ``fabric`` as the emulator does, and set them as it does.
 
     The order and the defaults are the Rust core's. Default buffers have room for packets of
-    ``packet_bytes`` bytes; an XON limit that is not below XOFF raises ValueError.
+    ``packet_bytes`` bytes; an XON limit that is not below XOFF, and credit that a packet can never
+    get, raise ValueError.
     """
     index, hosts = fabric.switch_index, fabric.hosts
     links = [(index[e.a], e.a_port, index[e.b], e.b_port) for e in fabric.links]
@@ -96,27 +134,41 @@ def channel_table(
         np.array(links, dtype=np.uint32).reshape(-1, 4),
         np.array(ends, dtype=np.uint32).reshape(-1, 2),
     )
-    lines = [(line.rate_mbps, line.delay_us) for line in fabric.links]
-    lines += [(host.rate_mbps, host.delay_us) for host in hosts]
-    rate_bps = np.array([_bps(rate_mbps) for rate_mbps, _ in lines], dtype=np.uint64)[link]
-    delay_ps = np.array([picoseconds(delay_us) for _, delay_us in lines], dtype=np.uint64)[link]
-    queue, xoff, xon, headroom, jitter = simulator.channel_settings(
+    lines: list[Link | Host] = [*fabric.links, *hosts]
+    rate_bps = np.array([_bps(line.rate_mbps) for line in lines], dtype=np.uint64)[link]
+    delay_ps = np.array([picoseconds(line.delay_us) for line in lines], dtype=np.uint64)[link]
+    jitter_ps = np.array([picoseconds(line.jitter_us) for line in lines], dtype=np.uint64)[link]
+    queue, xoff, xon, headroom, credit, credit_unit, jitter = simulator.channel_settings(
         rate_bps,
         delay_ps,
+        jitter_ps,
         link >= len(fabric.links),
         flow_control=flow_control,
         packet_bytes=packet_bytes,
         **vars(buffers),
     )
-    sources = zip(leaves.tolist(), ports.tolist(), strict=True)
+    if switch_settings is not None and buffers.headroom is None:
+        names = [switch.name for switch in fabric.switches]
+        headroom = headroom + np.array(
+            [
+                pause_frame_headroom(switch_settings, names[switch], int(rate), packet_bytes)
+                if switch >= 0
+                else 0
+                for switch, rate in zip(enters.tolist(), rate_bps.tolist(), strict=True)
+            ],
+            dtype=np.uint64,
+        )
     watchdog_ps = 0 if watchdog_us is None else max(1, picoseconds(watchdog_us))
     restoration_ps = (
         2 * watchdog_ps if watchdog_restore_us is None else picoseconds(watchdog_restore_us)
     )
+    # A watchdog is a function of switches: a host's interface waits.
+    detections = np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64)
+    restorations = np.full(len(leaves), restoration_ps, dtype=np.uint64)
     return ChannelTable(
         names=tuple(
             hosts[-1 - switch].name if switch < 0 else f"{fabric.switches[switch].name}:{port}"
-            for switch, port in sources
+            for switch, port in zip(leaves.tolist(), ports.tolist(), strict=True)
         ),
         leaves=leaves,
         ports=ports,
@@ -129,15 +181,33 @@ def channel_table(
         xoff_bytes=xoff,
         xon_bytes=xon,
         headroom_bytes=headroom,
-        # A watchdog is a function of switches: a host's interface waits.
-        watchdog_ps=np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64),
-        restoration_ps=np.full(len(leaves), restoration_ps, dtype=np.uint64),
+        credit_bytes=credit,
+        credit_unit_bytes=credit_unit,
+        watchdog_ps=detections,
+        restoration_ps=restorations,
         jitter_ps=jitter,
+        loss=np.array([line.loss for line in lines], dtype=np.float64)[link],
         broadcast_share=broadcast_share,
         broadcast_burst_bytes=broadcast_burst_bytes,
+        pause_limit=pause_limit.for_model(),
         hubs=fabric.hub is not None,
         forward_in_storms=watchdog_action == "forward",
+        switches=tuple(switch.name for switch in fabric.switches),
+        switch_settings=None
+        if switch_settings is None
+        else json.dumps(switch_settings.for_model(simulated=True)),
     )
+
+
+def pause_frame_headroom(
+    settings: SwitchFile, switch: str, rate_bps: int, packet_bytes: int
+) -> int:
+    """Return the bytes of headroom that a port of a switch needs for its pause frames."""
+    frames = settings.of_switch(switch).pause_frames
+    if frames is None:
+        return 0
+    longest = simulator.longest_frame_bytes(packet_bytes)
+    return simulator.pause_frame_headroom_bytes(rate_bps, picoseconds(frames.response_us), longest)
 
 
 def _ends(switches: NDArray[Any], ports: NDArray[Any]) -> NDArray[np.int64]:

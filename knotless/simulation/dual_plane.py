@@ -10,10 +10,10 @@ from knotless.simulation.channels import ChannelTable
 
 _SETTINGS = (
     *("flow_control", "hubs", "forward_in_storms"),
-    *("broadcast_share", "broadcast_burst_bytes"),
+    *("broadcast_share", "broadcast_burst_bytes", "pause_limit"),
 )
 """What is no column."""
-_OWN = ("names", "leaves", "enters", "back", *_SETTINGS)
+_OWN = ("names", "leaves", "enters", "back", "switches", "switch_settings", *_SETTINGS)
 """What is not a column, or a column of numbers that differ between the planes."""
 
 

@@ -6,13 +6,13 @@ from knotless.base.errors import SimulationError
 from knotless.base.memory import refuse_beyond
 from knotless.topologies.fabric import Fabric
 
-BYTES_AT_LEAST = 3_000_000
-BYTES_A_CHANNEL = 2_800
-"""Bytes per channel: state and counters of 8 priorities (1.7 kB), these counters again in the
-report, and frames in partly filled buffers."""
-BYTES_A_FLOW = 9_000
-"""Bytes per flow: its latency histogram, about a hundred buckets of 8 bytes, and again in the
-report; without other flows, each host is a flow."""
+BYTES_AT_LEAST = 2_000_000
+BYTES_A_CHANNEL = 1_100
+"""Bytes per channel: state and counters of one or two priorities, these counters again in the
+report, and frames in partly filled buffers. Each further priority in use takes about 170."""
+BYTES_A_FLOW = 1_500
+"""Bytes per flow: its latency histogram, with the buckets from the least to the greatest latency,
+and again in the report; without other flows, each host is a flow."""
 BYTES_A_HOP = 100
 """Bytes per channel between switches and VLAN: in the state, its entries, and the tables."""
 BYTES_A_SENDING = 10

@@ -11,11 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core.replay import Ends
-from knotless._core.simulator import DROP_CAUSES, GAP_BYTES, Histogram, Report
+from knotless._core.simulator import (
+    DROP_CAUSES,
+    GAP_BYTES,
+    PAUSE_FRAME_BYTES,
+    Histogram,
+    Report,
+    wire_bytes,
+)
 from knotless.base.broadcasts import BROADCAST_LIMIT, over_limit
 from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable, picoseconds
+from knotless.simulation.completion import Completions
 from knotless.simulation.scenario import Scenario
 from knotless.simulation.verdict import verdict
+from knotless.simulation.workload import CollectiveRun
 
 _ARRAYS = (
     "flow_packets",
@@ -37,6 +46,14 @@ _ARRAYS = (
 )
 _HASHED_AS = {"channel_ingress_peak_bytes": "channel_account_peak_bytes"}
 """Names that ``result_sha256`` has for arrays whose names have changed since."""
+_TRANSPORT_KEYS = ("transport", "cnps", "retransmitted_frames")
+OPTIONAL_KEYS = (
+    *("collective_us", "collective_bound_us", "collective_ratio"),
+    *("fct_us", "slowdown"),
+    *_TRANSPORT_KEYS,
+)
+"""Keys of a summary whose values are None without a workload, completions or a transport."""
+_LATER_CAUSES = (BROADCAST_LIMIT, "loss", "ingress", "lossless_queue")
 _NUMBERS = (
     "now_ps",
     "measured_ps",
@@ -53,7 +70,8 @@ class Result:
     """The counters of a simulation, and its run time.
 
     ``flows`` are the (source, destination) names of the flows in ``report``; ``*`` is any host.
-    ``ends`` are the end times of the processes of a recorded program.
+    ``ends`` are the end times of the processes of a program. ``bound_us`` is the least time of a
+    collective operation.
     """
 
     scenario: Scenario
@@ -63,6 +81,8 @@ class Result:
     ends: Ends | None
     wall_s: float
     setup_s: float
+    completions: Completions | None = None
+    bound_us: float | None = None
 
     @property
     def flows_mbps(self) -> NDArray[np.float64]:
@@ -130,6 +150,7 @@ class Result:
     def loads(self) -> NDArray[np.float64]:
         """The fraction of the measured time in which each channel carried frames, gaps included."""
         wire = self.report.channel_tx_bytes + GAP_BYTES * self.report.channel_tx_frames
+        wire = wire + wire_bytes(PAUSE_FRAME_BYTES) * self.report.channel_pause_frames
         capacity = self.channels.rate_bps.astype(float) * max(1, self.report.measured_ps) / 8e12
         return np.asarray(wire / capacity, dtype=np.float64)
 
@@ -142,8 +163,8 @@ class Result:
         for name in _ARRAYS:
             _digest_array(digest, _HASHED_AS.get(name, name), getattr(self.report, name))
         for cause, drops in zip(DROP_CAUSES, self.report.channel_drops, strict=True):
-            # Results without any have the hash that they had before there was a limit.
-            if cause != BROADCAST_LIMIT or drops.any():
+            # Results without any have the hash that they had before there were these causes.
+            if cause not in _LATER_CAUSES or drops.any():
                 _digest_array(digest, cause, drops)
         for histogram in (self.report.latency, self.report.completion):
             _digest_array(digest, "floors", histogram.floors_ps)
@@ -157,6 +178,14 @@ class Result:
         if report.station_collisions.size:
             _digest_array(digest, "collisions", report.station_collisions)
             _digest_array(digest, "given_up", report.station_given_up)
+        if self.scenario.switch_settings is not None:
+            _digest_array(digest, "marked", report.channel_marked_frames)
+            digest.update(repr(report.pools).encode())
+            if report.channel_pause_frames.any():
+                _digest_array(digest, "pause_frames", report.channel_pause_frames)
+        if self.scenario.transport is not None:
+            _digest_array(digest, "notifications", report.flow_notifications)
+            _digest_array(digest, "retransmitted", report.flow_retransmitted)
         return digest.hexdigest()
 
     def summary(self) -> dict[str, Any]:
@@ -169,6 +198,7 @@ class Result:
         return {
             "fabric": self.scenario.plan.fabric.name,
             "engine": self.scenario.plan.engine,
+            **self._multipath(),
             "pattern": self.scenario.pattern_name,
             "flow_control": self.scenario.flow_control,
             "seed": self.scenario.seed,
@@ -183,6 +213,9 @@ class Result:
             "measured_us": report.measured_ps / PICOSECONDS_PER_US,
             "complete_us": report.last_complete_ps / PICOSECONDS_PER_US,
             "program_us": self.program_us,
+            **self._collective(),
+            "fct_us": None if self.completions is None else self.completions.fct_us(),
+            "slowdown": None if self.completions is None else self.completions.slowdowns(),
             "throughput_mbps": round(self.throughput_mbps, 6),
             "flow_mbps_min": round(float(self.flows_mbps.min()), 6),
             "flow_mbps_max": round(float(self.flows_mbps.max()), 6),
@@ -198,12 +231,20 @@ class Result:
             "paused_us": int(report.channel_paused_ps.sum()) / PICOSECONDS_PER_US,
             "queue_peak_bytes": int(report.channel_queue_peak_bytes.max()),
             "account_peak_bytes": int(report.channel_ingress_peak_bytes.max()),
+            "marked_frames": int(report.channel_marked_frames.sum()),
+            "pause_frames": int(report.channel_pause_frames.sum()),
+            "storms": self.storms(),
+            "pool_peaks": self.pool_peaks(),
+            **self._transport(),
             "collisions": int(report.station_collisions.sum()),
             "given_up": int(report.station_given_up.sum()),
             "deadlock": report.deadlock is not None,
             "deadlocks": report.deadlocks,
             "knot": self.knot,
             "knot_since_us": None
+            if report.deadlock is None
+            else report.deadlock.since_ps / PICOSECONDS_PER_US,
+            "time_to_deadlock_us": None
             if report.deadlock is None
             else report.deadlock.since_ps / PICOSECONDS_PER_US,
             "knot_broken_us": None
@@ -213,6 +254,51 @@ class Result:
             "result_sha256": self.result_sha256,
             "verdict": self.verdict,
             "problems": self.problems,
+        }
+
+    def _multipath(self) -> dict[str, str]:
+        """Return the kind of multipath, and whether frames of a flow keep their order."""
+        multipath = self.scenario.plan.multipath
+        if multipath == "none":
+            return {}
+        return {"multipath": multipath, "order": "not kept" if multipath == "spray" else "kept"}
+
+    def _collective(self) -> dict[str, float | None]:
+        """Return the time of a collective operation, its bound and their ratio."""
+        is_collective = isinstance(self.scenario.workload, CollectiveRun)
+        time_us, bound_us = self.program_us if is_collective else None, self.bound_us
+        ratio = None if time_us is None or not bound_us else round(time_us / bound_us, 6)
+        return {
+            "collective_us": time_us,
+            "collective_bound_us": bound_us,
+            "collective_ratio": ratio,
+        }
+
+    def _transport(self) -> dict[str, Any]:
+        """Return the names of the transport, and what it has counted."""
+        transport, report = self.scenario.transport, self.report
+        if transport is None:
+            return dict.fromkeys(_TRANSPORT_KEYS)
+        return {
+            "transport": transport.names,
+            "cnps": int(report.flow_notifications.sum()),
+            "retransmitted_frames": int(report.flow_retransmitted.sum()),
+        }
+
+    def storms(self) -> dict[str, int]:
+        """Return how many storms watchdogs have detected, and how many are over or only counted."""
+        counted = (int(count.sum()) for count in self.report.channel_storms)
+        return dict(zip(("detected", "restored", "alerts"), counted, strict=True))
+
+    def pool_peaks(self) -> dict[str, dict[str, Any]]:
+        """Return, for each name of a pool, the switch whose pool was fullest, and how full."""
+        peaks: dict[str, dict[str, Any]] = {}
+        for row in by_pool(self):
+            if row["peak_bytes"] > peaks.get(row["pool"], {"peak_bytes": -1})["peak_bytes"]:
+                peaks[row["pool"]] = row
+        return {
+            name: {key: value for key, value in row.items() if key != "pool"}
+            for name, row in sorted(peaks.items())
         }
 
     def knot_frames(self) -> dict[str, dict[str, int]]:
@@ -258,6 +344,9 @@ def by_flow(result: Result) -> list[dict[str, Any]]:
             "bytes": int(report.flow_bytes[flow]),
             "messages": int(report.flow_messages[flow]),
             "lost_frames": int(report.flow_lost[flow]),
+            "marked_packets": int(report.flow_marked[flow]),
+            "cnps": int(report.flow_notifications[flow]),
+            "retransmitted_frames": int(report.flow_retransmitted[flow]),
             "throughput_mbps": round(float(rates[flow]), 6),
             "latency_us": {
                 "mean": float(report.flow_latency_mean_ps[flow]) / PICOSECONDS_PER_US,
@@ -269,6 +358,12 @@ def by_flow(result: Result) -> list[dict[str, Any]]:
         }
         for flow, (source, destination) in enumerate(result.flows)
     ]
+
+
+def by_message(result: Result) -> list[dict[str, Any]]:
+    """Return each message that has completed, if that was recorded; else an empty list."""
+    hosts = [host.name for host in result.scenario.plan.fabric.hosts]
+    return [] if result.completions is None else result.completions.rows(hosts)
 
 
 def by_channel(result: Result) -> list[dict[str, Any]]:
@@ -285,10 +380,25 @@ def by_channel(result: Result) -> list[dict[str, Any]]:
             "paused_us": int(report.channel_paused_ps[channel]) / PICOSECONDS_PER_US,
             "queue_peak_bytes": int(report.channel_queue_peak_bytes[channel]),
             "account_peak_bytes": int(report.channel_ingress_peak_bytes[channel]),
+            "marked_frames": int(report.channel_marked_frames[channel].sum()),
             "drops": {
                 cause: int(drops[channel])
                 for cause, drops in zip(DROP_CAUSES, report.channel_drops, strict=True)
             },
         }
         for channel, name in enumerate(result.channels.names)
+    ]
+
+
+def by_pool(result: Result) -> list[dict[str, Any]]:
+    """Return how full the pools of switches have been; none without settings of switches."""
+    switches = result.channels.switches
+    return [
+        {
+            "switch": switches[switch],
+            "pool": name,
+            "peak_bytes": peak,
+            "headroom_peak_bytes": headroom_peak,
+        }
+        for switch, name, peak, headroom_peak in result.report.pools
     ]

@@ -15,6 +15,8 @@ from knotless.simulation.channels import (
     channel_table,
     picoseconds,
 )
+from knotless.simulation.collective_bound import collective_bound_ps
+from knotless.simulation.completion import MAX_RECORDED, Completions
 from knotless.simulation.memory import check_memory
 from knotless.simulation.program import waiting
 from knotless.simulation.recorder import Recorder, keep
@@ -23,6 +25,8 @@ from knotless.simulation.scenario import BROADCAST, Scenario
 from knotless.simulation.tables import tables_of, trees_of
 from knotless.simulation.tracefile import read_trace
 from knotless.simulation.traffic import multicast_traffic, pattern_traffic
+from knotless.simulation.workload import CollectiveRun, Flows
+from knotless.topologies.numbering import mac_value
 
 SLICE_EVENTS = 1 << 20
 """Events between checks for Ctrl-C and progress reports: some tens of milliseconds."""
@@ -53,6 +57,8 @@ def simulate(
     """
     began = time.perf_counter()
     simulation, table, flows, ends = prepare(scenario)
+    if scenario.records_completions:
+        simulation.record_completions(MAX_RECORDED)
     prepared = time.perf_counter()
 
     def report_progress() -> None:
@@ -80,6 +86,8 @@ def simulate(
         ends,
         wall_s=ended - prepared,
         setup_s=prepared - began,
+        completions=Completions.of(simulation) if scenario.records_completions else None,
+        bound_us=_bound_us(scenario, simulation),
     )
     if store_recording is not None and recorder is not None:
         store_recording(recorder.recording(result))
@@ -107,6 +115,8 @@ def prepare(
             watchdog_action=scenario.watchdog_action,
             broadcast_share=scenario.broadcast_share,
             broadcast_burst_bytes=scenario.broadcast_burst_bytes,
+            pause_limit=scenario.pause_limit,
+            switch_settings=scenario.switch_settings,
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None
@@ -138,16 +148,58 @@ def prepare(
             broadcasts=[
                 tree for tree, (_, group) in enumerate(scenario.senders) if group == BROADCAST
             ],
+            transport=scenario.transport,
+            receivers=[
+                (plan.fabric.host_index[host], round(rate_mbps * 1e6))
+                for host, rate_mbps in scenario.receiver_rates
+            ],
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None
+    for pause in scenario.host_pauses:
+        until_ps = FOREVER_PS if pause.until_us is None else picoseconds(pause.until_us)
+        simulation.pause_host(
+            picoseconds(pause.at_us), plan.fabric.host_index[pause.host], until_ps
+        )
+    if scenario.take_turns:
+        simulation.take_turns()
+    if plan.multipath == "spray":
+        simulation.spray()
+    elif plan.multipath == "ecmp":
+        macs = [mac_value(host.mac) for host in plan.fabric.hosts]
+        simulation.hash_addresses(macs, plan.hash_seed)
     return simulation, table, flows, ends
+
+
+def _bound_us(scenario: Scenario, simulation: simulator.Simulation) -> float | None:
+    """Return the lower bound of a collective operation; None for other traffic, and on hubs."""
+    workload, fabric = scenario.workload, scenario.plan.fabric
+    if not isinstance(workload, CollectiveRun) or fabric.hub is not None:
+        return None
+    places = workload.places(fabric)
+    bound_ps = collective_bound_ps(
+        simulation, fabric, workload.transfers(fabric), places, scenario.packet_bytes
+    )
+    return bound_ps / PICOSECONDS_PER_US
 
 
 def _traffic(
     scenario: Scenario,
 ) -> tuple[simulator.Traffic, list[tuple[str, str]], Ends | None]:
     fabric = scenario.plan.fabric
+    if scenario.workload is not None:
+        each_host = [(host.name, "*") for host in fabric.hosts]
+        if isinstance(scenario.workload, Flows):
+            traffic, ends = scenario.workload.traffic(
+                fabric,
+                scenario.chosen_pattern,
+                packet_bytes=scenario.packet_bytes,
+                seed=scenario.seed,
+                duration_us=scenario.duration_us,
+            )
+        else:
+            traffic, ends = scenario.workload.traffic(fabric)
+        return traffic, each_host, ends
     if scenario.trace is not None:
         traffic, ends = read_trace(scenario.trace, fabric, scenario.computing)
         return traffic, [(host.name, "*") for host in fabric.hosts], ends

@@ -10,18 +10,22 @@ from typing import Literal
 from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
 from knotless.base.broadcasts import check_limit
 from knotless.base.errors import KnotlessError, SimulationError
-from knotless.base.flow_control import AUTO, FLOW_CONTROLS
+from knotless.base.flow_control import AUTO, FLOW_CONTROLS, FlowControl
+from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.plan import Plan
-from knotless.simulation.channels import Buffers
+from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES, Buffers, PauseLimit
 from knotless.simulation.traffic import Load
+from knotless.simulation.transport import Transport
+from knotless.simulation.workload import Flows, Workload
 from knotless.traffic.patterns import Pattern, pattern_named
 
 MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0
+MIN_RATE_MBPS, MAX_RATE_MBPS = 0.001, 1e9
 BROADCAST = 0
 """In place of the number of a multicast group, which count from 1: frames to all hosts."""
 DEFAULT_PACKETS = 2000
@@ -38,6 +42,18 @@ class LinkChange:
 
 
 @dataclass(frozen=True)
+class HostPause:
+    """A host that asks its switch to send nothing to it from a time on, until another or for ever.
+
+    The request reaches the switch at ``at_us``, and replaces the host's earlier one.
+    """
+
+    at_us: float
+    host: str
+    until_us: float | None = None
+
+
+@dataclass(frozen=True)
 class Scenario:
     """A plan, its traffic, and the settings of the switches.
 
@@ -48,10 +64,18 @@ class Scenario:
     ``flow_control`` ``auto`` means the plan's. ``packet_bytes`` is the size of a packet without
     the 18 bytes of its Ethernet header and FCS. ``cut_through`` is the number of bytes after
     which a frame is forwarded; 0 is store-and-forward. ``watchdog_us`` is the detection time of
-    the switches' watchdogs; their restoration time is twice that by default. ``broadcast_share``
+    the switches' watchdogs; their restoration time is twice that by default. ``host_pauses`` are
+    pauses of hosts, which ``pause_limit`` limits. ``broadcast_share``
     and ``broadcast_burst_bytes`` limit the broadcasts of each host (0: no limit). ``senders`` are
     (host, number of a multicast group of the plan) and replace the pattern; number
     :data:`BROADCAST` is all hosts. ``state`` is the forwarding state, by default that of the plan.
+    A ``workload`` replaces the load; the pattern is that of its random flows, or a name. With a
+    workload, or ``completions``, the completion of every message is recorded. With ``take_turns``
+    the messages of a host take turns, packet by packet; otherwise one follows the other.
+    ``switch_settings`` say what switches are like inside; where they say nothing, ``buffers`` hold.
+    With a ``transport``, hosts send in queue pairs, which take turns; otherwise as fast as their
+    lines permit. ``receiver_rates`` are (host, Mbit/s) of hosts that take frames from their buffer
+    at that rate, FCS included, and not as fast as they arrive.
     """
 
     plan: Plan
@@ -69,11 +93,19 @@ class Scenario:
     broadcast_share: float = BROADCAST_SHARE
     broadcast_burst_bytes: int = BROADCAST_BURST_BYTES
     link_changes: tuple[LinkChange, ...] = ()
+    host_pauses: tuple[HostPause, ...] = ()
+    pause_limit: PauseLimit = field(default_factory=PauseLimit)
     warm_up_us: float = 0.0
     duration_us: float | None = None
     seed: int = 1
     senders: tuple[tuple[str, int], ...] = ()
     state: ForwardingState | None = None
+    switch_settings: SwitchFile | None = None
+    workload: Workload | None = None
+    take_turns: bool = False
+    completions: bool = False
+    transport: Transport | None = None
+    receiver_rates: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         """Resolve ``auto`` flow control."""
@@ -84,6 +116,7 @@ class Scenario:
         """Raise SimulationError for invalid parameters."""
         if self.flow_control not in FLOW_CONTROLS:
             raise SimulationError(f"flow control must be one of {', '.join(FLOW_CONTROLS)}")
+        self._validate_host_pauses()
         if not 1 <= self.packet_bytes <= MAX_PACKET_BYTES:
             raise SimulationError(
                 f"packets must have 1 to {MAX_PACKET_BYTES} bytes, not {self.packet_bytes}"
@@ -100,6 +133,14 @@ class Scenario:
         times += [
             (f"change of {change.channel}", change.at_us, 0.0) for change in self.link_changes
         ]
+        for pause in self.host_pauses:
+            what = f"pause of {pause.host}"
+            times += [(what, pause.at_us, 0.0), (f"end of the {what}", pause.until_us, pause.at_us)]
+        times += [("longest pause of a host", self.pause_limit.longest_us, 0.0)]
+        if not 0 <= self.pause_limit.share <= 1:
+            raise SimulationError(
+                f"hosts may pause for a share of 0 to 1, not {self.pause_limit.share:g}"
+            )
         for name, time_us, least_us in times:
             if time_us is not None and not (
                 math.isfinite(time_us) and least_us <= time_us <= MAX_TIME_US
@@ -117,10 +158,40 @@ class Scenario:
         for name, value in vars(limits).items():
             if value is not None and not 0 <= value < 2**40:
                 raise SimulationError(f"{name}: {value} bytes are not in 0..2**40 - 1")
+        if limits.credit_unit is not None and not 1 <= limits.credit_unit <= MAX_CREDIT_UNIT_BYTES:
+            raise SimulationError(
+                f"a unit of credit has 1 to {MAX_CREDIT_UNIT_BYTES} bytes, not {limits.credit_unit}"
+            )
+        if self.transport is not None:
+            self.transport.validate()
+        known = self.plan.fabric.host_index
+        for host, rate_mbps in self.receiver_rates:
+            if host not in known:
+                raise SimulationError(
+                    f"receiver rate: {self.plan.fabric.name} has no host {host!r}"
+                )
+            if not MIN_RATE_MBPS <= rate_mbps <= MAX_RATE_MBPS:
+                raise SimulationError(
+                    f"receiver rate of {host}: {rate_mbps:g} Mbit/s is not in"
+                    f" {MIN_RATE_MBPS:g}..{MAX_RATE_MBPS:g}"
+                )
         if self.state is not None and self.state.fabric != self.plan.fabric:
             raise SimulationError(f"the state is of {self.state.fabric.name}, another fabric")
         if self.duration_us is None and not self.ends:
             raise SimulationError(f"{self.load.arrivals} traffic never ends: give a duration")
+
+    def _validate_host_pauses(self) -> None:
+        """Raise SimulationError for pauses of hosts that do not exist or that nobody obeys."""
+        links = FlowControl(self.flow_control).host_links
+        for pause in self.host_pauses:
+            if pause.host not in self.plan.fabric.host_index:
+                raise SimulationError(f"{self.plan.fabric.name} has no host {pause.host[:40]!r}")
+            if not links.pauses or links.by_credits or self.plan.fabric.hub is not None:
+                raise SimulationError(
+                    f"{pause.host} cannot pause its link: under"
+                    f" {FlowControl(self.flow_control).description} links to hosts have no pauses;"
+                    " use --flow-control pause or pfc"
+                )
 
     @cached_property
     def forwarding(self) -> ForwardingState:
@@ -130,14 +201,21 @@ class Scenario:
     @property
     def ends(self) -> bool:
         """Return whether the traffic ends by itself."""
-        if self.trace is not None or self.load.arrivals == "acknowledged":
+        if self.trace is not None or self.workload is not None:
             return True
-        return self.in_phases
+        return self.load.arrivals == "acknowledged" or self.in_phases
 
     @property
     def in_phases(self) -> bool:
         """Return whether hosts send in phases, about as many as there are hosts."""
-        return self.trace is None and not self.senders and self.chosen_pattern.in_phases
+        if self.trace is not None or self.workload is not None:
+            return False
+        return not self.senders and self.chosen_pattern.in_phases
+
+    @property
+    def records_completions(self) -> bool:
+        """Return whether the completion of every message is recorded."""
+        return self.completions or self.workload is not None
 
     @property
     def chosen_pattern(self) -> Pattern:
@@ -146,7 +224,10 @@ class Scenario:
 
     @property
     def pattern_name(self) -> str:
-        """The pattern's name in results."""
+        """The pattern's name in results, or that of the workload."""
+        workload = self.workload
+        if workload is not None and not (isinstance(workload, Flows) and workload.random):
+            return workload.name
         return self.pattern if isinstance(self.pattern, str) else self.pattern.name
 
     def lasting(self, duration_us: float) -> Scenario:

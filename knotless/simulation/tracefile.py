@@ -11,6 +11,7 @@ import math
 from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,6 +60,22 @@ def read_program(path: str, processes: int, computing: float = 1.0) -> Program:
     program = Program(processes, computing)
     _parse(path, {PROGRAM: _Steps(program).add})
     return program
+
+
+class Message(NamedTuple):
+    """A message of a trace, by the numbers of its hosts."""
+
+    at_us: float
+    source: int
+    destination: int
+    size_bytes: int
+
+
+def read_messages(path: str, fabric: Fabric) -> list[Message]:
+    """Read a trace of messages; raises SimulationError, also for one of a program."""
+    messages = _Messages(fabric)
+    _parse(path, {MESSAGES: messages.add})
+    return messages.as_list()
 
 
 Columns = tuple[str, ...]
@@ -111,6 +128,10 @@ class _Messages:
             raise SimulationError(f"{line[1]} would send to itself")
         self._bytes.append(_whole(line[3], 1, MAX_BYTES, "number of bytes"))
         self._times_ps.append(time_ps)
+
+    def as_list(self) -> list[Message]:
+        columns = (self._times_ps[1:], *self._ends, self._bytes)
+        return [Message(at_ps / 1e6, *rest) for at_ps, *rest in zip(*columns, strict=True)]
 
     def traffic(self) -> Traffic:
         source, destination = (np.array(end, dtype=np.uint32) for end in self._ends)

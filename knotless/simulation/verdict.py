@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from knotless._core.simulator import DROP_CAUSES, Deadlock, Report, headroom_bytes
+import math
+
+from knotless._core.simulator import (
+    CREDIT_UNIT_BYTES,
+    DROP_CAUSES,
+    GAP_BYTES,
+    Deadlock,
+    Report,
+    headroom_bytes,
+)
 from knotless.base.broadcasts import BROADCAST_LIMIT
 from knotless.base.flow_control import FlowControl
 from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
@@ -18,16 +27,17 @@ from knotless.traffic.theory import (
 def cautions(scenario: Scenario) -> list[str]:
     """Return what is known to go wrong before the simulation starts, a line for each setting.
 
-    Headroom below that of the formula loses frames when a full link is paused, no frame fits into a
-    queue that is shorter, and no broadcast passes that is longer than the burst of its limit.
+    Headroom below that of the formula loses frames when a full link is paused, credit below the
+    round trip of a link leaves it idle, no frame fits into a queue that is shorter, and no
+    broadcast passes that is longer than the burst of its limit.
     """
-    return [*_headroom(scenario), *_queue(scenario), *_burst(scenario)]
+    return [*_headroom(scenario), *_credit(scenario), *_queue(scenario), *_burst(scenario)]
 
 
 def _headroom(scenario: Scenario) -> list[str]:
     given, fabric = scenario.buffers.headroom, scenario.plan.fabric
     control = FlowControl(scenario.flow_control)
-    if given is None:
+    if given is None or control.switch_links.by_credits:
         return []
     lines = {(x.rate_mbps, x.delay_us) for x in fabric.links if control.switch_links.pauses}
     lines |= {(x.rate_mbps, x.delay_us) for x in fabric.hosts if control.host_links.pauses}
@@ -44,6 +54,27 @@ def _headroom(scenario: Scenario) -> list[str]:
     return [
         f"headroom of {given} bytes: a link of {rate_mbps:g} Mbit/s and {delay_us:g} us needs"
         f" {needed}, frames can be lost"
+    ]
+
+
+def _credit(scenario: Scenario) -> list[str]:
+    given, fabric = scenario.buffers.credit, scenario.plan.fabric
+    if given is None or not FlowControl(scenario.flow_control).switch_links.by_credits:
+        return []
+    unit = scenario.buffers.credit_unit or CREDIT_UNIT_BYTES
+    wire = packet_wire_bytes(scenario.packet_bytes, tagged=True)
+    room = -(-(wire - GAP_BYTES) // unit) * unit
+    lines = {(link.rate_mbps, link.delay_us) for link in fabric.links}
+    lines |= {(host.rate_mbps, host.delay_us) for host in fabric.hosts}
+    # A frame is received and sent on before its update comes back.
+    needed, rate_mbps, delay_us = max(
+        (room * math.ceil(2 + 2 * delay * rate / (8 * wire)), rate, delay) for rate, delay in lines
+    )
+    if given >= needed:
+        return []
+    return [
+        f"credit of {given} bytes: a link of {rate_mbps:g} Mbit/s and {delay_us:g} us needs"
+        f" {needed} to be busy all the time with frames of {scenario.packet_bytes} bytes"
     ]
 
 

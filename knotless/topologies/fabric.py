@@ -63,6 +63,10 @@ class Host:
         The one-way delay of the link.
     ip_invented : bool
         Whether ``ip`` is only a number in its place, because nothing says which one the host has.
+    server : str or None
+        The server of which the host is a network interface, if a server has several.
+    jitter_us, loss : float
+        As of a :class:`Link`.
 
     """
 
@@ -74,6 +78,9 @@ class Host:
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
     ip_invented: bool = False
+    server: str | None = None
+    jitter_us: float = 0.0
+    loss: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,6 +97,10 @@ class Link:
         The rate of each channel.
     delay_us : float
         The one-way delay of each channel.
+    jitter_us : float
+        Frames arrive up to this much later, at random but in order.
+    loss : float
+        The share of frames that each channel loses at random, 0 to 1. PAUSE and PFC are never lost.
 
     Examples
     --------
@@ -104,6 +115,8 @@ class Link:
     b_port: int
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
+    jitter_us: float = 0.0
+    loss: float = 0.0
 
     @property
     def name(self) -> str:

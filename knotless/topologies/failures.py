@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from knotless.base.errors import FabricError
 from knotless.topologies.fabric import Fabric, Link
+from knotless.topologies.spec import WITHOUT
 from knotless.topologies.validate import validate
 
 FAILED = -1
@@ -260,7 +261,7 @@ def without_links(fabric: Fabric, missing: Sequence[str]) -> Fabric:
     failures = Failures.from_names(fabric, missing)
     if failures.switches:
         raise FabricError(f"{failures.switches[0]} is a switch; only links can be missing")
-    name = f"{fabric.name} without {' '.join(missing)}"[:200]
+    name = f"{fabric.name}{WITHOUT}{' '.join(missing)}"[:200]
     degraded = replace(usable(fabric, failures), name=name)
     validate(degraded)
     return degraded

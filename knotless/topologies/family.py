@@ -10,6 +10,7 @@ from knotless.topologies.fabric import (
     DEFAULT_DELAY_US,
     DEFAULT_RATE_MBPS,
     Fabric,
+    FamilyMember,
     Grid,
     Host,
     Link,
@@ -24,6 +25,9 @@ from knotless.topologies.numbering import (
     host_ip,
     host_mac,
 )
+
+Point = tuple[float, float]
+"""A place in a drawing, x to the right and y upwards; neighbours are about 1.5 apart."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Request:
         Rate and one-way delay of all links.
     options : mapping of str to int
         The family's own options, with defaults.
+    lists : mapping of str to tuple of int
+        The family's options with a number for each size.
 
     """
 
@@ -51,11 +57,12 @@ class Request:
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
     options: Mapping[str, int] = field(default_factory=dict)
+    lists: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def one_host(sizes: tuple[int, ...]) -> int:
+def one_host(sizes: tuple[int, ...], options: Mapping[str, int]) -> int:
     """Return 1, the default number of hosts per switch of most families."""
-    del sizes
+    del sizes, options
     return 1
 
 
@@ -80,9 +87,22 @@ class Family:
     options : mapping of str to int
         The family's own options and their defaults.
     default_hosts : callable
-        Returns the default of ``hosts`` for given sizes.
+        Returns the default of ``hosts`` for given sizes and own options.
     default_delay_us : float
         The default one-way delay of links.
+    hosts_option : str
+        What the literature calls ``hosts``.
+    required : tuple of str
+        The options that a spec must give.
+    flags : tuple of str
+        The own options that are written without a value, and then are 1.
+    lists : tuple of str
+        Options with a number for each size, ``2x1x1``, or one for all, by default 1.
+    shape : str or None
+        None: sizes are separated by commas. Otherwise by ``x``, as in ``4x4x4``; if not empty, it
+        is the option of the sizes: ``S=4x4x4``.
+    positions : callable or None
+        Returns where to draw each switch; None: :mod:`knotless.topologies.layout` decides.
 
     """
 
@@ -93,8 +113,14 @@ class Family:
     build: Callable[[Request], Fabric]
     hosts: bool = True
     options: Mapping[str, int] = field(default_factory=dict)
-    default_hosts: Callable[[tuple[int, ...]], int] = one_host
+    default_hosts: Callable[[tuple[int, ...], Mapping[str, int]], int] = one_host
     default_delay_us: float = DEFAULT_DELAY_US
+    hosts_option: str = "hosts"
+    required: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    lists: tuple[str, ...] = ()
+    shape: str | None = None
+    positions: Callable[[FamilyMember], Sequence[Point]] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,17 +150,20 @@ def need_switches(spec: str, count: int) -> None:
         )
 
 
+def need_links(spec: str, count: int) -> None:
+    """Raise SpecError if ``count`` links are too many; call it before building them."""
+    if count > MAX_LINKS:
+        raise SpecError(f"{spec}: {count} links are too many, at most {MAX_LINKS} are possible")
+
+
 def need_room(request: Request, leaves: int, others: int, links: int) -> None:
-    """Raise SpecError if a tree cannot be numbered; call it before building its cables.
+    """Raise SpecError if a fabric cannot be numbered; call it before building its cables.
 
     ``leaves`` switches have ``request.hosts`` hosts each, ``others`` have none.
     """
     need_switches(request.name, leaves + others)
     _check_hosts(request.name, request.hosts, leaves * request.hosts)
-    if links > MAX_LINKS:
-        raise SpecError(
-            f"{request.name}: {links} links are too many, at most {MAX_LINKS} are possible"
-        )
+    need_links(request.name, links)
 
 
 def join(low: int, high: int) -> Cable:

@@ -6,8 +6,9 @@ import math
 from collections import Counter
 
 from knotless.topologies.fabric import Fabric
+from knotless.topologies.family import Point
+from knotless.topologies.registry import families
 
-Point = tuple[float, float]
 WIDEST = 24
 _STEP, _STAGGERED_STEP = 1.5, 1.05
 """Distances of switches in a layer, in one row or in two."""
@@ -18,12 +19,13 @@ HOST_AWAY = 0.72
 def place_switches(fabric: Fabric) -> dict[str, Point]:
     """Return where to draw each switch, neighbours about 1.5 apart.
 
-    Grids by their coordinates (a third dimension and more side by side), single rings on a
-    circle, everything else in layers: by the hops from the switches that have hosts, those at
-    the bottom, or where all have hosts from the first switch, at the top. Switches with few hosts
-    count as if they had none, if no link then connects two of a layer: a spine may have a host, for
-    management. Wide layers stand further apart, and more than :data:`WIDEST` switches in a layer in
-    two rows; where all switches have hosts, they fill a disc instead.
+    Families with positions of their own as they say. Grids by their coordinates (a third dimension
+    and more side by side), single rings on a circle, everything else in layers: by the hops from
+    the switches that have hosts, those at the bottom, or where all have hosts from the first
+    switch, at the top. Switches with few hosts count as if they had none, if no link then connects
+    two of a layer: a spine may have a host, for management. Wide layers stand further apart, and
+    more than :data:`WIDEST` switches in a layer in two rows; where all switches have hosts, they
+    fill a disc instead.
 
     Parameters
     ----------
@@ -43,6 +45,8 @@ def place_switches(fabric: Fabric) -> dict[str, Point]:
 
     """
     names = [switch.name for switch in fabric.switches]
+    if fabric.family is not None and (place := families()[fabric.family.name].positions):
+        return dict(zip(names, place(fabric.family), strict=True))
     if fabric.grid is not None and len([d for d in fabric.grid.dims if d > 1]) > 1:
         return _on_grid(names, fabric.grid.dims)
     degrees = {len(ports) for ports in fabric.neighbours.values()}

@@ -47,6 +47,8 @@ class PartialHost:
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
     ip_invented: bool = False
+    jitter_us: float = 0.0
+    loss: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class PartialLink:
     b_port: int | None = None
     rate_mbps: float = DEFAULT_RATE_MBPS
     delay_us: float = DEFAULT_DELAY_US
+    jitter_us: float = 0.0
+    loss: float = 0.0
 
 
 def complete(
@@ -103,6 +107,8 @@ def complete(
             taken[i, 1] if link.b_port is None else link.b_port,
             link.rate_mbps,
             link.delay_us,
+            link.jitter_us,
+            link.loss,
         )
         for i, link in enumerate(links)
     ]
@@ -161,4 +167,6 @@ def _host(host: PartialHost, switch: str, free: Iterator[int]) -> Host:
         host.rate_mbps,
         host.delay_us,
         ip_invented=host.ip is None or host.ip_invented,
+        jitter_us=host.jitter_us,
+        loss=host.loss,
     )

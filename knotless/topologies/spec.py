@@ -17,6 +17,8 @@ from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS, validate
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?(e[+-]?[0-9]{1,2})?", re.IGNORECASE)
 _LONGEST = 200
+WITHOUT = " without "
+"""What follows in a name is what a fabric lacks."""
 
 
 def build(spec: str) -> Fabric:
@@ -68,6 +70,27 @@ def with_family_of_name(fabric: Fabric) -> Fabric:
     return fabric.with_family(built.family) if _bare(built) == _bare(fabric) else fabric
 
 
+def member_and_numbers(fabric: Fabric) -> tuple[FamilyMember, list[int]] | None:
+    """Return the family of a fabric, and the number of each switch in the family, or None.
+
+    A fabric whose name begins with a spec, and that has no other switches and links, is damaged: it
+    may lack some of them, and have any hosts.
+    """
+    if fabric.family is not None:
+        return fabric.family, list(range(len(fabric.switches)))
+    try:
+        built = build(fabric.name.partition(WITHOUT)[0])
+    except SpecError:
+        return None
+    links = {(link.a, link.a_port, link.b, link.b_port) for link in built.links}
+    links |= {(b, b_port, a, a_port) for a, a_port, b, b_port in links}
+    ours = {(link.a, link.a_port, link.b, link.b_port) for link in fabric.links}
+    if not ours <= links or not fabric.switch_index.keys() <= built.switch_index.keys():
+        return None
+    assert built.family is not None  # noqa: S101 - build() has set it
+    return built.family, [built.switch_index[switch.name] for switch in fabric.switches]
+
+
 def _bare(fabric: Fabric) -> tuple[object, ...]:
     """Return the switches, host ports and links, without rates, delays and addresses."""
     hosts = [(host.name, host.switch, host.port) for host in fabric.hosts]
@@ -100,6 +123,8 @@ def parse(spec: str) -> tuple[Family, Request]:
     >>> family, request = parse("mesh,4,2,hosts=2")
     >>> family.name, request.sizes, request.hosts, request.rate_mbps
     ('mesh', (4, 2), 2, 10.0)
+    >>> build("Torus,4,4").name
+    'torus,4,4'
 
     """
     if len(spec) > _LONGEST:
@@ -108,13 +133,17 @@ def parse(spec: str) -> tuple[Family, Request]:
         raise SpecError(f"{spec!r} is not a fabric spec; write one as torus,4,4")
     name, *parts = (part.strip() for part in spec.split(","))
     family = _family(spec, name)
-    sizes = tuple(_whole(spec, "size", part) for part in parts if "=" not in part)
-    _check_sizes(spec, family, sizes)
-    given = _options(spec, family, [part for part in parts if "=" in part])
-    default_hosts = family.default_hosts(sizes)
-    hosts = _whole(spec, "hosts", given["hosts"]) if "hosts" in given else default_hosts
-    if "hosts" in given and not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
-        raise SpecError(f"{spec}: hosts must be 1 to {MAX_HOSTS_PER_SWITCH} a switch, not {hosts}")
+    name = family.name
+    sizes, given = _parts(spec, family, parts)
+    own = {
+        key: _whole(spec, key, given.get(key, str(value))) for key, value in family.options.items()
+    }
+    lists = {key: _list(spec, key, given.get(key, "1"), len(sizes)) for key in family.lists}
+    default_hosts = family.default_hosts(sizes, own)
+    word = family.hosts_option
+    hosts = _whole(spec, word, given[word]) if word in given else default_hosts
+    if word in given and not 1 <= hosts <= MAX_HOSTS_PER_SWITCH:
+        raise SpecError(f"{spec}: {word} must be 1 to {MAX_HOSTS_PER_SWITCH} a switch, not {hosts}")
     rate_mbps = _number(spec, "rate", given.get("rate", str(DEFAULT_RATE_MBPS)))
     if not 0 < rate_mbps <= MAX_RATE_MBPS:
         raise SpecError(
@@ -124,22 +153,65 @@ def parse(spec: str) -> tuple[Family, Request]:
     delay_us = _number(spec, "delay", given.get("delay", str(family.default_delay_us)))
     if not 0 <= delay_us <= MAX_DELAY_US:
         raise SpecError(f"{spec}: delay must be 0 to {MAX_DELAY_US:.0f} us, not {delay_us:g}")
-    own = {
-        key: _whole(spec, key, given.get(key, str(value))) for key, value in family.options.items()
-    }
-    canonical = [name, *map(str, sizes)]
-    canonical += [f"hosts={hosts}"] if hosts != default_hosts else []
-    canonical += [f"{key}={value}" for key, value in own.items() if value != family.options[key]]
+    canonical = [name, *_sizes_text(family, sizes)]
+    canonical += [f"{key}={own[key]}" for key in family.required if key != word]
+    canonical += [f"{word}={hosts}"] if hosts != default_hosts or word in family.required else []
+    canonical += [
+        key if key in family.flags else f"{key}={value}"
+        for key, value in own.items()
+        if value != family.options[key] and key not in family.required
+    ]
+    canonical += [
+        f"{key}={'x'.join(map(str, values if len({*values}) > 1 else values[:1]))}"
+        for key, values in lists.items()
+        if {*values} != {1}
+    ]
     canonical += [f"rate={rate_mbps:g}"] if rate_mbps != DEFAULT_RATE_MBPS else []
     canonical += [f"delay={delay_us:g}"] if delay_us != family.default_delay_us else []
-    return family, Request(",".join(canonical), sizes, hosts, rate_mbps, delay_us, own)
+    return family, Request(",".join(canonical), sizes, hosts, rate_mbps, delay_us, own, lists)
+
+
+def _sizes_text(family: Family, sizes: tuple[int, ...]) -> list[str]:
+    if family.shape is None or not sizes:
+        return list(map(str, sizes))
+    text = "x".join(map(str, sizes))
+    return [f"{family.shape}={text}" if family.shape else text]
 
 
 def _family(spec: str, name: str) -> Family:
     by_name = families()
-    if name in by_name:
-        return by_name[name]
+    if name.lower() in by_name:
+        return by_name[name.lower()]
     raise SpecError(f"{spec}: there is no family {name!r}; {suggestion(name, by_name)}")
+
+
+def _parts(spec: str, family: Family, parts: list[str]) -> tuple[tuple[int, ...], dict[str, str]]:
+    """Return the sizes, and the text of each option that is given."""
+    flags = [part for part in parts if part in family.flags]
+    words = [part for part in parts if "=" not in part and part not in family.flags]
+    named = [part for part in parts if "=" in part]
+    given = _options(spec, family, [*named, *(f"{flag}=1" for flag in flags)])
+    if family.shape is not None:
+        shapes = [*words, *([given.pop(family.shape)] if family.shape in given else [])]
+        if len(shapes) != 1:
+            raise SpecError(f"{spec}: the sizes are missing or given twice; write {family.usage}")
+        words = shapes[0].split("x")
+    sizes = tuple(_whole(spec, "size", word) for word in words)
+    _check_sizes(spec, family, sizes)
+    missing = [key for key in family.required if key not in given]
+    if missing:
+        raise SpecError(f"{spec}: {', '.join(missing)} must be given: {family.usage}")
+    return sizes, given
+
+
+def _list(spec: str, key: str, text: str, count: int) -> tuple[int, ...]:
+    """Return the numbers of an option that has one for each size, or one for all."""
+    numbers = tuple(_whole(spec, key, word) for word in text.split("x"))
+    if min(numbers) < 1:
+        raise SpecError(f"{spec}: {key} must be at least 1, not {min(numbers)}")
+    if len(numbers) not in (1, count):
+        raise SpecError(f"{spec}: {key} must have {count} numbers or one, not {len(numbers)}")
+    return numbers * count if len(numbers) == 1 else numbers
 
 
 def _check_sizes(spec: str, family: Family, sizes: tuple[int, ...]) -> None:
@@ -155,7 +227,8 @@ def _check_sizes(spec: str, family: Family, sizes: tuple[int, ...]) -> None:
 
 
 def _options(spec: str, family: Family, parts: list[str]) -> dict[str, str]:
-    allowed = [*(["hosts"] if family.hosts else []), "rate", "delay", *family.options]
+    allowed = [*([family.hosts_option] if family.hosts else []), "rate", "delay", *family.options]
+    allowed += [*family.lists, *([family.shape] if family.shape else [])]
     given: dict[str, str] = {}
     for part in parts:
         key, value = part.split("=", 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import re
+import unicodedata
 from collections.abc import Iterator
 from math import prod
 
@@ -19,7 +20,15 @@ MAX_HUB_RATE_MBPS = 100.0
 HUB_SLOT_BITS = 512
 """Slot time of half-duplex Ethernet at 10 and 100 Mbit/s: IEEE 802.3, 4.4.2."""
 _HOST_BITS = 0xFFFFFF
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+LONGEST_NAME = 63
+"""Characters of the name of a switch or host."""
+_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{LONGEST_NAME - 1}}}")
+_NAME_RULE = "1 to 63 letters, digits, '.', '_' or '-', beginning with a letter or digit"
+_OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
+_UNDECOMPOSED = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d"}
+)
+"""Latin letters that Unicode does not compose of a plain letter and a mark."""
 _MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}")
 
 
@@ -69,6 +78,24 @@ def is_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None
 
 
+def folded(label: str) -> str:
+    """Return the valid name that is nearest to a label, empty if there is none.
+
+    Letters lose their marks, all else that no name may have becomes ``_``.
+
+    Examples
+    --------
+    >>> folded("São Paulo (BR)"), folded("Łódź"), folded("東京")
+    ('Sao_Paulo_BR', 'Lodz', '')
+
+    """
+    if is_name(label):
+        return label
+    letters = unicodedata.normalize("NFKD", label.translate(_UNDECOMPOSED))
+    plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
+    return _OTHER.sub("_", plain).strip("_.-")[:LONGEST_NAME]
+
+
 def is_host_address(address: ipaddress.IPv4Address) -> bool:
     """Tell whether a host can have ``address``.
 
@@ -84,10 +111,9 @@ def _check_names(fabric: Fabric) -> None:
     seen: set[str] = set()
     for name in [s.name for s in fabric.switches] + [h.name for h in fabric.hosts]:
         if not is_name(name):
-            raise FabricError(
-                f"name {name!r} must be 1 to 63 letters, digits, '.', '_' or '-', beginning with"
-                " a letter or digit"
-            )
+            near = folded(name[: 2 * LONGEST_NAME])
+            such = f", such as {near}" if near else ""
+            raise FabricError(f"name {name!r} must be {_NAME_RULE}{such}")
         if name in seen:
             raise FabricError(f"the name {name} is used twice; switches and hosts share one set")
         seen.add(name)
@@ -127,7 +153,9 @@ def _check_host(fabric: Fabric, host: Host) -> None:
             f"host {host.name}: {host.ip} is not the address of a host: it is not unicast, or"
             " broadcast; write one such as 10.0.1.1"
         )
-    _check_line(f"host {host.name}", host.rate_mbps, host.delay_us)
+    if host.server is not None and not is_name(host.server):
+        raise FabricError(f"host {host.name}: server {host.server!r} must be {_NAME_RULE}")
+    _check_line(f"host {host.name}", host)
 
 
 def _check_addresses(fabric: Fabric, *, united: bool) -> None:
@@ -150,16 +178,22 @@ def _check_link(fabric: Fabric, link: Link) -> None:
             raise FabricError(f"{where}: there is no switch {name!r}")
     if link.a == link.b:
         raise FabricError(f"{where}: connects a switch to itself")
-    _check_line(where, link.rate_mbps, link.delay_us)
+    _check_line(where, link)
 
 
-def _check_line(where: str, rate_mbps: float, delay_us: float) -> None:
+def _check_line(where: str, line: Host | Link) -> None:
+    rate_mbps = line.rate_mbps
     if not (math.isfinite(rate_mbps) and 0 < rate_mbps <= MAX_RATE_MBPS):
         raise FabricError(
             f"{where}: rate_mbps must be above 0 and at most {MAX_RATE_MBPS:.0f}, not {rate_mbps:g}"
         )
-    if not (math.isfinite(delay_us) and 0 <= delay_us <= MAX_DELAY_US):
-        raise FabricError(f"{where}: delay_us must be 0 to {MAX_DELAY_US:.0f}, not {delay_us:g}")
+    for key, time_us in (("delay_us", line.delay_us), ("jitter_us", line.jitter_us)):
+        if not (math.isfinite(time_us) and 0 <= time_us <= MAX_DELAY_US):
+            raise FabricError(f"{where}: {key} must be 0 to {MAX_DELAY_US:.0f}, not {time_us:g}")
+    if not 0 <= line.loss <= 1:
+        raise FabricError(
+            f"{where}: loss must be a share of frames from 0 to 1, such as 0.01, not {line.loss:g}"
+        )
 
 
 def _ends(fabric: Fabric) -> Iterator[tuple[str, int, str]]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.errors import PlanError
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import Plan
 
@@ -60,6 +61,8 @@ class Lines:
         self._switches = len(fabric.switches)
         switches = [fabric.switch_index[host.switch] for host in fabric.hosts]
         self._target = np.array(switches, dtype=np.int32)
+        if plan.next_hops is not None:
+            return  # the channels of a flow are chosen by knotless.traffic.multipath
         self._row = routes.rows.astype(np.int64) * self._switches
         channels = np.where(routes.channels >= 0, routes.channels, self.count).astype(np.int32)
         self._hops = [channels[:, :, hop].reshape(-1) for hop in range(channels.shape[2])]
@@ -69,11 +72,20 @@ class Lines:
 
         After the end of a path the entry is :attr:`count`, which is no channel's number.
         """
+        if self.plan.next_hops is not None:
+            raise PlanError("with multipath, the channels of a flow depend on a seed")
         source, to = flows[:, 0], flows[:, 1]
-        hosts = len(self._target)
         pair = self._row[source] + self._target[to]
         between = [hop[pair] for hop in self._hops]
-        return [self.switch_lines + source, *between, self.switch_lines + hosts + to]
+        return [self.host_line(source), *between, self.host_line(to, receiving=True)]
+
+    def switch_of(self, hosts: Ints) -> Ints:
+        """Return the switch of each host."""
+        return self._target[hosts]
+
+    def host_line(self, hosts: Ints, *, receiving: bool = False) -> Ints:
+        """Return the channel on which each host sends, or receives."""
+        return self.switch_lines + hosts + (len(self._target) if receiving else 0)
 
     def names(self) -> list[str]:
         """Return ``SWITCH:PORT`` of the output port, or the name of the sending host."""

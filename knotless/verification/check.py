@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from knotless.base.flow_control import AUTO, FlowControl
 from knotless.base.verdict_text import assumptions, verdict_text
@@ -75,11 +75,19 @@ class Outcome:
 class Verdict(Outcome):
     """The result of a check; ``problems`` are lines for people, see :func:`problems_of`.
 
-    ``assumes`` is what the verdict takes for granted, see :func:`assumptions`.
+    ``assumes`` is what the verdict takes for granted, see :func:`assumptions`. ``losses`` are
+    settings of switches by which lossless frames can be lost, ``notes`` others worth a look.
     """
 
     problems: list[str]
     assumes: list[str]
+    losses: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether all is delivered, no deadlock is possible, and nothing can be lost."""
+        return super().ok and not self.losses
 
 
 def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
@@ -107,7 +115,7 @@ def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
     control = resolved(flow_control, priorities_of(state))
     cycle = cycle_of(state, control)
     hosts, pairs, core = len(state.fabric.hosts), state.pairs, state.core
-    load = float(state.loads.max(initial=0.0))
+    load = round(float(state.loads.max(initial=0.0)), 9)  # sums of equal shares
     receivers = sum(len(group.members) for group in state.groups)
     dropped = dropped_pairs(state)
     floods = [n - due for n, due in zip(core.floods_undelivered, dropped, strict=True)]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
+from knotless.base.switch_settings import SwitchFile
 from knotless.base.verdict_text import verdict_text
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
@@ -22,13 +23,20 @@ from knotless.routing.graphs.channels import Channels, channels_of
 from knotless.routing.plan import Plan
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.failover import Coverage, coverage
+from knotless.verification.switch_verdict import verdict_with_switches
 
 
 @dataclass(frozen=True)
 class CheckedPlan:
-    """A plan and what is derived from it, computed on first use."""
+    """A plan and what is derived from it, computed on first use.
+
+    ``switches`` are the settings of its switches, which the verdict then judges for packets of up
+    to ``packet_bytes``; None: each has a reserve and enough headroom.
+    """
 
     plan: Plan
+    switches: SwitchFile | None = None
+    packet_bytes: int = 1500
 
     @cached_property
     def state(self) -> ForwardingState:
@@ -38,14 +46,22 @@ class CheckedPlan:
     @cached_property
     def verdict(self) -> Verdict:
         """The verdict on the state under the plan's flow control."""
-        return verdict_of(self.state, self.plan.flow_control)
+        state, control = self.state, self.plan.flow_control
+        if self.switches is None:
+            return verdict_of(state, control)
+        return verdict_with_switches(state, self.switches, control, packet_bytes=self.packet_bytes)
 
     @cached_property
     def _compiled(self) -> tuple[CompiledRules, float]:
         state = self.state
         began = time.perf_counter()
         plan = self.plan
-        rules = compile_state(state, tagging=plan.tagging, source_check=plan.source_check)
+        rules = compile_state(
+            state,
+            tagging=plan.tagging,
+            source_check=plan.source_check,
+            hash_seed=plan.hash_seed,
+        )
         rules = with_backups(plan, rules)
         return rules, 1000 * (time.perf_counter() - began)
 
@@ -83,8 +99,16 @@ class CheckedPlan:
 
     @property
     def loads(self) -> NDArray[np.int64]:
-        """(channels,) the number of paths between hosts on each channel."""
+        """(channels,) the number of paths between hosts on each channel, one for each pair."""
         return self.state.loads.astype(np.int64)
+
+    @property
+    def _hops(self) -> int:
+        """The channels on all paths between hosts; several paths of a pair count as their mean.
+
+        These are equally long, so that the sum is a whole number.
+        """
+        return round(float(self.state.loads.sum()))
 
     @property
     def cycle(self) -> list[str]:
@@ -110,12 +134,12 @@ class CheckedPlan:
     @property
     def is_minimal(self) -> bool:
         """Return whether all paths between hosts are shortest paths."""
-        return int(self.loads.sum()) == self._shortest_hops
+        return self._hops == self._shortest_hops
 
     @property
     def hops_over_shortest(self) -> float:
         """The channels on all paths between hosts, divided by those on shortest paths."""
-        return int(self.loads.sum()) / max(1, self._shortest_hops)
+        return self._hops / max(1, self._shortest_hops)
 
     def refuse_deadlock(self) -> None:
         """Raise PlanError if the plan can deadlock under its flow control."""
@@ -126,10 +150,10 @@ class CheckedPlan:
 
         The mean number of switches is over all ordered pairs of hosts, including a host to itself,
         as in Table 1 of Otsuka et al. ``load_bound`` is the mean load of a channel if all pairs
-        take shortest paths: a lower bound of the largest load of any plan.
+        take shortest paths: a lower bound of the largest load of any plan. With multipath, loads
+        are those if each of several next hops takes an equal share; no rules spray frames.
         """
         plan, verdict = self.plan, self.verdict
-        rules, compile_ms = self._compiled
         return {
             "fabric": plan.fabric.name,
             "engine": plan.engine,
@@ -145,10 +169,28 @@ class CheckedPlan:
             "acyclic": verdict.acyclic,
             "cycle": verdict.cycle,
             "routing_ms": round(plan.routing_ms, 3),
+            **({} if plan.next_hops is None else self._multipath_summary()),
+            **({} if plan.multipath == "spray" else self._rules_summary()),
+            **({} if self.switches is None else {"losses": verdict.losses}),
+            **({} if plan.multipath == "spray" or not self.coverage else self.coverage.as_json()),
+        }
+
+    def _rules_summary(self) -> dict[str, object]:
+        rules, compile_ms = self._compiled
+        return {
             "compile_ms": round(compile_ms, 3),
             "rules": rules.total,
             "rules_max_switch": int(rules.counts.max()),
-            **(self.coverage.as_json() if self.coverage else {}),
+        }
+
+    def _multipath_summary(self) -> dict[str, object]:
+        """Return the kind of multipath, and the sizes of the sets of several next hops."""
+        plan = self.plan
+        sizes = plan.next_hops.sizes if plan.next_hops is not None else np.empty(0, np.int64)
+        return {
+            "multipath": plan.multipath,
+            "sets_of_next_hops": int((sizes > 1).sum()),
+            "max_next_hops": int(sizes.max(initial=0)),
         }
 
 

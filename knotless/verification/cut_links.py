@@ -10,7 +10,6 @@ from knotless.forwarding.openflow.rules import (
     Action,
     FabricRules,
     Field,
-    Group,
     Output,
     Rule,
     SwitchRules,
@@ -87,10 +86,7 @@ def _in_effect(
                 key=lambda rule: rule.order,
             )
         ),
-        tuple(
-            Group(group.group_id, tuple(map(sent, group.buckets)), group.watch)
-            for group in live.groups
-        ),
+        tuple(replace(group, buckets=tuple(map(sent, group.buckets))) for group in live.groups),
     )
 
 

@@ -23,6 +23,8 @@ from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges, waiting
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 
+_POOL = "pool "
+
 
 @dataclass(frozen=True)
 class Witness:
@@ -44,11 +46,24 @@ class Witness:
     @property
     def text(self) -> str:
         """The step of the cycle as a clause: the packet, what it holds and what it waits for."""
-        return f"{self.packet} holds {self.held} while it waits for {self.wanted}"
+        if is_pool(self.wanted):
+            return f"{self.packet} waits at {self.held} for room in {self.wanted}"
+        held = f"room in {self.held}" if is_pool(self.held) else self.held
+        return f"{self.packet} holds {held} while it waits for {self.wanted}"
 
     def as_json(self) -> Mapping[str, str | int]:
         """Return the witness as a value for :func:`json.dumps`."""
         return asdict(self)
+
+
+def pool_name(pool: str, switch: str) -> str:
+    """Return the name of a pool of a switch as a node of a cycle."""
+    return f"{_POOL}{pool} of {switch}"
+
+
+def is_pool(name: str) -> bool:
+    """Tell whether a node of a cycle is a pool; others are ``SWITCH:PORT/PRIORITY``."""
+    return name.startswith(_POOL)
 
 
 def edges_of(state: ForwardingState) -> Edges:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,10 @@ from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 from knotless.verification.dependencies import Witness, first_rows
 from knotless.verification.explain import problems_of
+from knotless.verification.imported_buffers import losses_in, pool_cycle_of, reads_all_reserves
+from knotless.verification.pool_waits import Packet, PoolStep
+
+RESERVES_OF_TABLES = "nobody else can take what tables of switches reserve for a priority"
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class ImportedVerdict:
     """
 
     fabric: str
-    flow_control: FlowControl | Literal["credits"]
+    flow_control: FlowControl
     switches: int
     hosts: int
     pairs: int
@@ -97,6 +100,14 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     causes, ends = imported.waits(rows)
     edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
     cycle = find_cycle(edges)
+    through_pools, pool_doubts = list[PoolStep](), list[str]()
+    losses, assumes = list[str](), assumptions(imported.flow_control)
+    if isinstance(imported, TableFabric):
+        if reads_all_reserves(imported):
+            assumes[:1] = [RESERVES_OF_TABLES]
+        losses = losses_in(imported)
+        if not cycle:
+            through_pools, pool_doubts = pool_cycle_of(imported, rows, causes, edges)
     counted = [traffic.state for traffic in imported.traffics if traffic.counted]
     undelivered = sum(state.core.undelivered for state in counted)
     unknown = sorted({gap for traffic in imported.traffics for gap in _met(imported, traffic)})
@@ -105,9 +116,10 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     if imported.pairs and not len(rows) and undelivered == imported.pairs and findings.gaps:
         # Without any next hop, each switch and pair would say so again.
         unknown, problems = [], [f"none of the {imported.pairs} pairs can be followed"]
-    missing = [*findings.doubts] if cycle else [*findings.gaps, *unknown]
-    names = cycle_names(imported.channels, cycle)
-    for name in imported.management if not cycle else ():
+    names = cycle_names(imported.channels, cycle) or [step.holds for step in through_pools]
+    missing = [*findings.doubts] if names and not pool_doubts else [*findings.gaps, *unknown]
+    missing += pool_doubts
+    for name in imported.management if not names else ():
         findings.note(_with_management(imported, name, dependencies))
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
@@ -118,15 +130,18 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         pairs=imported.pairs,
         undelivered=undelivered,
         max_channel_load=int(load) if load.is_integer() else load,
-        acyclic=None if missing else not cycle,
+        acyclic=None if missing else not names,
         cycle=names,
-        witnesses=tuple(_witnesses(imported, rows, causes[first_rows(edges, cycle)], names)),
+        witnesses=(
+            *_witnesses(imported, rows, causes[first_rows(edges, cycle)], names),
+            *(_witness(imported, *step) for step in through_pools),
+        ),
         vcs=dict(_by_vc(ends, edges)),
         missing=missing,
         notes=[*findings.notes],
-        problems=[*problems, *findings.problems],
-        losses=[*findings.losses],
-        assumes=assumptions(imported.flow_control),
+        problems=[*problems, *findings.problems, *losses],
+        losses=[*findings.losses, *losses],
+        assumes=assumes,
         ignored=[file.file for file in imported.not_read],
         not_read=[
             {"file": file.file, "reason": file.reason, "command": file.command}
@@ -181,16 +196,21 @@ def _witnesses(
     """
     ends = np.cumsum([len(traffic.state.dependencies) for traffic in imported.traffics])
     for place, row in enumerate(causes):
-        traffic = imported.traffics[int(np.searchsorted(ends, row, side="right"))]
-        source, destination = rows[row, 4:].tolist()
-        yield SentWitness(
-            names[place],
-            names[(place + 1) % len(names)],
-            traffic.state.destination_name(source),
-            traffic.state.destination_name(destination),
-            imported.label,
-            traffic.sent_as(source, destination),
-        )
+        traffic = int(np.searchsorted(ends, row, side="right"))
+        packet = Packet(traffic, *rows[row, 4:].tolist())
+        yield _witness(imported, names[place], names[(place + 1) % len(names)], packet)
+
+
+def _witness(imported: ImportedFabric, holds: str, requests: str, packet: Packet) -> SentWitness:
+    traffic = imported.traffics[packet.traffic]
+    return SentWitness(
+        holds,
+        requests,
+        traffic.state.destination_name(packet.source),
+        traffic.state.destination_name(packet.destination),
+        imported.label,
+        traffic.sent_as(packet.source, packet.destination),
+    )
 
 
 def traffic_for(imported: ImportedFabric, source: str, destination: str) -> Traffic:

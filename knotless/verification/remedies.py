@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.directory import dir_files
-from knotless.importers.fabric import CREDITS, ImportedFabric, RulesFabric, TableFabric
+from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric
 from knotless.importers.sonic.bounce_patch import bounce_patch
 from knotless.importers.sonic.patch import SwitchPatch, tunnel_patch, without_pfc_patch
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
@@ -153,7 +153,7 @@ def _engines(imported: ImportedFabric) -> Iterator[Remedy]:
         routes = len(imported.fabric.hosts) * len(imported.channels.names)
         if isinstance(imported, RulesFabric):
             files, routes = dir_files(imported.fabric, checked.rules), checked.rules.total
-        elif isinstance(imported, TableFabric) and imported.flow_control == CREDITS:
+        elif isinstance(imported, TableFabric) and imported.flow_control == FlowControl.CREDITS:
             files = opensm_files(imported, engine)
         paths = "shortest paths" if checked.is_minimal else "some paths longer than the shortest"
         count = "1 priority" if vcs == 1 else f"{vcs} priorities"

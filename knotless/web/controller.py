@@ -24,7 +24,7 @@ CERTIFICATE_POLLS = 5
 _MAX_LINE_BYTES = 1 << 20
 _SHOWN = (
     *("fabric", "engine", "flow_control", "ready", "switches", "links_down", "hosts_down"),
-    *("switches_down", "routes", "drained", "problems"),
+    *("switches_down", "unreachable", "routes", "last_change", "drained", "role", "problems"),
 )
 
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from knotless.base.broadcasts import problems as broadcast_problems
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.files import read_text
-from knotless.base.pause_storms import problems as storm_problems
-from knotless.emulation import rest, running_traffic, state
-from knotless.emulation.cuts import Cables
+from knotless.base.link_problems import deadlock_text
+from knotless.emulation import report, rest, running_traffic, state
+from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.frames import Frames
 from knotless.emulation.names import Names
+from knotless.emulation.summary import (
+    deadlock_advice,
+    deadlock_reason,
+    fabric_notes,
+    fabric_problems,
+)
+from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats import files
 from knotless.web.actions import actions_of
 from knotless.web.app import Action
@@ -38,7 +44,7 @@ KEEPS_UP = 1.02
 RETRY_S = 1.0
 CUTS_EVERY = 8
 """Samples between two looks at which links are cut."""
-_SHOWN = ("stretch", "stretch_now", "valid", "problems", "pausing_hosts", "frames_in_network")
+_SHOWN = ("stretch", "stretch_now", "valid", "frames_in_network")
 
 
 @dataclass
@@ -46,6 +52,7 @@ class _Sampled:
     """A running fabric that is being sampled; ``identity`` tells it from a later one."""
 
     identity: tuple[int, float]
+    fabric: Fabric
     picture: Picture
     daemon: Daemon | None
     frames: Frames
@@ -60,6 +67,11 @@ class LiveFabric:
         self._names = names
         self.feed = Feed("live", f"fabric {names.name}", tuple(self.actions))
         self._state: dict[str, Any] = {}
+        self._parts: Mapping[str, Mapping[str, object]] = {}
+        self._processes: list[str] = []
+        self._stopped: list[str] = []
+        self._links: dict[str, Any] | None = None
+        """The last status of the emulator; None if it does not answer."""
         self._sampled: _Sampled | None = None
         self._controller = ControllerWatch(self._rest, self.feed, self._see_controller)
 
@@ -87,7 +99,44 @@ class LiveFabric:
 
     def _show(self, **parts: Any) -> None:
         self._state = {**self._state, **parts}
-        self.feed.set_state(self._state)
+        self.feed.set_state({**self._state, **self._told()})
+
+    def _told(self) -> dict[str, Any]:
+        """Return what ``knotless status`` tells of the same state, with the same functions."""
+        fabric = self._state.get("fabric") or {}
+        controller = self._state.get("controller") or {}
+        answers = controller if controller.get("reachable") else None
+        knot = None if self._links is None else self._links["deadlock"]
+        return {
+            "problems": fabric_problems(
+                phase="ready" if fabric.get("running") else "dead",
+                processes=self._processes,
+                controller=answers,
+                emulator=self._links,
+                unread=list(self._unread()),
+            ),
+            "notes": fabric_notes(
+                controller=answers,
+                cut=[str(Cut.from_json(one)) for one in self._state.get("cut") or ()],
+                stopped=self._stopped,
+            ),
+            "reason": None if knot is None else deadlock_reason(answers),
+            "advice": []
+            if knot is None
+            else deadlock_advice(self._names.name, fabric.get("name", ""), answers),
+        }
+
+    def _unread(self) -> Iterator[str]:
+        """Yield why a part that is alive does not answer, or why the fabric does not run."""
+        fabric = self._state.get("fabric") or {}
+        if "why" in fabric:
+            yield fabric["why"]
+            return
+        for name in ("controller", "emulator"):
+            part = self._state.get(name) or {}
+            alive = [role for role, of in self._parts.items() if of["alive"]]
+            if "why" in part and any(role.startswith(name) for role in alive):
+                yield part["why"]
 
     async def _sample_for_ever(self) -> None:
         while True:
@@ -95,8 +144,10 @@ class LiveFabric:
             try:
                 pause_s = await self._sample()
             except KnotlessError as error:
+                self._links = None
                 self._show(emulator={"reachable": False, "why": str(error)})
             except (KeyError, TypeError, ValueError) as error:
+                self._links = None
                 why = f"the link emulator's answer is not understood: {error!r}"[:200]
                 self._show(emulator={"reachable": False, "why": why})
             await self._wait(pause_s)
@@ -110,8 +161,7 @@ class LiveFabric:
             if left_s > DEADLOCK_EVERY_S and self.feed.clients and sampled and sampled.daemon:
                 # What is not understood here, the next sample reports.
                 with suppress(EmulationError, KeyError, TypeError):
-                    answer = await asyncio.to_thread(sampled.daemon.request, "deadlock")
-                    self._see_knot(sampled, answer["deadlock"])
+                    self._see_knot(sampled, await asyncio.to_thread(sampled.daemon.knot))
 
     async def _sample(self) -> float:
         """Take a sample and return the time until the next one; raises KnotlessError."""
@@ -121,7 +171,10 @@ class LiveFabric:
             self._show(fabric={"running": False, "why": str(error)}, cut=None, traffic=None)
             raise
         sampled = await self._sampled_as(running)
-        missing = running.missing()
+        self._parts = await asyncio.to_thread(report.parts_of, self._names, running)
+        self._processes = report.process_problems(self._names, running, self._parts)
+        self._stopped = sorted(state.stopped_switches(self._names))
+        missing = [role for role, part in self._parts.items() if not part["alive"]]
         traffic = running_traffic.running(self._names)
         self._show(
             fabric={"running": True, "name": running.fabric, "missing": missing},
@@ -136,14 +189,9 @@ class LiveFabric:
         frame = sampled.frames.next(counters, status["deadlock"])
         if frame is not None:
             self.feed.add_frame(frame)
+        self._links = status
         self._see_knot(sampled, status["deadlock"], frame)
-        shown = {key: status[key] for key in _SHOWN}
-        shown["problems"] = [
-            *storm_problems(status),
-            *broadcast_problems(status),
-            *status["problems"],
-        ]
-        self._show(emulator={"reachable": True, **shown})
+        self._show(emulator={"reachable": True, **{key: status[key] for key in _SHOWN}})
         if cuts is not None:
             self._show(cut=cuts)
         cpu_s += time.thread_time() - answered_s
@@ -158,7 +206,8 @@ class LiveFabric:
             emulated = running.settings.get("links", "emulated") == "emulated"
             daemon = Daemon(self._names.emulator_socket, fabric.switch_index) if emulated else None
             frames = Frames(picture.index, picture.hosts_by_mac)
-            self._sampled = _Sampled(identity, picture, daemon, frames)
+            self._sampled = _Sampled(identity, fabric, picture, daemon, frames)
+            self._links = None
             self.feed.set_picture(picture)
         return self._sampled
 
@@ -168,7 +217,7 @@ class LiveFabric:
         """Read the emulator, in a thread; the last value is the processor time that it took."""
         assert sampled.daemon is not None  # noqa: S101 - plain links are not sampled
         began = time.thread_time()
-        status = sampled.daemon.status()
+        status = report.link_status(sampled.daemon, sampled.fabric)
         counters = sampled.daemon.counters()
         cuts = None
         if sampled.count % CUTS_EVERY == 0:
@@ -186,10 +235,13 @@ class LiveFabric:
 
         Pages see it at once: without a new ``frame``, in the last one again.
         """
-        cycle = _cycle_text(knot)
+        cycle = None if knot is None else deadlock_text(knot["cycle"])
         if cycle == sampled.knot:
             return
         sampled.knot = cycle
+        if self._links is not None:
+            self._links = {**self._links, "deadlock": knot}
+            self._show()
         again = None if frame is not None else sampled.frames.again(knot)
         if again is not None:
             self.feed.add_frame(again)
@@ -201,11 +253,6 @@ def share_of(status: Mapping[str, Any]) -> int:
     stretch: float | None = status["stretch_now"]  # None: virtual time stands still
     keeps_up = stretch is None or stretch <= KEEPS_UP * status["slow_down"]
     return SHARE if keeps_up else BUSY_SHARE
-
-
-def _cycle_text(knot: Mapping[str, Any] | None) -> str | None:
-    """Return a deadlock as text."""
-    return None if knot is None else " waits for ".join([*knot["cycle"], knot["cycle"][0]])
 
 
 class LiveController:
@@ -236,7 +283,11 @@ class LiveController:
         await asyncio.gather(self._watch.run(), self._draw_for_ever())
 
     def _see(self, status: dict[str, Any]) -> None:
-        self.feed.set_state({"controller": status})
+        answers = status if status["reachable"] else None
+        unread = [] if answers else [status["why"]]
+        problems = fabric_problems(phase="ready", controller=answers, emulator=None, unread=unread)
+        notes = fabric_notes(controller=answers)
+        self.feed.set_state({"controller": status, "problems": problems, "notes": notes})
         if status["reachable"] and status["fabric"] != self._fabric_name:
             self._reload.set()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.results.recording import Frame, Recording, RecordingError
@@ -40,14 +40,25 @@ class Still:
 
 def replay(recording: Recording) -> Still:
     """Return a recording as a source; raises KnotlessError if its fabric is invalid."""
-    fabric = files.from_json(recording.fabric)
+    picture = picture_of(recording)
     feed = Feed("replay", recording.title)
     feed.history = History(float("inf"), MAX_BYTES)
-    still = Still(feed, fabric, None)
-    numbers = _numbers(recording.channels, Picture(fabric))
-    for frame in recording.frames:
-        feed.history.add(frame["at_us"] / 1e6, _renumbered(frame, numbers))
+    still = Still(feed, picture.fabric, None)
+    for frame in frames_of(recording, picture):
+        feed.history.add(frame["at_us"] / 1e6, frame)
     return still
+
+
+def picture_of(recording: Recording) -> Picture:
+    """Return the picture of a recording's fabric; raises KnotlessError if that is invalid."""
+    return Picture(files.from_json(recording.fabric))
+
+
+def frames_of(recording: Recording, picture: Picture) -> Iterator[dict[str, Any]]:
+    """Yield the frames of a recording, with the channels numbered as in the picture."""
+    numbers = _numbers(recording.channels, picture)
+    for frame in recording.frames:
+        yield _renumbered(frame, numbers)
 
 
 def verdict(fabric: Fabric, values: Mapping[str, Any]) -> Still:

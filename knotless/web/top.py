@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from contextlib import suppress
 from typing import Any, ClassVar, Protocol
 
 from textual.app import App, ComposeResult
@@ -13,7 +15,10 @@ from knotless.base.printable import printable, rich_text
 from knotless.web.feed import Feed
 
 REFRESH_S = 0.5
-COLUMNS = ("channel", "from", "to", "prio", "load %", "paused %", "queue", "buffer", "dropped")
+ONCE_LIMIT_S = 10.0
+ONCE_POLL_S = 0.05
+COLUMNS = ("channel", "from", "to", "prio", "load %", "held %", "queue", "buffer", "dropped")
+"""A channel is held while it is paused, or under credits while its first frame waits for credit."""
 SORTS = ("load", "paused", "queue", "name")
 _KEYS = {"load": 4, "paused": 5, "queue": 6}
 
@@ -76,24 +81,18 @@ class Top(App[None]):
     def show(self) -> None:
         """Show the latest frame."""
         feed = self._source.feed
-        frame = self._last_frame()
+        frame = last_frame(feed)
         lines = ordered(lines_of(feed.picture(), frame, idle=self._idle), self._sort)
         self.query_one("#state", Static).update("\n".join(map(printable, state_lines(feed.state))))
         self.query_one("#knot", Static).update("\n".join(map(printable, knot_lines(frame))))
         table = self.query_one(DataTable)
         row = table.cursor_row
         table.clear()
-        knot = set() if frame is None or frame["knot"] is None else set(frame["knot"]["members"])
-        for line in lines:
-            held = any(f"{line[0]}/{priority}" in knot for priority in (line[3], 0))
-            style = "bold red" if held else "yellow" if line[5] > 0 else ""
+        knot = in_knot(frame)
+        for line in sorted(lines, key=lambda line: not _is_held(line, knot)):
+            style = "bold red" if _is_held(line, knot) else "yellow" if line[5] > 0 else ""
             table.add_row(*(rich_text(str(cell), style) for cell in line))
         table.move_cursor(row=min(row, max(0, len(lines) - 1)))
-
-    def _last_frame(self) -> dict[str, Any] | None:
-        history = self._source.feed.history
-        frames = json.loads(history.frames(max(0, history.end - 1), 1))
-        return frames[0] if frames else None
 
 
 def lines_of(
@@ -123,7 +122,10 @@ def ordered(lines: list[Line], by: str) -> list[Line]:
 
 
 def state_lines(state: dict[str, Any]) -> list[str]:
-    """Return one line for fabric, controller and emulator, then their problems."""
+    """Return one line for each part that runs, then problems, what to do, and notes.
+
+    Problems, advice and notes are those of ``knotless status``.
+    """
     lines = []
     for part in ("fabric", "controller", "emulator"):
         status = state.get(part)
@@ -138,8 +140,61 @@ def state_lines(state: dict[str, Any]) -> list[str]:
             lines.append(f"emulator: {'valid' if status['valid'] else 'not valid'}")
         else:
             lines.append(f"fabric: {status['name']}")
-        lines += [f"problem: {text}" for text in status.get("problems") or ()]
-    return lines
+    lines += [f"problem: {text}" for text in state.get("problems") or ()]
+    lines += [f"to do: {of['do']}: {of['command']}" for of in state.get("advice") or ()]
+    return lines + list(state.get("notes") or ())
+
+
+async def once(source: Source, limit_s: float = ONCE_LIMIT_S) -> list[str]:
+    """Return the view as lines of text, when each part has answered; at the latest after a limit.
+
+    Channels of a deadlock come first, then the busiest.
+    """
+    sampling = asyncio.create_task(source.run())
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while not _is_complete(source.feed):
+                    await asyncio.sleep(ONCE_POLL_S)
+    finally:
+        sampling.cancel()
+        with suppress(asyncio.CancelledError):
+            await sampling
+    frame = last_frame(source.feed)
+    lines = ordered(lines_of(source.feed.picture(), frame), SORTS[0])
+    held = in_knot(frame)
+    lines.sort(key=lambda line: not _is_held(line, held))
+    texts = [tuple(map(str, line)) for line in [COLUMNS, *lines]]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    table = ["  ".join(map(str.ljust, text, widths)).rstrip() for text in texts]
+    return [*state_lines(source.feed.state), *knot_lines(frame), *table]
+
+
+def _is_complete(feed: Feed) -> bool:
+    """Return whether a feed shows all parts: those that do not answer say why."""
+    state = feed.state
+    if not (state.get("fabric") or {}).get("running", True):
+        return True
+    if "controller" not in state or "fabric" not in state:
+        return False
+    emulator = state.get("emulator", {})
+    return emulator is None or "why" in emulator or feed.history.end > feed.history.first
+
+
+def last_frame(feed: Feed) -> dict[str, Any] | None:
+    """Return the last frame of a feed."""
+    frames = json.loads(feed.history.frames(max(0, feed.history.end - 1), 1))
+    return frames[0] if frames else None
+
+
+def in_knot(frame: dict[str, Any] | None) -> set[str]:
+    """Return the channels of a deadlock, with their priorities."""
+    return set() if frame is None or frame["knot"] is None else set(frame["knot"]["members"])
+
+
+def _is_held(line: Line, knot: set[str]) -> bool:
+    """Return whether a line is of a channel in a deadlock; under PAUSE all are of priority 0."""
+    return any(f"{line[0]}/{priority}" in knot for priority in (line[3], 0))
 
 
 def knot_lines(frame: dict[str, Any] | None) -> list[str]:

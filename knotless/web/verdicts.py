@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
@@ -16,7 +16,7 @@ from knotless.base.yaml_file import complaint
 class _Checked(BaseModel):
     """The values of ``knotless check --json`` of which the sentence consists."""
 
-    flow_control: FlowControl | Literal["credits"]
+    flow_control: FlowControl
     cycle: list[str] = []
     missing: list[str] = []
 

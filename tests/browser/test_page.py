@@ -17,12 +17,15 @@ from knotless.simulation.recorder import Recorder
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric, Host, Link, Switch
 from knotless.web.live import LiveFabric
+from knotless.web.page_file import page_file
 from knotless.web.replay import replay, verdict
 from tests.browser.conftest import TOKEN, WIDTHS, Open, Scene
+from tests.support import REPOSITORY
 from tests.support.fake_fabric import CYCLE
 from tests.support.page_server import served
 
 Screenshot = Callable[[Page, str], None]
+RECORDED = REPOSITORY / "docs" / "replays" / f"ring-deadlock{recording.SUFFIX}"
 
 
 def cells(page: Page, row: str) -> list[str]:
@@ -47,18 +50,77 @@ def test_a_knot_turns_red_and_is_explained(
     expect(page.locator("#knot")).to_be_hidden()
     scene.fake.freeze(100_000)
     expect(page.locator("#knot")).to_be_visible()
-    expect(page.locator("#knot li")).to_have_count(4)
+    expect(page.locator("#knot ol li")).to_have_count(4)
+    expect(page.locator("#problems li").first).to_have_text(
+        f"deadlock: {' waits for '.join([*CYCLE, CYCLE[0]])}"
+    )
+    expect(page.locator("#state li.bad")).to_have_text("\u2717 emulator: DEADLOCK")
+    expect(page.locator("#knot .advice code").first).to_have_text("knotless release --name t")
+    expect(page.locator("#knot .reason")).to_contain_text(
+        "(engine dor) close this ring under PAUSE"
+    )
     expect(page.locator("#knot")).to_contain_text("s1:2/0 (s1 \u2192 s2) waits for s2:2/0")
     expect(page.locator("#knot")).to_contain_text("h1 to h3 (4.0 kB)")
     expect(page.locator("#channels tr.in-the-knot")).to_have_count(4)
     assert cells(page, "s1:2")[1] == "in the knot"
-    expect(page.locator("#picture canvas").first).to_be_visible()
+    rows = page.locator("#channels tbody tr")
+    assert rows.evaluate_all("rows => rows.slice(0, 4).map(row => row.className)") == (
+        ["in-the-knot"] * 4
+    )
+    expect(page.locator("#picture .in-the-knot")).to_have_count(4)
+    assert page.locator("#picture text.badge").all_text_contents() == ["1", "2", "3", "4"]
+    expect(page.locator("#picture .wait-arrow")).to_have_count(4)
+    expect(page.locator("#full")).to_have_text("full: 30.0 kB")
+    assert narrowest_text(page) >= 11
     overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
     assert overflow <= 0
     screenshot(page, f"page-knot-{width}-{scheme}")
     scene.fake.deadlock = None
     scene.fake.pass_time(100_000)
     expect(page.locator("#knot")).to_be_hidden()
+    expect(page.locator("#problems")).to_have_text("none")
+
+
+def narrowest_text(page: Page) -> float:
+    """Return the height of the smallest text in the picture, in pixels of the screen."""
+    heights = page.locator("#picture text").evaluate_all(
+        "texts => texts.map(text => text.getBoundingClientRect().height)"
+    )
+    return float(min(heights))
+
+
+def test_every_colour_of_the_picture_has_a_legend(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    expect(page.locator("#channels tbody tr")).to_have_count(16)
+    legend = page.locator(".legend")
+    for text in (
+        *("idle", "sends", "paused at times", "paused: may not send", "in the knot", "cut"),
+        *("waits for the knot", "waits for this channel", "cycle of a verdict", "buffer of"),
+        *("switch", "host", "switch without controller"),
+    ):
+        expect(legend.get_by_text(text, exact=False).first).to_be_visible()
+
+
+def test_probes_move_no_channel(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    expect(page.locator("#channels tbody tr")).to_have_count(16)
+    scene.fake.send_probes("s1:2", 3)
+    scene.fake.pass_time(250_000, s3_2=0.5)
+    expect(page.locator("#channels tbody tr.sends")).to_have_count(1)
+    expect(page.locator("#channels tbody tr.idle")).to_have_count(15)
+
+
+def test_what_became_of_the_routes_is_said(scene: Scene, open_page: Open) -> None:
+    page = open_page(scene.url)
+    scene.fake.problems = ["link s1:2-s2:3 is down"]
+    scene.fake.last_change = {
+        **{"failed": ["s1:2-s2:3"], "drained": [], "rules_changed": 8, "seconds": 0.021},
+        **{"time": 1.0, "tier": 1, "repair": "repaired"},
+    }
+    expect(page.locator("#problems li")).to_have_text("controller: link s1:2-s2:3 is down")
+    expect(page.locator("#notes")).to_have_text(
+        "routes: repaired: they avoid s1:2-s2:3; 8 rules in 21 ms; all hosts are reached"
+    )
 
 
 def test_the_slider_shows_the_past(scene: Scene, open_page: Open) -> None:
@@ -147,7 +209,7 @@ def test_actions_need_the_token_which_is_in_no_address(scene: Scene, open_page: 
     assert scene.fake.requests == []
     page.locator("#token").fill(TOKEN)
     page.locator("#change-preview").click()
-    expect(page.locator("#result")).to_have_text("change: preview, tier 1, 4 rules change")
+    expect(page.locator("#result")).to_have_text("change: preview, in one step, 4 rules change")
     assert scene.fake.requests == [("/change", {"engine": "updown", "dry_run": True})]
     page.locator("#link").fill("s1-s9")
     page.locator("#cut").click()
@@ -209,3 +271,25 @@ def test_names_are_never_code(open_page: Open) -> None:
         expect(page.locator("#verdict li")).to_contain_text(name)
         assert page.locator("img, main script").count() == 0
         assert re.match(re.escape(name), page.title())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_file_is_played_without_a_server(
+    open_page: Open, screenshot: Screenshot, tmp_path: Path, width: int, scheme: str
+) -> None:
+    path = tmp_path / "ring.html"
+    path.write_text(page_file(recording.read(RECORDED)))
+    page = open_page(path.as_uri(), width, scheme)
+    expect(page.locator("#picture .sends").first).to_be_visible()
+    expect(page.locator("#time-text")).to_have_text(re.compile(r"^[\d.]+ s of virtual time$"))
+    expect(page.locator("#knot")).to_be_hidden()
+    page.locator("#time").fill(str(int(page.locator("#time").get_attribute("max") or 0) - 15))
+    page.locator("#play").click()
+    expect(page.locator("#time-text")).to_contain_text("frozen")
+    expect(page.locator("#picture text.badge")).to_have_count(4)
+    expect(page.locator("#knot ol li").first).to_contain_text("s1:2/0 (s1 \u2192 s2) waits for")
+    expect(page.locator("#play")).to_have_text("Play")
+    assert page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert narrowest_text(page) >= 11
+    screenshot(page, f"replay-{width}-{scheme}")

@@ -20,6 +20,7 @@ import pytest
 from knotless.emulation import processes, runtime, state
 from knotless.emulation.names import Names, names_of
 from knotless.emulation.network import EmulatedFabric
+from knotless.emulation.priority import Priority, default_priority
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from tests.support.lab_terminal import Lab
@@ -71,6 +72,15 @@ def new_fabric(
     """Return a fabric on free ports, which is not started yet."""
     common: dict[str, Any] = {"openflow_port": 0, "rest_port": 0, "static_arp": True}
     return EmulatedFabric(load(spec), request, name=names.name, **(common | settings))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Have fabrics of tests that are marked ``realtime`` go before other programs.
+
+    Virtual time goes on while programs compute, and while they wait for a processor.
+    """
+    is_measured = item.get_closest_marker("realtime") is not None
+    default_priority.set(Priority.REALTIME if is_measured else Priority.NORMAL)
 
 
 @pytest.fixture

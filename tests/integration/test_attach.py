@@ -50,8 +50,10 @@ def test_the_commands_of_the_tutorial_do_what_it_says(knotless: Knotless, names:
             named += ["--rest-port", "0"]
         done = knotless(*named, input=typed)
         text = done.stdout + done.stderr
-        # The routes can deadlock, which 'status' does not call a problem.
-        assert done.returncode == 0, (words, text)
+        # The routes can deadlock, which 'status' does not call a problem. That TCP may have noticed
+        # a starved machine is one, and true.
+        noticed = words[0] == "status" and "sent segments again in round trips" in text
+        assert done.returncode == (1 if noticed else 0), (words, text)
         said.append(text)
     everything = "\n".join(said)
     assert "3 packets transmitted, 3 received" in everything
@@ -62,6 +64,9 @@ def test_the_commands_of_the_tutorial_do_what_it_says(knotless: Knotless, names:
     assert "CAN DEADLOCK under PAUSE" in everything
     assert "'why' explains it" in everything
     assert "4 channels wait for each other" in everything
+    assert "s1:2: 10 Mbit/s, 500 us; loses 1 %" in everything
+    assert re.search(r"line: s1:2: .*; [1-9][0-9]* frames lost so far", everything)
+    assert "s1:2: 5 Mbit/s, 1000 us" in everything
     assert f"use: knotless attach --name {names.name}" in everything
 
 

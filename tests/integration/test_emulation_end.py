@@ -21,7 +21,7 @@ from knotless.base.errors import KnotlessError
 from knotless.emulation import namespaces, processes, runtime, state, wiring
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.priority import PRIORITY, REVALIDATOR
+from knotless.emulation.priority import NICE, REALTIME_PRIORITIES, REVALIDATOR, Part, Priority
 from knotless.topologies import load
 from tests.integration.conftest import Remains
 from tests.support.bare_fabric import until
@@ -146,17 +146,32 @@ def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
                 assert output.strip() == str(number), (switch, interface)
 
 
-@pytest.mark.parametrize(("priority", "policy"), [(PRIORITY, os.SCHED_RR), (0, os.SCHED_OTHER)])
-def test_open_vswitch_has_the_priority_that_was_asked_for(
-    names: Names, priority: int, policy: int
-) -> None:
-    with plain(names, "flat,2", switch_priority=priority) as fabric:
+@pytest.mark.parametrize("priority", Priority)
+def test_all_parts_have_the_priority_that_was_asked_for(names: Names, priority: Priority) -> None:
+    with plain(names, "flat,2", priority=priority) as fabric:
         priorities = set()
         for task in Path(f"/proc/{fabric.ovs.pids[0]}/task").iterdir():
-            assert os.sched_getscheduler(int(task.name)) & ~os.SCHED_RESET_ON_FORK == policy
             is_revalidator = (task / "comm").read_text().startswith(REVALIDATOR)
-            priorities.add((is_revalidator, os.sched_getparam(int(task.name)).sched_priority))
-        assert priorities == {(False, priority), (True, max(0, priority - 1))}
+            priorities.add((is_revalidator, scheduling_of(int(task.name))))
+        shell = scheduling_of(fabric.host("h1").pid or 0)
+        with fabric.host("h1").popen(["sleep", "60"]) as program:
+            assert os.getpriority(os.PRIO_PROCESS, program.pid) == shell[2]
+            program.kill()
+    if priority == Priority.NORMAL:
+        ordinary = (os.SCHED_OTHER, 0, NICE)
+        assert priorities == {(False, ordinary), (True, ordinary)}
+        assert shell == ordinary
+    else:
+        own = REALTIME_PRIORITIES[Part.SWITCHES]
+        assert priorities == {(False, (os.SCHED_RR, own, 0)), (True, (os.SCHED_RR, own - 1, 0))}
+        assert shell == (os.SCHED_OTHER, 0, 0)
+
+
+def scheduling_of(task: int) -> tuple[int, int, int]:
+    """Return the policy, real-time priority and niceness of a thread."""
+    policy = os.sched_getscheduler(task) & ~os.SCHED_RESET_ON_FORK
+    niceness = os.getpriority(os.PRIO_PROCESS, task)
+    return policy, os.sched_getparam(task).sched_priority, niceness
 
 
 def test_plain_links_carry_frames(names: Names) -> None:

@@ -27,6 +27,27 @@ def test_the_flow_control_is_the_one_that_the_plan_needs(knotless: Knotless, nam
         knotless("down", "--name", names.name)
 
 
+def test_a_fabric_with_credits_says_so_and_carries_traffic(
+    knotless: Knotless, names: Names
+) -> None:
+    where = ("--name", names.name, *FREE_PORTS)
+    done = knotless("up", "ring,4", "--engine", "updown", "--flow-control", "credits", *where)
+    assert done.returncode == 0, done.stderr
+    try:
+        assert done.stdout.endswith("flow control credits: cannot deadlock under credits\n")
+        code, shown = status(knotless, names)
+        assert (code, shown["settings"]["flow_control"]) == (0, "credits")
+        note = "flow control by credits: a paused channel waits for credit"
+        assert note in knotless("status", "--name", names.name).stdout
+        assert note in knotless("top", "--once", "--name", names.name).stdout
+        ping = knotless("exec", "--name", names.name, "h1", "ping", "-c", "2", "-W", "5", "h3")
+        live = knotless("check", "--live", "--name", names.name)
+        assert live.stdout.endswith("cannot deadlock under credits\n")
+        assert ping.returncode == 0, ping.stdout + ping.stderr
+    finally:
+        knotless("down", "--name", names.name)
+
+
 @pytest.mark.parametrize("command", ["up", "lab"])
 def test_a_plan_that_can_deadlock_is_refused(
     knotless: Knotless, names: Names, remains: Remains, command: str

@@ -17,7 +17,7 @@ import pytest
 from knotless.emulation import rest, state
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.priority import PRIORITY
+from knotless.emulation.priority import REALTIME_PRIORITIES, Part
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.support.bare_fabric import until
@@ -64,13 +64,14 @@ def have_ordinary_priority(processes: Iterable[psutil.Process]) -> bool:
 def test_all_threads_of_the_controller_have_the_priority_of_switches_but_not_the_planner(
     start: Start,
 ) -> None:
-    fabric = start("ring,4", PlanRequest(engine="updown"))
+    fabric = start("ring,4", PlanRequest(engine="updown"), priority="realtime")
     running = state.read(fabric.names)
     assert running is not None
     pid = running.processes["controller"].pid
     assert os.sched_getscheduler(pid) == os.SCHED_RR
     for task in Path(f"/proc/{pid}/task").iterdir():
-        assert os.sched_getparam(int(task.name)).sched_priority == PRIORITY
+        own = os.sched_getparam(int(task.name)).sched_priority
+        assert own == REALTIME_PRIORITIES[Part.CONTROLLER]
     children = psutil.Process(pid).children(recursive=True)
     until("children have ordinary priority", partial(have_ordinary_priority, children), 20)
 

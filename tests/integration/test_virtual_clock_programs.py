@@ -19,7 +19,7 @@ import pytest
 from knotless.emulation import namespaces
 from knotless.emulation.host import TCP_RTO_MS
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.priority import prioritise
+from knotless.emulation.priority import Part, Priority, prioritise
 from knotless.experiments.workloads import iperf
 from knotless.experiments.workloads.messages.pair import Pair
 from knotless.messages.programs import openmpi
@@ -28,7 +28,7 @@ from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.realtime]
 
 SLOW_DOWNS = (1.0, 50.0)
 RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0
@@ -90,7 +90,7 @@ def address(fabric: Fabric, name: str) -> str:
 def run(fabric: EmulatedFabric, host: str, *argv: str) -> str:
     """Run a program on a host, with the priority that measuring programs have."""
     program = fabric.host(host).popen(list(argv), stdout=subprocess.PIPE, text=True)
-    prioritise(program.pid)
+    prioritise(Part.PROGRAM, Priority.REALTIME, program.pid)
     text, _ = program.communicate(timeout=300)
     assert program.returncode == 0, text
     return str(text)
@@ -132,7 +132,7 @@ def test_iperf3_reports_the_rate_of_the_line(
 ) -> None:
     with_delay(ring, DELAY_US)
     server = iperf.start_server(ring.host("h3"))
-    prioritise(server.process.pid)
+    prioritise(Part.PROGRAM, Priority.REALTIME, server.process.pid)
     try:
         words = iperf.client_args(address(ring.fabric, "h3"), protocol, 0)
         position = words.index("-t")
@@ -174,7 +174,7 @@ def test_sockperf_reports_one_way_times(ring: EmulatedFabric) -> None:
     try:
         assert server.stdout is not None
         assert any("to block on socket" in line for line in server.stdout), "it ended"
-        prioritise(server.pid)
+        prioritise(Part.PROGRAM, Priority.REALTIME, server.pid)
         # A second is its shortest test, and too short for percentiles: it leaves out both ends.
         seconds = "10" if ring.slow_down == 1 else "1"
         text = run(ring, "h1", "sockperf", "ping-pong", *words, "-t", seconds)
@@ -205,7 +205,7 @@ def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) ->
         text=True,
         env={**os.environ, **ring.program_environment()},
     )
-    prioritise(process.pid)
+    prioritise(Part.PROGRAM, Priority.REALTIME, process.pid)
     text, _ = process.communicate(timeout=120)
     assert process.returncode == 0, text
     expected_us = one_way_us(ring, BYTES + MPI_HEADER_BYTES)

@@ -13,7 +13,9 @@ import pytest
 from scapy.utils import rdpcap
 
 from knotless.emulation import processes
+from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
+from knotless.topologies import load
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.support.bare_fabric import until
 
@@ -129,6 +131,21 @@ def test_traffic_ends_with_its_fabric_and_commands_do_what_the_page_does(
 
     assert output_of("freeze")["cycle"] == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     assert output_of("release") == {"released": True}
+
+    trace = tmp_path / "freeze.csv"
+    checked = knotless(
+        *("check", "--live", "--name", names.name, "--freeze", "--write-trace", str(trace))
+    )
+    assert checked.returncode == 1
+    assert "h1 sends 122,880 bytes to h3" in checked.stdout
+    assert output_of("traffic", "start", "--trace", str(trace))["traffic"]["flows"] == 4
+    daemon = Daemon(names.emulator_socket, load("ring,4").switch_index)
+    until("the trace freezes it", lambda: daemon.deadlock() is not None, LIMIT_S)
+    deadlock = daemon.deadlock()
+    assert deadlock is not None
+    assert list(deadlock.cycle) == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert output_of("release") == {"released": True}
+
     assert output_of("traffic", "start", "shift:1", "--rate", "2")["traffic"]["rate_mbps"] == 2
     file = tmp_path / "s1.pcap"
     captured = output_of("capture", "s1:2", str(file), "--duration", "0.3")

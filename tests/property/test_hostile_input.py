@@ -6,9 +6,12 @@ import copy
 import json
 from typing import Any
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knotless._core.schedule import GoalReader
+from knotless._core.simulator import poisson_messages
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import (
@@ -27,6 +30,7 @@ from knotless.forwarding.openflow.rules import (
 from knotless.topologies import Fabric, KnotlessError, load
 from knotless.topologies.formats.files import from_json, from_text, to_json
 from knotless.topologies.spec import build
+from knotless.traffic.sizes import parse as parse_sizes
 from knotless.verification.check import check
 
 FABRIC = load("torus,3,2,hosts=2")
@@ -54,6 +58,64 @@ def test_specs(text: str) -> None:
         _one_line(error)
     else:
         assert build(fabric.name) == fabric
+
+
+GOAL_LINES = st.sampled_from(
+    [
+        *("num_ranks 2", "rank 0 {", "rank 1 {", "}", "", "/* x", "x */", "// y", "rank 0 { }"),
+        *("a: calc 5", "a: calc 5 cpu 1", "b: send 7b to 1", "b: recv 7b from 1 tag 3"),
+        *("c: send 7b to 0 nic 0", "recv 7b from 0", "a requires b", "b irequires a", "a requires"),
+    ]
+)
+
+
+@given(
+    st.lists(GOAL_LINES | st.text(max_size=20), max_size=14).map("\n".join)
+    | st.lists(GOAL_LINES, max_size=9).map(lambda lines: "\n".join(["num_ranks 2", *lines])),
+    st.integers(1, 9),
+)
+def test_goal(text: str, piece: int) -> None:
+    data = text.encode(errors="replace")
+
+    def read(size: int) -> tuple[int, int] | str:
+        reader = GoalReader(2)
+        try:
+            for begin in range(0, len(data), size):
+                reader.feed(data[begin : begin + size])
+            schedule = reader.finish()
+        except ValueError as error:
+            return str(error)
+        return schedule.ranks, schedule.operations
+
+    done = read(piece)
+    assert done == read(max(1, len(data)))
+    assert not isinstance(done, str) or (done.startswith("line ") and "\n" not in done)
+
+
+@given(
+    st.text()
+    | st.lists(st.tuples(st.integers(-1, 9), st.floats(0, 1))).map(
+        lambda rows: "\n".join(["bytes,probability", *(f"{b},{p}" for b, p in rows)])
+    )
+)
+def test_sizes(text: str) -> None:
+    try:
+        sizes = parse_sizes("file.csv", text)
+    except KnotlessError as error:
+        _one_line(error)
+    else:
+        assert 0 < sizes.mean_bytes <= sizes.points[-1][0]
+        drawn = poisson_messages(
+            np.zeros(1, dtype=np.uint32),
+            np.ones(1, dtype=np.int64),
+            np.ones(1),
+            list(sizes.points),
+            hosts=2,
+            seed=1,
+            most=9,
+            until_ps=2**63,
+        )
+        assert 1 <= int(drawn[3].min()) <= int(drawn[3].max()) <= sizes.points[-1][0]
 
 
 def _places(obj: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -46,7 +46,7 @@ from tests.support.readable_fabrics import WRITERS
 
 ROOT = {
     *("up", "down", "lab", "top", "web", "traffic", "freeze", "release", "change", "cut", "mend"),
-    *("switch", "mn", "exec", "attach"),
+    *("switch", "mn", "exec", "attach", "link"),
     *("drain", "undrain", "controller", "probe", "capture", "record", "lab-check"),
 }
 """Commands that need root, or a running fabric; ``lab-check`` runs programs of students."""

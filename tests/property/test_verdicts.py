@@ -18,14 +18,21 @@ from knotless.verification.checked_plan import CheckedPlan
 from tests.property.test_every_engine import PROMISES
 
 LINKS = "rate=1000,delay=1"
-PAUSING = ("pause", "pfc", "switch")
+PAUSING = ("pause", "pfc", "switch", "credits")
 FABRICS = (
     *("mesh,3,3,hosts=2", "torus,4,3", "torus,5,5", "ring,4", "ring,5,hosts=2", "flat,4"),
     *("mtree,2,3", "fattree,2,2,2", "fattree2,4", "fattree3,4", "clos,2,hosts=2", "lsft,2"),
     *("irregular-a", "irregular-b", "random,9,degree=4,hosts=2,seed=3"),
+    *("dragonfly,a=2,h=1,p=2", "dragonfly,a=3,h=1,p=1", "dragonfly,a=2,h=2,p=1,g=3"),
+    *("dragonflyplus,l=2,s=2,h=1,p=2", "dragonflyplus,l=1,s=2,h=2,p=2,g=4"),
+    "dragonflyplus,l=1,s=1,h=2,p=2",
+    *("hyperx,S=3x3,hosts=2", "hyperx,S=2x2x2,K=1x2x1", "fullmesh,5,hosts=2", "slimfly,3,hosts=1"),
+    *("polarfly,2,hosts=2", "rail,4,2,2,unit=2", "clos3,4,over=3,hosts=1"),
 )
 """One fabric of each family at least, so small that 500 of its packets take milliseconds."""
-TIGHT = Buffers(xoff=3_100, xon=1_550)
+LARGE = {"cube": ("cube,4x4x4", "cube,4x4x4,hosts=2", "cube,4x4x8,twist")}
+"""The fabrics of an engine whose smallest fabric is larger than those."""
+TIGHT = Buffers(xoff=3_100, xon=1_550, credit=2 * 1_536)
 """Two packets: senders are paused all the time, and every cycle that can close, closes."""
 SELECTIVE_ENGINES = {promise.engine for promise in PROMISES if promise.needs != "any"}
 """The engines that cannot route every fabric."""
@@ -53,7 +60,7 @@ def overloaded(plan: Plan, flow_control: str, pattern: str, seed: int) -> Result
 
 def plans(engine: str) -> Iterator[Plan]:
     """Yield the plans of all fabrics that the engine can route."""
-    for spec in FABRICS:
+    for spec in LARGE.get(engine, FABRICS):
         for select in ("spread", "low-port"):
             request = PlanRequest.from_options(
                 engine=engine, select=select, multicast={GROUP: ["all"]}
@@ -91,6 +98,9 @@ def test_plans_verified_as_safe_never_deadlock(engine: str) -> None:
         ("ring,5", "minimal", {}, "pfc", "shift:2"),
         ("torus,5,5", "dor", {"vcs": 1}, "pause", "shift:2"),
         ("torus,5,5", "dor", {"vcs": 1}, "pfc", "shift:2"),
+        ("ring,4", "dor", ONE_WAY, "credits", "shift:2"),
+        ("ring,5", "minimal", {}, "credits", "shift:2"),
+        ("torus,5,5", "dor", {"vcs": 1}, "credits", "shift:2"),
         ("torus,5,5", "dor", {}, "pause", "shift:2"),
         ("torus,5,5", "dor", {}, "switch", "shift:2"),
     ],

@@ -7,11 +7,12 @@ the OpenFlow 1.3 specification, and shares no code with the proofs.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from knotless.controller.openflow.messages import FlowEntry, GroupEntry, read_group, read_rule
 from knotless.controller.reconcile import PROBE_COOKIE, FoundGroup, FoundRule
+from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
@@ -23,6 +24,7 @@ from knotless.forwarding.openflow.rules import (
     PushVlan,
     Rule,
     SetField,
+    SwitchRules,
 )
 
 _PRESENT = 0x1000
@@ -88,6 +90,13 @@ class Forwarding:
         self._known: dict[tuple[int, Header], tuple[Copy, ...]] = {}
         self.own = sum(rule.cookie == COOKIE for rule in rules)
         """How many of the entries are rules of routes."""
+
+    @cached_property
+    def text(self) -> tuple[str, str]:
+        """The rules of routes and the groups as ovs-ofctl's text, in any order of the entries."""
+        rules = [rule for table in self._tables.values() for rule in table]
+        routes = tuple(rule for rule in rules if rule.cookie == COOKIE)
+        return write(SwitchRules(routes, tuple(self._groups.values())))
 
     def copies(self, in_port: int, header: Header) -> tuple[Copy, ...]:
         """Return the copies of a frame that leave, in order."""

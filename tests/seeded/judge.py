@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
 from tests.seeded.forwarding import Forwarding, Header
+from tests.seeded.second_opinion import SecondOpinion
 
 if TYPE_CHECKING:
     from tests.seeded.world import World
@@ -26,6 +27,9 @@ Channel = tuple[str, int, int]
 EVERYBODY = "all"
 REACTION_S = 0.05
 """A change of rules may not take into account what has happened this long before."""
+_ASKED_ALWAYS = ("ring,4", "torus,3,3")
+_ASKED_EVERY = 40
+"""The second opinion is asked about all states of those fabrics, and about so few of others."""
 _BROADCAST = 0xFFFFFFFFFFFF
 _TOUCHED = 0
 """The port, of no link, that is down at a switch that others have changed."""
@@ -220,6 +224,8 @@ class Judge:
         self.explorer = Explorer(world.fabric, shares_buffer=shares_buffer)
         self.number: int = 0
         self.states: list[State] = []
+        self.second = SecondOpinion(world.fabric, shares_buffer=shares_buffer)
+        self._asked_every = 1 if world.setting.fabric in _ASKED_ALWAYS else _ASKED_EVERY
         self.judged = 0
         self._has_cycle = False
         self._dropping: set[Pair] = set()
@@ -276,6 +282,7 @@ class Judge:
             self._see_step(before)
         mixed = self.explorer.outcome(self.states, self._since())
         cycle = mixed.cycle()
+        self._ask_second(now, mixed)
         excused = self._replaces_at_once() if writes else self._returns_unread(author, cycle)
         if cycle and not self._has_cycle and not excused:
             names = " -> ".join(f"{name}:{port}/{pcp}" for name, port, pcp in cycle)
@@ -285,6 +292,14 @@ class Judge:
             self._judge_write(replace(self._base or before, down=now.down), now, author)
         elif before is None or before.held != now.held:
             self._step = None  # rules are gone that no step has removed
+
+    def _ask_second(self, now: State, mixed: Outcome) -> None:
+        """Compare with the tracer of the proofs' tests: always on small fabrics, else sometimes."""
+        if self.number % self._asked_every:
+            return
+        alone = self.second.of_state(now, self.explorer.outcome([now]))
+        if difference := alone or self.second.of_sequence(self.states, mixed):
+            self._world.violated("opinions", now.author, f"the second opinion: {difference}")
 
     def _see_step(self, before: State) -> None:
         """Take note of the step whose rules are written now."""

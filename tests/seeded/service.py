@@ -145,8 +145,8 @@ class ServiceJudge:
         Excused is the time after a fault has begun or ended that its kind has, and that in which a
         switch has no power, no controller leads, or it waits for a switch.
         """
-        late = self.unserved()
         self._world.put_all_right()
+        late = self.unserved()
         leader = self._world.leader()
         if not self._kinds:
             held = [each.holdings() for each in self._world.controllers.values()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from tests.seeded.faults import KINDS, drawn, faults_from, faults_to
+from tests.seeded.faults import KINDS, Fault, drawn, faults_from, faults_to
 from tests.seeded.judge import EVERYBODY, Explorer, State
 from tests.seeded.known import FIRST_KINDS, LATER_KINDS
 from tests.seeded.planted import FIRST_SEEDS, NOT_FOUND, PLANTED, found
@@ -143,3 +144,13 @@ def test_the_judge_sees_a_cycle() -> None:
     held = {name: forwarding_of(switch) for name, switch in compile_rules(plan).items()}
     state = State(1, "plan", 0.0, held, frozenset())
     assert len(Explorer(fabric, shares_buffer=True).outcome([state]).cycle()) == 4
+
+
+@pytest.mark.parametrize("controllers", [1, 2])
+def test_the_first_repair_is_timed_from_its_failure_and_not_from_the_start(
+    controllers: int,
+) -> None:
+    cut = Fault(12.0, "cut", ("s1:2-s2:3",), 5.0)
+    result = run(Setting(1, controllers=controllers), [cut], seconds=20)
+    taken = [re.search(r"repaired, .* rules changed in (\S+) s$", line) for line in result.lines]
+    assert [float(found[1]) < 1 for found in taken if found] == [True]

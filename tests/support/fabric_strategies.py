@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from knotless.base.errors import FabricError
 from knotless.topologies import Fabric, Host, Link, Switch, load
 from knotless.topologies.formats.files import from_json, to_json
 from knotless.topologies.numbering import host_ip, host_mac
@@ -82,3 +83,91 @@ def shuffled(draw: st.DrawFn, fabric: Fabric) -> Fabric:
         switches = tuple(draw(st.permutations(switches)))
     listed = replace(fabric, switches=switches, hosts=hosts, links=tuple(links))
     return from_json(to_json(listed))
+
+
+@st.composite
+def dragonflies(draw: st.DrawFn) -> Fabric:
+    """Dragonflies of two groups up to all."""
+    a, h = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    groups = draw(st.integers(2, a * h + 1))
+    return load(f"dragonfly,a={a},h={h},p={draw(st.integers(1, 2))},g={groups}")
+
+
+@st.composite
+def dragonflies_plus(draw: st.DrawFn) -> Fabric:
+    """Dragonfly+ of two groups up to all."""
+    leaves, spines = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    h, p = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    groups = draw(st.integers(2, min(5, spines * h + 1)))
+    return load(f"dragonflyplus,l={leaves},s={spines},h={h},p={p},g={groups}")
+
+
+@st.composite
+def hyperxs(draw: st.DrawFn) -> Fabric:
+    """HyperX of up to three dimensions with links in parallel, and full meshes."""
+    dims = draw(st.lists(st.integers(2, 5), min_size=1, max_size=3))
+    while len(dims) > 1 and prod(dims) > 36:
+        dims.pop()
+    parallel = [draw(st.integers(1, 2)) for _ in dims]
+    hosts = draw(st.integers(1, 2))
+    if len(dims) == 1:
+        return load(f"fullmesh,{dims[0]},K={parallel[0]},hosts={hosts}")
+    texts = ["x".join(map(str, numbers)) for numbers in (dims, parallel)]
+    return load(f"hyperx,S={texts[0]},K={texts[1]},hosts={hosts}")
+
+
+@st.composite
+def of_diameter_2(draw: st.DrawFn) -> Fabric:
+    """Slim Fly, PolarFly and full meshes."""
+    spec = draw(
+        st.sampled_from(
+            ["slimfly,3", "slimfly,4", "polarfly,2", "polarfly,3", "polarfly,4", "fullmesh,6"]
+        )
+    )
+    return load(f"{spec},hosts={draw(st.integers(1, 2))}")
+
+
+@st.composite
+def rails_and_clos(draw: st.DrawFn) -> Fabric:
+    """Rail-optimized fabrics, and Clos networks of three levels."""
+    if draw(st.booleans()):
+        servers, rails, spines = (draw(st.integers(1, most)) for most in (6, 3, 3))
+        unit, links = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+        return load(f"rail,{servers},{rails},{spines},unit={unit},links={links}")
+    spec = draw(st.sampled_from(["clos3,4", "clos3,4,over=3", "clos3,6,over=2,pods=3"]))
+    return load(f"{spec},hosts={draw(st.integers(1, 2))}")
+
+
+@st.composite
+def cubes(draw: st.DrawFn) -> Fabric:
+    """Tori of cubes, twisted or not; only some switches have hosts."""
+    fabric = load(draw(st.sampled_from(["cube,4x4x4", "cube,4x4x8", "cube,4x4x8,twist"])))
+    hosts = draw(st.lists(st.sampled_from(fabric.hosts), min_size=1, max_size=24, unique=True))
+    kept = set(hosts)
+    return replace(fabric, hosts=tuple(host for host in fabric.hosts if host in kept))
+
+
+def cluster_fabrics() -> st.SearchStrategy[Fabric]:
+    """Fabrics of all families that clusters buy, except cubes."""
+    return st.one_of(
+        dragonflies(), dragonflies_plus(), hyperxs(), of_diameter_2(), rails_and_clos()
+    )
+
+
+@st.composite
+def without_a_switch(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
+    """A fabric without one switch, its links and hosts, if it stays connected and has hosts."""
+    fabric = draw(fabrics)
+    gone = draw(st.sampled_from(fabric.switches)).name
+    damaged = replace(
+        fabric,
+        switches=tuple(switch for switch in fabric.switches if switch.name != gone),
+        hosts=tuple(host for host in fabric.hosts if host.switch != gone),
+        links=tuple(link for link in fabric.links if gone not in (link.a, link.b)),
+        grid=None,
+    )
+    try:
+        validate(damaged)
+    except FabricError:
+        return fabric
+    return damaged

@@ -30,12 +30,14 @@ class FakeFabric:
             for switch in fabric.switches
         }
         self.problems: list[str] = []
+        self.last_change: dict[str, Any] | None = None
+        self.pausing_hosts: list[dict[str, Any]] = []
         self.changes: list[dict[str, Any]] = []
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.events: list[bytes] = []
         self.resets: list[str] = []
         self._counters = {
-            channel.name: {"sent": 0, "paused_us": 0, "queue": 0, "dropped": 0}
+            channel.name: {"sent": 0, "probes": 0, "paused_us": 0, "queue": 0, "dropped": 0}
             for channel in Picture(fabric).channels
         }
 
@@ -45,6 +47,10 @@ class FakeFabric:
         for name, load in loads.items():
             counters = self._counters[name.replace("_", ":")]
             counters["sent"] += round(load * microseconds * 10 / 8 / 1000)
+
+    def send_probes(self, channel: str, count: int) -> None:
+        """Let probes of the controller pass a channel."""
+        self._counters[channel]["probes"] += count
 
     def freeze(self, microseconds: int) -> None:
         """Let time pass in a deadlock of the ring."""
@@ -78,7 +84,9 @@ class FakeFabric:
             return {"written": True, "packets": 7, "missed": 0}
         return {
             **{"stretch": 1.0, "stretch_now": 1.0, "slow_down": 1.0, "valid": True, "problems": []},
-            **{"pausing_hosts": [], "storms": [], "frames_in_network": 0},
+            **{"storms": [], "faulty_lines": [], "frames_in_network": 0, "holds": {}},
+            "slowest_switch": None,
+            "pausing_hosts": self.pausing_hosts,
             "deadlock": self.deadlock,
         }
 
@@ -87,8 +95,10 @@ class FakeFabric:
         priorities = [
             {
                 "priority": priority,
-                "tx_frames": counters["sent"] if priority == 0 else 0,
-                "tx_bytes": counters["sent"] * 980 if priority == 0 else 0,
+                "tx_frames": counters["sent"] + counters["probes"] if priority == 0 else 0,
+                "tx_bytes": counters["sent"] * 980 + counters["probes"] * 64
+                if priority == 0
+                else 0,
                 "paused_us": counters["paused_us"],
                 "queue_bytes": counters["queue"] if priority == 0 else 0,
                 "account_bytes": counters["queue"] if priority == 0 else 0,
@@ -100,7 +110,7 @@ class FakeFabric:
             "link": channel.link,
             "rate_mbps": channel.rate_mbps,
             "up": True,
-            "tx_frames": counters["sent"],
+            "tx_frames": counters["sent"] + counters["probes"],
             "dropped_frames": counters["dropped"],
             "priorities": priorities,
         }
@@ -113,6 +123,7 @@ class FakeFabric:
                 **{"ready": True, "switches": self.switches, "problems": self.problems},
                 **{"links_down": [], "hosts_down": [], "switches_down": [], "drained": []},
                 "routes": {"failed": [], "changing": False, "older_rules": 0, "tier": None},
+                **{"last_change": self.last_change, "unreachable": 0, "role": None},
                 "check": {"acyclic": False, "flow_control": "pause", "cycle": CYCLE},
             }
         if path == "/changes":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,17 +39,33 @@ def _flow(line: str) -> dict[str, Any]:
 
 
 class RuleTracer:
-    def __init__(self, directory: Path) -> None:
-        self.fabric = json.loads((directory / "fabric.json").read_text())
+    """Follows frames through the files of a directory, or through their texts by name.
+
+    ``choose`` returns which of a number of buckets of a group of type select is applied.
+    """
+
+    def __init__(
+        self, files: Path | Mapping[str, str], choose: Callable[[int], int] | None = None
+    ) -> None:
+        self.choose = choose
+        self.selects: set[tuple[str, int]] = set()
+
+        def text(name: str) -> str:
+            return (files / name).read_text() if isinstance(files, Path) else files[name]
+
+        self.fabric = json.loads(text("fabric.json"))
         self.flows: dict[str, list[dict[str, Any]]] = {}
         self.groups: dict[str, dict[int, list[list[str]]]] = {}
         for switch in self.fabric["switches"]:
             name = switch["name"]
-            lines = (directory / f"{name}.flows").read_text().splitlines()
-            self.flows[name] = [_flow(line) for line in lines]
+            self.flows[name] = [_flow(line) for line in text(f"{name}.flows").splitlines()]
             self.groups[name] = {}
-            for line in (directory / f"{name}.groups").read_text().splitlines():
-                number, rest = re.fullmatch(r"group_id=(\d+),type=all(.*)", line).groups()  # type: ignore[union-attr]
+            for line in text(f"{name}.groups").splitlines():
+                parts = re.fullmatch(r"group_id=(\d+),type=(all|select)(.*)", line)
+                assert parts is not None, line
+                number, kind, rest = parts.groups()
+                if kind == "select":
+                    self.selects.add((name, int(number)))
                 buckets = rest.split(",bucket=actions=")[1:]
                 self.groups[name][int(number)] = [bucket.split(",") for bucket in buckets]
         self.peer: dict[tuple[str, int], tuple[str, int | None]] = {}
@@ -114,7 +131,11 @@ class RuleTracer:
                 key, bits = {"vlan_vid": ("vlan", 0xFFF), "vlan_pcp": ("pcp", 7)}[field]
                 packet[key] = int(value) & bits
             elif verb == "group":
-                for bucket in self.groups[name][int(argument)]:
+                buckets = self.groups[name][int(argument)]
+                if (name, int(argument)) in self.selects:
+                    assert self.choose is not None
+                    buckets = [buckets[self.choose(len(buckets))]]
+                for bucket in buckets:
                     assert self._run(name, bucket, dict(packet), out) is None
             elif verb == "write_metadata":
                 packet["metadata"] = int(argument, 0)

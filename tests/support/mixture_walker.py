@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from tests.support.cycles import has_cycle
 from tests.support.independent import Packet, RuleTracer, _num
@@ -26,14 +27,24 @@ TAGGED = "(tagged)"
 CUT = "(cut)"
 
 
-class MixtureWalker:
-    """Frames through the rule files of several folders, which are installed one after the other."""
+def _tags(folder: Path | Mapping[str, str]) -> Any:
+    if not isinstance(folder, Path):
+        text = folder.get("tags.json")
+    else:
+        text = file.read_text() if (file := folder / "tags.json").exists() else None
+    return None if text is None else json.loads(text)
 
-    def __init__(self, folders: Sequence[Path]) -> None:
+
+class MixtureWalker:
+    """Frames through the rule files of several folders, which are installed one after the other.
+
+    In place of a folder, its files can be given as texts by name.
+    """
+
+    def __init__(self, folders: Sequence[Path | Mapping[str, str]]) -> None:
         self.rules = [RuleTracer(folder) for folder in folders]
         self.fabric, self.peer = self.rules[0].fabric, self.rules[0].peer
-        files = [folder / "tags.json" for folder in folders]
-        self.tags = [json.loads(file.read_text()) if file.exists() else None for file in files]
+        self.tags = [_tags(folder) for folder in folders]
         self.edges: set[tuple[Node, Node]] = set()
         self._known: dict[tuple[object, ...], list[tuple[int, Packet]]] = {}
 

@@ -50,6 +50,7 @@ ENGINES = (
 )
 OUTCOMES: Counter[str] = Counter()
 """The pairs so far, by what came out: a tier, or the reason of a refusal."""
+NO_SUCH_PLAN = "no such plan"
 REASONS = (
     "what is installed CAN DEADLOCK",
     "the new plan CAN DEADLOCK",
@@ -123,7 +124,7 @@ def random_pair(pick: random.Random) -> Pair | None:
         rules = compile_rules(old)
         compile_rules(new)
     except PlanError:
-        OUTCOMES["no such plan"] += 1
+        OUTCOMES[NO_SUCH_PLAN] += 1
         return None
     both = (old.flow_control, new.flow_control)
     in_use = next((used for used in both if used.switch_links.by_priority), old.flow_control)

@@ -6,6 +6,8 @@ The build of the site runs the blocks marked `sh run` (test_site.py).
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,15 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     folder = tmp_path_factory.mktemp("pages")
     (folder / "my.graphml").write_text(GRAPH)
     (folder / "lab.clab.yml").write_text(LAB)
+    (folder / "sizes.csv").write_text("bytes,probability\n0,0\n1000,0.5\n20000,1\n")
+    for page, name in (("switch-settings.md", "switch.yaml"), ("transports.md", "ecn.yaml")):
+        text = (REPOSITORY / "docs" / page).read_text()
+        (folder / name).write_text(text.split("```yaml\n")[1].split("```")[0])
+    (folder / "hosts.txt").write_text("h4\nh2\nh1\n")
+    examples = REPOSITORY / "experiments" / "examples"
+    (folder / "relay.goal").write_bytes((examples / "relay.goal").read_bytes())
+    step = [sys.executable, str(examples / "training_step.py")]
+    (folder / "step.goal").write_bytes(subprocess.run(step, capture_output=True, check=True).stdout)
     prepared = Shell(folder)
     assert prepared.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
     assert prepared.run("knotless topology my.graphml --out my.json").status == 0

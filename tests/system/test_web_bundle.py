@@ -15,7 +15,7 @@ from tests.support import REPOSITORY
 
 WEB = REPOSITORY / "knotless" / "web"
 PAGE, STATIC = WEB / "page", WEB / "static"
-BUILT = ("app.js", "licences.txt", "sources.sha256")
+BUILT = ("app.js", "replay.js", "licences.txt", "sources.sha256")
 
 
 def test_the_bundle_was_built_from_these_sources() -> None:

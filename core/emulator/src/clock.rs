@@ -12,6 +12,8 @@ use switch_model::{Time, MICROSECOND, SECOND};
 
 /// How far virtual time may lag behind real time and still catch up.
 const MAX_LAG: Time = 2000 * MICROSECOND;
+/// How much of the real time between two calls of [`Clock::elapse`] is own time at most.
+const OWN_STEP: Time = 1000 * MICROSECOND;
 /// Least real time over which the current stretch is measured.
 const WINDOW: Time = SECOND;
 
@@ -58,6 +60,8 @@ impl Lost {
 pub struct Clock {
     slow_down: f64,
     max_lag: Time,
+    own_step: Time,
+    own: Time,
     moment: Moment,
     /// Virtual time that real time permits, but that has not passed.
     lag: Time,
@@ -81,6 +85,8 @@ impl Clock {
         Clock {
             slow_down,
             max_lag: MAX_LAG.max(2 * tick),
+            own_step: OWN_STEP.max(2 * tick),
+            own: 0,
             moment: Moment::default(),
             lag: 0,
             began: Moment::default(),
@@ -94,6 +100,12 @@ impl Clock {
     /// Both clocks.
     pub fn moment(&self) -> Moment {
         self.moment
+    }
+
+    /// Real time in which the daemon was there to see what happened, for time limits: of longer
+    /// gaps only a part counts, in which others had no processor either.
+    pub fn own(&self) -> Time {
+        self.own
     }
 
     /// The virtual time that may be reached now.
@@ -111,6 +123,7 @@ impl Clock {
     pub fn elapse(&mut self, real: Time, held: Option<Cause>, idle: bool) {
         let elapsed = real.saturating_sub(self.moment.real);
         self.moment.real += elapsed;
+        self.own += elapsed.min(self.own_step);
         let cause = match held {
             Some(Cause::Switch(switch)) => return self.switches[switch].add(elapsed),
             Some(Cause::Host) => &mut self.host,
@@ -251,6 +264,16 @@ mod tests {
         let most = clock.reached_at_most();
         clock.elapse(SECOND, None, false);
         assert_eq!(clock.target(), most);
+    }
+
+    #[test]
+    fn of_a_gap_a_part_is_own_time() {
+        let mut clock = clock(1.0);
+        for ms in 1..=50 {
+            clock.elapse(ms * MS, None, false);
+        }
+        clock.elapse(5 * SECOND, None, false);
+        assert_eq!((clock.own(), clock.moment().real), (51 * MS, 5 * SECOND));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use packet_io::ethernet::Mac;
 use serde::{Deserialize, Serialize};
 use switch_model::{
-    wire_bytes, BroadcastLimit, Buffer, FlowControl, Limits, PauseLimit, Time, Watchdog,
-    WatchdogAction, LONGEST_FRAME_BYTES, MICROSECOND,
+    default_jitter, wire_bytes, BroadcastLimit, Buffer, Chance, Faults, FlowControl, Limits,
+    PauseLimit, SwitchSettings, Time, Watchdog, WatchdogAction, LONGEST_FRAME_BYTES, MICROSECOND,
 };
 
 use crate::error::Error;
@@ -62,6 +62,8 @@ pub struct Config {
     /// The addresses of declared multicast groups, whose frames are not limited.
     #[serde(default)]
     pub declared_groups: Vec<String>,
+    /// What switches are like inside.
+    pub switch_settings: Option<SwitchSettings>,
     /// The links.
     pub links: Vec<LinkConfig>,
 }
@@ -122,6 +124,9 @@ pub struct LinkConfig {
     pub rate_mbps: f64,
     /// One-way delay, microseconds.
     pub delay_us: f64,
+    /// What each direction does to frames at random.
+    #[serde(default)]
+    pub faults: FaultsConfig,
     /// What both ends do when a buffer fills.
     #[serde(default)]
     pub flow_control: FlowControl,
@@ -177,6 +182,10 @@ pub struct BufferConfig {
     pub xon_bytes: Option<u64>,
     /// Room above XOFF.
     pub headroom_bytes: Option<u64>,
+    /// Under credits: the room that is advertised.
+    pub credit_bytes: Option<u64>,
+    /// The unit of credit.
+    pub credit_unit_bytes: Option<u32>,
 }
 
 /// How much of the time a host may pause its link; see docs/pause-storms.md.
@@ -212,13 +221,32 @@ impl Default for BroadcastLimitConfig {
     }
 }
 
-/// The settings of a link that a reset may change.
+/// What a line does to frames at random: shares of frames, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FaultsConfig {
+    /// Frames arrive up to this much later than the delay says, at random but in order;
+    /// microseconds.
+    pub jitter_us: f64,
+    /// See [`Faults::loss`].
+    pub loss: f64,
+    /// See [`Faults::corrupt`].
+    pub corrupt: f64,
+    /// See [`Faults::duplicate`].
+    pub duplicate: f64,
+    /// See [`Faults::reorder`].
+    pub reorder: f64,
+}
+
+/// The settings of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Line rate, Mbit/s.
     pub rate_mbps: f64,
     /// One-way delay, microseconds.
     pub delay_us: f64,
+    /// What it does to frames at random.
+    pub faults: FaultsConfig,
     /// Flow control.
     pub flow_control: FlowControl,
     /// Limits.
@@ -241,6 +269,7 @@ impl LinkConfig {
         Settings {
             rate_mbps: self.rate_mbps,
             delay_us: self.delay_us,
+            faults: self.faults,
             flow_control: self.flow_control,
             buffer: self.buffer,
             watchdog_us: self.watchdog_us,
@@ -263,6 +292,52 @@ impl Settings {
         time(self.delay_us)
     }
 
+    /// How much later than the delay says frames may arrive.
+    pub fn jitter(&self) -> Time {
+        let default = default_jitter(self.flow_control, self.rate_bps(), LONGEST_FRAME_BYTES);
+        default.max(time(self.faults.jitter_us))
+    }
+
+    /// What else the line does to frames.
+    pub fn faults(&self) -> Faults {
+        let FaultsConfig { loss, corrupt, duplicate, reorder, .. } = self.faults;
+        Faults {
+            loss: Chance::new(loss),
+            corrupt: Chance::new(corrupt),
+            duplicate: Chance::new(duplicate),
+            reorder: Chance::new(reorder),
+        }
+    }
+
+    /// The headroom with which the channel loses no frame for want of room.
+    fn headroom_needed(&self) -> u64 {
+        Buffer::headroom_needed(self.rate_bps(), self.reaction(), LONGEST_FRAME_BYTES)
+    }
+
+    fn reaction(&self) -> Time {
+        let line = (self.rate_bps(), self.delay(), time(self.faults.jitter_us));
+        self.faults().reaction(line, LONGEST_FRAME_BYTES)
+    }
+
+    /// Check that these settings may replace those of `before` while frames are under way: a
+    /// headroom that a user has set, and that was large enough, must stay so.
+    ///
+    /// # Errors
+    /// One line with the headroom that is needed.
+    pub fn validate_change(&self, before: &Settings, link: &str) -> Result<(), Error> {
+        let needed = self.headroom_needed();
+        let pauses = self.flow_control.pauses() && !self.flow_control.uses_credits();
+        match self.buffer.headroom_bytes.filter(|_| pauses) {
+            Some(set) if set < needed && set >= before.headroom_needed() => {
+                Err(Error::Config(format!(
+                    "link {link}: needs headroom_bytes {needed} to lose nothing for want of room, \
+                     and it was set to {set}: start the fabric with at least that"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The watchdog, if there is one.
     pub fn watchdog(&self) -> Option<Watchdog> {
         let restoration = self.watchdog_restore_us.map(time);
@@ -283,12 +358,17 @@ impl Settings {
 
     /// The limits, with defaults for those that are absent.
     pub fn limits(&self) -> Buffer {
-        let BufferConfig { queue_bytes, xoff_bytes, xon_bytes, headroom_bytes } = self.buffer;
-        Limits { queue_bytes, xoff_bytes, xon_bytes, headroom_bytes }.with_defaults(
-            self.rate_bps(),
-            self.delay(),
-            LONGEST_FRAME_BYTES,
-        )
+        let BufferConfig { queue_bytes, xoff_bytes, xon_bytes, .. } = self.buffer;
+        let BufferConfig { headroom_bytes, credit_bytes, credit_unit_bytes, .. } = self.buffer;
+        let limits = Limits {
+            queue_bytes,
+            xoff_bytes,
+            xon_bytes,
+            headroom_bytes,
+            credit_bytes,
+            credit_unit_bytes,
+        };
+        limits.with_defaults(self.rate_bps(), self.reaction(), LONGEST_FRAME_BYTES)
     }
 
     /// Check that all values are possible.
@@ -304,6 +384,15 @@ impl Settings {
         };
         within("rate_mbps", self.rate_mbps, 0.001, MOST_MBPS)?;
         within("delay_us", self.delay_us, 0.0, MOST_US)?;
+        within("jitter_us", self.faults.jitter_us, 0.0, MOST_US)?;
+        for (key, share) in [
+            ("loss", self.faults.loss),
+            ("corrupt", self.faults.corrupt),
+            ("duplicate", self.faults.duplicate),
+            ("reorder", self.faults.reorder),
+        ] {
+            within(key, share, 0.0, 1.0)?;
+        }
         let most = MOST_WATCHDOG_US;
         within("watchdog_us", self.watchdog_us.unwrap_or(1.0), 1.0, most)?;
         within("watchdog_restore_us", self.watchdog_restore_us.unwrap_or(1.0), 0.0, most)?;
@@ -316,6 +405,10 @@ impl Settings {
         let limits = self.limits();
         let largest = limits.queue_bytes.max(limits.xoff_bytes).max(limits.headroom_bytes);
         within("buffer", largest as f64, 1.0, MOST_BYTES as f64)?;
+        within("credit_bytes", limits.credit_bytes as f64, 1.0, 3.0 * MOST_BYTES as f64)?;
+        limits
+            .check_credit(self.flow_control, LONGEST_FRAME_BYTES)
+            .map_err(|text| Error::Config(format!("link {link}: {text}")))?;
         if limits.xon_bytes >= limits.xoff_bytes {
             return Err(Error::Config(format!(
                 "link {link}: xon_bytes {} must be below xoff_bytes {}",

@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::{json, Value};
-use switch_model::{FabricFlowControl, FlowControl, Time, WatchdogAction, MICROSECOND};
+use switch_model::{ChannelId, FabricFlowControl, FlowControl, Time, WatchdogAction, MICROSECOND};
 
 use crate::capture::Capture;
 use crate::config::{
-    group_addresses, BroadcastLimitConfig, BufferConfig, Config, PauseLimitConfig,
+    group_addresses, BroadcastLimitConfig, BufferConfig, Config, PauseLimitConfig, Settings,
 };
 use crate::engine::Engine;
 use crate::error::Error;
+use crate::line_report;
 use crate::report::{self, Surroundings};
 
 /// A request.
@@ -33,6 +34,13 @@ enum Request {
         /// Only this one of its two channels.
         channel: Option<String>,
     },
+    Line {
+        name: String,
+        /// Only this one of its two channels.
+        channel: Option<String>,
+        #[serde(default)]
+        set: LineChange,
+    },
     Switch {
         name: String,
         up: bool,
@@ -50,6 +58,36 @@ enum Request {
     Shutdown {},
 }
 
+/// What changes of a line while frames are under way.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineChange {
+    rate_mbps: Option<f64>,
+    delay_us: Option<f64>,
+    jitter_us: Option<f64>,
+    loss: Option<f64>,
+    corrupt: Option<f64>,
+    duplicate: Option<f64>,
+    reorder: Option<f64>,
+}
+
+impl LineChange {
+    fn apply(self, settings: &mut Settings) {
+        let faults = &mut settings.faults;
+        for (place, value) in [
+            (&mut settings.rate_mbps, self.rate_mbps),
+            (&mut settings.delay_us, self.delay_us),
+            (&mut faults.jitter_us, self.jitter_us),
+            (&mut faults.loss, self.loss),
+            (&mut faults.corrupt, self.corrupt),
+            (&mut faults.duplicate, self.duplicate),
+            (&mut faults.reorder, self.reorder),
+        ] {
+            *place = value.unwrap_or(*place);
+        }
+    }
+}
+
 /// New settings of a link.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -64,6 +102,20 @@ struct LinkChange {
     watchdog_action: Option<WatchdogAction>,
     pause_limit: Option<PauseLimitConfig>,
     broadcast_limit: Option<BroadcastLimitConfig>,
+}
+
+impl LinkChange {
+    fn apply(&self, settings: &mut Settings) {
+        settings.flow_control = self.flow_control.unwrap_or(settings.flow_control);
+        settings.rate_mbps = self.rate_mbps.unwrap_or(settings.rate_mbps);
+        settings.delay_us = self.delay_us.unwrap_or(settings.delay_us);
+        settings.buffer = self.buffer.unwrap_or(settings.buffer);
+        settings.watchdog_us = self.watchdog_us.or(settings.watchdog_us);
+        settings.watchdog_restore_us = self.watchdog_restore_us.or(settings.watchdog_restore_us);
+        settings.watchdog_action = self.watchdog_action.unwrap_or(settings.watchdog_action);
+        settings.pause_limit = self.pause_limit.unwrap_or(settings.pause_limit);
+        settings.broadcast_limit = self.broadcast_limit.unwrap_or(settings.broadcast_limit);
+    }
 }
 
 /// The state of the daemon that requests read and change.
@@ -131,6 +183,9 @@ impl Control {
                 }
                 Ok(json!({}))
             }
+            Request::Line { name, channel, set } => {
+                set_line(&name, channel.as_deref(), set, now, engine)
+            }
             Request::Switch { name, up } => {
                 let switch = engine.state().fabric.switch(&name)?;
                 engine.set_switch(now, switch, up);
@@ -160,24 +215,20 @@ impl Control {
         if let Some(flow) = flow_control {
             for link in 0..fabric.links.len() {
                 let mode = flow.of_link(fabric.is_host_link(link));
-                fabric.links[link].settings.flow_control = mode;
+                for end in fabric.links[link].ends {
+                    fabric.ends[end].settings.flow_control = mode;
+                }
             }
         }
         for change in changes {
             let link = fabric.link(&change.name)?;
-            let settings = &mut fabric.links[link].settings;
-            settings.flow_control = change.flow_control.unwrap_or(settings.flow_control);
-            settings.rate_mbps = change.rate_mbps.unwrap_or(settings.rate_mbps);
-            settings.delay_us = change.delay_us.unwrap_or(settings.delay_us);
-            settings.buffer = change.buffer.unwrap_or(settings.buffer);
-            settings.watchdog_us = change.watchdog_us.or(settings.watchdog_us);
-            settings.watchdog_restore_us =
-                change.watchdog_restore_us.or(settings.watchdog_restore_us);
-            settings.watchdog_action = change.watchdog_action.unwrap_or(settings.watchdog_action);
-            settings.pause_limit = change.pause_limit.unwrap_or(settings.pause_limit);
-            settings.broadcast_limit = change.broadcast_limit.unwrap_or(settings.broadcast_limit);
-            settings.validate(&change.name)?;
+            for end in fabric.links[link].ends {
+                let settings = &mut fabric.ends[end].settings;
+                change.apply(settings);
+                settings.validate(&change.name)?;
+            }
         }
+        fabric.check_switches()?;
         engine.reset(fabric);
         self.surroundings.kernel_lost = 0;
         Ok(())
@@ -193,6 +244,33 @@ impl Control {
         engine.state_mut().captures.insert(index, capture);
         Ok(json!({}))
     }
+}
+
+/// Change both channels of a link, or the one that is named, or neither if the change is impossible.
+/// Answers what they are now.
+fn set_line(
+    name: &str,
+    channel: Option<&str>,
+    change: LineChange,
+    now: Time,
+    engine: &mut Engine,
+) -> Result<Value, Error> {
+    let fabric = &engine.state().fabric;
+    let channels = fabric.channels_of(fabric.link(name)?, channel)?;
+    let mut lines = Vec::new();
+    for &channel in &channels {
+        let before = *fabric.settings(channel);
+        let mut settings = before;
+        change.apply(&mut settings);
+        settings.validate(name)?;
+        settings.validate_change(&before, name)?;
+        lines.push((channel, settings));
+    }
+    for (channel, settings) in lines {
+        engine.set_line(now, channel, settings);
+    }
+    let line = |&channel: &ChannelId| line_report::line(&engine.state().fabric, channel);
+    Ok(json!({ "channels": channels.iter().map(line).collect::<Vec<_>>() }))
 }
 
 /// End a capture. `written` is false until all of it is in the file: ask again.

@@ -5,7 +5,8 @@
 
 use switch_model::{Time, MICROSECOND};
 
-/// Claimed bytes that do not arrive within this real time are taken as never sent.
+/// Claimed bytes that do not arrive within this own time ([`crate::clock::Clock::own`]) are taken as
+/// never sent.
 const CLAIM_TIMEOUT: Time = 100_000 * MICROSECOND;
 
 /// The credit of one host. Byte counts start at 0 and wrap.
@@ -14,24 +15,24 @@ pub struct Credit {
     arrived: u64,
     granted: u64,
     claimed: u64,
-    /// When bytes were last claimed or arrived, in real time.
+    /// When bytes were last claimed or arrived, in own time.
     since: Time,
     claimed_unsent: u64,
 }
 
 impl Credit {
     /// A message frame of this length (without FCS) has arrived from the host.
-    pub fn arrived(&mut self, real: Time, bytes: usize) {
+    pub fn arrived(&mut self, own: Time, bytes: usize) {
         self.arrived = self.arrived.wrapping_add(bytes as u64);
-        self.since = real;
+        self.since = own;
     }
 
     /// Return up to which byte the host may send: `room` more than have arrived.
-    pub fn grant(&mut self, real: Time, claimed: u64, room: u64) -> u64 {
+    pub fn grant(&mut self, own: Time, claimed: u64, room: u64) -> u64 {
         if claimed != self.claimed {
-            (self.claimed, self.since) = (claimed, real);
+            (self.claimed, self.since) = (claimed, own);
         }
-        if claimed != self.arrived && real - self.since > CLAIM_TIMEOUT {
+        if claimed != self.arrived && own - self.since > CLAIM_TIMEOUT {
             // A sender ended between claiming and sending, or the kernel lost the frame.
             self.claimed_unsent += claimed.wrapping_sub(self.arrived).min(u64::from(u32::MAX));
             self.arrived = claimed;

@@ -16,10 +16,11 @@ use crate::engine::{Engine, Hold};
 use crate::error::{environment, Error};
 use crate::fabric::{End, Fabric, Owner};
 use crate::log::Log;
+use crate::patience::Patience;
 use crate::report;
 use crate::server::Server;
 use crate::sockets::Sockets;
-use crate::sys::clock::{monotonic_ns, realtime_ns, set_realtime_priority, sleep_until};
+use crate::sys::clock::{monotonic_ns, realtime_ns, sleep_until};
 use crate::sys::host_probe::HostProbe;
 use crate::sys::poll::{termination_signals, wait_for_input, Poll};
 use crate::sys::switch_probe::SwitchProbe;
@@ -32,8 +33,9 @@ const IDLE_WAIT_MS: u32 = 1000;
 /// not before it has slept for as long as the last look took: on one slow processor, looking would
 /// keep what it waits for from running.
 const HELD_WAIT_NS: u64 = 400_000;
-/// How long an end waits for the last frames of captures to be written.
-const CAPTURES_NS: u64 = 1_000_000_000;
+/// How often an end looks, for some milliseconds each time, whether the last frames of captures are
+/// written.
+const CAPTURES_LOOKS: u32 = 1000;
 const KEY_SIGNAL: u64 = 0;
 const KEY_CONTROL: u64 = 1;
 /// The NFQUEUE of index i has this key plus i.
@@ -60,6 +62,8 @@ pub struct Daemon {
     probe: SwitchProbe,
     clock_page: Option<Writer>,
     held: Option<Held>,
+    /// Of the hold of [`Daemon::held`].
+    patience: Patience,
     /// How long it took to look at what holds virtual time.
     look_ns: u64,
     idle: bool,
@@ -71,7 +75,7 @@ impl Daemon {
     ///
     /// # Errors
     /// One line: what is missing, or wrong in the configuration.
-    pub fn open(config: &Config, socket: &Path, mut log: Log) -> Result<Daemon, Error> {
+    pub fn open(config: &Config, socket: &Path, log: Log) -> Result<Daemon, Error> {
         let fabric = Fabric::new(config)?;
         if !rustix::process::geteuid().is_root() {
             let text = "the link emulator needs root (packet sockets, network namespaces)";
@@ -90,9 +94,6 @@ impl Daemon {
         environment(idle_poll.add(poll.as_fd(), 0), epoll)?;
         for receiver in sockets.receivers() {
             environment(idle_poll.add(receiver, 0), epoll)?;
-        }
-        if let Err(error) = set_realtime_priority() {
-            log.line(&format!("not real-time ({error}): virtual time may be slower"));
         }
         let probe = SwitchProbe::open(&config.switch_processes, config.datapath);
         let probe = environment(probe, || "switch_processes".into())?;
@@ -121,6 +122,7 @@ impl Daemon {
             probe,
             clock_page,
             held: None,
+            patience: Patience::default(),
             look_ns: 0,
             idle: true,
             deadlocked: false,
@@ -154,7 +156,7 @@ impl Daemon {
                 next_ns = now_ns;
             } else {
                 // A missed tick is skipped. The thread always sleeps for part of a tick: the
-                // kernel throttles a real-time thread that never sleeps.
+                // kernel throttles one of real-time priority that never sleeps.
                 next_ns = (next_ns + self.tick_ns).max(now_ns + self.tick_ns / 8);
                 sleep_until(next_ns);
             }
@@ -194,9 +196,11 @@ impl Daemon {
     fn end_captures(&mut self) {
         let captures = &mut self.engine.state_mut().captures;
         captures.values_mut().for_each(Capture::end);
-        let deadline_ns = monotonic_ns() + CAPTURES_NS;
+        let mut looks = 0;
         for capture in captures.values() {
-            while !capture.is_written() && monotonic_ns() < deadline_ns {}
+            while looks < CAPTURES_LOOKS && !capture.is_written() {
+                looks += 1;
+            }
         }
     }
 
@@ -226,19 +230,19 @@ impl Daemon {
                 }
             }
         }
-        self.exchange(real);
+        self.exchange();
         let mut hold = self.engine.advance();
-        self.exchange(real);
+        self.exchange();
         while let Some(found) = hold {
             if let Hold::Host(end) = found {
                 self.sockets.refill(end, &mut self.engine, &mut self.log);
-                self.exchange(real);
+                self.exchange();
             }
             let began_ns = monotonic_ns();
             self.resolve(found, real);
             self.look_ns = monotonic_ns() - began_ns;
             hold = self.engine.advance();
-            self.exchange(real);
+            self.exchange();
             if hold == Some(found) {
                 break;
             }
@@ -248,7 +252,7 @@ impl Daemon {
             hold.map(|hold| self.still_held(hold).unwrap_or(Held { hold, now, since: real }));
         self.idle = self.engine.is_idle();
         self.publish();
-        self.sockets.grant_credit(real, &self.engine);
+        self.sockets.grant_credit(&self.engine);
         self.log_deadlock();
     }
 
@@ -270,10 +274,10 @@ impl Daemon {
     }
 
     /// Release packets of hosts, receive what has arrived, and send what the engine has.
-    fn exchange(&mut self, real: Time) {
+    fn exchange(&mut self) {
         // A released packet becomes a frame within the call, so receive after it.
         self.sockets.release_held(&mut self.engine, &mut self.log);
-        self.sockets.receive(real, &mut self.engine);
+        self.sockets.receive(&mut self.engine);
         self.control.surroundings.kernel_lost += self.sockets.send(&mut self.engine);
     }
 

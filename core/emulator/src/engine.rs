@@ -14,9 +14,10 @@ use switch_model::{
 };
 
 use crate::clock::{Clock, Moment};
+use crate::config::Settings;
 use crate::detector::Detector;
 use crate::event_queue::Event;
-use crate::fabric::{EndId, Fabric, Owner};
+use crate::fabric::{End, EndId, Fabric, Owner};
 use crate::frame::{length_with_fcs, Frame};
 use crate::nic::Nic;
 use crate::pause_history::PauseHistory;
@@ -67,7 +68,7 @@ impl Engine {
     /// deadlock is reported when it has lasted for `patience`; a second of virtual time takes at
     /// least `slow_down` seconds.
     pub fn new(fabric: Fabric, seed: u64, tick: Time, patience: Time, slow_down: f64) -> Engine {
-        let model = Model::new(channel_configs(&fabric, tick), seed);
+        let model = model_of(&fabric, tick, seed);
         let nics = fabric
             .ends
             .iter()
@@ -145,11 +146,11 @@ impl Engine {
                 self.handle(at, event);
             }
         };
-        let Moment { now, real } = self.state.clock.moment();
-        while let Some(channel) = self.state.transit.next_dropped(real) {
+        let (now, own) = (self.now(), self.state.clock.own());
+        while let Some(channel) = self.state.transit.next_dropped(own) {
             self.model.count_drop(channel, DropCause::Unforwarded);
         }
-        self.state.transit.forget(real);
+        self.state.transit.forget(own);
         self.model.run_watchdog(now, &mut self.state);
         self.detector.run(now, &self.model);
         self.pause_history.run(now, &self.model);
@@ -191,7 +192,9 @@ impl Engine {
         let (channel, priority, bytes) = (record.channel, record.priority, record.bytes);
         let (group, stage) = (record.group, std::mem::replace(&mut record.stage, Stage::Finished));
         let undeclared = group.is_some_and(|(_, addresses, _)| self.state.is_undeclared(addresses));
-        let limited = undeclared && !self.model.admit_broadcast(at, channel, bytes);
+        let frame = (priority, bytes);
+        let limited =
+            undeclared && !self.model.admit_broadcast(at, channel, frame, &mut self.state);
         let entry = match limited {
             false => self.model.arrive(at, channel, priority, bytes, &mut self.state),
             true => None,
@@ -223,8 +226,8 @@ impl Engine {
             }
         };
         self.state.arrived[channel.index()][usize::from(priority)] += 1;
-        let real = self.state.clock.moment().real;
-        self.state.transit.arrived(real, sequence, next);
+        let own = self.state.clock.own();
+        self.state.transit.arrived(own, sequence, next);
     }
 
     /// Take the frames to be sent now; return their buffers with [`Engine::recycle`].
@@ -245,7 +248,7 @@ impl Engine {
         let queued = self.model.queued_bytes(self.state.fabric.ends[end].outgoing);
         let moment = self.state.clock.moment();
         let nic = self.nics.get_mut(&end)?;
-        let last = nic.release(moment.real, queued);
+        let last = nic.release(self.state.clock.own(), queued);
         let since = self.gave_up.get(&end).copied().filter(|_| last.is_some());
         if let Some(since) = since {
             self.gave_up.remove(&end);
@@ -262,7 +265,7 @@ impl Engine {
     /// Return how many bytes the queue of a host's network interface has room for.
     pub fn nic_room(&self, end: EndId) -> u64 {
         let (fabric, outgoing) = (&self.state.fabric, self.state.fabric.ends[end].outgoing);
-        let limit = credit_limit(fabric, fabric.ends[end].link, self.tick);
+        let limit = credit_limit(fabric, end, self.tick);
         limit.saturating_sub(self.model.queued_bytes(outgoing))
     }
 
@@ -283,7 +286,7 @@ impl Engine {
     /// Remove all frames and set all counters to zero; `fabric` may have other settings. Links that
     /// are cut, and switches that are stopped, stay so.
     pub fn reset(&mut self, fabric: Fabric) {
-        self.model = Model::new(channel_configs(&fabric, self.tick), self.seed);
+        self.model = model_of(&fabric, self.tick, self.seed);
         for nic in self.nics.values_mut() {
             nic.reset(NIC_BYTES);
         }
@@ -307,6 +310,15 @@ impl Engine {
         self.cut[channel.index()] = !up;
         self.update_channel(now, channel);
         self.expect_host(channel);
+    }
+
+    /// Give a channel other settings while frames are under way; see [`Model::set_line`]. The rate,
+    /// delay, jitter and faults of `settings` count.
+    pub fn set_line(&mut self, now: Time, channel: ChannelId, settings: Settings) {
+        let from = self.state.fabric.channels[channel.index()].from;
+        self.state.fabric.ends[from].settings = settings;
+        let config = channel_configs(&self.state.fabric, self.tick)[channel.index()];
+        self.model.set_line(now, channel, &config, &mut self.state);
     }
 
     /// Stop or start a switch. One that stops loses all frames in its buffers, and none of its links
@@ -386,14 +398,23 @@ impl Engine {
     }
 }
 
+/// The switch model of a fabric, without frames.
+fn model_of(fabric: &Fabric, tick: Time, seed: u64) -> Model<Vec<u8>> {
+    let mut model = Model::new(channel_configs(fabric, tick), seed);
+    let set = fabric.set_switches(&mut model, seed);
+    debug_assert!(set.is_ok(), "`Fabric::check_switches` has found no mistake");
+    model
+}
+
 /// The channels of a fabric. A host's own queue has room for the packets that its NIC releases and,
 /// at the same time, for the messages that it grants credit for; with tag, FCS and padding a packet
 /// is at most twice as long.
 fn channel_configs(fabric: &Fabric, tick: Time) -> Vec<ChannelConfig> {
     let mut configs: Vec<ChannelConfig> = fabric.channel_configs().collect();
-    for end in fabric.ends.iter().filter(|end| matches!(end.owner, Owner::Host { .. })) {
+    let of_host = |(_, end): &(EndId, &End)| matches!(end.owner, Owner::Host { .. });
+    for (id, end) in fabric.ends.iter().enumerate().filter(of_host) {
         let queue_bytes = &mut configs[end.outgoing.index()].buffer.queue_bytes;
-        let needed = 2 * (NIC_BYTES + credit_limit(fabric, end.link, tick));
+        let needed = 2 * (NIC_BYTES + credit_limit(fabric, id, tick));
         *queue_bytes = (*queue_bytes).max(needed);
     }
     configs
@@ -401,7 +422,7 @@ fn channel_configs(fabric: &Fabric, tick: Time) -> Vec<ChannelConfig> {
 
 /// Bytes of messages that a host may have in its NIC's queue: what the line sends in eight ticks,
 /// because programs look for new credit only now and then.
-fn credit_limit(fabric: &Fabric, link: usize, tick: Time) -> u64 {
-    let bits = u128::from(fabric.links[link].settings.rate_bps()) * 8 * u128::from(tick);
+fn credit_limit(fabric: &Fabric, end: EndId, tick: Time) -> u64 {
+    let bits = u128::from(fabric.ends[end].settings.rate_bps()) * 8 * u128::from(tick);
     NIC_BYTES.max((bits / (8 * u128::from(switch_model::SECOND))) as u64)
 }

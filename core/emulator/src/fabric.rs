@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use switch_model::{
-    channel_order, default_jitter, ChannelConfig, ChannelId, ChannelSource, VirtualChannel,
-    LONGEST_FRAME_BYTES,
+    channel_order, ChannelConfig, ChannelId, ChannelPorts, ChannelSource, Model, SwitchSettings,
+    VirtualChannel,
 };
 
 use crate::config::{group_addresses, Config, Datapath, EndConfig, Settings};
@@ -47,6 +47,8 @@ pub struct End {
     pub incoming: ChannelId,
     /// Its link.
     pub link: usize,
+    /// The settings of the channel that the owner sends on.
+    pub settings: Settings,
     /// The VLANs by which the host's interface tags frames, if it does.
     pub tagging: Option<Tagging>,
 }
@@ -71,8 +73,6 @@ pub struct Link {
     pub name: String,
     /// Its ends, a and b.
     pub ends: [EndId; 2],
-    /// Its settings.
-    pub settings: Settings,
 }
 
 /// The fabric.
@@ -92,6 +92,8 @@ pub struct Fabric {
     pub process_of: Vec<usize>,
     /// The addresses of declared multicast groups, whose frames are not limited.
     pub declared_groups: HashSet<[u8; 6]>,
+    /// What its switches are like inside.
+    pub switch_settings: Option<SwitchSettings>,
 }
 
 impl Fabric {
@@ -111,6 +113,7 @@ impl Fabric {
             datapath: config.datapath,
             process_of,
             declared_groups: group_addresses(&config.declared_groups)?,
+            switch_settings: config.switch_settings.clone(),
         };
         let mut seen = HashSet::new();
         for (index, link) in config.links.iter().enumerate() {
@@ -121,6 +124,7 @@ impl Fabric {
                 Err(Error::Config(format!("link {}: {what} is used twice", link.name)))
             };
             claim(&mut seen, format!("name {}", link.name))?;
+            let settings = link.settings();
             for end in [&link.a, &link.b] {
                 let owner = fabric.owner(&link.name, end)?;
                 claim(&mut seen, format!("interface {}", end.interface))?;
@@ -129,18 +133,62 @@ impl Fabric {
                 let interface = end.interface.clone();
                 let tagging = tagging(&link.name, end)?;
                 let link = index;
-                let end = End { owner, interface, outgoing: none, incoming: none, link, tagging };
-                fabric.ends.push(end);
+                let (outgoing, incoming) = (none, none);
+                fabric.ends.push(End {
+                    owner,
+                    interface,
+                    outgoing,
+                    incoming,
+                    link,
+                    settings,
+                    tagging,
+                });
             }
             let ends = [fabric.ends.len() - 2, fabric.ends.len() - 1];
             if ends.iter().all(|&end| matches!(fabric.ends[end].owner, Owner::Host { .. })) {
                 let text = format!("link {}: one of its ends must be a switch", link.name);
                 return Err(Error::Config(text));
             }
-            fabric.links.push(Link { name: link.name.clone(), ends, settings: link.settings() });
+            fabric.links.push(Link { name: link.name.clone(), ends });
         }
         fabric.number_channels();
+        fabric.check_switches()?;
         Ok(fabric)
+    }
+
+    /// Check that its switches can be as the settings say.
+    ///
+    /// # Errors
+    /// See [`Fabric::set_switches`].
+    pub fn check_switches(&self) -> Result<(), Error> {
+        let mut model: Model<()> = Model::new(self.channel_configs(), 0);
+        self.set_switches(&mut model, 0)
+    }
+
+    /// Have the switches of a model be as the settings say.
+    ///
+    /// # Errors
+    /// One line: settings of a switch or port that does not exist, or that cannot be.
+    pub fn set_switches<P>(&self, model: &mut Model<P>, seed: u64) -> Result<(), Error> {
+        let Some(settings) = &self.switch_settings else { return Ok(()) };
+        if settings.has_pause_frames() {
+            return Err(Error::Config(
+                "switch_settings: pause_frames: only simulated switches send them: leave them out"
+                    .to_owned(),
+            ));
+        }
+        let port = |end: EndId| match self.ends[end].owner {
+            Owner::Switch { switch, port } => Some((switch as u32, port)),
+            Owner::Host { .. } => None,
+        };
+        let ports: Vec<ChannelPorts> = self
+            .channels
+            .iter()
+            .map(|channel| ChannelPorts { from: port(channel.from), to: port(channel.to) })
+            .collect();
+        model
+            .set_switches(settings, &self.switches, &ports, seed)
+            .map_err(|text| Error::Config(format!("switch_settings: {text}")))
     }
 
     fn owner(&self, link: &str, end: &EndConfig) -> Result<Owner, Error> {
@@ -197,6 +245,11 @@ impl Fabric {
     /// The end that receives from a channel.
     pub fn receiver(&self, channel: ChannelId) -> &End {
         &self.ends[self.channels[channel.index()].to]
+    }
+
+    /// The settings of a channel.
+    pub fn settings(&self, channel: ChannelId) -> &Settings {
+        &self.ends[self.channels[channel.index()].from].settings
     }
 
     /// The switch that receives from a channel; None if a host does.
@@ -262,21 +315,20 @@ impl Fabric {
     /// The configuration of each channel for the switch model.
     pub fn channel_configs(&self) -> impl Iterator<Item = ChannelConfig> + '_ {
         self.channels.iter().enumerate().map(|(index, info)| {
-            let settings = self.links[info.link].settings;
-            let flow_control = settings.flow_control;
-            let rate_bps = settings.rate_bps();
+            let settings = self.ends[info.from].settings;
             // A watchdog is a function of switches: a host's interface waits.
             let from_switch = matches!(self.ends[info.from].owner, Owner::Switch { .. });
             ChannelConfig {
-                rate_bps,
+                rate_bps: settings.rate_bps(),
                 delay: settings.delay(),
-                flow_control,
+                flow_control: settings.flow_control,
                 buffer: settings.limits(),
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
                 watchdog: settings.watchdog().filter(|_| from_switch),
                 pause_limit: settings.pause_limit(),
                 broadcast_limit: (!from_switch).then(|| settings.broadcast_limit()),
-                jitter: default_jitter(flow_control, rate_bps, LONGEST_FRAME_BYTES),
+                jitter: settings.jitter(),
+                faults: settings.faults(),
             }
         })
     }

@@ -129,7 +129,7 @@ impl PauseRequest {
     pub fn classes(self, flow_control: FlowControl) -> Option<Vec<(u8, u16)>> {
         match (self, flow_control.classes()) {
             (PauseRequest::All(quanta), 1) => Some(vec![(0, quanta)]),
-            (PauseRequest::Classes(quanta), 2..) => {
+            (PauseRequest::Classes(quanta), 2..) if !flow_control.uses_credits() => {
                 let times = (0..8).zip(quanta);
                 let times = times
                     .filter_map(|(priority, quanta)| Some((flow_control.class(priority), quanta?)));

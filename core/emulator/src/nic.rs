@@ -14,14 +14,15 @@ use crate::nfqueue::Held;
 pub const HOST_MTU: u32 = 1500;
 /// Frames that may be between NFQUEUE and the NIC's queue.
 pub const MOST_FRAMES: usize = 256;
-/// A released packet that does not arrive within this real time is taken as never sent.
+/// A released packet that does not arrive within this own time ([`crate::clock::Clock::own`]) is
+/// taken as never sent.
 const RELEASE_TIMEOUT: Time = 100_000 * MICROSECOND;
 
 /// The packets of one host.
 #[derive(Debug)]
 pub struct Nic {
     held: VecDeque<Held>,
-    /// Frames of released packets that have not arrived: their bytes, real time of release. NFQUEUE
+    /// Frames of released packets that have not arrived: their bytes, own time of release. NFQUEUE
     /// sees a packet before it is fragmented, so it may have several.
     released: VecDeque<(u32, Time)>,
     released_bytes: u64,
@@ -84,11 +85,11 @@ impl Nic {
 
     /// Release as many packets as fit into the NIC's queue, which holds `queued_bytes` now. Returns
     /// the number of the last one; None if none fits.
-    pub fn release(&mut self, real: Time, queued_bytes: u64) -> Option<u32> {
+    pub fn release(&mut self, own: Time, queued_bytes: u64) -> Option<u32> {
         if self.held.is_empty() {
             return None;
         }
-        while self.released.front().is_some_and(|(_, since)| real - since > RELEASE_TIMEOUT) {
+        while self.released.front().is_some_and(|(_, since)| own - since > RELEASE_TIMEOUT) {
             self.forget_first();
             self.released_unsent += 1;
         }
@@ -109,7 +110,7 @@ impl Nic {
                 break;
             }
             self.held.pop_front();
-            self.released.extend(frames().map(|frame| (frame, real)));
+            self.released.extend(frames().map(|frame| (frame, own)));
             self.released_bytes += bytes;
             self.accepted += 1;
             last = Some(held.id);

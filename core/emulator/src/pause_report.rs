@@ -70,6 +70,7 @@ pub fn storms(engine: &Engine, now: Time) -> Value {
                 "channel": fabric.channels[channel.index()].name,
                 "detected": counted.storms_detected,
                 "restored": counted.storms_restored,
+                "alerts": counted.storm_alerts,
                 "dropped_frames": counted.drops[DropCause::Watchdog as usize],
                 "storming": since,
             })

@@ -2,13 +2,14 @@
 
 use serde_json::{json, Map, Value};
 use switch_model::{
-    ChannelId, DropCause, FlowControl, PriorityCounters, Time, MICROSECOND, SECOND,
+    ChannelId, DropCause, FlowControl, PoolCounters, PriorityCounters, Time, MICROSECOND, SECOND,
 };
 
 use crate::broadcast_report;
 use crate::config::Datapath;
 use crate::engine::Engine;
 use crate::fabric::{Fabric, Owner};
+use crate::line_report;
 use crate::pause_report;
 
 /// Switches that a line names at most.
@@ -64,6 +65,7 @@ pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
         "deadlock": deadlock(engine),
         "frames_in_network": engine.frames_in_network(),
         "stopped": engine.stopped_switches(),
+        "faulty_lines": line_report::faulty_lines(engine, moment.now),
     });
     let clock = state.clock.report(&state.fabric.switches);
     if let (Value::Object(status), Value::Object(clock)) = (&mut status, clock) {
@@ -150,7 +152,7 @@ fn losses_of_hosts(engine: &Engine) -> Option<String> {
     let mut lost: Vec<(&str, u64)> = Vec::new();
     for (id, end) in fabric.ends.iter().enumerate() {
         let Owner::Host { name, .. } = &end.owner else { continue };
-        if fabric.links[end.link].settings.flow_control == FlowControl::Off {
+        if end.settings.flow_control == FlowControl::Off {
             continue;
         }
         let queue = engine.model().counters(now, end.outgoing).drops[DropCause::Queue as usize];
@@ -216,8 +218,19 @@ pub fn counters(engine: &Engine, now: Time) -> Value {
     json!({
         "now_us": microseconds(now),
         "channels": channels,
+        "pools": engine.model().pools().map(|pool| pool_of(fabric, pool)).collect::<Vec<_>>(),
         "lost_frames": lost,
         "nfqueue": nfqueues(engine, fabric),
+    })
+}
+
+fn pool_of(fabric: &Fabric, pool: &PoolCounters) -> Value {
+    json!({
+        "switch": fabric.switches[pool.switch as usize],
+        "pool": pool.name,
+        "used_bytes": pool.used_bytes,
+        "peak_bytes": pool.peak_bytes,
+        "headroom_peak_bytes": pool.headroom_peak_bytes,
     })
 }
 
@@ -236,7 +249,7 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "from": place(info.from),
         "to": place(info.to),
         "link": fabric.links[info.link].name,
-        "rate_mbps": fabric.links[info.link].settings.rate_mbps,
+        "rate_mbps": fabric.ends[info.from].settings.rate_mbps,
         "up": engine.model().is_up(ChannelId(index as u32)),
         "cut": engine.is_cut(ChannelId(index as u32)),
         "tx_frames": sum(|priority| priority.tx_frames),
@@ -245,7 +258,11 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "rx_bytes": counted.rx_bytes,
         "dropped_frames": counted.dropped(),
         "drops": drops,
-        "storms": { "detected": counted.storms_detected, "restored": counted.storms_restored },
+        "storms": {
+            "detected": counted.storms_detected,
+            "restored": counted.storms_restored,
+            "alerts": counted.storm_alerts,
+        },
         "host_pauses": pause_report::host_pauses(engine, now, ChannelId(index as u32)),
         "priorities": counted.priorities.iter().enumerate().map(priority).collect::<Vec<_>>(),
     });
@@ -257,6 +274,7 @@ fn priority((priority, counted): (usize, &PriorityCounters)) -> Value {
         "priority": priority,
         "tx_frames": counted.tx_frames,
         "tx_bytes": counted.tx_bytes,
+        "marked_frames": counted.marked_frames,
         "paused_us": microseconds(counted.paused),
         "pauses": counted.pauses,
         "queue_bytes": counted.queue_bytes,

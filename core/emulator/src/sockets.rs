@@ -8,7 +8,6 @@ use packet_io::ethernet::MESSAGE_ETHER_TYPE;
 use packet_io::interface::Interface;
 use packet_io::ring::{slot_bytes, Received, Ring};
 use packet_io::socket::{Destination, PacketSocket, ALL_ETHER_TYPES};
-use switch_model::Time;
 
 use crate::config::Config;
 use crate::credit::Credit;
@@ -111,7 +110,8 @@ impl Sockets {
     }
 
     /// Give all frames in the rings to the engine, but at most as many as fit in them once.
-    pub fn receive(&mut self, real: Time, engine: &mut Engine) {
+    pub fn receive(&mut self, engine: &mut Engine) {
+        let own = engine.state().clock.own();
         let (ends, credits, credit_of) = (&self.ends, &mut self.credits, &self.credit_of);
         let mut take = |engine: &mut Engine, end: EndId, received: Received<'_>| {
             if received.truncated {
@@ -120,7 +120,7 @@ impl Sockets {
             if let Some(index) = credit_of[end] {
                 let frame = Frame::new_checked(received.bytes);
                 if frame.is_some_and(|frame| frame.ether_type() == MESSAGE_ETHER_TYPE) {
-                    credits[index].2.arrived(real, received.bytes.len());
+                    credits[index].2.arrived(own, received.bytes.len());
                 }
             }
             let mut frame = engine.buffer();
@@ -148,9 +148,10 @@ impl Sockets {
     }
 
     /// Tell hosts how much more their message programs may send.
-    pub fn grant_credit(&mut self, real: Time, engine: &Engine) {
+    pub fn grant_credit(&mut self, engine: &Engine) {
+        let own = engine.state().clock.own();
         for (end, issuer, credit) in &mut self.credits {
-            issuer.grant(credit.grant(real, issuer.claimed(), engine.nic_room(*end)));
+            issuer.grant(credit.grant(own, issuer.claimed(), engine.nic_room(*end)));
         }
     }
 

@@ -9,6 +9,7 @@ use switch_model::{
 use crate::capture::Capture;
 use crate::clock::Clock;
 use crate::config::Datapath;
+use crate::congestion;
 use crate::event_queue::{Event, EventQueue};
 use crate::fabric::{EndId, Fabric, Owner};
 use crate::frame::{pause_frame, Frame, PauseRequest};
@@ -144,76 +145,18 @@ impl State {
 }
 
 impl State {
-    /// Hand a frame over to its switch, or keep it until there is room.
-    fn hand_over(&mut self, channel: ChannelId, sequence: u64, out: Outgoing) {
-        let (count, waiting) = &mut self.in_switch[channel.index()];
-        if *count >= self.max_in_switch {
-            waiting.push_back((sequence, out));
-            return;
-        }
-        *count += 1;
-        if let Found::Known(record) = self.transit.find(sequence) {
-            record.handed = Some(self.clock.moment().real);
-        }
-        self.outbox.push(out);
-    }
-
-    /// The switch returns no more of the frame of this number, which it has got. Returns whether
-    /// nothing of it came back.
-    pub(crate) fn conclude(&mut self, sequence: u64, why: Conclusion) -> bool {
-        let real = self.clock.moment().real;
-        let Some(channel) = self.transit.conclude(real, sequence, why) else { return false };
-        self.left_switch(channel);
-        true
-    }
-
-    /// A switch has lost all frames of this channel that it has got, and those that wait for it.
-    pub(crate) fn lose_in_switch(&mut self, channel: ChannelId) {
-        let real = self.clock.moment().real;
-        for (sequence, out) in std::mem::take(&mut self.in_switch[channel.index()].1) {
-            self.transit.conclude(real, sequence, Conclusion::Rebooted);
-            self.recycle(out.frame);
-        }
-        for sequence in self.transit.all_in_switch() {
-            let record = self.transit.in_switch(sequence);
-            if record.is_some_and(|record| record.channel == channel) {
-                self.conclude(sequence, Conclusion::Rebooted);
-            }
-        }
-    }
-
-    /// A switch no longer has one of the frames of this channel.
-    pub(crate) fn left_switch(&mut self, channel: ChannelId) {
-        let (count, waiting) = &mut self.in_switch[channel.index()];
-        *count -= 1;
-        if let Some((sequence, out)) = waiting.pop_front() {
-            self.hand_over(channel, sequence, out);
-        }
-    }
-}
-
-fn max_in_switch(fabric: &Fabric) -> u32 {
-    if fabric.datapath == Datapath::User {
-        return MAX_IN_SWITCH;
-    }
-    let number = |id: usize| ChannelId(id as u32);
-    let to_switches =
-        (0..fabric.channels.len()).filter(|&id| fabric.to_switch(number(id)).is_some()).count();
-    ((MAX_IN_KERNEL / to_switches.max(1)) as u32).clamp(1, MAX_IN_SWITCH)
-}
-
-fn empty_switches(fabric: &Fabric) -> Vec<(u32, VecDeque<(u64, Outgoing)>)> {
-    fabric.channels.iter().map(|_| (0, VecDeque::new())).collect()
-}
-
-impl Effects<Vec<u8>> for State {
-    fn started(&mut self, sent: Sent<Vec<u8>>) {
-        let Sent { channel, frame, start, ends, arrives } = sent;
-        let Queued { priority, bytes, mut payload } = frame;
+    /// The transmission of a frame begins.
+    fn transmit(&mut self, sent: &Sent<Vec<u8>>) {
         if !self.captures.is_empty() {
-            self.capture(self.fabric.channels[channel.index()].link, start, &payload);
+            let link = self.fabric.channels[sent.channel.index()].link;
+            self.capture(link, sent.start, &sent.frame.payload);
         }
-        self.events.schedule(ends, Event::Ended(channel));
+        self.events.schedule(sent.ends, Event::Ended(sent.channel));
+    }
+
+    /// A frame is on its line, and arrives at that time.
+    fn carry(&mut self, channel: ChannelId, frame: Queued<Vec<u8>>, arrives: Time) {
+        let Queued { priority, bytes, mut payload } = frame;
         if self.fabric.to_switch(channel).is_none() {
             self.delivering += 1;
             self.events.schedule(arrives, Event::Delivered { channel, bytes, frame: payload });
@@ -242,11 +185,103 @@ impl Effects<Vec<u8>> for State {
         }
     }
 
+    /// Hand a frame over to its switch, or keep it until there is room.
+    fn hand_over(&mut self, channel: ChannelId, sequence: u64, out: Outgoing) {
+        let (count, waiting) = &mut self.in_switch[channel.index()];
+        if *count >= self.max_in_switch {
+            waiting.push_back((sequence, out));
+            return;
+        }
+        *count += 1;
+        if let Found::Known(record) = self.transit.find(sequence) {
+            record.handed = Some(self.clock.moment().real);
+        }
+        self.outbox.push(out);
+    }
+
+    /// The switch returns no more of the frame of this number, which it has got. Returns whether
+    /// nothing of it came back.
+    pub(crate) fn conclude(&mut self, sequence: u64, why: Conclusion) -> bool {
+        let own = self.clock.own();
+        let Some(channel) = self.transit.conclude(own, sequence, why) else { return false };
+        self.left_switch(channel);
+        true
+    }
+
+    /// A switch has lost all frames of this channel that it has got, and those that wait for it.
+    pub(crate) fn lose_in_switch(&mut self, channel: ChannelId) {
+        let own = self.clock.own();
+        for (sequence, out) in std::mem::take(&mut self.in_switch[channel.index()].1) {
+            self.transit.conclude(own, sequence, Conclusion::Rebooted);
+            self.recycle(out.frame);
+        }
+        for sequence in self.transit.all_in_switch() {
+            let record = self.transit.in_switch(sequence);
+            if record.is_some_and(|record| record.channel == channel) {
+                self.conclude(sequence, Conclusion::Rebooted);
+            }
+        }
+    }
+
+    /// A switch no longer has one of the frames of this channel.
+    pub(crate) fn left_switch(&mut self, channel: ChannelId) {
+        let (count, waiting) = &mut self.in_switch[channel.index()];
+        *count -= 1;
+        if let Some((sequence, out)) = waiting.pop_front() {
+            self.hand_over(channel, sequence, out);
+        }
+    }
+}
+
+fn mark_if_chosen(sent: &mut Sent<Vec<u8>>) {
+    if sent.marked {
+        congestion::mark(&mut sent.frame.payload);
+    }
+}
+
+fn max_in_switch(fabric: &Fabric) -> u32 {
+    if fabric.datapath == Datapath::User {
+        return MAX_IN_SWITCH;
+    }
+    let number = |id: usize| ChannelId(id as u32);
+    let to_switches =
+        (0..fabric.channels.len()).filter(|&id| fabric.to_switch(number(id)).is_some()).count();
+    ((MAX_IN_KERNEL / to_switches.max(1)) as u32).clamp(1, MAX_IN_SWITCH)
+}
+
+fn empty_switches(fabric: &Fabric) -> Vec<(u32, VecDeque<(u64, Outgoing)>)> {
+    fabric.channels.iter().map(|_| (0, VecDeque::new())).collect()
+}
+
+impl Effects<Vec<u8>> for State {
+    fn started(&mut self, mut sent: Sent<Vec<u8>>) {
+        mark_if_chosen(&mut sent);
+        self.transmit(&sent);
+        self.carry(sent.channel, sent.frame, sent.arrives);
+    }
+
+    fn lost(&mut self, sent: Sent<Vec<u8>>, _cause: DropCause) {
+        self.transmit(&sent);
+        if self.fabric.to_switch(sent.channel).is_some() {
+            self.arrived[sent.channel.index()][usize::from(sent.frame.priority)] += 1;
+        }
+        self.recycle(sent.frame.payload);
+    }
+
+    fn sent_twice(&mut self, mut sent: Sent<Vec<u8>>, first: Time) {
+        mark_if_chosen(&mut sent);
+        self.transmit(&sent);
+        let Queued { priority, bytes, ref payload } = sent.frame;
+        self.carry(sent.channel, Queued { priority, bytes, payload: payload.clone() }, first);
+        self.carry(sent.channel, sent.frame, sent.arrives);
+    }
+
     fn signal(&mut self, signal: Signal) {
         let channel = signal.target.channel;
         let link = self.fabric.channels[channel.index()].link;
-        if self.captures.contains_key(&link) {
-            let flow_control = self.fabric.links[link].settings.flow_control;
+        let flow_control = self.fabric.settings(channel).flow_control;
+        // An update of credit is no Ethernet frame.
+        if self.captures.contains_key(&link) && !flow_control.uses_credits() {
             let quanta = if signal.stop { u16::MAX } else { 0 };
             let request = PauseRequest::of_class(flow_control, signal.target.class, quanta);
             let [_, _, b1, b2] = channel.0.to_be_bytes();

@@ -6,7 +6,8 @@ use switch_model::{ChannelId, EntryId, Time, MICROSECOND};
 
 use crate::fabric::EndId;
 
-/// Real time for which a frame that has arrived is remembered, for copies that come later.
+/// Own time ([`crate::clock::Clock::own`]) for which a frame that has arrived is remembered, for
+/// copies that come later.
 const REMEMBERED: Time = 200_000 * MICROSECOND;
 /// Kinds of broadcasts whose number of copies is remembered.
 const MAX_GROUPS: usize = 1 << 16;
@@ -73,7 +74,7 @@ pub struct Record {
     pub handed: Option<Time>,
     /// Where it is.
     pub stage: Stage,
-    /// Real time after which it is forgotten; set at its virtual arrival.
+    /// Own time after which it is forgotten; set at its virtual arrival.
     forget: Option<Time>,
 }
 
@@ -123,7 +124,7 @@ pub struct Transit {
     epoch: u64,
     pending: u64,
     abandoned: HashSet<u64>,
-    /// Taken frames by the real time at which they count as dropped.
+    /// Taken frames by the own time at which they count as dropped.
     taken: VecDeque<(Time, u64)>,
     /// How many copies of each kind of broadcast the switch returned last time.
     groups: HashMap<Group, usize>,
@@ -171,7 +172,7 @@ impl Transit {
     }
 
     /// The switch returns no more of this frame. Returns its channel if nothing of it came back.
-    pub fn conclude(&mut self, real: Time, sequence: u64, why: Conclusion) -> Option<ChannelId> {
+    pub fn conclude(&mut self, own: Time, sequence: u64, why: Conclusion) -> Option<ChannelId> {
         let proven = why == Conclusion::Finished;
         let Found::Known(record) = self.find(sequence) else { return None };
         if let Stage::Returned(_, more) = &record.stage {
@@ -192,7 +193,7 @@ impl Transit {
             Conclusion::Rebooted => Stage::Rebooted,
         };
         if proven {
-            self.taken.push_back((real + REMEMBERED, sequence));
+            self.taken.push_back((own + REMEMBERED, sequence));
         } else {
             self.abandoned.insert(sequence);
         }
@@ -200,18 +201,18 @@ impl Transit {
     }
 
     /// Record the virtual arrival of a frame, which then is at `stage`.
-    pub fn arrived(&mut self, real: Time, sequence: u64, stage: Stage) {
+    pub fn arrived(&mut self, own: Time, sequence: u64, stage: Stage) {
         self.pending -= 1;
         if let Found::Known(record) = self.find(sequence) {
             record.stage = stage;
-            record.forget = Some(real + REMEMBERED);
+            record.forget = Some(own + REMEMBERED);
         }
     }
 
     /// Return the channel of the next frame that was taken, and that no controller has sent on in
     /// time: the switch has dropped it.
-    pub fn next_dropped(&mut self, real: Time) -> Option<ChannelId> {
-        while let Some(&(_, sequence)) = self.taken.front().filter(|(due, _)| *due <= real) {
+    pub fn next_dropped(&mut self, own: Time) -> Option<ChannelId> {
+        while let Some(&(_, sequence)) = self.taken.front().filter(|(due, _)| *due <= own) {
             self.taken.pop_front();
             if let Found::Known(record) = self.find(sequence) {
                 if matches!(record.stage, Stage::Taken) {
@@ -224,8 +225,8 @@ impl Transit {
     }
 
     /// Forget frames that arrived long ago.
-    pub fn forget(&mut self, real: Time) {
-        while self.records.front().and_then(|record| record.forget).is_some_and(|at| at < real) {
+    pub fn forget(&mut self, own: Time) {
+        while self.records.front().and_then(|record| record.forget).is_some_and(|at| at < own) {
             self.records.pop_front();
             self.first += 1;
         }

@@ -11,8 +11,9 @@ use serde_json::{json, Value};
 #[test]
 fn a_reset_changes_settings_or_nothing() {
     let mut bench = Bench::new("pause");
-    let flow =
-        |bench: &Bench, link: usize| bench.engine.state().fabric.links[link].settings.flow_control;
+    let flow = |bench: &Bench, link: usize| {
+        bench.engine.state().fabric.ends[2 * link].settings.flow_control
+    };
     use switch_model::FlowControl::{Off, Pause};
     assert_eq!(bench.ask(json!({"do": "reset", "flow_control": "switch"}))["ok"], true);
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
@@ -21,7 +22,7 @@ fn a_reset_changes_settings_or_nothing() {
     assert_eq!(answer["ok"], false);
     assert!(answer["error"].as_str().unwrap().contains("rate_mbps"), "{answer}");
     assert_eq!((flow(&bench, 0), flow(&bench, 3)), (Off, Pause));
-    assert_eq!(bench.engine.state().fabric.links[0].settings.rate_mbps, 10.0);
+    assert_eq!(bench.engine.state().fabric.ends[0].settings.rate_mbps, 10.0);
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 mod harness;
 
+use emulator::config::Config;
+use emulator::fabric::Fabric;
 use emulator::frame::{pause_frame, PauseRequest};
 use harness::{configuration, frame, Bench, MS};
 use serde_json::{json, Value};
@@ -139,4 +141,43 @@ fn requests_leave_no_events_behind() {
     bench.send("ah2", &pause_frame([2; 6], PauseRequest::Classes([Some(0); 8])));
     bench.run_for(2 * MS);
     assert!(bench.engine.is_idle(), "it need not wait for pauses that have ended");
+}
+
+#[test]
+fn switch_settings_name_the_watchdogs_of_ports() {
+    for (action, dropped) in [("drop", true), ("alert", false)] {
+        let mut settings = configuration("pause");
+        for link in settings["links"].as_array_mut().unwrap() {
+            link["pause_limit"] = json!({ "share": 1.0 });
+        }
+        let watchdog = json!({
+            "detection_us": 150_000.0, "polling_us": 400_000.0, "action": action, "priorities": [0],
+        });
+        settings["switch_settings"] =
+            json!({ "switches": { "s1": { "ports": { "2": { "watchdog": watchdog } } } } });
+        let mut bench = Bench::of(&settings);
+        load(&mut bench, 3000, storm);
+        let storms = bench.ask(json!({"do": "status"}))["storms"].clone();
+        assert_eq!(storms.as_array().unwrap().len(), 1, "{storms}");
+        let storm = &storms[0];
+        assert_eq!((&storm["channel"], &storm["detected"]), (&json!("s1:2"), &json!(1)));
+        assert_eq!(storm["alerts"], json!(u64::from(!dropped)));
+        assert_eq!(storm["dropped_frames"].as_u64().unwrap() > 0, dropped, "{storm}");
+        // At a poll, or up to a tick later.
+        let since = storm["storming"][0]["since_us"].as_u64().unwrap();
+        assert!(since % 400_000 <= 1000, "{since}");
+        assert!(arrived(&bench, "h3") > 0);
+    }
+}
+
+#[test]
+fn a_watchdog_is_that_of_a_link_or_of_the_switch_settings() {
+    let mut settings = configuration("pfc");
+    settings["switch_settings"] = json!({ "watchdog": { "detection_us": 9.0 } });
+    for link in settings["links"].as_array_mut().unwrap() {
+        link["watchdog_us"] = json!(200_000);
+    }
+    let config = Config::parse(&settings.to_string()).unwrap();
+    let error = Fabric::new(&config).unwrap_err().to_string();
+    assert!(error.contains("s1:1: watchdog: the switch settings have one"), "{error}");
 }

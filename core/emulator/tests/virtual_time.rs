@@ -7,8 +7,8 @@ use emulator::fabric::{Fabric, Owner};
 use emulator::nfqueue::Held;
 use serde_json::{json, Value};
 use simulator::{
-    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, Settings, Simulation, Tables,
-    Target, Traffic,
+    Arrivals, ChannelConfig, ChannelCounters, Flow, Forwarding, Node, Report, Settings, Simulation,
+    Tables, Target, Traffic,
 };
 use switch_model::{ChannelId, Time, MICROSECOND};
 
@@ -91,7 +91,7 @@ fn simulated(
     configs: Vec<ChannelConfig>,
     paths: &[Vec<usize>],
     end: Time,
-) -> Vec<ChannelCounters> {
+) -> Report {
     let mut host = 0;
     let nodes: Vec<Node> = fabric
         .ends
@@ -108,7 +108,16 @@ fn simulated(
         let back = fabric.ends[info.from].incoming.0;
         (config, nodes[info.from], nodes[info.to], back)
     });
-    let virtual_fabric = simulator::Fabric::new(SWITCHES, HOSTS, channels.collect()).unwrap();
+    let mut virtual_fabric = simulator::Fabric::new(SWITCHES, HOSTS, channels.collect()).unwrap();
+    if let Some(settings) = &fabric.switch_settings {
+        let port = |end: usize| match fabric.ends[end].owner {
+            Owner::Switch { port, .. } => port,
+            Owner::Host { .. } => 0,
+        };
+        let ports: Vec<u32> = fabric.channels.iter().map(|channel| port(channel.from)).collect();
+        let names = fabric.switches.clone();
+        virtual_fabric = virtual_fabric.with_switches(settings.clone(), names, &ports).unwrap();
+    }
     let mut tables = Tables::without_routes(&virtual_fabric);
     for path in paths {
         let branch = |&end: &usize| match nodes[end] {
@@ -134,7 +143,7 @@ fn simulated(
     };
     let mut simulation = Simulation::new(virtual_fabric, tables, traffic, settings).unwrap();
     while simulation.run(100_000) {}
-    simulation.report().channels
+    simulation.report()
 }
 
 /// What NFQUEUE announces.
@@ -217,8 +226,15 @@ fn emulated(fabric: Fabric, paths: &[Vec<usize>], end: Time, mut chance: Chance)
 }
 
 fn compare(seed: u64, ring: bool, links: Links, end: Time) -> Engine {
+    compare_with(seed, ring, links, end, Value::Null)
+}
+
+/// The same with these settings of switches.
+fn compare_with(seed: u64, ring: bool, links: Links, end: Time, switches: Value) -> Engine {
     let mut chance = Chance(seed);
-    let config = Config::parse(&configuration(&mut chance, ring, links).to_string()).unwrap();
+    let mut config = configuration(&mut chance, ring, links);
+    config["switch_settings"] = switches;
+    let config = Config::parse(&config.to_string()).unwrap();
     let fabric = Fabric::new(&config).unwrap();
     let paths: Vec<Vec<usize>> = (0..HOSTS)
         .map(|from| {
@@ -230,15 +246,21 @@ fn compare(seed: u64, ring: bool, links: Links, end: Time) -> Engine {
     let engine = emulated(fabric.clone(), &paths, end, chance);
     let end = engine.now();
     let expected = simulated(&fabric, configs, &paths, end);
-    for (number, expected) in expected.iter().enumerate() {
+    let pools: Vec<_> = engine.model().pools().cloned().collect();
+    assert_eq!(pools, expected.pools, "seed {seed}");
+    for (number, expected) in expected.channels.iter().enumerate() {
         let found = engine.model().counters(end, ChannelId(number as u32));
         let name = &fabric.channels[number].name;
+        // Hosts of the simulator offer a frame when its turn has come.
+        let from_host = number >= fabric.channels.len() - HOSTS;
         let shown = |counters: &ChannelCounters| {
             let priority = &counters.priorities[0];
             (
                 (counters.rx_frames, counters.rx_bytes, counters.dropped()),
                 (priority.tx_frames, priority.pauses, priority.paused),
                 (priority.ingress_bytes, priority.ingress_peak_bytes),
+                (priority.marked_frames, counters.drops),
+                if from_host { 0 } else { priority.queue_peak_bytes },
             )
         };
         assert_eq!(shown(&found), shown(expected), "seed {seed}: {name}");
@@ -267,5 +289,49 @@ fn the_same_deadlock_forms_at_the_same_time() {
 fn events_of_the_same_time_happen_in_the_same_order() {
     for seed in 0..40 {
         compare(seed, false, Links::Equal, 10 * MS);
+    }
+}
+
+/// Small pools, marking, and a bound of queues.
+fn switches() -> Value {
+    let every = [0, 1, 2, 3, 4, 5, 6, 7];
+    json!({
+        "pools": {
+            "in": {"side": "ingress", "bytes": 60_000, "headroom_bytes": 80_000},
+            "out": {"side": "egress", "bytes": 100_000},
+        },
+        "ingress": [{
+            "priorities": every, "pool": "in", "alpha": 0.5, "reserved_bytes": 2000,
+            "headroom_bytes": 30_000,
+        }],
+        "ecn": [{"priorities": [0], "kmin_bytes": 5000, "kmax_bytes": 40_000, "pmax": 0.5}],
+        "scheduler": [{"priorities": [0], "weight": 1}],
+        "switches": {"s2": {"egress": [{"priorities": [0], "pool": "out", "alpha": 0.25}],
+                            "pools": {"out": {"side": "egress", "bytes": 100_000}}}},
+    })
+}
+
+#[test]
+fn switches_with_settings_have_the_same_results_on_both_clocks() {
+    let (mut marked, mut pool, mut lost) = (0, 0, 0);
+    for seed in 0..20 {
+        let engine = compare_with(seed, false, Links::Different, 10 * MS, switches());
+        for channel in 0..engine.model().channels() as u32 {
+            let counted = engine.model().counters(engine.now(), ChannelId(channel));
+            marked += counted.priorities[0].marked_frames;
+            lost += counted.dropped();
+        }
+        pool += engine.model().pools().map(|pool| pool.peak_bytes).max().unwrap();
+    }
+    assert!(marked > 0 && pool > 0 && lost > 0, "{marked} {pool} {lost}");
+}
+
+#[test]
+fn the_same_deadlock_of_shared_pools_forms_at_the_same_time() {
+    let mut settings = switches();
+    settings["switches"] = json!({});
+    for seed in 0..4 {
+        let engine = compare_with(seed, true, Links::Different, 20 * MS, settings.clone());
+        assert!(engine.model().deadlock().is_some());
     }
 }

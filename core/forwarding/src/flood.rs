@@ -112,8 +112,12 @@ impl<'a> Floods<'a> {
             let host = state.fabric.host(state.hop(id).channel);
             host.is_some_and(|host| host != source && member[host as usize])
         };
-        // Copies on the same hops as those of an earlier source have the same fate.
-        let fits = !irregular && local.len() == due as usize && local.iter().all(meant);
+        // Copies on the same hops as those of an earlier source have the same fate. Without copies
+        // it depends on the switch: members may be at that of the earlier source only.
+        let fits = !irregular
+            && !away.is_empty()
+            && local.len() == due as usize
+            && local.iter().all(meant);
         if fits && clean.contains(&away) {
             return Some((0, 0));
         }

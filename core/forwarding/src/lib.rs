@@ -4,6 +4,7 @@
 //! our plans) and a virtual channel. A state is filled in by exploring what hosts can send, from
 //! a [`state::Behaviour`]: that of a plan, of rules, of 802.1Q tables, or of next-hop tables.
 
+pub mod channel_array;
 pub mod compile;
 pub mod dot1q;
 pub mod explore;

@@ -2,10 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::channel_array::ChannelArray;
 use crate::fabric::Fabric;
-
-/// In an array of channels: no channel.
-pub(crate) const NONE: i32 = -1;
 
 /// The tables and trees of a plan. Shapes are in brackets. A row is a set of hosts with the same
 /// paths; a channel of -1 means none.
@@ -29,7 +27,7 @@ pub struct Plan {
     pub changes: FxHashMap<(u32, u32, u8), u8>,
     /// (switches, switches): entry [u, v] is the channel on which a flood of switch u enters switch
     /// v.
-    pub tree: Vec<i32>,
+    pub tree: ChannelArray,
     /// (switches, switches): the priority of that channel.
     pub tree_priority: Vec<u8>,
     /// The members of each group by host: first all hosts.
@@ -42,7 +40,29 @@ pub enum NextHops {
     /// The next hops of explicit paths.
     Listed(ListedHops),
     /// Tables (VLANs, switches, destination switches), and the VLAN of each.
-    Tables(Vec<u16>, Vec<i32>),
+    Tables(Vec<u16>, ChannelArray),
+    /// Sets, of which a packet takes any one: multipath.
+    Sets(HopSets),
+}
+
+/// The next hops at each switch to each destination switch, in one VLAN.
+#[derive(Debug, Default)]
+pub struct HopSets {
+    /// The VLAN.
+    pub vlan: u16,
+    /// (destination switches, switches): where the next hops at a switch end in `channels`.
+    pub ends: Vec<u32>,
+    /// The sets, one after the other.
+    pub channels: Vec<u32>,
+}
+
+impl HopSets {
+    /// The next hops at a switch to another.
+    pub(crate) fn at(&self, switches: usize, at: u32, to: u32) -> &[u32] {
+        let place = to as usize * switches + at as usize;
+        let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.channels[first as usize..self.ends[place] as usize]
+    }
 }
 
 impl Default for NextHops {
@@ -81,6 +101,7 @@ impl ListedHops {
 }
 
 impl NextHops {
+    /// The only next hop; None also where there are sets.
     pub(crate) fn get(&self, switches: usize, vlan: u16, at: u32, to: u32) -> Option<u32> {
         match self {
             Self::Listed(listed) => {
@@ -90,20 +111,22 @@ impl NextHops {
             }
             Self::Tables(vlans, tables) => {
                 let table = vlans.iter().position(|&of| of == vlan)?;
-                let channel = tables[(table * switches + at as usize) * switches + to as usize];
+                let place = (table * switches + at as usize) * switches + to as usize;
+                let channel = tables.get(place);
                 u32::try_from(channel).ok()
             }
+            Self::Sets(_) => None,
         }
     }
 
-    /// (destination switches, tables): the next hops at a switch; None where they are listed.
+    /// (destination switches, tables): the next hops at a switch; None if these are no tables.
     pub(crate) fn at(&self, switches: usize, at: u32) -> Option<Vec<u32>> {
         let Self::Tables(vlans, tables) = self else { return None };
         let mut found = vec![0; switches * vlans.len()];
         for table in 0..vlans.len() {
-            let row = &tables[(table * switches + at as usize) * switches..][..switches];
-            for (to, &channel) in row.iter().enumerate() {
-                found[to * vlans.len() + table] = channel as u32;
+            let row = (table * switches + at as usize) * switches;
+            for to in 0..switches {
+                found[to * vlans.len() + table] = tables.get(row + to) as u32;
             }
         }
         Some(found)

@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::channel_array::NONE;
 use crate::fabric::Fabric;
-use crate::plan::{NextHops, Plan, NONE};
+use crate::plan::{NextHops, Plan};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
 
 /// A plan as a behaviour, from which a state is filled.
@@ -125,15 +126,15 @@ impl Planned {
             let Flood { group, sources } = &self.floods[flood];
             let source = self.at[sources[0] as usize] as usize;
             let reached = self.reached(fabric, *group as usize, source as u32);
-            let tree = &self.plan.tree[source * switches..][..switches];
+            let tree = |to: usize| self.plan.tree.get(source * switches + to);
             let priority = &self.plan.tree_priority[source * switches..][..switches];
-            for to in (0..switches).filter(|&to| reached[to] && tree[to] != NONE) {
-                let (at, _) = fabric.leaves(tree[to] as u32);
-                branches[at as usize].extend([tree[to] as u32, u32::from(priority[to])]);
+            for to in (0..switches).filter(|&to| reached[to] && tree(to) != NONE) {
+                let (at, _) = fabric.leaves(tree(to) as u32);
+                branches[at as usize].extend([tree(to) as u32, u32::from(priority[to])]);
             }
             for (at, branches) in branches.iter_mut().enumerate() {
                 key.clear();
-                key.extend([2, tree[at] as u32, u32::from(source == at), *group]);
+                key.extend([2, tree(at) as u32, u32::from(source == at), *group]);
                 key.append(branches);
                 class[at] = numbers[at].of(&key);
             }
@@ -151,9 +152,13 @@ impl Planned {
         for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
             key.clear();
             key.push(0);
-            if let NextHops::Listed(listed) = &self.plan.next {
-                let here = listed.at(switches, at, to).iter();
-                key.extend(here.flat_map(|&(vlan, channel)| [u32::from(vlan), channel]));
+            match &self.plan.next {
+                NextHops::Listed(listed) => {
+                    let here = listed.at(switches, at, to).iter();
+                    key.extend(here.flat_map(|&(vlan, channel)| [u32::from(vlan), channel]));
+                }
+                NextHops::Sets(sets) => key.extend(sets.at(switches, at, to)),
+                NextHops::Tables(..) => {}
             }
             if let Some(tables) = &tables {
                 let width = tables.len() / switches;
@@ -192,7 +197,7 @@ impl Planned {
         let row_start = source as usize * self.switches();
         let branches = self.leaving[at as usize].iter().copied();
         let branches = branches
-            .filter(|channel| self.plan.tree[row_start + enters(channel)] == *channel as i32);
+            .filter(|channel| self.plan.tree.get(row_start + enters(channel)) == *channel as i32);
         branches.filter(|channel| self.needed.1[enters(channel)]).collect()
     }
 
@@ -204,7 +209,7 @@ impl Planned {
         let with_members = (0..member.len()).filter(|&host| member[host]);
         for mut at in with_members.map(|host| self.at[host]) {
             while !std::mem::replace(&mut reached[at as usize], true) {
-                let channel = self.plan.tree[source as usize * switches + at as usize];
+                let channel = self.plan.tree.get(source as usize * switches + at as usize);
                 if channel == NONE {
                     break;
                 }
@@ -224,15 +229,16 @@ impl Behaviour for Planned {
         out: &mut Vec<Hop>,
     ) -> Result<Choice, Unsupported> {
         match self.flood(destination) {
-            None => out.extend(self.unicast(fabric, hop, destination)),
+            None => self.unicast(fabric, hop, destination, out),
             Some(flood) => self.copies(fabric, hop, flood, out),
         }
-        Ok(Choice::All)
+        let unicast = (destination as usize) < self.at.len();
+        Ok(if unicast && out.len() > 1 { Choice::OneOf } else { Choice::All })
     }
 }
 
 impl Planned {
-    fn unicast(&self, fabric: &Fabric, hop: Hop, destination: u32) -> Option<Hop> {
+    fn unicast(&self, fabric: &Fabric, hop: Hop, destination: u32, out: &mut Vec<Hop>) {
         let switches = self.switches();
         let (at, _) = fabric.enters(hop.channel);
         let to = self.at[destination as usize];
@@ -242,19 +248,29 @@ impl Planned {
                 let row = self.plan.row[host as usize];
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);
                 if hop.label != if self.plan.host_tags { vlan } else { 0 } {
-                    return None;
+                    return;
                 }
                 (vlan, Some(priority))
             }
         };
         if to == at {
             // No host sends to itself: a packet on its channel is one of a host that it represents.
-            return Some(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
+            out.push(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
+            return;
         }
-        let channel = self.plan.next.get(switches, vlan, at, to)?;
-        let changed = || *self.plan.changes.get(&(hop.channel, channel, hop.vc)).unwrap_or(&hop.vc);
-        let vc = priority.unwrap_or_else(changed);
-        Some(Hop { channel, label: vlan, vc })
+        let one;
+        let next = match &self.plan.next {
+            NextHops::Sets(sets) if sets.vlan == vlan => sets.at(switches, at, to),
+            next => {
+                one = next.get(switches, vlan, at, to);
+                one.as_slice()
+            }
+        };
+        out.extend(next.iter().map(|&channel| {
+            let changed = || self.plan.changes.get(&(hop.channel, channel, hop.vc));
+            let vc = priority.or_else(|| changed().copied()).unwrap_or(hop.vc);
+            Hop { channel, label: vlan, vc }
+        }));
     }
 
     fn copies(&mut self, fabric: &Fabric, hop: Hop, flood: usize, out: &mut Vec<Hop>) {
@@ -271,7 +287,7 @@ impl Planned {
                 }
                 vlan
             }
-            None if self.plan.tree[row_start + at as usize] == hop.channel as i32 => hop.label,
+            None if self.plan.tree.get(row_start + at as usize) == hop.channel as i32 => hop.label,
             None => return,
         };
         let member = &self.plan.members[group];

@@ -86,6 +86,65 @@ pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trac
     trace
 }
 
+/// The share of packets from a host to a destination that takes each hop, if all choices are equally
+/// likely. A hop follows those that lead to it. Nothing if a packet can loop.
+pub fn shares(state: &State, source: u32, destination: u32) -> Vec<(Hop, f64)> {
+    let starts: Vec<HopId> = starts(state, source, destination).collect();
+    let onward = |id: HopId| match state.fabric.host(state.hop(id).channel) {
+        Some(_) if !starts.contains(&id) => Step::Unreached,
+        _ => state.next(id, destination),
+    };
+    // By hop: whether it is done; and all, each after those that it leads to.
+    let mut done: FxHashMap<HopId, bool> = FxHashMap::default();
+    let mut order: Vec<HopId> = Vec::new();
+    for &start in &starts {
+        let mut path = vec![(start, 0)];
+        while let Some((id, place)) = path.last_mut() {
+            let id = *id;
+            if *place == 0 && done.insert(id, false) == Some(true) {
+                done.insert(id, true);
+                path.pop();
+                continue;
+            }
+            // From the last one on, so that the first one is listed first.
+            let hops = onward(id).hops();
+            match hops.len().checked_sub(*place + 1).map(|number| hops[number]) {
+                Some(next) if state.hop(next).channel == NOWHERE => *place += 1,
+                Some(next) => {
+                    *place += 1;
+                    match done.get(&next) {
+                        Some(false) => return Vec::new(),
+                        Some(true) => {}
+                        None => path.push((next, 0)),
+                    }
+                }
+                None => {
+                    done.insert(id, true);
+                    order.push(id);
+                    path.pop();
+                }
+            }
+        }
+    }
+    let mut shares: FxHashMap<HopId, f64> = FxHashMap::default();
+    for &start in &starts {
+        *shares.entry(start).or_default() += 1.0 / starts.len() as f64;
+    }
+    for &id in order.iter().rev() {
+        let (step, share) = (onward(id), shares[&id]);
+        let each = match step {
+            Step::Next(Choice::OneOf, hops) => share / hops.len() as f64,
+            Step::AnyOf(sets) => share / sets.iter().len() as f64,
+            _ => share,
+        };
+        for &next in step.hops() {
+            *shares.entry(next).or_default() += each;
+        }
+    }
+    let taken = order.iter().rev().filter(|id| !starts.contains(id));
+    taken.map(|id| (state.hop(*id), shares[id])).collect()
+}
+
 impl Trace {
     /// Notes whether the switch that a hop enters drops the packet, and returns whether it has a
     /// choice.

@@ -6,7 +6,8 @@ use forwarding::explore::explore;
 use forwarding::fabric::{Fabric, NOWHERE};
 use forwarding::found::Found;
 use forwarding::openflow::generations::{newest, Generations};
-use forwarding::openflow::switch::{Action, Rule, Switch};
+use forwarding::openflow::rule::{Action, Rule};
+use forwarding::openflow::switch::Switch;
 use forwarding::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
 
 /// Channels: 0 to 1, 0 to 2, 1 to 2. Host i is on switch i.

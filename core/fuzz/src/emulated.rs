@@ -15,7 +15,7 @@ const CONFIGURATION: &str = r#"{"namespace": "/nowhere", "links": [
      "a": {"host": "h1", "interface": "a1"}, "b": {"switch": "s1", "port": 1, "interface": "b1"}},
     {"name": "h2", "rate_mbps": 10, "delay_us": 500, "flow_control": "pause",
      "a": {"host": "h2", "interface": "a2"}, "b": {"switch": "s1", "port": 2, "interface": "b2"}},
-    {"name": "h3", "rate_mbps": 10, "delay_us": 500,
+    {"name": "h3", "rate_mbps": 10, "delay_us": 500, "flow_control": "credits",
      "a": {"host": "h3", "interface": "a3"}, "b": {"switch": "s2", "port": 1, "interface": "b3"}},
     {"name": "s1-s2", "rate_mbps": 10, "delay_us": 500, "flow_control": "pause",
      "a": {"switch": "s1", "port": 3, "interface": "ka"},

@@ -15,6 +15,7 @@ mod graph;
 mod memory;
 mod programs;
 mod replay;
+mod schedule;
 mod simulator;
 
 #[global_allocator]
@@ -53,5 +54,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     add(module, "graph", graph::fill)?;
     add(module, "programs", programs::fill)?;
     add(module, "replay", replay::fill)?;
+    add(module, "schedule", schedule::fill)?;
     add(module, "simulator", simulator::fill)
 }

@@ -16,7 +16,7 @@ type Column<'py, T> = PyReadonlyArray1<'py, T>;
 
 /// When the processes ended; see the `.pyi`.
 #[pyclass(frozen, name = "Ends", module = "knotless._core.replay")]
-struct PyEnds(Ends);
+pub(crate) struct PyEnds(pub(crate) Ends);
 
 #[pymethods]
 impl PyEnds {

@@ -2,6 +2,7 @@
 
 use forwarding::state::{Hop, HopId, State, Step};
 
+use crate::classes::{Classes, ClassesBuilder};
 use crate::error::Error;
 
 /// The unicasts of a state.
@@ -120,13 +121,15 @@ impl<'a> Unicasts<'a> {
 
     /// (switches, columns): the class of each column at each switch, without gaps, and a host of
     /// each class. At its own switch, each column is a class by itself.
-    pub fn classes(&self, columns: &Columns) -> (Vec<u16>, Samples) {
+    pub fn classes(&self, columns: &Columns) -> (Classes, Samples) {
         let switches = self.state.fabric.switches();
-        let mut class = Vec::with_capacity(switches * columns.hosts.len());
+        let mut classes = ClassesBuilder::new(columns.hosts.len());
+        let mut class = Vec::with_capacity(columns.hosts.len());
         let mut samples = Vec::with_capacity(switches);
         for switch in 0..switches as u32 {
             let mut known = vec![None; self.state.class_count(switch) as usize];
             let mut of_switch = Vec::new();
+            class.clear();
             for (&host, &direct) in columns.hosts.iter().zip(&columns.direct) {
                 let next = of_switch.len() as u16;
                 let number = if self.at[host as usize] == switch {
@@ -141,8 +144,9 @@ impl<'a> Unicasts<'a> {
                 };
                 class.push(number);
             }
+            classes.add(&class);
             samples.push(of_switch);
         }
-        (class, samples)
+        (classes.build(), samples)
     }
 }

@@ -71,7 +71,7 @@ impl Deadlocks {
         let since = |member: &VirtualChannel| model.paused_since(*member);
         let frames = |member: &VirtualChannel| {
             let packets = model.queued(*member);
-            packets.map(|packet| (messages.get(packet.message).from, packet.to)).collect()
+            packets.map(|packet| (messages.origin_of(packet), packet.to)).collect()
         };
         self.first = Some(DeadlockReport {
             since: found.cycle.iter().map(since).max().unwrap_or(0),

@@ -260,6 +260,7 @@ fn message(at: Time, flow: u32, from: u32, to: Destination, bytes: u64, tag: u64
         from,
         to,
         tag,
+        bytes,
         left: bytes,
         under_way: 0,
         lost: false,

@@ -1,6 +1,6 @@
 //! What can be due in a simulation.
 
-use switch_model::{ChannelId, VirtualChannel};
+use switch_model::{ChannelId, PauseFrameEvent, Time, VirtualChannel};
 
 use crate::event_queue;
 use crate::message::Packet;
@@ -23,20 +23,48 @@ pub(crate) struct Flight {
 pub(crate) enum Event {
     /// The pause signal of this number has arrived.
     Signalled(u32),
-    /// A host's pause may have expired.
+    /// A host asks its switch to pause until a time.
+    HostPause { host: u32, until: Time },
+    /// A pause may have expired.
     Expired(VirtualChannel),
+    /// A pause frame is sent, or is to be repeated.
+    PauseFrame(PauseFrameEvent),
     /// The traffic driver asked to be called for this source.
     Source { source: u32, tag: u64 },
     /// Something on the shared medium of a hub.
     Medium { station: u32, what: MediumEvent },
     /// A whole frame of that station has arrived at its hub.
     Repeat { station: u32, bytes: u16, packet: Packet },
+    /// Something of a transport.
+    Transport(TransportEvent),
+    /// Something of a host that receives slowly.
+    Receiver(ReceiverEvent),
     /// The link change of this number.
     LinkChange(u32),
     /// The watchdog looks for virtual channels that are paused too long.
     Watchdog,
     /// The warm-up ends.
     WarmUpEnd,
+}
+
+/// What is due in a transport.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TransportEvent {
+    /// The rate of a queue pair of this host permits its next packet.
+    Wake { host: u32 },
+    /// The receiver of a queue pair sends a congestion notification.
+    Notification { pair: u32 },
+    /// The sender of a queue pair may have waited too long for an acknowledgement.
+    Timeout { pair: u32 },
+}
+
+/// What is due of a host that receives slowly.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ReceiverEvent {
+    /// It has taken the first frame from its buffer.
+    Taken { host: u32 },
+    /// Its pause, or the end of it, has arrived at the switch.
+    Signalled { target: VirtualChannel, stop: bool },
 }
 
 /// What happens on a shared medium.

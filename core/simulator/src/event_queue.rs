@@ -52,6 +52,21 @@ pub enum Due<F, E> {
     Event(E),
 }
 
+/// Flights of a lane that are probably due soon: hints for prefetching.
+#[derive(Clone, Copy, Debug)]
+pub struct Upcoming<'a, F> {
+    lane: &'a Lane<F>,
+    milestone: Milestone,
+}
+
+impl<'a, F: Copy> Upcoming<'a, F> {
+    /// The one at a place, from 0. If there are not so many, one that was due before.
+    #[inline(always)]
+    pub fn at(&self, place: usize) -> &'a F {
+        self.lane.ahead(self.milestone, place)
+    }
+}
+
 #[derive(Debug)]
 struct InHeap<F, E> {
     key: Key,
@@ -119,6 +134,11 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         self.push_to_heap(at, Due::Arrival(flight));
     }
 
+    /// The transmission of `flight` is complete at `done`, not before now; it does not arrive.
+    pub fn add_transmission(&mut self, done: Time, flight: F) {
+        self.push_to_heap(done, Due::TxDone(flight));
+    }
+
     /// The transmission of `flight` is complete at `done`, and it arrives at `arrives`; neither is
     /// before now.
     #[inline(always)]
@@ -181,13 +201,12 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         Some((at, due))
     }
 
-    /// A flight that is probably due soon: the next one of the lane that the last one was taken
-    /// from. It is a hint for prefetching, and may have been due already.
+    /// The flights that follow the one taken last in its lane; None if it was in none.
     #[inline(always)]
-    pub fn soon(&self) -> Option<&F> {
+    pub fn upcoming(&self) -> Option<Upcoming<'_, F>> {
         let milestone =
             if self.taken.is_multiple_of(2) { Milestone::TxDone } else { Milestone::Arrival };
-        Some(self.lanes.get((self.taken / 2).checked_sub(1)?)?.next(milestone))
+        Some(Upcoming { lane: self.lanes.get((self.taken / 2).checked_sub(1)?)?, milestone })
     }
 
     #[inline(always)]
@@ -204,6 +223,17 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         let due = self.heap.pop().map(|Reverse(first)| first.due);
         self.heads[HEAP] = self.heap.peek().map_or(NEVER, |Reverse(first)| first.key);
         due
+    }
+
+    /// The number of events that are due, if no flight of a lane is.
+    pub fn events_alone(&self) -> Option<usize> {
+        self.heads[HEAP + 1..].iter().all(|&head| head == NEVER).then_some(self.heap.len())
+    }
+
+    /// Discard the events that are due; flights of lanes stay.
+    pub fn discard_events(&mut self) {
+        self.heap.clear();
+        self.heads[HEAP] = NEVER;
     }
 
     /// Whether nothing is due.
@@ -265,6 +295,22 @@ mod tests {
     }
 
     #[test]
+    fn events_are_counted_and_discarded_while_no_flight_is_due() {
+        let mut queue = EventQueue::new();
+        queue.add(5, 'a');
+        queue.add(7, 'b');
+        assert_eq!(queue.events_alone(), Some(2));
+        queue.add_flight(1, 2, 'c');
+        assert_eq!(queue.events_alone(), None);
+        queue.discard_events();
+        assert_eq!(queue.next(9), Some((1, Due::TxDone('c'))));
+        assert_eq!(queue.next(9), Some((2, Due::Arrival('c'))));
+        assert_eq!((queue.events_alone(), queue.is_empty()), (Some(0), true));
+        queue.add(8, 'd');
+        assert_eq!(queue.next(9), Some((8, Due::Event('d'))));
+    }
+
+    #[test]
     fn leaves_what_is_due_later() {
         let mut queue: EventQueue<(), char> = EventQueue::new();
         queue.add(5, 'a');
@@ -275,5 +321,21 @@ mod tests {
         queue.add(7, 'c');
         assert_eq!(queue.next(7), Some((7, Due::Event('b'))));
         assert_eq!(queue.next(7), Some((7, Due::Event('c'))));
+    }
+
+    #[test]
+    fn what_is_upcoming_follows_in_the_lane_of_the_last() {
+        let mut queue: EventQueue<u32, u32> = EventQueue::new();
+        queue.add(1, 99);
+        assert!(queue.next(1).is_some() && queue.upcoming().is_none());
+        for number in 0..5 {
+            // Two lanes that take turns.
+            queue.add_flight(10 + u64::from(number % 2), 20, number);
+        }
+        assert_eq!(queue.next(10), Some((10, Due::TxDone(0))));
+        let upcoming = queue.upcoming().expect("it was in a lane");
+        assert_eq!((upcoming.at(0), upcoming.at(1)), (&2, &4));
+        assert!((0..3).all(|_| queue.next(11).is_some()));
+        assert_eq!(queue.upcoming().map(|upcoming| *upcoming.at(0)), Some(3));
     }
 }

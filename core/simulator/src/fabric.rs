@@ -1,6 +1,6 @@
 //! Switches, hosts and the channels between them.
 
-use switch_model::{ChannelConfig, ChannelId};
+use switch_model::{ChannelConfig, ChannelId, ChannelPorts, Faults, SwitchSettings};
 
 use crate::error::Error;
 
@@ -52,6 +52,18 @@ pub struct Fabric {
     pub(crate) back: Vec<ChannelId>,
     /// Repeater hubs take the place of its switches.
     pub(crate) hubs: bool,
+    /// What its switches are like inside, if that is set.
+    pub(crate) switch_settings: Option<Box<FabricSwitches>>,
+}
+
+/// What the switches of a fabric are like inside.
+#[derive(Clone, Debug)]
+pub(crate) struct FabricSwitches {
+    pub settings: SwitchSettings,
+    /// Their names.
+    pub names: Vec<String>,
+    /// By channel: the ports that it joins.
+    pub ports: Vec<ChannelPorts>,
 }
 
 impl Fabric {
@@ -75,6 +87,10 @@ impl Fabric {
                 .ok_or_else(|| wrong("the other direction is missing"))?;
             if other.3 as usize != number || other.1 != to || other.2 != from {
                 return Err(wrong("the other direction belongs to another link"));
+            }
+            let faults = Faults { loss: config.faults.loss, ..Faults::NONE };
+            if config.faults != faults {
+                return Err(wrong("a simulated line loses frames and does nothing else to them"));
             }
             if config.to_switch != matches!(to, Node::Switch(_)) || config.rate_bps == 0 {
                 return Err(wrong("its settings do not match its ends"));
@@ -131,7 +147,43 @@ impl Fabric {
             down: all(down)?,
             at,
             hubs: false,
+            switch_settings: None,
         })
+    }
+
+    /// Have its switches, of these names, be as the settings say. `ports` is the port by which each
+    /// channel leaves its switch.
+    ///
+    /// # Errors
+    /// Hubs, which have no buffers; names or ports that do not match the fabric.
+    pub fn with_switches(
+        mut self,
+        settings: SwitchSettings,
+        names: Vec<String>,
+        ports: &[u32],
+    ) -> Result<Fabric, Error> {
+        if self.hubs {
+            return Err(Error::new("switch settings: hubs have no buffers to set"));
+        }
+        if names.len() != self.switches || ports.len() != self.channels() {
+            return Err(Error::new(
+                "switch settings: name each switch and the port of each channel",
+            ));
+        }
+        let enters = |channel: usize| {
+            let back = self.back[channel].index();
+            match self.heads[channel].node {
+                Node::Switch(switch) => Some((switch, ports[back])),
+                Node::Host(_) => None,
+            }
+        };
+        let ends = |channel: usize| {
+            let back = self.back[channel].index();
+            ChannelPorts { from: enters(back), to: enters(channel) }
+        };
+        let ports = (0..self.channels()).map(ends).collect();
+        self.switch_settings = Some(Box::new(FabricSwitches { settings, names, ports }));
+        Ok(self)
     }
 
     /// Number of hosts.

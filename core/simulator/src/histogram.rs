@@ -7,9 +7,12 @@ use switch_model::Time;
 const PARTS: u32 = 32;
 const PART_BITS: u32 = PARTS.trailing_zeros();
 
-/// A histogram of times. Its buckets are the same for every histogram, whatever it holds.
+/// A histogram of times. Its buckets are the same for every histogram, whatever it holds; kept are
+/// those from the least value to the greatest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
+    /// The bucket of the first of `counts`.
+    first: usize,
     counts: Vec<u64>,
     total: u64,
     sum: u128,
@@ -32,14 +35,45 @@ impl Histogram {
     /// Count one value.
     pub fn add(&mut self, value: Time) {
         let bucket = bucket_of(value);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
+        if bucket.wrapping_sub(self.first) >= self.counts.len() {
+            self.keep(bucket);
         }
-        self.counts[bucket] += 1;
+        self.counts[bucket - self.first] += 1;
         self.total += 1;
         self.sum += u128::from(value);
         self.least = Some(self.least.map_or(value, |least| least.min(value)));
         self.most = self.most.max(value);
+    }
+
+    /// Count all values of another histogram.
+    pub fn add_all(&mut self, other: &Histogram) {
+        if other.total == 0 {
+            return;
+        }
+        self.keep(other.first);
+        self.keep(other.first + other.counts.len() - 1);
+        let from = other.first - self.first;
+        for (count, more) in self.counts[from..].iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.total += other.total;
+        self.sum += other.sum;
+        self.least = Some(self.least.map_or(other.least(), |least| least.min(other.least())));
+        self.most = self.most.max(other.most);
+    }
+
+    /// Keep a bucket, and all between it and those that are kept.
+    #[cold]
+    fn keep(&mut self, bucket: usize) {
+        if self.counts.is_empty() {
+            self.first = bucket;
+        }
+        if bucket < self.first {
+            drop(self.counts.splice(0..0, std::iter::repeat_n(0, self.first - bucket)));
+            self.first = bucket;
+        }
+        let kept = self.counts.len().max(bucket - self.first + 1);
+        self.counts.resize(kept, 0);
     }
 
     /// How many values there are.
@@ -70,7 +104,7 @@ impl Histogram {
     pub fn quantile(&self, part: f64) -> Time {
         let rank = (part * self.total as f64).ceil().max(1.0) as u64;
         let mut seen = 0;
-        for (bucket, &count) in self.counts.iter().enumerate() {
+        for (bucket, &count) in (self.first..).zip(&self.counts) {
             seen += count;
             if seen >= rank {
                 return floor_of(bucket).clamp(self.least(), self.most);
@@ -81,7 +115,7 @@ impl Histogram {
 
     /// The buckets that hold anything: (least value, count).
     pub fn buckets(&self) -> impl Iterator<Item = (Time, u64)> + '_ {
-        let filled = self.counts.iter().enumerate().filter(|(_, &count)| count > 0);
+        let filled = (self.first..).zip(&self.counts).filter(|(_, &count)| count > 0);
         filled.map(|(bucket, &count)| (floor_of(bucket), count))
     }
 }
@@ -98,6 +132,32 @@ mod tests {
             let width = floor_of(bucket + 1) - floor_of(bucket);
             assert!(width == 1 || width * u64::from(PARTS) <= value, "{value}");
         }
+    }
+
+    #[test]
+    fn buckets_between_the_least_and_the_greatest_value_are_kept_in_any_order_of_values() {
+        let of = |values: &[Time]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&value| histogram.add(value));
+            histogram
+        };
+        let values = [70_000_000, 3_000_000, 3_000_001, 900_000_000, 5];
+        let reversed: Vec<Time> = values.iter().rev().copied().collect();
+        let histogram = of(&values);
+        assert_eq!(histogram, of(&reversed));
+        let floor = |value| floor_of(bucket_of(value));
+        let expected = [(5, 1), (floor(3_000_000), 2), (floor(70_000_000), 1)];
+        let buckets: Vec<(Time, u64)> = histogram.buckets().collect();
+        assert_eq!(buckets, [&expected[..], &[(floor(900_000_000), 1)]].concat());
+        let near = of(&[70_000_000, 70_100_000, 75_000_000]);
+        assert_eq!(near.counts.len(), bucket_of(75_000_000) - bucket_of(70_000_000) + 1);
+        // Several together are one of all their values.
+        let mut all = Histogram::default();
+        for part in [&near, &histogram, &Histogram::default(), &of(&[4])] {
+            all.add_all(part);
+        }
+        let values = [&[70_000_000, 70_100_000, 75_000_000][..], &values, &[4]].concat();
+        assert_eq!(all, of(&values));
     }
 
     #[test]

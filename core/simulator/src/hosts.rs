@@ -1,24 +1,24 @@
 //! The hosts: they divide messages into packets, reassemble them, and count what arrived.
 
 use std::collections::VecDeque;
+use std::hint::black_box;
 
 use switch_model::Time;
 
 use crate::histogram::Histogram;
 use crate::message::{
-    Destination, Message, Messages, Notice, Packet, ACKNOWLEDGEMENT, ENDLESS, ON_TREE,
+    Destination, Message, Messages, Notice, Packet, ACKNOWLEDGEMENT, ACKNOWLEDGEMENT_BYTES,
+    ENDLESS, HEADER_BYTES, ON_TREE,
 };
-use crate::report::{FlowReport, Report};
+use crate::report::{Completion, FlowReport, Report};
 
-/// Ethernet header and FCS.
-const HEADER_BYTES: u32 = 18;
-/// Length of an acknowledgement: the shortest frame, FCS included.
-const ACKNOWLEDGEMENT_BYTES: u32 = 64;
+mod books;
 
 /// What a host has to send.
 #[derive(Debug, Default)]
 struct SendQueue {
-    /// Messages with bytes left, first come first served; endless messages take turns.
+    /// Messages with bytes left, first come first served unless they take turns; endless messages
+    /// do.
     messages: VecDeque<u32>,
     /// Messages to acknowledge: before any message.
     acknowledgements: VecDeque<u32>,
@@ -54,10 +54,33 @@ pub(crate) struct Hosts {
     /// Copies of data packets that are neither delivered nor lost.
     in_network: u64,
     flows: Vec<FlowReport>,
-    latency: Histogram,
     completion: Histogram,
     last_arrival: Time,
     last_complete: Time,
+    log: Log,
+    /// Messages of a host take turns, packet by packet.
+    take_turns: bool,
+}
+
+/// The messages that have completed since the warm-up, up to a limit.
+#[derive(Debug, Default)]
+struct Log {
+    limit: usize,
+    completions: Vec<Completion>,
+    /// Those beyond the limit.
+    omitted: u64,
+}
+
+impl Log {
+    fn add(&mut self, at: Time, message: &Message) {
+        let Destination::Host(to) = message.to else { return };
+        if self.completions.len() == self.limit {
+            self.omitted += 1;
+            return;
+        }
+        let Message { from, bytes, born, acknowledged, .. } = *message;
+        self.completions.push(Completion { from, to, bytes, born, completed: at, acknowledged });
+    }
 }
 
 impl Hosts {
@@ -68,11 +91,27 @@ impl Hosts {
             messages: Messages::default(),
             in_network: 0,
             flows: vec![FlowReport::default(); flows],
-            latency: Histogram::default(),
             completion: Histogram::default(),
             last_arrival: 0,
             last_complete: 0,
+            log: Log::default(),
+            take_turns: false,
         }
+    }
+
+    /// Have messages of a host take turns, packet by packet.
+    pub fn take_turns(&mut self) {
+        self.take_turns = true;
+    }
+
+    /// Keep at most this many completions of messages.
+    pub fn record_completions(&mut self, limit: usize) {
+        self.log.limit = limit;
+    }
+
+    /// The completions that were kept, and how many were not.
+    pub fn completions(&self) -> (&[Completion], u64) {
+        (&self.log.completions, self.log.omitted)
     }
 
     /// All messages under way.
@@ -99,63 +138,63 @@ impl Hosts {
         if let Some(number) = queue.acknowledgements.pop_front() {
             let Message { born, from: to, .. } = *self.messages.get(number);
             let payload = ACKNOWLEDGEMENT;
-            let packet = Packet { born, message: number, to, place: 0, column: 0, payload };
+            let packet = Packet::new(born, number, to, 0, payload);
             return Some(Outgoing { packet, bytes: ACKNOWLEDGEMENT_BYTES, last: false });
         }
         let number = *queue.messages.front()?;
         let message = self.messages.get_mut(number);
-        let payload = message.left.min(u64::from(self.packet_bytes)) as u32;
-        message.under_way += 1;
         let endless = message.left == ENDLESS;
-        if endless {
-            message.born = at;
-        } else {
-            message.left -= u64::from(payload);
-        }
-        let last = message.left == 0;
-        if endless || last {
+        let outgoing = next_packet(at, number, message, self.packet_bytes);
+        let turns = endless || self.take_turns && !outgoing.last;
+        if turns || outgoing.last {
             queue.messages.pop_front();
         }
-        if endless {
+        if turns {
             queue.messages.push_back(number);
         }
         self.in_network += 1;
-        let (to, place) = match message.to {
-            Destination::Host(to) => (to, 0),
-            Destination::Tree(tree) => (tree, ON_TREE),
-        };
-        let born = message.born;
-        let payload = payload as u16;
-        let packet = Packet { born, message: number, to, place, column: 0, payload };
-        Some(Outgoing { packet, bytes: u32::from(payload) + HEADER_BYTES, last })
+        Some(outgoing)
     }
 
     /// One copy of a packet became `copies` copies, at least one.
     pub fn copied(&mut self, packet: &Packet, copies: u32) {
-        self.messages.get_mut(packet.message).under_way += copies - 1;
+        self.messages.get_mut(packet.message()).under_way += copies - 1;
         self.in_network += u64::from(copies - 1);
+    }
+
+    /// Prefetch the message of a packet, and for one whose message was prefetched the flow: see
+    /// `switch-model/src/model/prefetch.rs`.
+    #[inline(always)]
+    pub fn prefetch(&self, before: Option<&Packet>, last: Option<&Packet>) {
+        if let Some(packet) = before {
+            black_box(self.messages.get(packet.message()).flow);
+        }
+        if let Some(packet) = last {
+            let flow = self.messages.get(packet.message()).flow;
+            black_box(self.flows[flow as usize].packets);
+        }
     }
 
     /// A packet has arrived at its host.
     #[inline]
     pub fn delivered(&mut self, at: Time, host: u32, packet: &Packet) -> Next {
         if packet.is_acknowledgement() {
-            let Message { flow, born, .. } = self.messages.remove(packet.message);
-            self.complete(at, flow, born);
+            let message = self.messages.remove(packet.message());
+            self.complete(at, &message);
+            let flow = message.flow;
             return Next::Tell(Notice::Acknowledged { flow });
         }
         self.in_network -= 1;
         self.last_arrival = at;
-        let message = self.messages.get_mut(packet.message);
+        let message = self.messages.get_mut(packet.message());
         message.under_way -= 1;
         let flow = &mut self.flows[message.flow as usize];
         flow.packets += 1;
         flow.bytes += u64::from(packet.payload);
-        let latency = at - packet.born;
-        flow.latency.add(latency);
-        self.latency.add(latency);
+        flow.marked += u64::from(packet.is_marked());
+        flow.latency.add(at - packet.born);
         if message.left == 0 {
-            self.end_of_packet(at, host, packet.message)
+            self.end_of_packet(at, host, packet.message())
         } else {
             Next::Nothing
         }
@@ -164,10 +203,10 @@ impl Hosts {
     /// A copy of a packet is lost.
     pub fn lost(&mut self, at: Time, packet: &Packet) -> Next {
         if packet.is_acknowledgement() {
-            let Message { flow, .. } = self.messages.remove(packet.message);
+            let Message { flow, .. } = self.messages.remove(packet.message());
             return Next::Tell(Notice::Acknowledged { flow });
         }
-        self.flows[self.messages.get(packet.message).flow as usize].lost += 1;
+        self.flows[self.messages.get(packet.message()).flow as usize].lost += 1;
         self.limited(at, packet)
     }
 
@@ -175,11 +214,11 @@ impl Hosts {
     /// does not count as lost.
     pub fn limited(&mut self, at: Time, packet: &Packet) -> Next {
         self.in_network -= 1;
-        let message = self.messages.get_mut(packet.message);
+        let message = self.messages.get_mut(packet.message());
         message.under_way -= 1;
         message.lost = true;
         if message.left == 0 {
-            self.end_of_packet(at, packet.to, packet.message)
+            self.end_of_packet(at, packet.to, packet.message())
         } else {
             Next::Nothing
         }
@@ -188,7 +227,7 @@ impl Hosts {
     /// A copy of a packet of a message that is completely sent was delivered or lost.
     fn end_of_packet(&mut self, at: Time, host: u32, number: u32) -> Next {
         let message = *self.messages.get(number);
-        let Message { flow, from, born, tag, .. } = message;
+        let Message { flow, from, tag, .. } = message;
         let (whole, last) = (!message.lost, message.under_way == 0);
         if last && whole && message.acknowledged {
             self.queues[host as usize].acknowledgements.push_back(number);
@@ -197,7 +236,7 @@ impl Hosts {
         if last {
             self.messages.remove(number);
             if whole {
-                self.complete(at, flow, born);
+                self.complete(at, &message);
             }
         }
         // A multicast message has one packet and arrives at each host by itself.
@@ -211,17 +250,20 @@ impl Hosts {
         }
     }
 
-    fn complete(&mut self, at: Time, flow: u32, born: Time) {
-        self.flows[flow as usize].messages += 1;
-        self.completion.add(at - born);
+    fn complete(&mut self, at: Time, message: &Message) {
+        self.flows[message.flow as usize].messages += 1;
+        self.completion.add(at - message.born);
         self.last_complete = at;
+        if self.log.limit > 0 {
+            self.log.add(at, message);
+        }
     }
 
     /// The end of the warm-up: all counts start again.
     pub fn reset_counts(&mut self) {
         self.flows.fill(FlowReport::default());
-        self.latency = Histogram::default();
         self.completion = Histogram::default();
+        self.log = Log { limit: self.log.limit, ..Log::default() };
     }
 
     /// Enter what was counted.
@@ -231,7 +273,26 @@ impl Hosts {
         report.last_arrival = self.last_arrival;
         report.last_complete = self.last_complete;
         report.flows = self.flows.clone();
-        report.latency = self.latency.clone();
+        self.flows.iter().for_each(|flow| report.latency.add_all(&flow.latency));
         report.completion = self.completion.clone();
     }
+}
+
+/// The next packet of a message with bytes left.
+#[inline(always)]
+fn next_packet(at: Time, number: u32, message: &mut Message, packet_bytes: u32) -> Outgoing {
+    let payload = message.left.min(u64::from(packet_bytes)) as u32;
+    message.under_way += 1;
+    if message.left == ENDLESS {
+        message.born = at;
+    } else {
+        message.left -= u64::from(payload);
+    }
+    let last = message.left == 0;
+    let (to, place) = match message.to {
+        Destination::Host(to) => (to, 0),
+        Destination::Tree(tree) => (tree, ON_TREE),
+    };
+    let packet = Packet::new(message.born, number, to, place, payload as u16);
+    Outgoing { packet, bytes: payload + HEADER_BYTES, last }
 }

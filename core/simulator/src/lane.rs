@@ -76,10 +76,11 @@ impl<F: Copy> Lane<F> {
         Some((next.at + self.lasts[milestone as usize], next.sequence + milestone as u64))
     }
 
-    /// The flight that passes a milestone next; an arbitrary earlier one if none will.
+    /// The flight that is the `place`-th from now to pass a milestone, from 0; an arbitrary earlier
+    /// one if there are not so many.
     #[inline(always)]
-    pub fn next(&self, milestone: Milestone) -> &F {
-        &self.at(self.passed[milestone as usize]).flight
+    pub fn ahead(&self, milestone: Milestone, place: usize) -> &F {
+        &self.at(self.passed[milestone as usize] + place).flight
     }
 
     /// The next flight passes a milestone.

@@ -53,7 +53,6 @@ pub(crate) fn routes_of(state: &State, ports: &[u16]) -> Result<Routes, Error> {
     }
     Ok(Routes {
         switches: fabric.switches(),
-        columns: columns.hosts.len(),
         column: columns.of,
         class,
         entries,
@@ -197,7 +196,7 @@ mod tests {
         let routes = routes_of(&state, &[2, 2, 2, 3, 3, 3]).unwrap();
         // Two hosts of a switch are one destination; at each switch, labels make no difference.
         assert_eq!(routes.column, [0, 0, 1, 1, 2, 2, 3, 3]);
-        assert_eq!((routes.columns, routes.width), (4, 1));
+        assert_eq!(routes.width, 1);
         // A row of four classes at each switch, and one where nothing is known.
         assert_eq!(routes.entries.len(), 4 * 4 + 4);
         let forwards = routes.entries.iter().filter(|entry| matches!(entry, Entry::Forward { .. }));

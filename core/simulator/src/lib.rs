@@ -5,7 +5,8 @@
 //! stream of its own, and no result depends on the machine.
 //!
 //! - [`Fabric`] and [`Tables`] are the wiring and what the switches do with packets.
-//! - [`Traffic`] is which host sends what to which hosts, and when.
+//! - [`Traffic`] is which host sends what to which hosts, and when; [`poisson`] and [`incasts`] draw
+//!   traces of random flows.
 //! - [`Simulation`] runs them, in slices, so that a caller can show progress and stop.
 //! - [`Report`] holds the results.
 //!
@@ -17,7 +18,7 @@
 //!
 //! ```
 //! use simulator::{
-//!     longest_frame_bytes, number_channels, Arrivals, ChannelConfig, Error, Fabric, Flow,
+//!     longest_frame_bytes, number_channels, Arrivals, ChannelConfig, Error, Fabric, Faults, Flow,
 //!     FlowControl, Forwarding, Limits, Node, Settings, Simulation, Tables, Target, Time, Traffic,
 //! };
 //!
@@ -36,6 +37,7 @@
 //!         pause_limit: None,
 //!         broadcast_limit: None,
 //!         jitter: 0,
+//!         faults: Faults::NONE,
 //!     };
 //!     let numbered = number_channels(&[], &[(0, 1), (0, 2), (0, 3)])?;
 //!     let channels = numbered.iter().map(|channel| {
@@ -113,6 +115,7 @@
 //! #         pause_limit: None,
 //! #         broadcast_limit: None,
 //! #         jitter: 0,
+//! #         faults: Faults::NONE,
 //! #     };
 //! #     let numbered = number_channels(&[], &[(0, 1), (0, 2)])?;
 //! #     let channels = numbered.iter().map(|channel| {
@@ -149,6 +152,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alone;
+mod classes;
 mod columns;
 mod deadlocks;
 mod driver;
@@ -158,6 +163,7 @@ mod event_queue;
 mod fabric;
 mod held_rules;
 mod histogram;
+mod host_settings;
 mod hosts;
 mod hub;
 mod lane;
@@ -165,35 +171,46 @@ mod layout;
 mod links;
 mod message;
 mod network;
+mod pauses;
 mod random;
+mod receivers;
 mod report;
 mod routes;
 mod rows;
+mod select;
 mod settings;
 mod simulation;
 mod tables;
 mod traffic;
 mod traffic_check;
+mod transport;
 mod wiring;
+mod workload;
 
 pub use error::Error;
 pub use fabric::{Fabric, Forwarding, Node};
 pub use held_rules::Passed;
 pub use histogram::Histogram;
-pub use report::{DeadlockReport, FlowReport, Report, StationCounters};
+pub use host_settings::HostSettings;
+pub use receivers::SlowReceiver;
+pub use report::{Completion, DeadlockReport, FirstPause, FlowReport, Report, StationCounters};
+pub use select::select_bucket;
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{
     default_jitter, longest_frame_bytes, transmission_time, wire_bytes, BroadcastLimit, Buffer,
-    ChannelConfig, ChannelCounters, DropCause, FabricFlowControl, FlowControl, Limits,
-    PriorityCounters, Time, VirtualChannel, Watchdog, WatchdogAction, GAP_BYTES, PRIORITIES,
+    Chance, ChannelConfig, ChannelCounters, DropCause, FabricFlowControl, Faults, FlowControl,
+    Limits, PauseLimit, PoolCounters, PriorityCounters, SwitchSettings, Time, VirtualChannel,
+    Watchdog, WatchdogAction, CREDIT_UNIT_BYTES, GAP_BYTES, PAUSE_FRAME_BYTES, PRIORITIES,
 };
 pub use tables::Tables;
 pub use traffic::{Arrivals, Flow, Process, Sending, Target, Traffic, Wish, NOBODY};
+pub use transport::{Dcqcn, Recovery, RecoveryKind, Transport};
 pub use wiring::{number_channels, HostEnd, LinkEnds, NumberedChannel};
+pub use workload::{incasts, poisson, Incasts, Senders, Sizes};
 
 /// The causes for which a simulation can lose frames, with their names, in the order of
-/// [`ChannelCounters::drops`]: its switches are not started again.
+/// [`ChannelCounters::drops`]: its switches are not started again, and its lines corrupt nothing.
 pub fn drop_causes() -> &'static [(DropCause, &'static str)] {
     &DropCause::ALL[..DropCause::Reboot as usize]
 }

@@ -4,8 +4,8 @@
 //! can be borrowed at the same time.
 
 use switch_model::{
-    transmission_time, wire_bytes, ChannelId, DropCause, Effects, Sent, Signal, Time,
-    VirtualChannel,
+    transmission_time, wire_bytes, ChannelId, DropCause, Effects, PauseFrameEvent, Sent, Signal,
+    Time, VirtualChannel,
 };
 
 use crate::event::{Event, EventQueue, Flight};
@@ -22,10 +22,13 @@ pub(crate) struct Links {
     waiting: Vec<u32>,
     /// Data packets whose transmission has begun, over all channels.
     packet_hops: u64,
-    dropped: Vec<Packet>,
+    /// Packets that were lost, and the channel and priority of those that a line has lost.
+    dropped: Vec<(Packet, Option<(ChannelId, u8)>)>,
     /// Signals in flight, by number, and the free numbers.
     signals: Vec<Signal>,
     free_signals: Vec<u32>,
+    /// Events that only make pauses last: those of pause frames, and of signals that repeat.
+    repeats: usize,
     /// With cut-through: bytes that a switch needs before it forwards, and the rate of each
     /// channel.
     cut_through: Option<(u32, Vec<u64>)>,
@@ -43,6 +46,7 @@ impl Links {
             dropped: Vec::new(),
             signals: Vec::new(),
             free_signals: Vec::new(),
+            repeats: 0,
             cut_through: match forwarding {
                 Forwarding::StoreAndForward => None,
                 Forwarding::CutThrough { header_bytes } => Some((header_bytes, rates_bps())),
@@ -54,12 +58,6 @@ impl Links {
     #[inline(always)]
     pub fn head(&self, channel: ChannelId) -> &Head {
         &self.heads[channel.index()]
-    }
-
-    /// The number of channels.
-    #[inline(always)]
-    pub fn channels(&self) -> usize {
-        self.heads.len()
     }
 
     /// The host that sends on a channel, if a host does.
@@ -85,16 +83,57 @@ impl Links {
         self.packet_hops
     }
 
-    /// A packet that was lost since the last call, if there is one.
+    /// A packet that was lost since the last call, if there is one; with channel and priority if it
+    /// was lost on its line.
     #[inline(always)]
-    pub fn take_dropped(&mut self) -> Option<Packet> {
+    pub fn take_dropped(&mut self) -> Option<(Packet, Option<(ChannelId, u8)>)> {
         self.dropped.pop()
+    }
+
+    /// The signal of a number, which stays in flight.
+    pub fn signal(&self, number: u32) -> Signal {
+        self.signals[number as usize]
     }
 
     /// The signal of a number, which becomes free.
     pub fn take_signal(&mut self, number: u32) -> Signal {
         self.free_signals.push(number);
-        self.signals[number as usize]
+        let signal = self.signals[number as usize];
+        self.repeats -= usize::from(signal.repeats);
+        signal
+    }
+
+    /// An event of a pause frame, or the end of a pause, was taken.
+    pub fn took_repeat(&mut self) {
+        self.repeats -= 1;
+    }
+
+    /// Whether, besides `others` events, only those are due that make pauses last.
+    pub fn only_repeats(&self, others: usize) -> bool {
+        self.events.events_alone().is_some_and(|events| events <= self.repeats + others)
+    }
+
+    /// Discard the events that are due.
+    pub fn discard_repeats(&mut self) {
+        self.repeats = 0;
+        self.events.discard_events();
+    }
+
+    /// The transmission of a frame begins.
+    #[inline(always)]
+    fn depart(&mut self, sent: Sent<Packet>) -> Flight {
+        let channel = sent.channel;
+        let mut packet = sent.frame.payload;
+        if sent.marked {
+            packet.mark();
+        }
+        self.packet_hops += u64::from(!packet.is_control());
+        if let Some(host) = self.sending_host(channel) {
+            self.waiting[host as usize] -= 1;
+        }
+        // Frames have at most 65,022 bytes: see `Settings`.
+        let (bytes, priority) = (sent.frame.bytes as u16, sent.frame.priority);
+        Flight { channel, bytes, priority, packet }
     }
 
     /// How long before the last bit of a frame arrives its receiver may forward it.
@@ -113,17 +152,22 @@ impl Links {
 impl Effects<Packet> for Links {
     #[inline(always)]
     fn started(&mut self, sent: Sent<Packet>) {
-        let channel = sent.channel;
-        let packet = sent.frame.payload;
-        self.packet_hops += u64::from(!packet.is_acknowledgement());
-        if let Some(host) = self.sending_host(channel) {
-            self.waiting[host as usize] -= 1;
-        }
-        // Frames have at most 65,022 bytes: see `Settings`.
-        let (bytes, priority) = (sent.frame.bytes as u16, sent.frame.priority);
-        let flight = Flight { channel, bytes, priority, packet };
-        let arrives = sent.arrives - self.ahead(channel, sent.frame.bytes);
-        self.events.add_flight(sent.ends, arrives, flight);
+        let (ends, arrives) = (sent.ends, sent.arrives);
+        let ahead = self.ahead(sent.channel, sent.frame.bytes);
+        let flight = self.depart(sent);
+        self.events.add_flight(ends, arrives - ahead, flight);
+    }
+
+    fn lost(&mut self, sent: Sent<Packet>, _: DropCause) {
+        let ends = sent.ends;
+        let flight = self.depart(sent);
+        self.events.add_transmission(ends, flight);
+        self.dropped.push((flight.packet, Some((flight.channel, flight.priority))));
+    }
+
+    fn sent_twice(&mut self, sent: Sent<Packet>, _: Time) {
+        debug_assert!(false, "no fabric of this simulator duplicates frames");
+        self.started(sent);
     }
 
     fn signal(&mut self, signal: Signal) {
@@ -137,6 +181,7 @@ impl Effects<Packet> for Links {
                 self.signals.len() as u32 - 1
             }
         };
+        self.repeats += usize::from(signal.repeats);
         self.events.add(signal.arrives, Event::Signalled(number));
     }
 
@@ -144,12 +189,19 @@ impl Effects<Packet> for Links {
         if let Some(host) = self.sending_host(channel) {
             self.waiting[host as usize] -= 1;
         }
-        self.dropped.push(packet);
+        self.dropped.push((packet, None));
     }
 
     fn expires(&mut self, target: VirtualChannel, at: Option<Time>) {
-        if let Some(at) = at {
+        // A pause without an end does not expire.
+        if let Some(at) = at.filter(|&at| at < Time::MAX) {
+            self.repeats += 1;
             self.events.add(at, Event::Expired(target));
         }
+    }
+
+    fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
+        self.repeats += 1;
+        self.events.add(at, Event::PauseFrame(event));
     }
 }

@@ -5,28 +5,106 @@ use switch_model::Time;
 /// A packet in the network: all that switches and its receiver need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When its message was given to the host; for endless messages, when the packet was.
+    /// When its message was given to the host; for endless messages, when the packet was. With
+    /// recovery of lost packets, its sequence number; in control frames, what they say.
     pub born: Time,
-    pub message: u32,
+    /// The number of its message, or of the queue pair of a control frame, and [`MARKED`].
+    message: u32,
     /// Destination host, or the number of a multicast tree.
     pub to: u32,
     /// Start of the next switch's entries for its way of arrival; [`ON_TREE`] for multicast.
     pub place: u32,
     /// Column of the destination in the tables.
     pub column: u16,
-    /// Bytes of the message in it, or [`ACKNOWLEDGEMENT`].
+    /// Bytes of the message in it; in a control frame, its [`ControlKind`].
     pub payload: u16,
 }
 
+/// What a frame is that carries no bytes of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ControlKind {
+    /// It acknowledges a message.
+    Acknowledgement,
+    /// A congestion notification (CNP) for a queue pair.
+    Notification,
+    /// It acknowledges packets of a queue pair.
+    PacketAcknowledgement,
+    /// A packet of a queue pair is missing.
+    Rejection,
+}
+
 impl Packet {
+    /// A packet at its host.
+    pub fn new(born: Time, message: u32, to: u32, place: u32, payload: u16) -> Packet {
+        Packet { born, message, to, place, column: 0, payload }
+    }
+
+    /// A control frame of a queue pair at its host. It carries `value` in place of a time.
+    pub fn control(value: u64, pair: u32, to: u32, kind: ControlKind) -> Packet {
+        let payload = match kind {
+            ControlKind::Acknowledgement => ACKNOWLEDGEMENT,
+            ControlKind::Notification => NOTIFICATION,
+            ControlKind::PacketAcknowledgement => PACKET_ACKNOWLEDGEMENT,
+            ControlKind::Rejection => REJECTION,
+        };
+        Packet::new(value, pair, to, 0, payload)
+    }
+
+    /// The number of its message; of a control frame of a queue pair, the number of that.
+    #[inline(always)]
+    pub fn message(&self) -> u32 {
+        self.message & !MARKED
+    }
+
+    /// Whether a switch has marked it: it has experienced congestion.
+    #[inline(always)]
+    pub fn is_marked(&self) -> bool {
+        self.message & MARKED != 0
+    }
+
+    /// Mark it.
+    pub fn mark(&mut self) {
+        self.message |= MARKED;
+    }
+
     /// Whether it acknowledges a message.
     pub fn is_acknowledgement(&self) -> bool {
         self.payload == ACKNOWLEDGEMENT
     }
+
+    /// Whether it carries no bytes of a message.
+    #[inline(always)]
+    pub fn is_control(&self) -> bool {
+        self.payload >= REJECTION
+    }
+
+    /// What kind of control frame it is, if it is one.
+    pub fn control_kind(&self) -> Option<ControlKind> {
+        match self.payload {
+            ACKNOWLEDGEMENT => Some(ControlKind::Acknowledgement),
+            NOTIFICATION => Some(ControlKind::Notification),
+            PACKET_ACKNOWLEDGEMENT => Some(ControlKind::PacketAcknowledgement),
+            REJECTION => Some(ControlKind::Rejection),
+            _ => None,
+        }
+    }
 }
+
+/// Ethernet header and FCS.
+pub(crate) const HEADER_BYTES: u32 = 18;
+/// An 802.1Q tag, which frames carry between switches.
+pub(crate) const TAG_BYTES: u32 = 4;
+/// Length of an acknowledgement, and of any control frame: the shortest frame, FCS included.
+pub(crate) const ACKNOWLEDGEMENT_BYTES: u32 = 64;
+/// The bit of a mark in [`Packet::message`]: there are never as many messages under way.
+const MARKED: u32 = 1 << 31;
 
 /// [`Packet::payload`] of an acknowledgement: more than any frame holds.
 pub(crate) const ACKNOWLEDGEMENT: u16 = u16::MAX;
+/// [`Packet::payload`] of other control frames; the lowest is last.
+const NOTIFICATION: u16 = u16::MAX - 1;
+const PACKET_ACKNOWLEDGEMENT: u16 = u16::MAX - 2;
+const REJECTION: u16 = u16::MAX - 3;
 
 /// [`Packet::place`] of a packet that follows a multicast tree.
 pub(crate) const ON_TREE: u32 = u32::MAX;
@@ -49,6 +127,8 @@ pub(crate) struct Message {
     pub to: Destination,
     /// The sender's mark, which the receiver sees.
     pub tag: u64,
+    /// Its length.
+    pub bytes: u64,
     /// Bytes that its host has not sent yet.
     pub left: u64,
     /// Copies of its packets in the network.
@@ -65,6 +145,8 @@ pub(crate) struct Message {
 pub(crate) struct Messages {
     slots: Vec<Message>,
     free: Vec<u32>,
+    /// By number of a queue pair: the hosts that send and receive its messages.
+    pairs: Vec<(u32, u32)>,
 }
 
 impl Messages {
@@ -94,9 +176,27 @@ impl Messages {
         self.slots.len() - self.free.len()
     }
 
-    /// The host that has sent a packet: of an acknowledgement, the receiver of its message.
+    /// The hosts of a queue pair, which may have been those of another one of this number.
+    pub fn set_pair(&mut self, number: u32, hosts: (u32, u32)) {
+        let count = self.pairs.len().max(number as usize + 1);
+        self.pairs.resize(count, hosts);
+        self.pairs[number as usize] = hosts;
+    }
+
+    /// The host whose messages a packet is about.
+    pub fn origin_of(&self, packet: &Packet) -> u32 {
+        match packet.control_kind() {
+            None | Some(ControlKind::Acknowledgement) => self.get(packet.message()).from,
+            Some(_) => self.pairs[packet.message() as usize].0,
+        }
+    }
+
+    /// The host that has sent a packet: of a control frame, the receiver of messages.
     pub fn sender_of(&self, packet: &Packet) -> u32 {
-        let message = self.get(packet.message);
+        if packet.is_control() && !packet.is_acknowledgement() {
+            return self.pairs[packet.message() as usize].1;
+        }
+        let message = self.get(packet.message());
         match message.to {
             Destination::Host(receiver) if packet.is_acknowledgement() => receiver,
             _ => message.from,

@@ -3,24 +3,30 @@
 
 use std::hint::black_box;
 
-use switch_model::{ChannelCounters, ChannelId, DropCause, Frame, Model, Time, VirtualChannel};
+use switch_model::{
+    longest_frame_bytes, ChannelCounters, ChannelId, DropCause, Frame, Model, PauseFrameEvent,
+    Signal, Time, VirtualChannel, PRIORITIES,
+};
 
+use crate::error::Error;
 use crate::event::{Event, EventQueue, Flight};
-use crate::event_queue::Due;
-use crate::fabric::{Fabric, Node};
+use crate::event_queue::{Due, Upcoming};
+use crate::fabric::{Fabric, FabricSwitches, Node};
 use crate::held_rules::{HeldRules, Passed};
 use crate::links::Links;
-use crate::message::{Messages, Packet, ON_TREE};
+use crate::message::{Messages, Packet, ON_TREE, TAG_BYTES};
 use crate::random::mixed;
 use crate::routes::Entry;
+use crate::select::select_bucket;
 use crate::settings::Settings;
 use crate::tables::Tables;
 
-/// An 802.1Q tag, which frames carry between switches.
-const TAG_BYTES: u32 = 4;
-
 /// Number of channels above which prefetching pays: their state exceeds a processor's own caches.
 const LARGE: usize = 2000;
+/// How many flights before its turn each step of prefetching for a transmission is taken.
+const TX_STEPS: [usize; 2] = [6, 2];
+/// The same for an arrival.
+const ARRIVAL_STEPS: [usize; 4] = [12, 8, 5, 2];
 
 /// What became of a frame that has arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +43,17 @@ pub(crate) enum Arrival {
     Limited,
 }
 
+/// How frames take one of several next hops.
+#[derive(Debug)]
+enum Binding {
+    /// All frames from one host to another the same, by a hash of the seed.
+    Pairs,
+    /// The same, by the hash of Open vSwitch: the address of each host, and the first number.
+    Addresses(Vec<u64>, u32),
+    /// Each frame anew; how often this was done.
+    Frames(u64),
+}
+
 /// All switches and links.
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -45,21 +62,41 @@ pub(crate) struct Network {
     model: Model<Packet>,
     links: Links,
     seed: u64,
+    binding: Binding,
+    /// It has more than [`LARGE`] channels.
+    is_large: bool,
     /// None if there is only one generation of rules.
     held: Option<HeldRules>,
 }
 
 impl Network {
-    pub fn new(fabric: Fabric, tables: Tables, settings: &Settings) -> Network {
-        Network {
-            model: Model::new(fabric.configs.iter().copied(), settings.seed),
+    /// # Errors
+    /// Settings of switches that the fabric cannot have.
+    pub fn new(fabric: Fabric, tables: Tables, settings: &Settings) -> Result<Network, Error> {
+        let configs = fabric.configs.iter().copied();
+        // Settings may be of any priority.
+        let every = fabric.switch_settings.is_some().then_some(PRIORITIES as u8);
+        let priorities = every.unwrap_or(tables.priorities());
+        let mut model = Model::with_priorities(configs, priorities, settings.seed);
+        if let Some(switches) = &fabric.switch_settings {
+            let FabricSwitches { settings: inside, names, ports } = switches.as_ref();
+            let longest = longest_frame_bytes(settings.packet_bytes);
+            let set = model
+                .set_switches(inside, names, ports, settings.seed)
+                .and_then(|()| model.set_pause_frames(inside, names, ports, longest));
+            set.map_err(|text| Error::new(format!("switch settings: {text}")))?;
+        }
+        Ok(Network {
+            model,
             links: Links::new(&fabric, settings.forwarding),
             seed: settings.seed,
+            binding: Binding::Pairs,
+            is_large: fabric.channels() > LARGE,
             held: (tables.generations() > 1)
                 .then(|| HeldRules::new(fabric.switches, fabric.channels())),
             fabric,
             tables,
-        }
+        })
     }
 
     pub fn fabric(&self) -> &Fabric {
@@ -73,6 +110,16 @@ impl Network {
     /// The frames that have passed; None if there is only one generation of rules.
     pub fn passed(&self) -> Option<&Passed> {
         self.held.as_ref().map(|held| &held.passed)
+    }
+
+    /// See [`crate::Simulation::spray`].
+    pub fn spray(&mut self) {
+        self.binding = Binding::Frames(0);
+    }
+
+    /// See [`crate::Simulation::hash_addresses`].
+    pub fn hash_addresses(&mut self, addresses: Vec<u64>, seed: u32) {
+        self.binding = Binding::Addresses(addresses, seed);
     }
 
     /// Have a switch hold another generation of its rules from now on.
@@ -101,27 +148,62 @@ impl Network {
         self.links.events.next(end)
     }
 
-    /// In a large fabric: prefetch the state of the sender of a flight that is probably due soon.
+    /// In a large fabric: prefetch what the next transmissions of a lane need when they are
+    /// complete. Each step reads what the one before has brought.
     #[inline(always)]
-    pub fn prefetch_sender(&self) {
-        if let Some(soon) = self.soon() {
-            self.model.prefetch_sender(soon.channel, soon.priority);
-        }
+    pub fn prefetch_senders(&self) {
+        let Some(upcoming) = self.upcoming() else { return };
+        let Flight { channel, priority, .. } = *upcoming.at(TX_STEPS[0]);
+        self.model.prefetch_sender(channel, priority);
+        let Flight { channel, priority, .. } = *upcoming.at(TX_STEPS[1]);
+        self.model.prefetch_next_frame(channel, priority);
     }
 
-    /// The same for its receiver.
+    /// The same for the next arrivals of a lane: buffers, then routes, then where they lead.
+    /// Returns, for the last two steps, the packet if it arrives at a host.
     #[inline(always)]
-    pub fn prefetch_receiver(&self) {
-        if let Some(soon) = self.soon() {
-            black_box(self.links.head(soon.channel).first);
-            self.model.prefetch_receiver(soon.channel, soon.priority);
+    pub fn prefetch_receivers(&self) -> [Option<&Packet>; 2] {
+        let Some(upcoming) = self.upcoming() else { return [None; 2] };
+        let Flight { channel, priority, .. } = *upcoming.at(ARRIVAL_STEPS[0]);
+        black_box(self.links.head(channel).first);
+        self.model.prefetch_receiver(channel, priority);
+        let Flight { channel, packet, .. } = *upcoming.at(ARRIVAL_STEPS[1]);
+        if let Node::Switch(switch) = self.links.head(channel).node {
+            self.tables.prefetch(switch, packet.column);
         }
+        let [before, last] = [ARRIVAL_STEPS[2], ARRIVAL_STEPS[3]].map(|step| upcoming.at(step));
+        black_box(self.next_entry(before));
+        match self.next_entry(last) {
+            Some(Entry::Forward { port, priority, .. }) => {
+                let first = self.links.head(last.channel).first;
+                self.model.prefetch_sender(ChannelId(first + u32::from(port)), priority);
+            }
+            Some(Entry::Deliver) => {
+                let down = self.fabric.down[last.packet.to as usize];
+                self.model.prefetch_sender(down, last.priority);
+            }
+            _ => {}
+        }
+        [before, last].map(|flight| match self.links.head(flight.channel).node {
+            Node::Host(_) => Some(&flight.packet),
+            Node::Switch(_) => None,
+        })
     }
 
     #[inline(always)]
-    fn soon(&self) -> Option<&Flight> {
-        let large = self.links.channels() > LARGE;
-        large.then(|| self.links.events.soon()).flatten()
+    fn upcoming(&self) -> Option<Upcoming<'_, Flight>> {
+        self.is_large.then(|| self.links.events.upcoming()).flatten()
+    }
+
+    /// What a switch will do with a unicast that arrives.
+    #[inline(always)]
+    fn next_entry(&self, flight: &Flight) -> Option<Entry> {
+        match self.links.head(flight.channel).node {
+            Node::Switch(switch) if flight.packet.place != ON_TREE => {
+                Some(self.tables.entry(switch, flight.packet.place, flight.packet.column))
+            }
+            _ => None,
+        }
     }
 
     /// Data packets whose transmission has begun, over all channels.
@@ -132,7 +214,14 @@ impl Network {
     /// A packet that was dropped inside the network since the last call, if there is one.
     #[inline(always)]
     pub fn take_dropped(&mut self) -> Option<Packet> {
-        self.links.take_dropped()
+        let (packet, lost_on) = self.links.take_dropped()?;
+        if let (Some(held), Some((channel, priority))) = (&mut self.held, lost_on) {
+            // Nobody needs to wait for it.
+            if packet.place != ON_TREE {
+                held.count_arrived(channel, priority);
+            }
+        }
+        Some(packet)
     }
 
     /// The host that sends on a channel, if a host does.
@@ -170,9 +259,48 @@ impl Network {
         self.model.signalled(at, signal, &mut self.links);
     }
 
-    /// A host's pause may have expired.
+    /// Hosts will pause all priorities of their links.
+    pub fn use_every_priority(&mut self) {
+        self.model.use_every_priority();
+    }
+
+    /// The switch of a host receives its request to pause all priorities until a time.
+    pub fn pause_host(&mut self, at: Time, host: u32, until: Time) {
+        let channel = self.fabric.down[host as usize];
+        for class in 0..self.model.config(channel).flow_control.classes() {
+            let target = VirtualChannel { channel, class };
+            self.model.pause_until(at, target, until, &mut self.links);
+        }
+    }
+
+    /// A pause may have expired.
     pub fn expired(&mut self, at: Time, target: VirtualChannel) {
+        self.links.took_repeat();
         self.model.expired(at, target, &mut self.links);
+    }
+
+    /// A pause of a host, or the end of it, has arrived at its switch.
+    pub fn paused_by_host(&mut self, at: Time, target: VirtualChannel, stop: bool) {
+        let until = if stop { Time::MAX } else { at };
+        self.model.pause_until(at, target, until, &mut self.links);
+    }
+
+    /// A pause frame is sent, or is to be repeated.
+    pub fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
+        self.links.took_repeat();
+        self.model.pause_frame_event(at, event, &mut self.links);
+    }
+
+    /// Discard what is due if nothing happens any more but that pause frames are repeated, and a
+    /// watchdog looks in vain.
+    pub fn end_repeats(&mut self) {
+        let watches = usize::from(self.model.watchdogs().next().is_some());
+        if self.links.only_repeats(watches)
+            && !self.model.watchdog_pending()
+            && self.model.only_repeats_pauses()
+        {
+            self.links.discard_repeats();
+        }
     }
 
     /// Cut or restore one direction of a link.
@@ -188,6 +316,11 @@ impl Network {
     /// Count a frame on a channel that nothing forwards.
     pub fn count_unforwarded(&mut self, channel: ChannelId) {
         self.model.count_drop(channel, DropCause::Unforwarded);
+    }
+
+    /// Count a frame for which a host has no room.
+    pub fn count_overflow(&mut self, channel: ChannelId) {
+        self.model.count_drop(channel, DropCause::Headroom);
     }
 
     /// Counters of all channels.
@@ -240,7 +373,7 @@ impl Network {
         if packet.place == ON_TREE {
             return self.branch(at, (channel, switch), (priority, bytes), tagged, packet);
         }
-        let mut entry = self.tables.entry(switch, &packet);
+        let mut entry = self.tables.entry(switch, packet.place, packet.column);
         if let Some(held) = self.held.as_mut().filter(|_| CHANGING) {
             held.count_arrived(channel, priority);
             if let Entry::Held { first } = entry {
@@ -248,7 +381,10 @@ impl Network {
             }
         }
         if let Entry::OneOf { first, count } = entry {
-            entry = self.choose(switch, &packet, messages, first, count);
+            if let Binding::Frames(number) = &mut self.binding {
+                *number += 1;
+            }
+            entry = self.choose(switch, (messages.sender_of(&packet), packet.to), first, count);
         }
         let (out, frame) = match entry {
             // To hosts, frames keep the priority with which they arrived.
@@ -258,10 +394,13 @@ impl Network {
             }
             Entry::Forward { place, port, priority } => {
                 let out = ChannelId(head.first + u32::from(port));
-                (out, Frame { priority, bytes: tagged, payload: Packet { place, ..packet } })
+                let mut payload = packet;
+                payload.place = place;
+                (out, Frame { priority, bytes: tagged, payload })
             }
             Entry::Nowhere | Entry::OneOf { .. } | Entry::Held { .. } => {
-                self.count_unforwarded(channel);
+                let (frame, cause) = ((priority, bytes), DropCause::Unforwarded);
+                self.model.reject(at, channel, frame, cause, &mut self.links);
                 return Arrival::Lost;
             }
         };
@@ -279,19 +418,69 @@ impl Network {
         }
     }
 
-    /// Choose one of `count` entries, the same for all packets from one host to another.
+    /// Choose one of `count` entries for a packet from one host to another.
     #[cold]
-    fn choose(
-        &self,
-        switch: u32,
-        packet: &Packet,
-        messages: &Messages,
-        first: u32,
-        count: u16,
-    ) -> Entry {
-        let from = messages.sender_of(packet);
-        let drawn = mixed(self.seed, [from, packet.to, switch]);
-        self.tables.choice(first + (drawn % u64::from(count)) as u32)
+    fn choose(&self, switch: u32, (from, to): (u32, u32), first: u32, count: u16) -> Entry {
+        let drawn = |numbers| (mixed(self.seed, numbers) % u64::from(count)) as u32;
+        let place = match &self.binding {
+            Binding::Pairs => drawn([from, to, switch]),
+            Binding::Frames(number) => drawn([*number as u32, (*number >> 32) as u32, switch]),
+            Binding::Addresses(addresses, seed) => {
+                let parameter = u64::from(*seed) << 32 | u64::from(switch + 1);
+                let [source, destination] = [from, to].map(|host| addresses[host as usize]);
+                select_bucket(parameter, source, destination, count).into()
+            }
+        };
+        self.tables.choice(first + place)
+    }
+
+    /// The channels that unicasts from a host to another take now; None if a switch drops them.
+    pub fn path(&self, from: u32, to: u32) -> Option<Vec<ChannelId>> {
+        let mut channels = vec![self.fabric.up[from as usize]];
+        let (mut place, column) = self.tables.first(from, to);
+        while channels.len() <= self.fabric.channels() {
+            let head = self.links.head(*channels.last()?);
+            let Node::Switch(switch) = head.node else { return None };
+            let mut entry = self.tables.entry(switch, place, column);
+            if let (Some(held), Entry::Held { first }) = (&self.held, entry) {
+                entry = self.tables.choice(first + u32::from(held.generation(switch)));
+            }
+            if let Entry::OneOf { first, count } = entry {
+                entry = self.choose(switch, (from, to), first, count);
+            }
+            match entry {
+                Entry::Deliver => {
+                    channels.push(self.fabric.down[to as usize]);
+                    return Some(channels);
+                }
+                Entry::Forward { place: next, port, .. } => {
+                    channels.push(ChannelId(head.first + u32::from(port)));
+                    place = next;
+                }
+                Entry::Nowhere | Entry::OneOf { .. } | Entry::Held { .. } => return None,
+            }
+        }
+        None
+    }
+
+    /// The pause signal of a number, which is in flight.
+    pub fn signal(&self, number: u32) -> Signal {
+        self.links.signal(number)
+    }
+
+    /// The virtual channel for which most bytes of an ingress buffer wait; of equals the first.
+    pub fn most_awaited(&self, ingress: VirtualChannel) -> Option<VirtualChannel> {
+        let head = self.links.head(ingress.channel);
+        let tail = |channel: u32| self.fabric.heads[self.fabric.back[channel as usize].index()];
+        let channels = head.first..self.fabric.channels() as u32;
+        let outs = channels.take_while(|&channel| tail(channel).node == head.node);
+        let mut most: Option<(VirtualChannel, u64)> = None;
+        for (target, bytes) in outs.flat_map(|out| self.model.awaited(ingress, ChannelId(out))) {
+            if bytes > 0 && most.is_none_or(|(_, before)| bytes > before) {
+                most = Some((target, bytes));
+            }
+        }
+        most.map(|(target, _)| target)
     }
 
     /// Send a multicast frame on along every branch of its tree, except back to where it came from.
@@ -304,7 +493,8 @@ impl Network {
         packet: Packet,
     ) -> Arrival {
         let broadcast = self.tables.is_broadcast(packet.to);
-        if broadcast && !self.model.admit_broadcast(at, channel, bytes) {
+        let frame = (priority, bytes);
+        if broadcast && !self.model.admit_broadcast(at, channel, frame, &mut self.links) {
             return Arrival::Limited;
         }
         let Some(entry) = self.model.arrive(at, channel, priority, bytes, &mut self.links) else {

@@ -1,6 +1,6 @@
 //! The results of a simulation.
 
-use switch_model::{ChannelCounters, Time, VirtualChannel};
+use switch_model::{ChannelCounters, PoolCounters, Time, VirtualChannel};
 
 use crate::histogram::Histogram;
 
@@ -11,12 +11,49 @@ pub struct FlowReport {
     pub packets: u64,
     /// Bytes of messages in them.
     pub bytes: u64,
+    /// Data packets that arrived with a mark of a switch.
+    pub marked: u64,
     /// Messages that arrived completely.
     pub messages: u64,
     /// Data packets that were lost.
     pub lost: u64,
+    /// Congestion notifications that its senders have received.
+    pub notifications: u64,
+    /// Data packets that its senders have sent again.
+    pub retransmitted: u64,
     /// For each packet, the time from the sending of its message to its arrival.
     pub latency: Histogram,
+}
+
+/// A message that has completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The host that sent it.
+    pub from: u32,
+    /// The host that received it.
+    pub to: u32,
+    /// Its length.
+    pub bytes: u64,
+    /// When it was given to its host.
+    pub born: Time,
+    /// When all of it had arrived, or with an acknowledgement, when that had.
+    pub completed: Time,
+    /// It has an acknowledgement.
+    pub acknowledged: bool,
+}
+
+/// Why a virtual channel was paused for the first time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstPause {
+    /// When the pause took effect.
+    pub at: Time,
+    /// What was paused.
+    pub paused: VirtualChannel,
+    /// The channel for which most of the bytes waited that were in the ingress buffer then; None if
+    /// they waited for no channel.
+    pub cause: Option<VirtualChannel>,
+    /// Whether the cause was paused itself at that time.
+    pub cause_paused: bool,
 }
 
 /// A deadlock: virtual channels that can never send again by themselves.
@@ -75,10 +112,14 @@ pub struct Report {
     pub completion: Histogram,
     /// By channel, after the warm-up.
     pub channels: Vec<ChannelCounters>,
+    /// The pools of switches with settings, warm-up included.
+    pub pools: Vec<PoolCounters>,
     /// The first deadlock that formed, whether or not it persists.
     pub deadlock: Option<DeadlockReport>,
     /// How many deadlocks formed, one after the other.
     pub deadlocks: u64,
     /// By host, in a fabric of hubs; else empty.
     pub stations: Vec<StationCounters>,
+    /// The first pause of each virtual channel that was paused, in order of time, warm-up included.
+    pub first_pauses: Vec<FirstPause>,
 }

@@ -1,5 +1,7 @@
 //! Routes of unicasts: a forwarding state, laid out so that each hop needs two look-ups.
 
+use crate::classes::{Classes, ClassesBuilder};
+
 /// What a switch does with the packets of one class that arrive on the hops of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entry {
@@ -41,10 +43,8 @@ pub(crate) struct Routes {
     pub switches: usize,
     /// By host: its column.
     pub column: Vec<u16>,
-    /// How many columns there are.
-    pub columns: usize,
     /// (switches, columns): the class of each destination at each switch.
-    pub class: Vec<u16>,
+    pub class: Classes,
     /// The rows of all switches, one after the other.
     pub entries: Vec<Entry>,
     /// The choices of [`Entry::OneOf`] and [`Entry::Held`].
@@ -75,18 +75,21 @@ impl Routes {
     /// What a switch does with packets to a column, whose entries begin at `place`.
     #[inline]
     pub fn entry(&self, switch: u32, place: u32, column: u16) -> Entry {
-        let class = self.class[switch as usize * self.columns + usize::from(column)];
+        let class = self.class.of(switch, column);
         self.entries[place as usize + usize::from(class)]
     }
 
     /// Routes between hosts of the same switch only.
     pub fn none(switches: usize, at: &[u32]) -> Routes {
-        let own = (0..switches).flat_map(|switch| (0..switches).map(move |to| switch == to));
+        let mut class = ClassesBuilder::new(switches);
+        for switch in 0..switches {
+            let other = (0..switches).map(|to| u16::from(to != switch));
+            class.add(&other.collect::<Vec<u16>>());
+        }
         Routes {
             switches,
             column: at.iter().map(|&switch| switch as u16).collect(),
-            columns: switches,
-            class: own.map(|own| u16::from(!own)).collect(),
+            class: class.build(),
             entries: vec![Entry::Deliver, Entry::Nowhere],
             choices: Vec::new(),
             sender: vec![0; at.len()],
@@ -102,7 +105,7 @@ impl Routes {
         Routes {
             switches: self.switches * copies,
             column: self.column.repeat(copies),
-            class: self.class.repeat(copies),
+            class: self.class.repeated(copies),
             sender: self.sender.repeat(copies),
             ports: self.ports.repeat(copies),
             ..self.clone()

@@ -4,25 +4,33 @@
 //! into packets; the [`Network`], or the [`Hubs`] in its place, carries the packets to their hosts;
 //! hosts tell the driver what has happened to messages.
 
-use switch_model::{ChannelCounters, ChannelId, Time};
+use switch_model::{ChannelCounters, ChannelId, PauseFrameEvent, Time, Watchdog};
 
+use crate::alone::{acknowledgement_time, message_time, Line};
 use crate::deadlocks::Deadlocks;
 use crate::driver::{Order, Orders, TrafficDriver};
 use crate::error::Error;
 use crate::event::{Event, Flight, MediumEvent};
 use crate::event_queue::Due;
 use crate::fabric::Fabric;
-use crate::hosts::{Hosts, Next};
+use crate::host_settings::HostSettings;
+use crate::hosts::{Hosts, Next, Outgoing};
 use crate::hub::{Hubs, Transmission};
 use crate::message::{Notice, Packet};
 use crate::network::{Arrival, Network};
-use crate::report::Report;
+use crate::pauses::FirstPauses;
+use crate::receivers::Receiver;
+use crate::report::{Completion, Report};
 use crate::settings::{validate, LinkChange, Settings};
 use crate::tables::Tables;
 use crate::traffic::Traffic;
 use crate::traffic_check;
+use crate::transport::QueuePairs;
 
+mod host_pauses;
+mod receiving;
 mod rule_changes;
+mod transports;
 
 /// A simulation.
 #[derive(Debug)]
@@ -32,14 +40,18 @@ pub struct Simulation {
     /// In a fabric of hubs: they carry the packets, and the network delivers them.
     hubs: Option<Hubs>,
     hosts: Hosts,
+    /// How hosts send, if they have a transport.
+    pairs: Option<Box<QueuePairs>>,
+    /// By host: its receiver if that is slow; empty if none is.
+    receivers: Vec<Option<Receiver>>,
     driver: TrafficDriver,
     deadlocks: Deadlocks,
     /// Orders of the driver that are not carried out yet.
     orders: Orders,
     events: u64,
-    watchdog_period: Option<Time>,
     /// Counters of the channels at the end of the warm-up.
     at_warm_up: Vec<ChannelCounters>,
+    first_pauses: FirstPauses,
 }
 
 impl Simulation {
@@ -53,22 +65,37 @@ impl Simulation {
         traffic: Traffic,
         settings: Settings,
     ) -> Result<Simulation, Error> {
+        Simulation::with_hosts(fabric, tables, traffic, settings, &HostSettings::default())
+    }
+
+    /// The same with other hosts.
+    ///
+    /// # Errors
+    /// Also settings of hosts that are not possible.
+    pub fn with_hosts(
+        fabric: Fabric,
+        tables: Tables,
+        traffic: Traffic,
+        settings: Settings,
+        hosts: &HostSettings,
+    ) -> Result<Simulation, Error> {
         validate(&settings, &fabric)?;
         tables.check(&fabric)?;
         traffic_check::check(&traffic, &fabric, &tables, settings.packet_bytes)?;
+        let pairs = transports::queue_pairs(hosts, &fabric, &traffic, settings.packet_bytes)?;
         let driver = TrafficDriver::new(traffic, fabric.hosts(), settings.seed);
-        let watchdogs = fabric.configs.iter().filter_map(|config| config.watchdog);
-        let detections = watchdogs.map(|watchdog| watchdog.detection);
         let mut simulation = Simulation {
-            watchdog_period: detections.min().map(|least| (least / 8).max(1)),
             hubs: fabric.hubs.then(|| Hubs::new(&fabric, settings.seed)),
             hosts: Hosts::new(fabric.hosts(), driver.sources(), settings.packet_bytes),
+            pairs,
+            receivers: Receiver::all(&hosts.receivers, &fabric)?,
             driver,
-            network: Network::new(fabric, tables, &settings),
+            network: Network::new(fabric, tables, &settings)?,
             deadlocks: Deadlocks::new(),
             orders: Orders::new(),
             events: 0,
             at_warm_up: Vec::new(),
+            first_pauses: FirstPauses::default(),
             settings,
         };
         simulation.begin();
@@ -76,6 +103,7 @@ impl Simulation {
     }
 
     fn begin(&mut self) {
+        let first_watch = Watchdog::next_run(self.network.model().watchdogs(), 0);
         let queue = self.network.event_queue_mut();
         if self.settings.warm_up > 0 {
             queue.add(self.settings.warm_up, Event::WarmUpEnd);
@@ -83,8 +111,8 @@ impl Simulation {
         for (number, change) in (0..).zip(&self.settings.link_changes) {
             queue.add(change.at, Event::LinkChange(number));
         }
-        if let Some(period) = self.watchdog_period {
-            queue.add(period, Event::Watchdog);
+        if let Some(first) = first_watch {
+            queue.add(first, Event::Watchdog);
         }
         self.driver.begin(&mut self.orders);
         self.carry_out(0, 0);
@@ -107,11 +135,12 @@ impl Simulation {
             self.events += 1;
             match due {
                 Due::TxDone(flight) => {
-                    self.network.prefetch_sender();
+                    self.network.prefetch_senders();
                     self.tx_done(at, flight.channel);
                 }
                 Due::Arrival(flight) => {
-                    self.network.prefetch_receiver();
+                    let [before, last] = self.network.prefetch_receivers();
+                    self.hosts.prefetch(before, last);
                     self.arrive(at, flight);
                 }
                 Due::Event(event) => self.process(at, event),
@@ -129,8 +158,10 @@ impl Simulation {
     #[inline(always)]
     fn process(&mut self, at: Time, event: Event) {
         match event {
-            Event::Signalled(number) => self.network.signalled(at, number),
+            Event::Signalled(number) => self.signalled(at, number),
             Event::Expired(target) => self.network.expired(at, target),
+            Event::HostPause { host, until } => self.network.pause_host(at, host, until),
+            Event::PauseFrame(event) => self.pause_frame(at, event),
             Event::Source { source, tag } => {
                 let first = self.orders.len();
                 self.driver.due(at, source, tag, &mut self.orders);
@@ -138,11 +169,30 @@ impl Simulation {
             }
             Event::Medium { station, what } => self.medium(at, station, what),
             Event::Repeat { station, bytes, packet } => self.repeat(at, station, bytes, packet),
+            Event::Transport(event) => self.transport_due(at, event),
+            Event::Receiver(event) => self.receiver_due(at, event),
             Event::LinkChange(number) => {
                 self.change_link(at, self.settings.link_changes[number as usize]);
             }
             Event::Watchdog => self.watch(at),
             Event::WarmUpEnd => self.end_warm_up(at),
+        }
+    }
+
+    fn signalled(&mut self, at: Time, number: u32) {
+        let signal = self.network.signal(number);
+        self.network.signalled(at, number);
+        if signal.stop && !signal.repeats {
+            self.first_pauses.note(at, signal.target, &self.network);
+        }
+    }
+
+    /// In a knot, pause frames are repeated for ever: a simulation without an end has no more to do
+    /// when nothing else is due.
+    fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
+        self.network.pause_frame(at, event);
+        if self.settings.end == Time::MAX {
+            self.network.end_repeats();
         }
     }
 
@@ -159,10 +209,8 @@ impl Simulation {
         match self.network.arrive(at, flight, self.hosts.messages()) {
             Arrival::Forwarded => {}
             Arrival::Copied(copies) => self.hosts.copied(&flight.packet, copies),
-            Arrival::AtHost(host) => {
-                let next = self.hosts.delivered(at, host, &flight.packet);
-                self.go_on(at, next);
-            }
+            Arrival::AtHost(host) if !self.receivers.is_empty() => self.receive(at, host, flight),
+            Arrival::AtHost(host) => self.deliver(at, host, &flight.packet),
             Arrival::Lost => self.lose(at, &flight.packet),
             Arrival::Limited => {
                 let next = self.hosts.limited(at, &flight.packet);
@@ -185,7 +233,7 @@ impl Simulation {
 
     /// Have a host offer its next packet to its line, if it has any.
     fn offer_next(&mut self, at: Time, host: u32) {
-        let Some(outgoing) = self.hosts.take_packet(at, host) else { return };
+        let Some(outgoing) = self.next_packet(at, host) else { return };
         let (packet, bytes) = (outgoing.packet, outgoing.bytes);
         match &mut self.hubs {
             None => self.network.inject(at, host, packet, bytes),
@@ -196,8 +244,30 @@ impl Simulation {
         }
     }
 
+    /// The packet that a host sends next, if it has any.
+    #[inline(always)]
+    fn next_packet(&mut self, at: Time, host: u32) -> Option<Outgoing> {
+        if self.pairs.is_some() {
+            return self.next_of_pairs(at, host);
+        }
+        self.hosts.take_packet(at, host)
+    }
+
+    /// A host receives a packet.
+    #[inline(always)]
+    fn deliver(&mut self, at: Time, host: u32, packet: &Packet) {
+        if self.pairs.is_some() {
+            return self.deliver_to_pair(at, host, *packet);
+        }
+        let next = self.hosts.delivered(at, host, packet);
+        self.go_on(at, next);
+    }
+
     /// A copy of a packet is lost.
     fn lose(&mut self, at: Time, packet: &Packet) {
+        if self.pairs.is_some() {
+            return self.lose_of_pair(at, *packet);
+        }
         let next = self.hosts.lost(at, packet);
         self.go_on(at, next);
     }
@@ -225,7 +295,10 @@ impl Simulation {
             next += 1;
             match order {
                 Order::Send(message) => {
-                    self.hosts.accept(message);
+                    match &mut self.pairs {
+                        None => self.hosts.accept(message),
+                        Some(pairs) => pairs.accept(at, message, &mut self.hosts),
+                    }
                     self.feed(at, message.from);
                 }
                 Order::Call { at, source, tag } => {
@@ -278,10 +351,11 @@ impl Simulation {
         if acts {
             self.look_for_deadlock(at);
         }
-        let queue = self.network.event_queue_mut();
-        let goes_on = self.hosts.any_in_network() || !queue.is_empty();
-        if let Some(period) = self.watchdog_period.filter(|_| goes_on) {
-            queue.add(at + period, Event::Watchdog);
+        let may_act = self.hosts.any_in_network() && self.network.model().watchdog_pending();
+        let goes_on = may_act || !self.network.event_queue().is_empty();
+        let next = Watchdog::next_run(self.network.model().watchdogs(), at);
+        if let Some(next) = next.filter(|_| goes_on) {
+            self.network.event_queue_mut().add(next, Event::Watchdog);
         }
     }
 
@@ -321,6 +395,64 @@ impl Simulation {
         self.network.counters(at.max(self.now()))
     }
 
+    /// The number of hosts.
+    pub fn hosts(&self) -> usize {
+        self.network.fabric().hosts()
+    }
+
+    /// Have messages of a host take turns from now on, packet by packet, as the queue pairs of an
+    /// interface do. Otherwise a host sends one message after the other.
+    pub fn take_turns(&mut self) {
+        self.hosts.take_turns();
+    }
+
+    /// Have switches choose among several next hops for each frame anew. Otherwise all frames from
+    /// one host to another take the same, by a hash.
+    pub fn spray(&mut self) {
+        self.network.spray();
+    }
+
+    /// Have switches choose among several next hops as Open vSwitch does by groups of type select
+    /// that hash source and destination: `addresses` are those of the hosts. The parameter of switch
+    /// number i, from 0, is `seed` << 32 | i + 1.
+    ///
+    /// # Errors
+    /// There is not one address for each host.
+    pub fn hash_addresses(&mut self, addresses: Vec<u64>, seed: u32) -> Result<(), Error> {
+        let hosts = self.hosts();
+        if addresses.len() != hosts {
+            return Err(Error::new(format!("there are {hosts} hosts")));
+        }
+        self.network.hash_addresses(addresses, seed);
+        Ok(())
+    }
+
+    /// Keep the completion of every message from now on, of at most `limit` messages; a warm-up
+    /// that ends discards those before. The results are the same as without.
+    pub fn record_completions(&mut self, limit: usize) {
+        self.hosts.record_completions(limit);
+    }
+
+    /// The completions that were kept, in order, and how many were beyond the limit.
+    pub fn completions(&self) -> (&[Completion], u64) {
+        self.hosts.completions()
+    }
+
+    /// The time that a message takes from one host to another if nothing else is in the network:
+    /// see `alone.rs`. None if a switch drops it, or in a fabric of hubs.
+    pub fn alone(&self, from: u32, to: u32, bytes: u64, acknowledged: bool) -> Option<Time> {
+        if self.hubs.is_some() || from == to {
+            return None;
+        }
+        let configs = &self.network.fabric().configs;
+        let lines = |from, to| -> Option<Vec<Line>> {
+            let path = self.network.path(from, to)?;
+            Some(path.iter().map(|channel| Line::of(&configs[channel.index()])).collect())
+        };
+        let there = message_time(&lines(from, to)?, bytes, self.settings.packet_bytes);
+        Some(there + if acknowledged { acknowledgement_time(&lines(to, from)?) } else { 0 })
+    }
+
     /// The results so far. Time is [`Settings::end`] if that was given.
     pub fn report(&self) -> Report {
         let now = if self.settings.end == Time::MAX { self.now() } else { self.settings.end };
@@ -335,10 +467,12 @@ impl Simulation {
             events: self.events,
             packet_hops: self.network.packet_hops(),
             channels,
+            pools: self.network.model().pools().cloned().collect(),
             ..Report::default()
         };
         self.hosts.fill(&mut report);
         self.deadlocks.fill(&mut report);
+        report.first_pauses = self.first_pauses.all().to_vec();
         if let Some(hubs) = &self.hubs {
             hubs.fill(&mut report, self.network.fabric());
         }

@@ -1,5 +1,6 @@
 //! What switches do with frames: unicasts follow a forwarding state, multicasts follow trees.
 
+use std::hint::black_box;
 use std::sync::Arc;
 
 use forwarding::state::State;
@@ -8,7 +9,6 @@ use switch_model::PRIORITIES;
 use crate::error::Error;
 use crate::fabric::{Fabric, Node};
 use crate::layout::routes_of;
-use crate::message::Packet;
 use crate::routes::{Entry, Routes};
 
 /// One branch of a multicast tree at a switch: the channel of a copy, and its priority.
@@ -138,7 +138,7 @@ impl Tables {
         &self.trees[tree as usize * self.routes.switches + switch as usize]
     }
 
-    /// [`Packet::place`] and [`Packet::column`] of packets from a host to another.
+    /// Start of the entries, and the column, of packets from a host to another.
     #[inline]
     pub(crate) fn first(&self, from: u32, to: u32) -> (u32, u16) {
         self.routes.first(from, to)
@@ -146,8 +146,26 @@ impl Tables {
 
     /// What a switch does with a unicast packet.
     #[inline]
-    pub(crate) fn entry(&self, switch: u32, packet: &Packet) -> Entry {
-        self.routes.entry(switch, packet.place, packet.column)
+    pub(crate) fn entry(&self, switch: u32, place: u32, column: u16) -> Entry {
+        self.routes.entry(switch, place, column)
+    }
+
+    /// Prefetch where the class of a column at a switch is, which [`Tables::entry`] needs.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, switch: u32, column: u16) {
+        black_box(self.routes.class.start(switch, column));
+    }
+
+    /// The number of priorities that frames may have: hosts send with priority 0, and switches give
+    /// them others.
+    pub(crate) fn priorities(&self) -> u8 {
+        let entries = self.routes.entries.iter().chain(&self.routes.choices);
+        let of_unicasts = entries.filter_map(|entry| match *entry {
+            Entry::Forward { priority, .. } => Some(priority),
+            _ => None,
+        });
+        let of_trees = self.trees.iter().flatten().map(|&(_, priority)| priority);
+        of_unicasts.chain(of_trees).max().unwrap_or(0) + 1
     }
 
     /// How many generations of rules switches may hold; 1 if the rules do not change.

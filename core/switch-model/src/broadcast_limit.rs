@@ -64,12 +64,22 @@ impl BroadcastMeter {
         BroadcastMeter { limit, rate_bps, tokens, at: 0, over: 0, last_over: None }
     }
 
-    /// Whether a frame of `bytes` bytes, FCS included, may pass at `now`.
-    pub fn passes(&mut self, now: Time, bytes: u32) -> bool {
+    /// The line has another rate from `now` on.
+    pub fn set_rate(&mut self, now: Time, rate_bps: u64) {
+        self.advance(now);
+        self.rate_bps = rate_bps;
+    }
+
+    fn advance(&mut self, now: Time) {
         let elapsed = u128::from(now.saturating_sub(self.at));
         let earned = elapsed * u128::from(self.rate_bps) * u128::from(self.limit.share_ppm);
         self.tokens = self.tokens.saturating_add(earned).min(capacity(&self.limit));
         self.at = self.at.max(now);
+    }
+
+    /// Whether a frame of `bytes` bytes, FCS included, may pass at `now`.
+    pub fn passes(&mut self, now: Time, bytes: u32) -> bool {
+        self.advance(now);
         let needed = 8 * u128::from(wire_bytes(bytes)) * BIT;
         if let Some(left) = self.tokens.checked_sub(needed) {
             self.tokens = left;

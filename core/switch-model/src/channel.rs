@@ -7,11 +7,13 @@
 //! caches.
 
 use crate::broadcast_limit::BroadcastMeter;
-use crate::config::ChannelConfig;
+use crate::config::{Buffer, ChannelConfig};
 use crate::counters::DropCause;
 use crate::entries::Hold;
+use crate::faults::Fates;
 use crate::flow_control::FlowControl;
-use crate::ids::PRIORITIES;
+use crate::ids::{ChannelId, PRIORITIES};
+use crate::switches::IngressPlace;
 use crate::units::{transmission_time, wire_bytes, Time};
 
 /// The receiver's ingress buffer of one class: its occupancy and its limits.
@@ -23,15 +25,18 @@ pub(crate) struct Ingress {
     pub peak_bytes: u64,
     pub xoff_bytes: u64,
     pub xon_bytes: u64,
-    /// XOFF and headroom: a frame that would exceed this is dropped.
+    /// XOFF and headroom, or what is advertised as credit: a frame that would exceed this is
+    /// dropped.
     pub capacity_bytes: u64,
     /// When the last signal of this class reaches the sender: a later signal must not overtake it.
     pub last_signal: Time,
     /// Signals that have not reached the sender yet.
     pub signals_in_flight: u32,
-    /// The last signal was XOFF.
+    /// The last signal was XOFF. Always so under credits, where all that leaves is signalled.
     pub xoff_sent: bool,
     flow_control: FlowControl,
+    /// What takes its place in a switch with settings.
+    pub place: IngressPlace,
 }
 
 impl Ingress {
@@ -42,12 +47,35 @@ impl Ingress {
             peak_bytes: 0,
             xoff_bytes: buffer.xoff_bytes,
             xon_bytes: buffer.xon_bytes,
-            capacity_bytes: buffer.xoff_bytes + buffer.headroom_bytes,
+            capacity_bytes: match config.flow_control.uses_credits() {
+                true => buffer.credit_bytes,
+                false => buffer.xoff_bytes + buffer.headroom_bytes,
+            },
             last_signal: 0,
             signals_in_flight: 0,
-            xoff_sent: false,
+            xoff_sent: config.flow_control.uses_credits(),
             flow_control: config.flow_control,
+            place: IngressPlace::Own,
         }
+    }
+
+    /// Signals in flight do not arrive, and the sender is not paused.
+    pub fn forget_signals(&mut self) {
+        self.xoff_sent = self.flow_control.uses_credits();
+        self.signals_in_flight = 0;
+    }
+
+    /// Other limits from now on. The room above the higher XOFF is never less than before, because
+    /// frames in flight may need it.
+    pub fn set_limits(&mut self, buffer: &Buffer) {
+        if self.flow_control.uses_credits() {
+            self.capacity_bytes = self.capacity_bytes.max(buffer.credit_bytes);
+            return;
+        }
+        let room = (self.capacity_bytes - self.xoff_bytes).max(buffer.headroom_bytes);
+        self.capacity_bytes = self.xoff_bytes.max(buffer.xoff_bytes) + room;
+        self.xoff_bytes = buffer.xoff_bytes;
+        self.xon_bytes = buffer.xon_bytes;
     }
 
     /// Whether its occupancy pauses the sender, unless that is paused already.
@@ -78,6 +106,9 @@ pub(crate) struct PauseState {
     pub paused_until: Time,
 }
 
+/// [`Channel::next_priority`] of a channel with a scheduler.
+pub(crate) const SCHEDULED: u8 = PRIORITIES as u8;
+
 /// What the priorities of a channel share.
 #[derive(Debug)]
 #[repr(align(64))]
@@ -94,13 +125,15 @@ pub(crate) struct Channel {
     last_time: Time,
     pub flow_control: FlowControl,
     pub to_switch: bool,
-    pub jittered: bool,
+    /// Whether frames may arrive otherwise than one delay after they were sent, or need credit.
+    pub irregular: bool,
     pub up: bool,
     /// Priorities with waiting frames, as bits.
     pub waiting: u8,
-    /// Paused priorities, as bits.
+    /// Paused priorities, as bits; under credits those whose first frame waits for credit.
     pub paused: u8,
-    /// The priority that is served first: round robin by frame.
+    /// The priority that is served first: round robin by frame; [`SCHEDULED`]: the scheduler of the
+    /// switch says.
     pub next_priority: u8,
     /// Priorities in a storm, as bits.
     pub storming: u8,
@@ -118,13 +151,20 @@ impl Channel {
             last_time: transmission_time(wire_bytes(0), config.rate_bps),
             flow_control: config.flow_control,
             to_switch: config.to_switch,
-            jittered: config.jitter > 0,
+            irregular: config.jitter > 0 || config.faults.any() || needs_credit(config),
             up: true,
             waiting: 0,
             paused: 0,
             next_priority: 0,
             storming: 0,
         }
+    }
+
+    /// Whether its sender needs credit. Hosts take frames at once, so that senders to them have
+    /// credit without end.
+    #[inline]
+    pub fn needs_credit(&self) -> bool {
+        self.flow_control.uses_credits() && self.to_switch
     }
 
     /// The priority whose frame is sent next, if any may be.
@@ -148,6 +188,12 @@ impl Channel {
         self.last_time
     }
 
+    /// Have further transmissions take the time of another rate.
+    pub fn set_rate(&mut self, rate_bps: u64) {
+        self.last_bytes = 0;
+        self.last_time = transmission_time(wire_bytes(0), rate_bps);
+    }
+
     #[inline]
     pub fn count_received(&mut self, bytes: u32) {
         self.rx_frames += 1;
@@ -155,31 +201,54 @@ impl Channel {
     }
 }
 
+fn needs_credit(config: &ChannelConfig) -> bool {
+    config.flow_control.uses_credits() && config.to_switch
+}
+
 /// The rarely used state of a channel.
 #[derive(Debug)]
 pub(crate) struct ColdState {
     pub config: ChannelConfig,
+    /// The highest rate and the longest reaction time of the lines that it has had, if it changed.
+    pub worst_line: Option<(u64, Time)>,
     pub last_arrival: Time,
+    /// The priorities for which the sender obeys pauses, as bits.
+    pub obeys: u8,
     /// Times that the link was cut or restored.
     pub epoch: u32,
     pub drops: [u64; DropCause::ALL.len()],
+    pub fates: Fates,
+    /// Frames that the line has carried twice.
+    pub duplicated: u64,
     /// Broadcasts of the host that sends.
     pub broadcasts: Option<BroadcastMeter>,
     pub storms_detected: u64,
     pub storms_restored: u64,
+    pub storm_alerts: u64,
+    /// Pause frames that it has carried.
+    pub pause_frames: u64,
+    /// When the watchdog looks next, if it polls.
+    pub next_poll: Time,
 }
 
 impl ColdState {
-    pub fn new(config: ChannelConfig) -> Self {
+    pub fn new(config: ChannelConfig, channel: ChannelId, seed: u64) -> Self {
         let meter = |limit| BroadcastMeter::new(limit, config.rate_bps);
         ColdState {
             broadcasts: config.broadcast_limit.map(meter),
             config,
+            worst_line: None,
             last_arrival: 0,
+            obeys: 0xff,
             epoch: 0,
             drops: [0; DropCause::ALL.len()],
+            fates: Fates::new(seed, channel),
+            duplicated: 0,
             storms_detected: 0,
             storms_restored: 0,
+            storm_alerts: 0,
+            pause_frames: 0,
+            next_poll: config.watchdog.map_or(0, |watchdog| watchdog.polling),
         }
     }
 

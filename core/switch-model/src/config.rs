@@ -3,9 +3,12 @@
 use serde::Deserialize;
 
 use crate::broadcast_limit::BroadcastLimit;
+use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::pause_limit::PauseLimit;
-use crate::units::{Time, GAP_BYTES, SECOND};
+use crate::units::{wire_bytes, Time, GAP_BYTES, PAUSE_FRAME_BYTES, SECOND};
+
+const MOST_CREDIT_UNIT_BYTES: u32 = 65_536;
 
 /// Limits in bytes of frames, FCS included. [`crate::Limits`] has defaults for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +21,11 @@ pub struct Buffer {
     pub xon_bytes: u64,
     /// Room above XOFF for frames in flight; see [`Buffer::headroom_needed`].
     pub headroom_bytes: u64,
+    /// Under credits: the room of an ingress buffer, all of which is advertised. The three limits
+    /// above mean nothing then.
+    pub credit_bytes: u64,
+    /// Bytes of a unit in which credit is counted; not 0. A frame takes whole units.
+    pub credit_unit_bytes: u32,
 }
 
 impl Buffer {
@@ -32,6 +40,42 @@ impl Buffer {
         let frames = 2 * (u64::from(max_frame_bytes) + u64::from(GAP_BYTES));
         u64::try_from(in_flight).unwrap_or(u64::MAX).saturating_add(1 + frames)
     }
+
+    /// What headroom needs in addition where pause frames take their place on the wire: a pause
+    /// frame waits for the frame before it and is sent, and the sender obeys it `response` later.
+    pub fn headroom_of_pause_frames(rate_bps: u64, response: Time, max_frame_bytes: u32) -> u64 {
+        let bits = u128::from(rate_bps) * u128::from(response);
+        let answered = bits.div_ceil(8 * u128::from(SECOND));
+        let waits = wire_bytes(max_frame_bytes) + wire_bytes(PAUSE_FRAME_BYTES);
+        u64::try_from(answered).unwrap_or(u64::MAX).saturating_add(waits.into())
+    }
+
+    /// Check that credits can be counted in these units and, under credits, that the longest frame
+    /// can ever get enough.
+    ///
+    /// # Errors
+    /// One line that says what would be right.
+    pub fn check_credit(
+        &self,
+        flow_control: FlowControl,
+        longest_frame_bytes: u32,
+    ) -> Result<(), String> {
+        let unit = self.credit_unit_bytes;
+        if !(1..=MOST_CREDIT_UNIT_BYTES).contains(&unit) {
+            return Err(format!(
+                "a unit of credit has 1 to {MOST_CREDIT_UNIT_BYTES} bytes, not {unit}"
+            ));
+        }
+        let needed = u64::from(longest_frame_bytes.div_ceil(unit)) * u64::from(unit);
+        if flow_control.uses_credits() && self.credit_bytes < needed {
+            return Err(format!(
+                "credit of {} bytes is too little for a frame of {longest_frame_bytes} bytes in \
+                 units of {unit}: it must be at least {needed}",
+                self.credit_bytes
+            ));
+        }
+        Ok(())
+    }
 }
 
 /// What a watchdog does with a virtual channel in a storm.
@@ -43,6 +87,8 @@ pub enum WatchdogAction {
     Drop,
     /// Send on, as if it were not paused.
     Forward,
+    /// Nothing: the storm is only counted.
+    Alert,
 }
 
 /// A watchdog for virtual channels that are paused too long, as SONiC's for PFC.
@@ -54,13 +100,34 @@ pub struct Watchdog {
     pub restoration: Time,
     /// What becomes of its frames in between.
     pub action: WatchdogAction,
+    /// Storms begin and end only at multiples of this time; 0: whenever it is run.
+    pub polling: Time,
+    /// The priorities that it watches, as bits.
+    pub priorities: u8,
 }
 
 impl Watchdog {
-    /// A watchdog; the restoration time is twice the detection time by default, as in SONiC.
+    /// A watchdog of all priorities that does not poll; the restoration time is twice the detection
+    /// time by default, as in SONiC.
     pub fn new(detection: Time, restoration: Option<Time>, action: WatchdogAction) -> Watchdog {
         let restoration = restoration.unwrap_or(detection.saturating_mul(2));
-        Watchdog { detection, restoration, action }
+        Watchdog { detection, restoration, action, polling: 0, priorities: 0xff }
+    }
+
+    /// When a driver that runs watchdogs only from time to time must do so next: at the next
+    /// multiple of [`Watchdog::polling`], or of an eighth of the shortest detection time of those
+    /// that do not poll. None without watchdogs.
+    pub fn next_run(watchdogs: impl Iterator<Item = Watchdog>, now: Time) -> Option<Time> {
+        let next = |period: Time| (now / period + 1).saturating_mul(period);
+        let (mut polls, mut shortest) = (None, None);
+        for watchdog in watchdogs {
+            match watchdog.polling {
+                0 => shortest = shortest.into_iter().chain([watchdog.detection]).min(),
+                polling => polls = polls.into_iter().chain([next(polling)]).min(),
+            }
+        }
+        let looks = shortest.map(|detection| next((detection / 8).max(1)));
+        polls.into_iter().chain(looks).min()
     }
 }
 
@@ -69,7 +136,7 @@ impl Watchdog {
 pub struct ChannelConfig {
     /// Line rate, bits a second; not 0.
     pub rate_bps: u64,
-    /// Propagation delay of a bit, and of a pause signal in the other direction.
+    /// Propagation delay of a bit, and of a pause signal or credit update in the other direction.
     pub delay: Time,
     /// What the receiver does when its buffer fills. A host does not react to its own buffer; it
     /// only pauses its channel as [`crate::Model::pause_until`] says.
@@ -87,4 +154,6 @@ pub struct ChannelConfig {
     /// Frames arrive up to this much later than the delay says, at random but in order; see
     /// [`crate::default_jitter`].
     pub jitter: Time,
+    /// What the line does to frames at random.
+    pub faults: Faults,
 }

@@ -6,7 +6,8 @@ use crate::units::Time;
 /// Why a frame was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropCause {
-    /// The egress queue was full, and the frame was in no ingress buffer.
+    /// The egress queue was full, and the frame was in no ingress buffer, or of a priority that does
+    /// not pause.
     Queue,
     /// The ingress occupancy would have exceeded XOFF plus headroom.
     Headroom,
@@ -18,20 +19,32 @@ pub enum DropCause {
     BroadcastLimit,
     /// The switch had no output for it.
     Unforwarded,
+    /// The line has lost it, see [`crate::Faults::loss`].
+    Loss,
+    /// An ingress buffer of a priority that does not pause held all that it may.
+    Ingress,
+    /// An egress queue of a lossless priority held all that it may.
+    LosslessQueue,
     /// The switch that had it has ended, or was started again.
     Reboot,
+    /// The line has changed some of its bits, see [`crate::Faults::corrupt`].
+    Corrupt,
 }
 
 impl DropCause {
     /// All causes, in the order of [`ChannelCounters::drops`].
-    pub const ALL: [(DropCause, &'static str); 7] = [
+    pub const ALL: [(DropCause, &'static str); 11] = [
         (DropCause::Queue, "queue"),
         (DropCause::Headroom, "headroom"),
         (DropCause::Watchdog, "watchdog"),
         (DropCause::Down, "down"),
         (DropCause::BroadcastLimit, "broadcast_limit"),
         (DropCause::Unforwarded, "unforwarded"),
+        (DropCause::Loss, "loss"),
+        (DropCause::Ingress, "ingress"),
+        (DropCause::LosslessQueue, "lossless_queue"),
         (DropCause::Reboot, "reboot"),
+        (DropCause::Corrupt, "corrupt"),
     ];
 
     /// Whether the frame counts as lost: it was not dropped because its host has sent too many.
@@ -47,6 +60,8 @@ pub struct PriorityCounters {
     pub tx_frames: u64,
     /// Their bytes, FCS included.
     pub tx_bytes: u64,
+    /// Those of them that the queue has marked, see [`crate::MarkingSettings`].
+    pub marked_frames: u64,
     /// Number of pauses of the priority.
     pub pauses: u64,
     /// Total length of the pauses, the current one included.
@@ -70,12 +85,18 @@ pub struct ChannelCounters {
     pub rx_bytes: u64,
     /// Dropped frames by [`DropCause`], in the order of [`DropCause::ALL`].
     pub drops: [u64; DropCause::ALL.len()],
+    /// Frames that the line has carried twice.
+    pub duplicated: u64,
     /// Broadcasts beyond the limit of the host that sends, dropped or not.
     pub broadcasts_over: u64,
     /// Storms that the watchdog has detected on its virtual channels.
     pub storms_detected: u64,
     /// Those that are over.
     pub storms_restored: u64,
+    /// Those that were only reported, see [`crate::WatchdogAction::Alert`].
+    pub storm_alerts: u64,
+    /// PAUSE and PFC frames that it has carried, where these take their place on the wire.
+    pub pause_frames: u64,
     /// By priority.
     pub priorities: [PriorityCounters; PRIORITIES],
 }
@@ -92,15 +113,19 @@ impl ChannelCounters {
         let mut since = *self;
         since.rx_frames -= before.rx_frames;
         since.rx_bytes -= before.rx_bytes;
+        since.duplicated -= before.duplicated;
         since.broadcasts_over -= before.broadcasts_over;
         since.storms_detected -= before.storms_detected;
         since.storms_restored -= before.storms_restored;
+        since.storm_alerts -= before.storm_alerts;
+        since.pause_frames -= before.pause_frames;
         for (count, former) in since.drops.iter_mut().zip(before.drops) {
             *count -= former;
         }
         for (count, former) in since.priorities.iter_mut().zip(&before.priorities) {
             count.tx_frames -= former.tx_frames;
             count.tx_bytes -= former.tx_bytes;
+            count.marked_frames -= former.marked_frames;
             count.pauses -= former.pauses;
             count.paused -= former.paused;
         }

@@ -1,11 +1,12 @@
 //! The exact deadlock condition of the model.
 //!
-//! Start with all virtual channels that are paused by their receiver's ingress buffer. Remove a
-//! channel if the bytes of its ingress buffer that wait in queues of the other channels of the set
-//! do not exceed XON: if all other frames left, it would be resumed. Repeat until no channel can be
-//! removed. The channels that remain can never send again: each waits for frames that can only
-//! leave through queues of the set. The channels that were removed can. So the set is exactly the
-//! deadlock.
+//! Start with all virtual channels that are paused by their receiver's ingress buffer, or whose first
+//! frame waits for credit. Remove a channel if the bytes of its ingress buffer that wait in queues of
+//! the channels of the set do not exceed XON, or leave room for its first frame: if all other frames
+//! left, it would be resumed, or get that credit. In a switch whose ingress buffers share a pool, XON
+//! is what it would be then. Repeat until no channel can be removed. The channels that remain can
+//! never send again: each waits for frames that can only leave through queues of the set. The channels
+//! that were removed can. So the set is exactly the deadlock.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +25,7 @@ pub struct Deadlock {
     pub cycle: Vec<VirtualChannel>,
 }
 
-/// A frame in the egress queue of `queue` that counts `bytes` in the ingress buffer of `ingress`.
+/// A frame in the egress queue of `queue` that takes `bytes` of the ingress buffer of `ingress`.
 /// Of several copies of a frame, which have the same `entry`, only one counts.
 pub(crate) struct Wait {
     pub ingress: VirtualChannel,
@@ -44,9 +45,9 @@ impl<P> Model<P> {
         loop {
             let before = members.len();
             let held = self.held_bytes(&waits, &members);
+            let used = self.pool_use(&held);
             members.retain(|member| {
-                let ingress = self.ingress(*member);
-                held.get(member).is_some_and(|&bytes| !ingress.resumes_at(bytes))
+                held.contains_key(member) && !self.resumes_with(*member, &held, &used)
             });
             if members.is_empty() {
                 return None;
@@ -64,8 +65,10 @@ impl<P> Model<P> {
         Some(Deadlock { cycle: smallest_cycle(&edges), members: members.into_iter().collect() })
     }
 
-    /// Virtual channels whose last signal was XOFF and has reached the sender. Any signal in flight
-    /// could be XON, after which the sender may send; and in a storm frames leave.
+    /// Virtual channels whose last signal was XOFF and has reached the sender, or whose first frame
+    /// waits for credit. Any signal in flight could be XON, after which the sender may send, but an
+    /// update in flight brings no room that frames of the set hold; and in a storm frames leave. So
+    /// they do if pause frames come too late to make a pause last.
     pub(crate) fn paused_by_switches(&self) -> BTreeSet<VirtualChannel> {
         let mut paused = BTreeSet::new();
         for (index, state) in self.channels.iter().enumerate() {
@@ -74,12 +77,13 @@ impl<P> Model<P> {
                 continue;
             }
             let channel = ChannelId(index as u32);
-            for class in 0..state.flow_control.classes() {
+            for class in self.classes_of(channel) {
                 let target = VirtualChannel { channel, class };
                 let ingress = self.ingress(target);
-                let in_effect = ingress.signals_in_flight == 0
+                let in_effect = (ingress.signals_in_flight == 0 || state.needs_credit())
                     && effective & state.flow_control.mask(class) != 0
-                    && self.pause_state(channel, class).paused_until > 0;
+                    && self.pause_state(channel, class).paused_until > 0
+                    && self.pause_lasts(channel);
                 if ingress.xoff_sent && in_effect {
                     paused.insert(target);
                 }
@@ -94,7 +98,7 @@ impl<P> Model<P> {
         for &queue in members {
             for frame in self.frames_of(queue) {
                 let (ingress, bytes, entry) = match frame.hold {
-                    Hold::Uncharged => continue,
+                    Hold::Uncharged | Hold::Behind(_) => continue,
                     Hold::Sole { channel, class, bytes } => {
                         (VirtualChannel { channel, class }, bytes, None)
                     }
@@ -103,7 +107,7 @@ impl<P> Model<P> {
                         None => continue,
                     },
                 };
-                waits.push(Wait { ingress, queue, entry, bytes: u64::from(bytes) });
+                waits.push(Wait { ingress, queue, entry, bytes: self.room(ingress, bytes) });
             }
         }
         waits

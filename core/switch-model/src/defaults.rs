@@ -8,6 +8,8 @@ use crate::units::{transmission_time, Time, GAP_BYTES};
 const MIN_BUFFER_BYTES: u64 = 16_384;
 /// Default limit of an egress queue.
 const QUEUE_BYTES: u64 = 131_072;
+/// Default unit of credit: a block of InfiniBand.
+pub const CREDIT_UNIT_BYTES: u32 = 64;
 
 /// The limits of a [`Buffer`] that a user has set; None for the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +22,10 @@ pub struct Limits {
     pub xon_bytes: Option<u64>,
     /// See [`Buffer::headroom_bytes`].
     pub headroom_bytes: Option<u64>,
+    /// See [`Buffer::credit_bytes`]. By default as much room as XOFF and headroom have together.
+    pub credit_bytes: Option<u64>,
+    /// See [`Buffer::credit_unit_bytes`]. By default 64 bytes, a block of InfiniBand.
+    pub credit_unit_bytes: Option<u32>,
 }
 
 impl Limits {
@@ -30,11 +36,16 @@ impl Limits {
         let needed = needed.max(MIN_BUFFER_BYTES);
         let xon_bytes = self.xon_bytes.or(self.xoff_bytes.map(|xoff| xoff / 2));
         let xon_bytes = xon_bytes.unwrap_or(needed);
+        let xoff_bytes = self.xoff_bytes.unwrap_or(xon_bytes.saturating_mul(2));
+        let headroom_bytes = self.headroom_bytes.unwrap_or(needed);
+        let room = xoff_bytes.saturating_add(headroom_bytes);
         Buffer {
             queue_bytes: self.queue_bytes.unwrap_or(QUEUE_BYTES),
-            xoff_bytes: self.xoff_bytes.unwrap_or(xon_bytes.saturating_mul(2)),
+            xoff_bytes,
             xon_bytes,
-            headroom_bytes: self.headroom_bytes.unwrap_or(needed),
+            headroom_bytes,
+            credit_bytes: self.credit_bytes.unwrap_or(room),
+            credit_unit_bytes: self.credit_unit_bytes.unwrap_or(CREDIT_UNIT_BYTES),
         }
     }
 }
@@ -69,7 +80,9 @@ mod tests {
                 queue_bytes: 131_072,
                 xoff_bytes: 2 * needed,
                 xon_bytes: needed,
-                headroom_bytes: needed
+                headroom_bytes: needed,
+                credit_bytes: 3 * needed,
+                credit_unit_bytes: 64,
             }
         );
     }

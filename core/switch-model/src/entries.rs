@@ -17,6 +17,9 @@ pub(crate) enum Hold {
     },
     /// One of the copies of an entry.
     Shared(EntryId),
+    /// Of a frame in transmission only: a pause frame for the sender of this channel waits for its
+    /// end, and knows what it holds.
+    Behind(ChannelId),
 }
 
 /// A frame that has arrived at a switch. It is valid until the last copy has left; a later use

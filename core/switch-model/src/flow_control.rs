@@ -28,6 +28,9 @@ trait Scheme {
     /// The priorities, as bits, that pausing `class` stops; `class` is below `CLASSES`.
     fn mask(class: u8) -> u8;
 
+    /// Whether a sender begins only what its receiver has advertised room for.
+    const CREDITS: bool = false;
+
     /// Whether the receiver pauses a channel that is not paused at this ingress occupancy.
     #[inline]
     fn stops(bytes: u64, xoff_bytes: u64) -> bool {
@@ -89,6 +92,34 @@ impl Scheme for Pfc {
     }
 }
 
+struct Credits;
+
+impl Scheme for Credits {
+    const CLASSES: u8 = PRIORITIES as u8;
+    const CREDITS: bool = true;
+
+    #[inline]
+    fn class(priority: u8) -> u8 {
+        priority
+    }
+
+    #[inline]
+    fn mask(class: u8) -> u8 {
+        1 << class
+    }
+
+    #[inline]
+    fn stops(_bytes: u64, _xoff_bytes: u64) -> bool {
+        false
+    }
+
+    /// All that leaves is signalled.
+    #[inline]
+    fn resumes(_bytes: u64, _xon_bytes: u64) -> bool {
+        true
+    }
+}
+
 macro_rules! schemes {
     ($($(#[$attribute:meta])* $scheme:ident = $name:literal,)+) => {
         /// What the receiver of a channel does when its buffer fills.
@@ -124,6 +155,12 @@ macro_rules! schemes {
                 match self { $(FlowControl::$scheme => $scheme::mask(class),)+ }
             }
 
+            /// Whether a sender begins only what its receiver has advertised room for.
+            #[inline]
+            pub fn uses_credits(self) -> bool {
+                match self { $(FlowControl::$scheme => $scheme::CREDITS,)+ }
+            }
+
             /// Whether the receiver pauses a channel that is not paused at this ingress occupancy.
             #[inline]
             pub(crate) fn stops(self, bytes: u64, xoff_bytes: u64) -> bool {
@@ -147,10 +184,13 @@ schemes! {
     Pause = "pause",
     /// IEEE 802.1Qbb priority flow control: each priority is paused by itself.
     Pfc = "pfc",
+    /// Credits for each priority, as in InfiniBand and Ultra Ethernet: a sender begins a frame only
+    /// if its receiver has advertised room for all of it.
+    Credits = "credits",
 }
 
 impl FlowControl {
-    /// Whether the receiver counts frames in ingress buffers, and pauses the channel.
+    /// Whether the receiver counts frames in ingress buffers, and holds the sender back.
     #[inline]
     pub fn pauses(self) -> bool {
         self.classes() > 0
@@ -158,7 +198,7 @@ impl FlowControl {
 }
 
 /// Flow control of all links of a fabric: PAUSE on no link, on links to hosts, on links between
-/// switches or on all links; or PFC on all links.
+/// switches or on all links; or PFC or credits on all links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "described above")]
@@ -168,6 +208,7 @@ pub enum FabricFlowControl {
     Switch,
     Pause,
     Pfc,
+    Credits,
 }
 
 impl FabricFlowControl {
@@ -179,6 +220,7 @@ impl FabricFlowControl {
             FabricFlowControl::Switch => (FlowControl::Off, FlowControl::Pause),
             FabricFlowControl::Pause => (FlowControl::Pause, FlowControl::Pause),
             FabricFlowControl::Pfc => (FlowControl::Pfc, FlowControl::Pfc),
+            FabricFlowControl::Credits => (FlowControl::Credits, FlowControl::Credits),
         };
         if is_host_link {
             hosts

@@ -1,5 +1,5 @@
 //! What a lossless Ethernet switch port does with frames: queues, serialisation, 802.3x PAUSE and
-//! 802.1Qbb PFC, ingress buffers, and the exact deadlock condition.
+//! 802.1Qbb PFC, credits, ingress buffers, and the exact deadlock condition.
 //!
 //! The crate has no clock and does no I/O. A caller says what happens and when ([`Model::arrive`],
 //! [`Model::tx_done`], ...) and learns through [`Effects`] what follows and when it is due. The
@@ -9,7 +9,12 @@
 //! serialiser. Its receiver, if it is a switch, has an *ingress buffer* for each priority (one for
 //! all priorities under 802.3x). The occupancy of an ingress buffer counts a frame from its arrival
 //! until its last copy has left the switch. While the occupancy is above XOFF the channel is
-//! paused.
+//! paused. Under credits the sender counts instead what the buffer has room for, and waits if the
+//! next frame does not fit.
+//!
+//! By default the buffers of a switch are independent. [`Model::set_switches`] says what switches
+//! are like inside: pools that their buffers share, priorities that may lose frames, schedulers,
+//! and marking. [`Model::set_pause_frames`] has pause signals take their place on the wire.
 //!
 //! # A frame through a switch
 //!
@@ -19,8 +24,9 @@
 //!
 //! ```
 //! use switch_model::{
-//!     transmission_time, wire_bytes, ChannelConfig, ChannelId, DropCause, Effects, FlowControl,
-//!     Frame, Limits, Model, Sent, Signal, Time, VirtualChannel, LONGEST_FRAME_BYTES, MICROSECOND,
+//!     transmission_time, wire_bytes, ChannelConfig, ChannelId, DropCause, Effects, Faults,
+//!     FlowControl, Frame, Limits, Model, Sent, Signal, Time, VirtualChannel, LONGEST_FRAME_BYTES,
+//!     MICROSECOND,
 //! };
 //!
 //! #[derive(Default)]
@@ -32,6 +38,12 @@
 //! impl Effects<&'static str> for Agenda {
 //!     fn started(&mut self, sent: Sent<&'static str>) {
 //!         self.sent.push(sent);
+//!     }
+//!     fn lost(&mut self, sent: Sent<&'static str>, cause: DropCause) {
+//!         panic!("{} is lost: {cause:?}", sent.frame.payload);
+//!     }
+//!     fn sent_twice(&mut self, _: Sent<&'static str>, _: Time) {
+//!         panic!("this line duplicates nothing");
 //!     }
 //!     fn signal(&mut self, signal: Signal) {
 //!         self.signals.push(signal);
@@ -56,6 +68,7 @@
 //!     pause_limit: None,
 //!     broadcast_limit: None,
 //!     jitter: 0,
+//!     faults: Faults::NONE,
 //! };
 //! let to_host = ChannelConfig { to_switch: false, ..to_switch };
 //! let (inwards, outwards) = (ChannelId(0), ChannelId(1));
@@ -108,6 +121,8 @@
 //! #     fn started(&mut self, sent: Sent<()>) {
 //! #         self.sent.push(sent);
 //! #     }
+//! #     fn lost(&mut self, _: Sent<()>, _: DropCause) {}
+//! #     fn sent_twice(&mut self, _: Sent<()>, _: Time) {}
 //! #     fn signal(&mut self, signal: Signal) {
 //! #         self.signals.push(signal);
 //! #     }
@@ -126,6 +141,7 @@
 //! #     pause_limit: None,
 //! #     broadcast_limit: None,
 //! #     jitter: 0,
+//! #     faults: Faults::NONE,
 //! # };
 //! let (there, back) = (ChannelId(0), ChannelId(1));
 //! let mut model = Model::new([channel, channel], 1);
@@ -152,34 +168,48 @@
 #![forbid(unsafe_code)]
 
 mod broadcast_limit;
+mod buffers;
 mod channel;
 mod config;
 mod counters;
+mod credits;
 mod cycle;
 mod deadlock;
 mod defaults;
 mod entries;
+mod faults;
 mod flow_control;
 mod ids;
+mod marking;
 mod model;
 mod numbering;
 mod pause_limit;
 mod queue;
+mod scheduler;
 mod standstill;
+mod switch_settings;
+mod switches;
 mod units;
 
 pub use broadcast_limit::BroadcastLimit;
+pub use buffers::PoolCounters;
 pub use config::{Buffer, ChannelConfig, Watchdog, WatchdogAction};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};
 pub use deadlock::Deadlock;
-pub use defaults::{default_jitter, Limits};
+pub use defaults::{default_jitter, Limits, CREDIT_UNIT_BYTES};
 pub use entries::EntryId;
+pub use faults::{Chance, Faults};
 pub use flow_control::{FabricFlowControl, FlowControl};
 pub use ids::{ChannelId, VirtualChannel, PRIORITIES};
-pub use model::{Effects, Frame, Model, Sent, Signal};
+pub use model::{Effects, Frame, Model, PauseFrameEvent, Sent, Signal};
 pub use numbering::{channel_order, ChannelSource};
 pub use pause_limit::{HostPauseCounters, PauseLimit};
+pub use switch_settings::{
+    GroupSettings, MarkingSettings, PauseFrameSettings, PoolSettings, PortSettings,
+    SchedulerSettings, Side, SwitchSettings, WatchdogSettings,
+};
+pub use switches::{ChannelPorts, SwitchPort};
 pub use units::{
     longest_frame_bytes, transmission_time, wire_bytes, Time, GAP_BYTES, LONGEST_FRAME_BYTES,
-    MICROSECOND, MIN_FRAME_BYTES, SECOND,
+    MICROSECOND, MIN_FRAME_BYTES, PAUSE_FRAME_BYTES, SECOND,
 };

@@ -1,6 +1,8 @@
 //! Egress queues: linked lists in one pool of slots that all queues share, so that the memory in
 //! use is that of the frames that wait now.
 
+use std::hint::black_box;
+
 use crate::entries::Hold;
 use crate::units::Time;
 
@@ -28,11 +30,23 @@ pub(crate) struct Queue {
     pub peak_bytes: u64,
     pub tx_frames: u64,
     pub tx_bytes: u64,
+    /// In a switch with settings: its group and its marker, by number.
+    pub group: Option<u32>,
+    pub marker: Option<u32>,
 }
 
 impl Queue {
     pub fn new() -> Self {
-        Queue { first: NONE, last: NONE, bytes: 0, peak_bytes: 0, tx_frames: 0, tx_bytes: 0 }
+        Queue {
+            first: NONE,
+            last: NONE,
+            bytes: 0,
+            peak_bytes: 0,
+            tx_frames: 0,
+            tx_bytes: 0,
+            group: None,
+            marker: None,
+        }
     }
 
     #[inline]
@@ -73,6 +87,16 @@ impl<P> Queues<P> {
         let slot = |number: u32| self.slots.get(number as usize);
         let slots = std::iter::successors(slot(queue.first), move |at| slot(at.next));
         slots.filter_map(|at| at.frame.as_ref())
+    }
+
+    /// Prefetch the first frame of a queue.
+    #[inline(always)]
+    pub fn prefetch_first(&self, queue: &Queue) {
+        // Without a branch on whether there is one, which would often be predicted wrongly.
+        let place = (queue.first as usize).min(self.slots.len().wrapping_sub(1));
+        if let Some(slot) = self.slots.get(place) {
+            black_box(slot.next);
+        }
     }
 
     #[inline]

@@ -20,12 +20,14 @@ impl<P> Model<P> {
                 if wait.entry.is_some_and(|entry| std::mem::replace(&mut seen[entry], true)) {
                     continue;
                 }
-                let bytes = held.entry(wait.ingress).or_default();
-                *bytes += wait.bytes;
-                let stands = !self.ingress(wait.ingress).resumes_at(*bytes)
-                    && paused.contains(&wait.ingress);
-                if stands && wait.ingress != root && behind.insert(wait.ingress) {
-                    queues.push(wait.ingress);
+                *held.entry(wait.ingress).or_default() += wait.bytes;
+            }
+            // What is held of a pool lowers the limits of all that take from it.
+            let used = self.pool_use(&held);
+            for &ingress in held.keys() {
+                let stands = paused.contains(&ingress) && !self.resumes_with(ingress, &held, &used);
+                if stands && ingress != root && behind.insert(ingress) {
+                    queues.push(ingress);
                 }
             }
         }

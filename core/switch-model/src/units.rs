@@ -12,6 +12,10 @@ pub const SECOND: Time = 1_000_000_000_000;
 pub const GAP_BYTES: u32 = 20;
 /// The shortest frame, FCS included; shorter frames are padded on the wire.
 pub const MIN_FRAME_BYTES: u32 = 64;
+/// A PAUSE or PFC frame, FCS included.
+pub const PAUSE_FRAME_BYTES: u32 = MIN_FRAME_BYTES;
+/// Bit times of a quantum, the unit of pauses in PAUSE and PFC frames.
+pub const QUANTUM_BITS: u32 = 512;
 /// The longest tagged frame of 1,500 bytes of payload, FCS included.
 pub const LONGEST_FRAME_BYTES: u32 = 1522;
 /// Ethernet header, 802.1Q tag and FCS.

@@ -19,6 +19,12 @@ impl Effects<()> for Recorder {
     fn started(&mut self, sent: switch_model::Sent<()>) {
         self.sent.push((sent.start, sent.ends, sent.arrives));
     }
+    fn lost(&mut self, sent: switch_model::Sent<()>, cause: DropCause) {
+        self.dropped(sent.channel, cause, ());
+    }
+    fn sent_twice(&mut self, sent: switch_model::Sent<()>, _: u64) {
+        self.started(sent);
+    }
     fn signal(&mut self, signal: Signal) {
         self.signals.push(signal);
     }
@@ -70,6 +76,42 @@ fn a_multicast_is_charged_once_until_its_last_copy_has_left() {
 }
 
 #[test]
+fn priorities_that_no_frame_has_change_nothing() {
+    for &flow_control in FlowControl::ALL {
+        let run = |priorities: u8| {
+            let mut config = channel(flow_control, true, 500, 1000);
+            config.buffer.credit_bytes = 4000;
+            let configs = vec![config; 2];
+            let mut model = Model::with_priorities(configs, priorities, 1);
+            let mut recorder = Recorder::default();
+            let (there, back) = (ChannelId(0), ChannelId(1));
+            for (from, to) in [(there, back), (there, back), (back, there), (back, there)] {
+                if let Some(entry) = model.arrive(0, from, 1, 1500, &mut recorder) {
+                    let frame = Frame { priority: 1, bytes: 1504, payload: () };
+                    model.forward(0, entry, to, frame, &mut recorder);
+                    model.settle(0, entry, &mut recorder);
+                }
+            }
+            for signal in std::mem::take(&mut recorder.signals) {
+                model.signalled(signal.arrives, signal, &mut recorder);
+            }
+            for channel in [there, back] {
+                model.tx_done(SECOND, channel, &mut recorder);
+            }
+            let deadlock = model.deadlock();
+            let queued = model.queued_bytes(there);
+            model.set_up(2 * SECOND, there, false, &mut recorder);
+            model.set_up(3 * SECOND, there, true, &mut recorder);
+            let counters = [there, back].map(|channel| model.counters(4 * SECOND, channel));
+            (deadlock, queued, counters, recorder.sent, recorder.signals, recorder.dropped)
+        };
+        let few = run(2);
+        assert!(few.2[0].rx_frames > 0, "{flow_control:?}");
+        assert_eq!(few, run(8), "{flow_control:?}");
+    }
+}
+
+#[test]
 fn a_resume_never_overtakes_a_stop() {
     let mut model = Model::new(vec![channel(FlowControl::Pause, true, 500, 1000); 2], 1);
     let mut recorder = Recorder::default();
@@ -99,8 +141,11 @@ fn broadcasts_beyond_the_limit_are_counted_and_charged_to_no_buffer() {
     let mut model: Model<()> =
         Model::new([config, channel(FlowControl::Pause, true, 500, 1000)], 1);
     let (host, other) = (ChannelId(0), ChannelId(1));
-    let admitted =
-        |model: &mut Model<()>, at| (0..9).filter(|_| model.admit_broadcast(at, host, 80)).count();
+    let admitted = |model: &mut Model<()>, at| {
+        (0..9)
+            .filter(|_| model.admit_broadcast(at, host, (0, 80), &mut Recorder::default()))
+            .count()
+    };
     assert_eq!(admitted(&mut model, 0), 3);
     let counted = model.counters(0, host);
     assert_eq!(
@@ -113,9 +158,9 @@ fn broadcasts_beyond_the_limit_are_counted_and_charged_to_no_buffer() {
     );
     assert_eq!(model.last_broadcast_over(host), Some(0));
     // A channel without a limit has none, and what a cut link loses is not counted as limited.
-    assert!((0..9).all(|_| model.admit_broadcast(0, other, 80)));
+    assert!((0..9).all(|_| model.admit_broadcast(0, other, (0, 80), &mut Recorder::default())));
     model.set_up(1, host, false, &mut Recorder::default());
-    assert!((0..9).all(|_| model.admit_broadcast(1, host, 80)));
+    assert!((0..9).all(|_| model.admit_broadcast(1, host, (0, 80), &mut Recorder::default())));
     let counted = model.counters(1, host);
     assert_eq!(counted.broadcasts_over, 6);
     assert_eq!(counted.since(&counted).broadcasts_over, 0);

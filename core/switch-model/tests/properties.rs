@@ -2,84 +2,82 @@
 
 mod harness;
 
-use harness::{channel, Hop, Simulation, MAX_FRAME};
+use harness::random::{cases, simulate, Case};
+use harness::{channel, Simulation, MAX_FRAME};
 use proptest::prelude::*;
-use switch_model::{Buffer, ChannelConfig, ChannelId, FlowControl, VirtualChannel, MICROSECOND};
+use switch_model::{
+    Buffer, ChannelConfig, ChannelId, FlowControl, GroupSettings, PauseFrameSettings, PoolSettings,
+    Side, SwitchSettings, VirtualChannel, MICROSECOND,
+};
 
-/// Switches joined at random, each with one host, and frames on random walks.
-#[derive(Clone, Debug)]
-struct Case {
-    configs: Vec<ChannelConfig>,
-    frames: Vec<(u32, Vec<Hop>)>,
-}
-
-/// Ends of the channels between `switches` switches: a ring, so that all are joined, and chords.
-fn links(switches: usize, chords: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    let ring = (0..switches).map(|switch| (switch, (switch + 1) % switches));
-    let chords = chords.iter().map(|(a, b)| (a % switches, b % switches));
-    let joined = ring.chain(chords).filter(|(a, b)| a != b);
-    joined.flat_map(|(a, b)| [(a, b), (b, a)]).collect()
-}
-
-/// `turns` picks the next channel at each switch; on every hop the priority is `turn % 3`.
-fn walk(channels: &[(usize, usize)], switches: usize, from: usize, turns: &[u8]) -> Vec<Hop> {
-    let mut at = from;
-    let mut path = vec![((channels.len() + from) as u32, 0)];
-    for turn in turns {
-        let leaving: Vec<usize> =
-            (0..channels.len()).filter(|&channel| channels[channel].0 == at).collect();
-        let next = leaving[usize::from(*turn) % leaving.len()];
-        path.push((next as u32, turn % 3));
-        at = channels[next].1;
-    }
-    path.push(((channels.len() + switches + at) as u32, 0));
-    path
-}
-
-fn cases(flow_controls: Vec<FlowControl>) -> impl Strategy<Value = Case> {
-    let traffic = (64..=MAX_FRAME, 0usize..8, prop::collection::vec(any::<u8>(), 0..6));
-    (
-        2usize..6,
-        prop::collection::vec((0usize..6, 0usize..6), 0..3),
-        prop::sample::select(flow_controls),
-        0u64..800,
-        1_600u64..6_000,
-        prop::collection::vec(traffic, 1..250),
+/// One pool for all ingress buffers of a switch.
+fn shared() -> impl Strategy<Value = SwitchSettings> {
+    let bound = prop_oneof![
+        (0.05f64..8.0).prop_map(|alpha| (Some(alpha), None)),
+        (1_000u64..9_000).prop_map(|limit| (None, Some(limit))),
+    ];
+    (500u64..20_000, 0u64..3_000, 0u64..4_000, bound).prop_map(
+        |(bytes, reserved_bytes, offset, (alpha, limit_bytes))| {
+            let pool = PoolSettings { side: Side::Ingress, bytes, headroom_bytes: None };
+            let group = GroupSettings {
+                priorities: (0..8).collect(),
+                pool: Some("shared".to_owned()),
+                reserved_bytes,
+                alpha,
+                limit_bytes,
+                headroom_bytes: None,
+                resume_offset_bytes: Some(offset),
+            };
+            SwitchSettings {
+                pools: [("shared".to_owned(), pool)].into(),
+                ingress: Some(vec![group]),
+                ..SwitchSettings::default()
+            }
+        },
     )
-        .prop_map(|(switches, chords, flow_control, delay_us, xoff, traffic)| {
-            let channels = links(switches, &chords);
-            let all = channels.len() + 2 * switches;
-            let to_switch = |index| index < channels.len() + switches;
-            let configs = (0..all)
-                .map(|index| channel(flow_control, to_switch(index), delay_us, xoff))
-                .collect();
-            let frames = traffic
-                .into_iter()
-                .map(|(bytes, from, turns)| {
-                    (bytes, walk(&channels, switches, from % switches, &turns))
-                })
-                .collect();
-            Case { configs, frames }
-        })
 }
 
-fn simulate(case: &Case) -> Simulation {
-    let mut simulation = Simulation::new(case.configs.clone(), 1);
-    for (flow, (bytes, path)) in case.frames.iter().enumerate() {
-        simulation.send(flow, *bytes, path);
-    }
-    simulation
+/// Pause frames whose pauses last until they are repeated.
+fn pause_frames() -> impl Strategy<Value = PauseFrameSettings> {
+    (60u16..400, 0u64..600).prop_map(|(quanta, response_us)| PauseFrameSettings {
+        quanta,
+        response_us: response_us as f64,
+    })
+}
+
+/// The same with shared buffers in half of the cases, and with pause frames in half; credits are of
+/// buffers of their own, and need no frames.
+fn shared_cases(flow_controls: Vec<FlowControl>) -> impl Strategy<Value = Case> {
+    let settings = (prop::option::of(shared()), prop::option::of(pause_frames()));
+    (cases(flow_controls), settings).prop_map(|(mut case, (settings, pause_frames))| {
+        if case.configs[0].flow_control.uses_credits() {
+            return case;
+        }
+        if let Some(frames) = pause_frames {
+            let response = frames.response_us as u64 * MICROSECOND;
+            let more = Buffer::headroom_of_pause_frames(harness::RATE_BPS, response, MAX_FRAME);
+            case.configs.iter_mut().for_each(|config| config.buffer.headroom_bytes += more);
+        }
+        let given = settings.is_some() || pause_frames.is_some();
+        let settings = SwitchSettings { pause_frames, ..settings.unwrap_or_default() };
+        Case { settings: given.then_some(settings), ..case }
+    })
 }
 
 fn lossless() -> Vec<FlowControl> {
     FlowControl::ALL.iter().copied().filter(|flow_control| flow_control.pauses()).collect()
 }
 
+/// Those that pause by signals.
+fn pausing() -> Vec<FlowControl> {
+    lossless().into_iter().filter(|flow_control| !flow_control.uses_credits()).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn bytes_are_conserved(mut case in cases(FlowControl::ALL.to_vec()), queue_bytes in 1_522u64..10_000, lossy: u8) {
+    fn bytes_are_conserved(mut case in shared_cases(FlowControl::ALL.to_vec()), queue_bytes in 1_522u64..10_000, lossy: u8) {
         // Queues that overflow, and some links without flow control among those with it.
         for (index, config) in case.configs.iter_mut().enumerate() {
             config.buffer.queue_bytes = queue_bytes;
@@ -103,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost_where_headroom_suffices(case in cases(lossless())) {
+    fn nothing_is_lost_where_headroom_suffices(case in shared_cases(lossless())) {
         let mut simulation = simulate(&case);
         while simulation.step() {}
         prop_assert!(simulation.world.dropped.is_empty());
@@ -115,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn paused_implies_occupancy_above_xon(case in cases(lossless())) {
+    fn paused_implies_occupancy_above_xon(case in cases(pausing())) {
         let mut simulation = simulate(&case);
         simulation.check_pauses();
         while simulation.step() {
@@ -124,14 +122,14 @@ proptest! {
     }
 
     #[test]
-    fn signals_keep_their_order(case in cases(lossless())) {
+    fn signals_keep_their_order(case in shared_cases(pausing())) {
         let mut simulation = simulate(&case);
         while simulation.step() {}
         simulation.check_signals();
     }
 
     #[test]
-    fn the_deadlock_condition_is_exact(case in cases(lossless())) {
+    fn the_deadlock_condition_is_exact(case in shared_cases(lossless())) {
         let mut simulation = simulate(&case);
         let mut caught = Vec::new();
         while simulation.step() {
@@ -160,7 +158,7 @@ proptest! {
     }
 
     #[test]
-    fn two_runs_are_one(case in cases(FlowControl::ALL.to_vec())) {
+    fn two_runs_are_one(case in shared_cases(FlowControl::ALL.to_vec())) {
         let outcome = |mut simulation: Simulation| {
             while simulation.step() {}
             (simulation.now, simulation.by_flow.clone(), simulation.world.dropped.clone())

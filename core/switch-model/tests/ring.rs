@@ -60,7 +60,7 @@ fn run(flow_control: FlowControl, seconds: u64, path: impl Fn(u32) -> Vec<Hop>) 
 
 #[test]
 fn cyclic_routes_freeze_and_the_ring_is_named() {
-    for flow_control in [FlowControl::Pause, FlowControl::Pfc] {
+    for flow_control in [FlowControl::Pause, FlowControl::Pfc, FlowControl::Credits] {
         let simulation = run(flow_control, 5, |host| clockwise(host, |_, _| 0));
         let ring: Vec<_> =
             (0..4).map(|c| VirtualChannel { channel: ChannelId(c), class: 0 }).collect();
@@ -79,14 +79,16 @@ fn cyclic_routes_freeze_and_the_ring_is_named() {
 fn a_dateline_keeps_the_ring_moving() {
     // Priority 1 from the channel that leaves the last switch on.
     let path = |host| clockwise(host, |host, channel| u8::from(channel == 3 || channel < host));
-    let simulation = run(FlowControl::Pfc, 30, path);
-    assert_eq!(simulation.model.deadlock(), None);
-    assert!(simulation.world.dropped.is_empty());
-    assert!(
-        simulation.by_flow.values().all(|&bytes| bytes > 1_000_000),
-        "{:?}",
-        simulation.by_flow
-    );
+    for flow_control in [FlowControl::Pfc, FlowControl::Credits] {
+        let simulation = run(flow_control, 30, path);
+        assert_eq!(simulation.model.deadlock(), None);
+        assert!(simulation.world.dropped.is_empty());
+        assert!(
+            simulation.by_flow.values().all(|&bytes| bytes > 1_000_000),
+            "{:?}",
+            simulation.by_flow
+        );
+    }
 }
 
 #[test]
@@ -143,4 +145,47 @@ fn a_watchdog_ends_a_deadlock_by_dropping() {
         simulation.model.run_watchdog(now, &mut simulation.world);
     }
     assert!(simulation.delivered_bytes > before, "it moves again");
+}
+
+#[test]
+fn a_ring_freezes_with_pause_frames_that_are_repeated_for_ever() {
+    let port = |channel: u32| match channel {
+        0..=3 => (Some((channel, 2)), Some(((channel + 1) % 4, 3))),
+        4..=7 => (Some((channel - 4, 3)), Some(((channel - 1) % 4, 2))),
+        8..=11 => (None, Some((channel - 8, 1))),
+        _ => (Some((channel - 12, 1)), None),
+    };
+    let ports: Vec<_> =
+        (0..16).map(port).map(|(from, to)| switch_model::ChannelPorts { from, to }).collect();
+    let names: Vec<String> = (0..SWITCHES).map(|number| format!("s{number}")).collect();
+    let settings: switch_model::SwitchSettings =
+        serde_json::from_str(r#"{"pause_frames": {"quanta": 1000}}"#).expect("settings");
+    let mut configs = configs(FlowControl::Pause);
+    configs.iter_mut().for_each(|config| config.buffer.headroom_bytes += 2000);
+    let mut simulation = Simulation::new(configs, 7);
+    simulation.model.set_pause_frames(&settings, &names, &ports, FRAME).expect("no credits");
+    for host in 0..SWITCHES {
+        for _ in 0..1000 {
+            simulation.send(host as usize, FRAME, &clockwise(host, |_, _| 0));
+        }
+    }
+    while simulation.step() {}
+    let found = simulation.model.deadlock().expect("a deadlock");
+    assert_eq!(found.cycle, (0..4).map(ring_channel).collect::<Vec<_>>());
+    assert!(simulation.world.dropped.is_empty());
+    let sent = |simulation: &Simulation| {
+        let counted = simulation.model.counters(simulation.now, ChannelId(4));
+        (counted.pause_frames, simulation.delivered_bytes)
+    };
+    let before = sent(&simulation);
+    simulation.run_until(simulation.now + SECOND);
+    let after = sent(&simulation);
+    assert_eq!(simulation.model.deadlock(), Some(found));
+    // A second is 39 times half of 1,000 quanta at 10 Mbit/s.
+    assert!((38..=40).contains(&(after.0 - before.0)), "{before:?} {after:?}");
+    assert_eq!(after.1, before.1);
+}
+
+fn ring_channel(number: u32) -> VirtualChannel {
+    VirtualChannel { channel: ChannelId(number), class: 0 }
 }

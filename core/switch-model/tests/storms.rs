@@ -171,3 +171,80 @@ fn a_pause_without_waiting_frames_is_no_storm() {
     let counted = simulation.model.counters(now, ChannelId(PAUSED));
     assert_eq!((counted.storms_detected, counted.dropped()), (0, 0));
 }
+
+#[test]
+fn a_watchdog_that_polls_sees_storms_only_then() {
+    let watchdog = Watchdog {
+        polling: 150 * MS,
+        ..Watchdog::new(200 * MS, Some(100 * MS), WatchdogAction::Drop)
+    };
+    let mut simulation = fabric(|index, config| {
+        config.watchdog = (index == PAUSED).then_some(watchdog);
+    });
+    let since = |simulation: &Simulation| simulation.model.storm_since(target(PAUSED));
+    pause(&mut simulation, 510 * MS);
+    run(&mut simulation, 299, |_, _| {});
+    assert_eq!(since(&simulation), None, "over its detection time, but between two polls");
+    assert!(simulation.model.watchdog_pending());
+    run(&mut simulation, 2, |_, _| {});
+    assert_eq!(since(&simulation), Some(300 * MS));
+    // It ends at the first poll that is 100 ms after the pause.
+    run(&mut simulation, 448, |_, _| {});
+    assert!(since(&simulation).is_some() && simulation.model.watchdog_pending());
+    run(&mut simulation, 2, |_, _| {});
+    assert_eq!(since(&simulation), None);
+    assert_eq!(simulation.model.counters(simulation.now, ChannelId(PAUSED)).storms_restored, 1);
+}
+
+#[test]
+fn an_alert_counts_the_storm_and_changes_nothing() {
+    let run_with = |action: Option<WatchdogAction>| {
+        let mut simulation = fabric(|index, config| {
+            config.watchdog = action
+                .filter(|_| index <= BETWEEN)
+                .map(|action| Watchdog::new(200 * MS, Some(100 * MS), action));
+        });
+        run(&mut simulation, 3000, |simulation, at| {
+            if at == 0 {
+                pause(simulation, 1000 * MS);
+            }
+        });
+        simulation
+    };
+    let (alert, without) = (run_with(Some(WatchdogAction::Alert)), run_with(None));
+    let counted = alert.model.counters(alert.now, ChannelId(PAUSED));
+    assert_eq!((counted.storms_detected, counted.storm_alerts), (1, 1));
+    assert_eq!((counted.storms_restored, counted.dropped()), (1, 0));
+    assert_eq!(alert.by_flow, without.by_flow);
+    let others = alert.model.counters(alert.now, ChannelId(BETWEEN));
+    assert_eq!((others.storms_detected, others.storm_alerts), (1, 1));
+}
+
+#[test]
+fn a_watchdog_watches_the_priorities_that_it_names() {
+    for (priorities, storms) in [(0b10, 0), (0b01, 1)] {
+        let mut simulation = fabric(|index, config| {
+            config.flow_control = FlowControl::Pfc;
+            config.watchdog = (index == PAUSED).then_some(Watchdog {
+                priorities,
+                ..Watchdog::new(200 * MS, None, WatchdogAction::Drop)
+            });
+        });
+        pause(&mut simulation, 3000 * MS);
+        run(&mut simulation, 1000, |_, _| {});
+        let counted = simulation.model.counters(simulation.now, ChannelId(PAUSED));
+        assert_eq!(counted.storms_detected, storms, "{priorities:b}");
+    }
+}
+
+#[test]
+fn drivers_run_watchdogs_at_each_poll_or_eighth_of_the_shortest_detection_time() {
+    let next = |watchdogs: &[Watchdog], now| Watchdog::next_run(watchdogs.iter().copied(), now);
+    let at_once = |detection| Watchdog::new(detection, None, WatchdogAction::Drop);
+    let polls = |polling| Watchdog { polling, ..at_once(50) };
+    assert_eq!(next(&[], 7), None);
+    assert_eq!(next(&[at_once(80), at_once(800)], 10), Some(20));
+    assert_eq!(next(&[polls(25), polls(40)], 25), Some(40));
+    assert_eq!(next(&[polls(25), at_once(240)], 0), Some(25));
+    assert_eq!(next(&[at_once(3)], 3), Some(4));
+}

@@ -7,10 +7,20 @@ from typing import Any, TypeVar
 
 import click
 
+from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._broadcasts import broadcast_options
-from knotless.cli.commands._options import MAX_SLOW_DOWN, fabric_of, json_option, spec_argument
+from knotless.cli.commands._credits import credit_options
+from knotless.cli.commands._options import (
+    MAX_SLOW_DOWN,
+    fabric_of,
+    json_option,
+    own_name_option,
+    spec_argument,
+)
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._priority import priority_option
+from knotless.cli.commands._switch_settings import emulated_switch_option
 from knotless.cli.commands._watchdog import watchdog_options
 from knotless.emulation.options import (
     MOST_PROCESSES,
@@ -35,7 +45,7 @@ _PARAMETERS = [
     click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
     click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
     click.option("--delay", type=DELAY, metavar="US", help="Delay of every link, us."),
-    click.option("--name", default="default", show_default=True, help="Name of this fabric."),
+    own_name_option,
     click.option(
         "--controller",
         type=click.Choice(["ryu", "remote", "none"]),
@@ -88,6 +98,8 @@ _PARAMETERS = [
         help="Open vSwitch processes that share the switches [default: 1, or one for each"
         f" {PORTS_OF_EACH} ports of a fabric with more than {PORTS_OF_ONE}].",
     ),
+    credit_options,
+    emulated_switch_option,
     watchdog_options,
     broadcast_options,
     click.option(
@@ -118,6 +130,7 @@ _PARAMETERS = [
         show_default=True,
         help="Whether our controllers see virtual time too.",
     ),
+    priority_option,
     json_option,
 ]
 
@@ -137,6 +150,8 @@ def checked_plan_of(
     Raises KnotlessError if there is no such fabric, or as
     :func:`knotless.emulation.options.checked_plan`.
     """
+    if options["links"] == "plain" and options.get("switch_settings") is not None:
+        raise KnotlessError("--switch needs emulated links: leave out --links plain")
     fabric = with_lines(fabric_of(spec), rate, delay)
     chosen = {key: options[key] for key in ("links", "controller", "allow_deadlock")}
     return checked_plan(fabric, request, **chosen)

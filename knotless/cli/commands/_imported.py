@@ -10,8 +10,10 @@ from knotless.base.printable import listed
 from knotless.base.verdict_text import SHOWN_MISSING
 from knotless.cli.commands._failures import FailureOptions, certified, engine_certificate
 from knotless.cli.commands._remedies import proven_remedies, write_remedies
+from knotless.cli.commands._sarif import write_sarif
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.cli.commands._write_switch import write_switches
 from knotless.cli.output import say
 from knotless.importers.fabric import AnyFabric, RulesFabric
 from knotless.importers.paths import read_paths
@@ -33,6 +35,8 @@ def check_imported(
     hosts: Sequence[str] = (),
     routes_by: str | None = None,
     failures: FailureOptions,
+    write_switch: str | None = None,
+    sarif: str | None = None,
     as_json: bool,
 ) -> None:
     """Print the verdict, or the links of one packet; exit with status 1 unless all is well."""
@@ -41,6 +45,8 @@ def check_imported(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
     imported = read_paths(paths, hosts, routes_by=routes_by)
+    for line in write_switches(imported, write_switch) if write_switch is not None else ():
+        say(line, err=True)
     if pair is not None:
         ends = (pair[0], imported.destination_called(pair[1]))
         traffic = traffic_for(imported, *ends)
@@ -58,6 +64,8 @@ def check_imported(
             for line in write_remedies(remedies, failures.export):
                 if not as_json:
                     say(line, err=True)
+    if sarif is not None:
+        write_sarif(sarif, verdict, certificate, paths)
     options = [text for pattern in hosts for text in ("--hosts", pattern)]
     options += [] if routes_by is None else ["--routes", routes_by]
     print_verdict(

@@ -21,9 +21,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 MAX_SLOW_DOWN = 1e6
 """Largest K of ``--slow-down K``."""
 
+
+def lower_case(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+    """Return the name of a fabric in lower case, which all of them have: ``Ring`` is ``ring``."""
+    return None if name is None else name.lower()
+
+
+own_name_option = click.option(
+    "--name", default="default", show_default=True, callback=lower_case, help="Name of this fabric."
+)
 name_option = click.option(
     "--name",
     default="default",
+    callback=lower_case,
     show_default=True,
     help="Name of the running fabric.",
     shell_complete=complete.names,

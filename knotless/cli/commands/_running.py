@@ -18,16 +18,11 @@ from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.runtime import require_root
+from knotless.emulation.summary import CHANGE_TEXTS
 from knotless.verification.changes.certificate import write_step_files
 
 _POLL_S = 0.1
 _SHOWN_PAIRS = 8
-_TIERS = {
-    0: "nothing changes",
-    1: "one step: all switches at once, in any order",
-    2: "two-phase, with a second VLAN generation: no frame is dropped",
-    3: "with dropping: in batches, or some frames are dropped",
-}
 
 
 @dataclass(frozen=True)
@@ -126,7 +121,7 @@ def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
 def show(answer: Mapping[str, Any]) -> None:
     """Print tier, steps, number of changed rules and what was proven."""
     proof, tier = answer["certificate"], answer["tier"]
-    say(f"tier {tier}: {_TIERS[tier]}; {answer['rules_changed']} rules change")
+    say(f"tier {tier}: {CHANGE_TEXTS[tier]}; {answer['rules_changed']} rules change")
     for step, of_step in zip(answer["steps"], proof["steps"], strict=True):
         dropped = f", frames of {step['dropped_pairs']} pairs DROPPED" * bool(step["dropped_pairs"])
         drain = ", then wait until older frames have left" * step["drain"]

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.commands._options import print_json
 from knotless.cli.output import say
 from knotless.forwarding.state import ForwardingState, Hop
+
+_ROUNDING = 1e-9
+"""More than the error of a sum of shares."""
 
 
 def follow(
@@ -22,6 +26,7 @@ def follow(
 ) -> None:
     """Print the links of one packet; exit with status 1 unless it arrives.
 
+    If it may take one of several, each has its probability if all next hops are equally likely.
     ``label`` is what the labels of packets are called; ``shown`` returns a step with the label and
     the priority that are printed.
     """
@@ -37,17 +42,26 @@ def follow(
     trace = state.trace_number(source, number)
     got = [state.destination_name(host) for host, _ in trace.delivered]
     key = label.lower()
-    links = [_link(state, shown(hop), key) for hop in trace.hops]
+    shares = state.shares(source, number)
+    if any(share < 1 - _ROUNDING for _, share in shares):
+        links = [
+            {**_link(state, shown(hop), key), "probability": round(share, 6)}
+            for hop, share in shares
+        ]
+        got = list(dict.fromkeys(got))
+    else:
+        links = [_link(state, shown(hop), key) for hop in trace.hops]
     if as_json:
         print_json({"links": links, "delivered": got, "twice": trace.repeated})
     else:
         for link in links:
-            say(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else ""))
+            likely = f"  {100 * link['probability']:.4g} %" if "probability" in link else ""
+            say(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else "") + likely)
         say(f"delivered to {', '.join(got)}" if got else "delivered to nobody")
     sys.exit(0 if got and not trace.repeated else 1)
 
 
-def _link(state: ForwardingState, hop: Hop, key: str) -> dict[str, str | int]:
+def _link(state: ForwardingState, hop: Hop, key: str) -> dict[str, Any]:
     """Return the name of a link on a packet's path, and the label there (0: none) as ``key``."""
     channels = len(state.channels)
     if hop.channel < channels:

@@ -21,9 +21,10 @@ from knotless.forwarding.openflow.directory import (
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.importers.paths import read_paths
 from knotless.routing.graphs.channels import Channels
+from knotless.simulation.freezing import Freeze
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Verdict, verdict_of
-from knotless.verification.dependencies import Witness
+from knotless.verification.dependencies import Witness, is_pool
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
 from knotless.verification.remedies import Remedy
@@ -33,7 +34,7 @@ def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[st
     """Draw ``fabric`` with a cycle of dependencies in red."""
     from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
 
-    draw_fabric(fabric, path, {channels.end_of(name) for name in cycle})
+    draw_fabric(fabric, path, {channels.end_of(name) for name in cycle if not is_pool(name)})
 
 
 def verdict_on(paths: Sequence[str]) -> tuple[Fabric, dict[str, object]]:
@@ -58,6 +59,7 @@ def print_verdict(
     *,
     certificate: Certificate | None = None,
     remedies: Sequence[Remedy] | None = None,
+    freeze: Freeze | None = None,
     as_json: bool,
 ) -> NoReturn:
     """Print a verdict; exit with status 1 unless all is delivered without a cycle or loss.
@@ -76,18 +78,22 @@ def print_verdict(
         more = {} if certificate is None else certificate_json(certificate)
         if remedies is not None:
             more["remedies"] = [remedy.as_json() for remedy in remedies]
+        if freeze is not None:
+            more |= freeze.as_json()
         print_json({**verdict.as_json(), "witnesses": steps, **more})
     else:
         print_table(f"check of {verdict.fabric}", figures)
         for line in [*lines, *_steps(verdict, what)]:
             say(line)
         say("not all is delivered" if verdict.failed else "all is delivered")
-        if isinstance(verdict, ImportedVerdict) and verdict.losses:
+        if verdict.losses:
             count = len(verdict.losses)
             say(f"packets of lossless priorities can be lost: {count} of the problems above")
         if verdict.assumes and not verdict.cycle:
             say(f"assumed: {'; '.join(verdict.assumes)}")
         say(verdict.text)
+        for line in freeze.lines if freeze is not None else ():
+            say(line)
         for line in certificate_lines(certificate) if certificate is not None else ():
             say(line)
         unsafe = verdict.acyclic is not True or not survives

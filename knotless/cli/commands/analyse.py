@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 
 import click
 import numpy as np
 
+from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.cli import complete
 from knotless.cli.commands._options import (
@@ -17,11 +19,13 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._plan_options import multipath_option, plan_options
+from knotless.routing.multipath import Multipath, with_multipath
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.traffic.analysis import analyse
 from knotless.traffic.contention import Contention, Lines
+from knotless.traffic.multipath import MultipathAnalysis, analyse_multipath
 from knotless.traffic.patterns import pattern_named, patterns
 
 _BUSIEST = 10
@@ -30,6 +34,7 @@ _BUSIEST = 10
 @click.command(name="analyse")
 @spec_argument
 @plan_options()
+@multipath_option
 @click.option(
     "--pattern",
     "pattern_name",
@@ -44,14 +49,23 @@ _BUSIEST = 10
     show_default=True,
     help="Seed of random patterns.",
 )
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=10_000),
+    default=100,
+    show_default=True,
+    help="Seeds of the hash of --multipath ecmp, from 0 on.",
+)
 @click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
 @click.option("--out", metavar="F.json", help="Write the load of every channel to this file.")
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
+    multipath: Multipath,
     pattern_name: str,
     seed: int,
+    seeds: int,
     plot: str | None,
     out: str | None,
     as_json: bool,
@@ -62,17 +76,38 @@ def command(
     to hosts included; 1 means no contention. max_channel_load is the largest number of
     simultaneous flows on a channel between switches. Fair rates are max-min fair, in Mbit/s.
 
+    With --multipath, loads and rates are those of flows that are split equally, and with ecmp those
+    of hashed flows: the median, the 99th percentile and the worst of many seeds of the hash, which
+    are those of --hash-seed.
+
     Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
 
     Example: knotless analyse lsft,3 --engine lsft --pattern shift --json
+
+    Example: knotless analyse fattree2,4 --pattern permutation --multipath ecmp
     """
     pattern = pattern_named(pattern_name)
     fabric = fabric_of(spec)
     began = time.perf_counter()
-    plan = make_plan(fabric, request)
+    values: dict[str, object]
+    plan = with_multipath(make_plan(fabric, request), multipath)
+    if multipath != "none":
+        if plot is not None:
+            raise PlanError("--plot is for plans with one path for each pair; omit it")
+        found = analyse_multipath(plan, pattern, seed, seeds)
+        values = {
+            "fabric": fabric.name,
+            "engine": plan.engine,
+            "multipath": multipath,
+            "pattern": pattern.name,
+            **found.metrics(),
+            "seconds": round(time.perf_counter() - began, 3),
+        }
+        _show_multipath(values, found, out, as_json=as_json)
+        return
     analysis = analyse(plan, pattern, seed)
     lines, contention = analysis.lines, analysis.contention
-    values: dict[str, object] = {
+    values = {
         "fabric": fabric.name,
         "engine": plan.engine,
         "pattern": pattern.name,
@@ -93,6 +128,18 @@ def command(
         busiest = sorted(list(loads)[: lines.switch_lines], key=lambda name: -loads[name])
         shown = [f"{name} ({loads[name]})" for name in busiest[:_BUSIEST] if loads[name] > 1]
         print_table(f"{pattern.name} on {fabric.name}", {**values, "busiest_channels": shown})
+
+
+def _show_multipath(
+    values: Mapping[str, object], found: MultipathAnalysis, out: str | None, *, as_json: bool
+) -> None:
+    if out is not None:
+        split = dict(zip(found.lines.names(), found.split.round(6).tolist(), strict=True))
+        write_whole(out, json.dumps({**values, "loads": split}) + "\n")
+    if as_json:
+        print_json(values)
+    else:
+        print_table(f"{values['pattern']} on {values['fabric']}", values)
 
 
 def _channels_by_load(lines: Lines, contention: Contention) -> dict[int, int]:

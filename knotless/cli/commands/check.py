@@ -8,17 +8,22 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
+from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands._failures import (
     FailureOptions,
     certified,
     engine_certificate,
     failure_options,
 )
+from knotless.cli.commands._freeze import freeze_of, freeze_options, refuse_trace_alone
 from knotless.cli.commands._imported import check_imported
 from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.commands._plan_options import flow_control_option
+from knotless.cli.commands._sarif import sarif_option, write_sarif
+from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.cli.commands._write_switch import write_switch_option
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.ovs_dump import live_multicast, read_live
@@ -34,6 +39,7 @@ from knotless.importers.paths import COMPUTED
 from knotless.verification.check import verdict_of
 from knotless.verification.cut_links import with_losses
 from knotless.verification.failure_models import RulesModel
+from knotless.verification.switch_verdict import verdict_with_switches
 
 
 @click.command(name="check")
@@ -59,6 +65,10 @@ from knotless.verification.failure_models import RulesModel
     help="Compute the routes from the configurations of routers instead of reading them.",
 )
 @flow_control_option
+@judged_switch_options
+@write_switch_option
+@sarif_option
+@freeze_options
 @failure_options
 @json_option
 def command(
@@ -70,6 +80,12 @@ def command(
     draw: str | None,
     routes: str | None,
     flow_control: str,
+    switch_settings: SwitchFile | None,
+    packet_bytes: int,
+    write_switch: str | None,
+    sarif: str | None,
+    freezing: bool,
+    write_trace: str | None,
     failures: int,
     react: str | None,
     engine: str,
@@ -100,12 +116,25 @@ def command(
     Example: knotless check my-configurations --routes bgp
 
     Example: knotless check my-fabric --remedies --export patches
+
+    Example: knotless check rules --switch switch.yaml
+
+    Example: knotless check my-fabric --write-switch switch.yaml
+
+    Example: knotless check rules --freeze --write-trace freeze.csv
+
+    Example: knotless check my-fabric --sarif findings.sarif
     """
+    refuse_trace_alone(write_trace, freezing=freezing)
     tried = FailureOptions(failures, react, engine, seed, samples, remedies, export)
     if live == bool(paths):
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
+        if switch_settings is not None:
+            raise KnotlessError(f"--switch: {directory} has the settings of its switches itself")
+        if freezing:
+            raise KnotlessError("--freeze simulates OpenFlow rules; these are no rules of ours")
         check_imported(
             paths,
             pair,
@@ -114,6 +143,8 @@ def command(
             hosts=hosts,
             routes_by=routes,
             failures=tried,
+            write_switch=write_switch,
+            sarif=sarif,
             as_json=as_json,
         )
         return
@@ -121,6 +152,8 @@ def command(
         raise KnotlessError("--hosts is for the files of real fabrics; ours names its hosts")
     if routes is not None:
         raise KnotlessError("--routes is for the files of real fabrics; ours have rules")
+    if write_switch is not None:
+        raise KnotlessError("--write-switch is for the files of real fabrics; ours have none")
     if remedies or export:
         raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
     in_use: str = AUTO
@@ -138,6 +171,8 @@ def command(
         return
     control = in_use if flow_control == AUTO else flow_control
     verdict = verdict_of(state, control)
+    if switch_settings is not None:
+        verdict = verdict_with_switches(state, switch_settings, control, packet_bytes=packet_bytes)
     if live:
         cut, links = Cables.of_running(names_of(name)).cut_links()
         if links:
@@ -157,9 +192,15 @@ def command(
         certificate = certified(model, tried)
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
-    hidden = {"fabric", "problems", "witnesses", "assumes"}
+    hidden = {"fabric", "problems", "witnesses", "assumes", "losses", "notes"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
+    lines = [*verdict.problems, *verdict.losses, *(f"note: {line}" for line in verdict.notes)]
+    if sarif is not None:
+        write_sarif(sarif, verdict, certificate, [f"fabric:{name}" if live else what[0]])
+    found = None
+    if freezing:
+        found = freeze_of(state, verdict.flow_control, switch_settings, write_trace)
     print_verdict(
-        verdict, what, figures, verdict.problems, certificate=certificate, as_json=as_json
+        verdict, what, figures, lines, certificate=certificate, freeze=found, as_json=as_json
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option
+from knotless.cli.commands._options import json_option, lower_case
 from knotless.cli.output import say, say_json
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.runtime import remove, require_root
@@ -18,7 +18,10 @@ Example: knotless down
 
 @click.command("down", epilog=EXAMPLE)
 @click.option(
-    "--name", shell_complete=complete.names, help=f"Name of the fabric.  [default: {DEFAULT_NAME}]"
+    "--name",
+    callback=lower_case,
+    shell_complete=complete.names,
+    help=f"Name of the fabric.  [default: {DEFAULT_NAME}]",
 )
 @click.option("--all", "every", is_flag=True, help="All fabrics, whoever started them.")
 @json_option

@@ -39,9 +39,13 @@ def command(name: str, host: str, words: tuple[str, ...]) -> None:
 
 
 def replace_by(running: RunningFabric, host: str, words: tuple[str, ...]) -> None:
-    """Become a program on a host; raises EmulationError if there is no such host or program."""
+    """Become a program on a host, as nice to others as all of the fabric.
+
+    Raises EmulationError if there is no such host or program.
+    """
     argv = running.command_on(host, running.words_on(words))
     environment = {**os.environ, **running.environment}
     sys.stdout.flush()
+    running.prioritise()
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and so would the program
     os.execvpe(argv[0], argv, environment)  # noqa: S606 - no shell

@@ -20,7 +20,7 @@ LABS = 10
 EXAMPLE = """\b
 Example: cp -r labs/02-read-a-proof/skeleton my-lab-2
          knotless lab-check 2 --work my-lab-2
-         knotless lab-check 2 --all class
+         knotless lab-check 2 --all class    (a folder in it for each student)
 """
 
 
@@ -31,7 +31,7 @@ Example: cp -r labs/02-read-a-proof/skeleton my-lab-2
     "--all",
     "class_folder",
     metavar="FOLDER",
-    help="Judge the files of a class: a table with a row for each folder in FOLDER.",
+    help="Judge the files of a class: a line for each folder in FOLDER, a column for each task.",
 )
 @name_option
 @click.option(
@@ -77,16 +77,17 @@ def _judge_class(lab: Lab, folder: str, *, as_json: bool) -> int:
 
     if not Path(folder).is_dir():
         raise KnotlessError(f"--all {folder}: there is no such folder; give that of the class")
-    directories = sorted(path for path in Path(folder).iterdir() if path.is_dir())
+    directories = sorted(
+        path for path in Path(folder).iterdir() if path.is_dir() and path.name[0] != "."
+    )
     if not directories:
         raise KnotlessError(f"--all {folder}: has no folders; give one with a folder per student")
     rows: list[dict[str, Any]] = []
     for directory in directories:
-        try:
-            problems = lab.problems(Work(directory))
-        except KnotlessError as error:
-            problems = [str(error)]
-        rows.append({"work": directory.name, "ok": not problems, "problems": problems})
+        tasks = lab.results(Work(directory))
+        problems = [*dict.fromkeys(line for lines in tasks.values() for line in lines)]
+        row = {"work": directory.name, "ok": not problems, "tasks": tasks, "problems": problems}
+        rows.append(row)
     if as_json:
         print_json({"lab": lab.number, "name": lab.name, "class": rows})
     else:
@@ -95,17 +96,15 @@ def _judge_class(lab: Lab, folder: str, *, as_json: bool) -> int:
 
 
 def _print_class(lab: Lab, rows: list[dict[str, Any]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    from knotless.base.printable import rich_text
-
+    """Print a line for each student: how much is wrong with each task, and the first of it."""
     right = sum(row["ok"] for row in rows)
-    table = Table("work", "wrong", "first", box=SIMPLE_HEAD, pad_edge=False)
-    for row in rows:
-        first = row["problems"][0] if row["problems"] else ""
-        count = str(len(row["problems"])) if row["problems"] else "all right"
-        table.add_row(rich_text(row["work"]), count, rich_text(first))
     say(f"{lab.title}: {right} of {len(rows)} all right (files only)")
-    Console().print(table)
+    tasks = [*rows[0]["tasks"]]
+    cells = [["work", *tasks, "first"]]
+    for row in rows:
+        counts = [f"{len(lines)} wrong" if lines else "right" for lines in row["tasks"].values()]
+        cells.append([row["work"], *counts, row["problems"][0] if row["problems"] else ""])
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        say("  ".join(padded).rstrip())

@@ -15,7 +15,9 @@ from knotless.base.errors import EmulationError, SpecError
 from knotless.base.flow_control import FLOW_CONTROLS
 from knotless.base.suggestions import suggestion
 from knotless.cli import complete
+from knotless.cli.commands._options import own_name_option
 from knotless.cli.commands._plan_options import changed_plan_options
+from knotless.cli.commands._priority import priority_option
 
 EXAMPLE = """\b
 Example: knotless mn --topo tree,2 --test pingall
@@ -85,9 +87,10 @@ _REFUSED = {
 @click.option("--cluster", help="Is refused.")
 @click.option("--placement", help="Is refused.")
 @click.option("--listenport", help="Is refused.")
-@click.option("--name", default="default", show_default=True, help="Name of this fabric.")
+@own_name_option
 @click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock.")
 @changed_plan_options
+@priority_option
 def command(
     topo: str,
     custom: str | None,
@@ -104,14 +107,15 @@ def command(
     verbosity: str,
     name: str,
     allow_deadlock: bool,
+    priority: str,
     options: Mapping[str, Any],
     **others: Any,
 ) -> None:
     """Run Mininet's command with our links, switches and controller.
 
     TOPO is one of Mininet's, one of FILE, or a fabric spec of ours. LINK says which links pause:
-    pause, pfc, host, switch or none; otherwise it follows from the plan. Mininet's clean-up never
-    runs.
+    pause, pfc, credits, host, switch or none; otherwise it follows from the plan. Mininet's
+    clean-up never runs.
     """
     for option, why in _REFUSED.items():
         if others.get(option):
@@ -142,6 +146,7 @@ def command(
         autoStaticArp=arp,
         name=name,
         allow_deadlock=allow_deadlock,
+        priority=priority,
         **{**options, **flow_control},
     )
     setLogLevel(verbosity)
@@ -196,6 +201,8 @@ def _topo(text: str, topos: Mapping[str, Any], *, with_lines: bool) -> Any:
     """Return the topology that --topo names."""
     from knotless.emulation.fabric_topo import FabricTopo
     from knotless.topologies import load
+    from knotless.topologies.formats.files import looks_like_file
+    from knotless.topologies.formats.graphs import TOPOHUB
     from knotless.topologies.registry import families
 
     mn = _mininet()
@@ -211,7 +218,8 @@ def _topo(text: str, topos: Mapping[str, Any], *, with_lines: bool) -> Any:
     make = {**mininets, **topos}.get(name)
     if make is None:
         known = tuple(dict.fromkeys([*topos, *mininets, *families()]))
-        if name not in families() and "/" not in text:
+        is_known = name.lower() in families() or text.startswith(TOPOHUB)
+        if not is_known and not looks_like_file(text):
             raise SpecError(
                 f"--topo {text[:80]}: there is no topology {name!r}{_hint(name, known)}"
             )

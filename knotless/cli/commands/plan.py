@@ -9,7 +9,9 @@ import click
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.base.printable import listed
+from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands._comparison import compared, print_comparison
+from knotless.cli.commands._freeze import freeze_of, freeze_options, refuse_trace_alone
 from knotless.cli.commands._options import (
     fabric_of,
     json_option,
@@ -17,8 +19,10 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options, without_option
+from knotless.cli.commands._plan_options import multipath_option, plan_options, without_option
+from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.output import say
+from knotless.routing.multipath import Multipath, with_multipath
 from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
@@ -34,25 +38,34 @@ MOST_NAMES = 10
 @click.command(name="plan")
 @spec_argument
 @plan_options()
+@multipath_option
 @without_option
+@judged_switch_options
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
 @click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
+@freeze_options
 @click.option("--explain", "explaining", is_flag=True, help="Say what the engine did, and why.")
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
+    multipath: Multipath,
     without: tuple[str, ...],
+    switch_settings: SwitchFile | None,
+    packet_bytes: int,
     out: str | None,
     comparing: bool,
+    freezing: bool,
+    write_trace: str | None,
     explaining: bool,
     as_json: bool,
 ) -> int:
     """Plan the routes of SPEC; print their figures and whether they can deadlock.
 
     The verdict applies to the flow control of the plan; the exit status is 1 if it can deadlock,
-    also with --json, and 0 for a comparison. With --without, the plan of the intact
-    fabric is repaired: only paths that used a failed part move.
+    also with --json, and 0 for a comparison. With --switch, the buffers of the switches are judged
+    too, and the status is also 1 if lossless frames can be lost. With --without, the plan of the
+    intact fabric is repaired: only paths that used a failed part move.
 
     Example: knotless plan torus,4,4 --engine dor --vcs 1 --select low-port
 
@@ -61,14 +74,34 @@ def command(
     Example: knotless plan torus,5,5 --explain
 
     Example: knotless plan torus,4,4 --without s1-s2 --without s11
+
+    Example: knotless plan torus,4,4 --switch switch.yaml
+
+    Example: knotless plan ring,4 --engine minimal --vcs 1 --freeze --write-trace freeze.csv
+
+    Example: knotless plan fattree2,4 --multipath ecmp
     """
+    refuse_trace_alone(write_trace, freezing=freezing)
+    of_single_paths = {
+        "--compare": comparing,
+        "--without": bool(without),
+        "--explain": explaining,
+        "--freeze": freezing,
+    }
+    for option, is_given in of_single_paths.items():
+        if is_given and multipath != "none":
+            raise PlanError(f"{option} is for plans with one path for each pair; omit it")
+    of_one_plan = {
+        "--out writes": out is not None,
+        "--without repairs": bool(without),
+        "--explain is about": explaining,
+        "--switch is about": switch_settings is not None,
+        "--freeze is about": freezing,
+    }
     if comparing:
-        if out is not None:
-            raise PlanError("--out writes one plan; omit it with --compare")
-        if without:
-            raise PlanError("--without repairs one plan; omit it with --compare")
-        if explaining:
-            raise PlanError("--explain is about one plan; omit it with --compare")
+        for option, is_given in of_one_plan.items():
+            if is_given:
+                raise PlanError(f"{option} one plan; omit it with --compare")
         rows = compared(fabric_of(spec), request, quiet=as_json)
         if as_json:
             print_json({"engines": [row.as_json() for row in rows]})
@@ -79,26 +112,39 @@ def command(
         raise PlanError("--engine all needs --compare")
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
-    plan = make_plan(fabric, request)
+    plan = with_multipath(make_plan(fabric, request), multipath)
     figures: dict[str, object] = {}
     if failures:
         repaired = repair(plan, failures)
         plan, figures = repaired.plan, repaired.summary()
-    checked = CheckedPlan(plan)
+    checked = CheckedPlan(plan, switch_settings, packet_bytes)
     summary = checked.summary() | figures
     explanation = explain(checked, request) if explaining else {}
+    found = None
+    if freezing:
+        found = freeze_of(checked.state, plan.flow_control, switch_settings, write_trace)
+        summary |= found.as_json()
     if out is not None:
         write_whole(out, json.dumps(plan_to_json(plan, summary)) + "\n")
     if as_json:
         print_json({**summary, "explanation": explanation} if explaining else summary)
     else:
         separated: list[list[str]] = hosts_by_part(fabric, failures)
-        shown = {key: value for key, value in summary.items() if key != "separated"}
+        hidden = ("separated", "losses", "freezes", "freeze")
+        shown = {key: value for key, value in summary.items() if key not in hidden}
         print_table(f"{plan.engine} on {fabric.name}", shown)
         if len(separated) > 1:
             for names in separated:
                 say(f"reach only each other: {listed(names, MOST_NAMES)}")
         for topic, text in explanation.items():
             say(f"{topic}: {text}")
+        for line in checked.verdict.losses:
+            say(line)
+        for line in checked.verdict.notes:
+            say(f"note: {line}")
+        for witness in checked.verdict.witnesses if switch_settings is not None else ():
+            say(witness.text)
         say(checked.verdict.text)
-    return 1 if checked.cycle else 0
+        for line in found.lines if found is not None else ():
+            say(line)
+    return 1 if checked.cycle or checked.verdict.losses else 0

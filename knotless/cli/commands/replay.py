@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from knotless.base.errors import KnotlessError
+from knotless.base.files import write_whole
+from knotless.base.printable import json_text
 from knotless.cli.commands._page import page_options, serve_page
 from knotless.cli.output import say
 from knotless.experiments.framework.recorded import file_of_row
@@ -18,6 +20,7 @@ Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
              --pattern shift:2 --record ring{SUFFIX}
          knotless replay ring{SUFFIX}
          knotless replay results/deadlock-20261122T200102Z-0a1b --row 3
+         knotless replay ring{SUFFIX} --html ring.html
          knotless replay rules        (a verdict, as knotless check)
 """
 
@@ -30,10 +33,17 @@ Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
     metavar="N",
     help="Of knotless run --record: the row of the run (default: the first that was recorded).",
 )
+@click.option(
+    "--html",
+    "file",
+    metavar="FILE",
+    help="Write a recording as one HTML file that needs no server, instead of serving a page.",
+)
 @page_options
 def command(
     paths: tuple[str, ...],
     row: int | None,
+    file: str | None,
     host: str,
     port: int,
     public_origin: tuple[str, ...],
@@ -42,11 +52,20 @@ def command(
     """Serve a page of a recorded run, or of a verdict, and print its address.
 
     PATH is a recording, or a folder with some, as of knotless run --record. Any other PATH is read
-    as by knotless check; the page shows the verdict and its cycle.
+    as by knotless check; the page shows the verdict and its cycle. With --html a recording becomes
+    one file, to be sent or to be put on a web site.
     """
     from knotless.web.replay import replay, verdict
 
     path = _recording(paths, row)
+    if file is not None:
+        if path is None:
+            raise KnotlessError("--html is for a recording, a file *.channels.parquet")
+        from knotless.web.page_file import page_file
+
+        write_whole(file, page_file(recording.read(path)), KnotlessError)
+        say(json_text({"file": file}) if as_json else f"wrote {file}: open it in a browser")
+        return
     if path is not None:
         source = replay(recording.read(path))
     else:

@@ -16,6 +16,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.base.printable import rich_text
 from knotless.cli.commands._options import MAX_SLOW_DOWN
+from knotless.cli.commands._priority import PRIORITY
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.output import say, say_json
@@ -116,8 +117,10 @@ def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
         raise ExperimentError(f"--slow-down: {on} has no real time to be slower than")
     if on == EMULATION:
         slow_down.set(values["slow_down"])
+        from knotless.emulation.priority import Priority, default_priority
         from knotless.emulation.runtime import require_root
 
+        default_priority.set(Priority(values["priority"]))
         require_root()
     return campaign
 
@@ -201,6 +204,7 @@ def _shared(places: Sequence[str]) -> list[click.Parameter]:
             metavar="K",
             help="Emulation: virtual time passes at most 1/K times as fast as real time.",
         ),
+        PRIORITY,
         click.Option(
             ["--out"],
             default="results",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from knotless.base.files import write_whole
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
 from knotless.cli.commands._broadcasts import broadcast_options
+from knotless.cli.commands._credits import credit_bytes_option, credit_unit_option
 from knotless.cli.commands._fabric import DELAY, RATE
 from knotless.cli.commands._options import (
     fabric_of,
@@ -19,30 +21,47 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._plan_options import hash_seed_option, multipath_option, plan_options
 from knotless.cli.commands._progress import Bar
+from knotless.cli.commands._switch_settings import switch_option
+from knotless.cli.commands._transport import transport_option
 from knotless.cli.commands._watchdog import watchdog_options
+from knotless.cli.commands._workload import workload_of, workload_options
 from knotless.cli.output import say
 from knotless.results import recording
+from knotless.results.plots import check_format
 from knotless.results.recording import SUFFIX
 from knotless.routing.multicast import ALL
+from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import (
     Buffers,
+    HostPause,
     LinkChange,
     Load,
+    PauseLimit,
     Result,
     Scenario,
     SimulationError,
     simulate,
 )
+from knotless.simulation.completion_plot import draw_completions
 from knotless.simulation.memory import check_memory
+from knotless.simulation.pause_tree import pause_tree as pause_trees
+from knotless.simulation.pause_tree import tree_lines
 from knotless.simulation.recorder import Recorder
-from knotless.simulation.result import by_channel, by_flow
+from knotless.simulation.result import (
+    OPTIONAL_KEYS,
+    by_channel,
+    by_flow,
+    by_message,
+    by_pool,
+)
 from knotless.simulation.scenario import BROADCAST, DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
 from knotless.simulation.verdict import cautions
+from knotless.simulation.workload import Flows
 from knotless.topologies.fabric import Fabric, with_lines
 from knotless.traffic.patterns import pattern_named, patterns
 
@@ -53,6 +72,8 @@ DEADLOCKED = 3
 @click.command(name="simulate")
 @spec_argument
 @plan_options()
+@multipath_option
+@hash_seed_option
 @click.option(
     "--pattern",
     shell_complete=complete.patterns,
@@ -87,7 +108,18 @@ DEADLOCKED = 3
 @click.option("--xoff", type=int, metavar="BYTES", help="Ingress occupancy that pauses a sender.")
 @click.option("--xon", type=int, metavar="BYTES", help="Ingress occupancy that resumes it.")
 @click.option("--headroom", type=int, metavar="BYTES", help="Ingress buffer above XOFF.")
+@credit_bytes_option
+@credit_unit_option
 @click.option("--queue", type=int, metavar="BYTES", help="Egress queue without flow control.")
+@switch_option
+@transport_option
+@click.option(
+    "--receiver-rate",
+    multiple=True,
+    metavar="HOST=MBPS",
+    help="This host takes frames from its buffer at this rate; may be repeated [default: at once].",
+)
+@workload_options
 @watchdog_options
 @broadcast_options
 @click.option(
@@ -99,6 +131,22 @@ DEADLOCKED = 3
 )
 @click.option("--cut", multiple=True, metavar="SWITCH:PORT@US", help="Cut a link at a time.")
 @click.option("--repair", multiple=True, metavar="SWITCH:PORT@US", help="Restore a link.")
+@click.option(
+    "--pause-host",
+    multiple=True,
+    metavar="HOST@US[-US]",
+    help="A host pauses its link from a time on, for ever or until another; may be repeated.",
+)
+@click.option(
+    "--host-pause",
+    "pause_share",
+    type=FiniteRange(min=0, max=1),
+    default=PauseLimit().share,
+    show_default=True,
+    metavar="SHARE",
+    help="Share of time for which a host may pause its link; beyond it, it is ignored. 1: no"
+    " limit.",
+)
 @click.option(
     "--rate",
     type=RATE,
@@ -123,6 +171,20 @@ DEADLOCKED = 3
 @click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {DEADLOCKED} on deadlock.")
 @click.option("--out", metavar="F.json", help="Write every flow and channel to this file.")
 @click.option(
+    "--turns",
+    is_flag=True,
+    help="Messages of a host take turns, packet by packet [default: one after the other].",
+)
+@click.option(
+    "--fct",
+    is_flag=True,
+    help="Report the completion times of messages, as workloads always do.",
+)
+@click.option(
+    "--plot", metavar="F.svg", help="Draw completion times and slowdowns (.svg, .png, .pdf)."
+)
+@click.option("--pause-tree", is_flag=True, help="Show which channel was paused because of which.")
+@click.option(
     "--record", metavar=f"F{SUFFIX}", help="Write all channels over time, for knotless replay."
 )
 @click.option(
@@ -141,6 +203,8 @@ def command(
     record: str | None,
     every_us: float | None,
     fail_on_deadlock: bool,
+    plot: str | None,
+    pause_tree: bool,
     **given: Any,
 ) -> int:
     """Simulate a pattern's traffic, packet by packet, on the plan of SPEC.
@@ -151,12 +215,27 @@ def command(
 
     Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port --pattern shift:2
 
+    Example: knotless simulate torus,4,4 --pattern tornado --flow-control credits --duration 1e5
+
     Example: knotless simulate torus,4,4 --multicast 1=all --send h1=1 --load 0.2
 
     Example: knotless simulate torus,4,4 --send h1=all
 
+    Example: knotless simulate torus,4,4 --pattern tornado --pause-host h1@1000 --pause-tree
+
     Example: knotless simulate hub,8 --pattern shift:1 --load 0.1
+
+    Example: knotless simulate fattree3,4 --sizes websearch --load 0.5 --rate 10000 --delay 1
+
+    Example: knotless simulate fattree2,4 --pattern shift:4 --multipath ecmp
+
+    Example: knotless simulate fattree3,4 --collective ring-allreduce --rate 10000 --delay 1
+
+    Example: knotless simulate flat,9 --incast 8:9000000 --transport dcqcn --switch ecn.yaml
     """
+    if plot is not None:
+        check_format(plot)
+        given["fct"] = True
     fabric = with_lines(fabric_of(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
     for line in cautions(scenario):
@@ -177,23 +256,37 @@ def command(
     if recorder is not None and record is not None:
         recording.write(record, recorder.recording(result))
     values = result.summary()
+    trees = pause_trees(result.report, result.channels)
     if out is not None:
-        write_whole(
-            out,
-            json.dumps({**values, "by_flow": by_flow(result), "by_channel": by_channel(result)})
-            + "\n",
-        )
+        everything = {
+            **values,
+            "by_flow": by_flow(result),
+            "by_channel": by_channel(result),
+            "by_pool": by_pool(result),
+            "by_message": by_message(result),
+            "pause_tree": trees,
+        }
+        write_whole(out, json.dumps(everything) + "\n")
+    if plot is not None and result.completions is not None:
+        draw_completions(f"{values['pattern']} on {values['fabric']}", result.completions, plot)
     if as_json:
-        print_json(values)
+        print_json({**values, "pause_tree": trees} if pause_tree else values)
     else:
-        _show(result)
+        _show(result, tree_lines(trees) if pause_tree else ())
     return DEADLOCKED if fail_on_deadlock and values["deadlock"] else 0
 
 
 def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Scenario:
     senders = tuple(_sender(text) for text in given["send"])
-    if [given["pattern"] is None, given["trace"] is None, not senders].count(False) != 1:
-        raise SimulationError("give one of --pattern, --trace and --send")
+    options = given["workload"]
+    kinds = [given["trace"] is None, not senders, options is None]
+    if options is None or options["sizes"] is None:
+        kinds.append(given["pattern"] is None)
+    if kinds.count(False) != 1:
+        raise SimulationError(
+            "give one of --pattern, --trace, --send, --sizes, --incast, --collective and --goal"
+        )
+    workload = None if options is None else workload_of(fabric, options, given)
     if given["load_share"] is not None:
         usual = "poisson"
     else:
@@ -208,25 +301,41 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
     changes = [_change(text, up=False) for text in given["cut"]]
     changes += [_change(text, up=True) for text in given["repair"]]
     # Planning a far too large fabric would take minutes.
-    in_phases = given["pattern"] is not None and pattern_named(given["pattern"]).in_phases
+    pattern = given["pattern"] or ("uniform" if isinstance(workload, Flows) else None)
+    in_phases = pattern is not None and pattern_named(pattern).in_phases
     check_memory(fabric, in_phases=in_phases)
-    plan = make_plan(fabric, request)
+    plan = with_multipath(make_plan(fabric, request), given["multipath"], given["hash_seed"])
     return Scenario(
         plan,
-        given["pattern"] or ("multicast" if senders else "trace"),
+        pattern or ("multicast" if senders else "trace"),
         load,
         trace=given["trace"],
         computing=given["computing"],
-        buffers=Buffers(given["queue"], given["xoff"], given["xon"], given["headroom"]),
+        buffers=Buffers(
+            queue=given["queue"],
+            xoff=given["xoff"],
+            xon=given["xon"],
+            headroom=given["headroom"],
+            credit=given["credit_bytes"],
+            credit_unit=given["credit_unit"],
+        ),
         packet_bytes=given["packet_bytes"],
         cut_through=given["cut_through"],
         **(given["watchdog"] or {}),
         **{f"broadcast_{key}": value for key, value in (given["broadcast_limit"] or {}).items()},
         link_changes=tuple(changes),
+        host_pauses=tuple(_host_pause(text) for text in given["pause_host"]),
+        pause_limit=PauseLimit(given["pause_share"]),
         warm_up_us=given["warm_up"],
         duration_us=given["duration"],
         seed=given["seed"],
         senders=senders,
+        switch_settings=given["switch_settings"],
+        workload=workload,
+        completions=given["fct"],
+        take_turns=given["turns"],
+        transport=given["transport"],
+        receiver_rates=tuple(_receiver_rate(text) for text in given["receiver_rate"]),
     ).that_ends()
 
 
@@ -241,6 +350,15 @@ def _sender(text: str) -> tuple[str, int]:
     return host, int(group)
 
 
+def _receiver_rate(text: str) -> tuple[str, float]:
+    host, equals, rate_mbps = text.rpartition("=")
+    try:
+        return host, float(rate_mbps if equals else "")
+    except ValueError:
+        hint = f"{text!r}: a host and the rate at which it receives are written HOST=MBPS"
+        raise SimulationError(hint) from None
+
+
 def _change(text: str, *, up: bool) -> LinkChange:
     channel, _, time_us = text.rpartition("@")
     try:
@@ -250,17 +368,68 @@ def _change(text: str, *, up: bool) -> LinkChange:
         raise SimulationError(hint) from None
 
 
-def _show(result: Result) -> None:
+def _host_pause(text: str) -> HostPause:
+    host, at, times = text.rpartition("@")
+    begins, dash, ends = times.partition("-")
+    try:
+        if at and host:
+            return HostPause(float(begins), host, float(ends) if dash else None)
+    except ValueError:
+        pass
+    raise SimulationError(
+        f"{text!r}: a host and when it pauses its link are written HOST@MICROSECONDS, or with"
+        " an end HOST@MICROSECONDS-MICROSECONDS"
+    )
+
+
+def _show(result: Result, tree: Iterable[str]) -> None:
     values = result.summary()
+    times, slowdowns = values.pop("fct_us"), values.pop("slowdown")
+    values = {
+        key: value for key, value in values.items() if key not in OPTIONAL_KEYS or value is not None
+    }
+    if "transport" in values:
+        values["transport"] = ", ".join(values["transport"])
     for name in ("latency_us", "completion_us", "drops"):
         counted = values.pop(name)
         values[name] = ", ".join(f"{key} {value:g}" for key, value in counted.items())
+    if peaks := values.pop("pool_peaks"):
+        values["pool_peaks"] = ", ".join(
+            f"{name} {peak['peak_bytes']} B and headroom {peak['headroom_peak_bytes']} B "
+            f"at {peak['switch']}"
+            for name, peak in peaks.items()
+        )
+    if (storms := values.pop("storms"))["detected"]:
+        values["storms"] = ", ".join(f"{key} {count}" for key, count in storms.items())
+    if not values["pause_frames"]:
+        del values["pause_frames"]
     frames, verdict = values.pop("knot_frames"), values.pop("verdict")
     problems = values.pop("problems")
     print_table(f"{values['pattern']} on {values['fabric']}", values)
     for channel, flows in frames.items():
         waiting = ", ".join(f"{count} of {flow}" for flow, count in flows.items())
         say(f"{channel} holds {waiting}")
+    if times is not None:
+        _show_completions(times, slowdowns)
+    for line in tree:
+        say(line)
     for problem in problems:
         say(problem)
     say(verdict)
+
+
+def _show_completions(times: dict[str, Any], slowdowns: dict[str, Any] | None) -> None:
+    """Print completion times and slowdowns, of all messages and by size."""
+    for name, counted in (("completion times, us", times), ("slowdown", slowdowns)):
+        if counted is None or not counted["messages"]:
+            continue
+        rows = {"all": counted}
+        for each in counted["bins"]:
+            to = "" if each["to_bytes"] is None else f" to {each['to_bytes']}"
+            rows[f"above {each['above_bytes']}{to} bytes"] = each
+        shown = {
+            label: f"{row['messages']} messages, "
+            + ", ".join(f"{key} {row[key]:g}" for key in ("mean", "p50", "p95", "p99", "max"))
+            for label, row in rows.items()
+        }
+        print_table(name, shown)

@@ -10,10 +10,10 @@ import click
 from knotless.base.flow_control import FlowControl
 from knotless.base.verdict_text import verdict_text
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option
+from knotless.cli.commands._options import json_option, lower_case
 from knotless.cli.output import say, say_json
-from knotless.emulation.cuts import Cut
 from knotless.emulation.datapath import text_of
+from knotless.emulation.lines import fault_text
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
@@ -26,7 +26,12 @@ _SHOWN = 8
 
 
 @click.command("status", epilog=EXAMPLE)
-@click.option("--name", help="Only the fabric with this name.", shell_complete=complete.names)
+@click.option(
+    "--name",
+    callback=lower_case,
+    help="Only the fabric with this name.",
+    shell_complete=complete.names,
+)
 @json_option
 def command(name: str | None, as_json: bool) -> None:
     """Show the running fabrics, whether their switches have their rules, and problems.
@@ -59,16 +64,10 @@ def _print_status(one: dict[str, Any]) -> None:
         switches = controller.get("switches", {})
         ready = "ready" if controller.get("ready") else "not ready"
         rules = sum(switch.get("rules") or 0 for switch in switches.values())
-        port = one["settings"].get("rest_port")
         say(
             f"  controller: {ready}, engine {controller.get('engine')}, "
-            f"{rules} rules on {len(switches)} switches, http://127.0.0.1:{port}/status"
+            f"{rules} rules on {len(switches)} switches, {one['controller_url']}/status"
         )
-        if role := controller.get("role"):
-            others = [other for other in role["controllers"] if other != role["active"]]
-            say(f"  active controller: {role['active'] or 'none yet'}; others: {', '.join(others)}")
-        if drained := controller.get("drained"):
-            say(f"  drained: {', '.join(drained)}")
         if verdict := controller.get("check"):
             control = FlowControl(verdict["flow_control"])
             say(f"  plan: {verdict_text(control, verdict['cycle'])}")
@@ -81,18 +80,21 @@ def _print_status(one: dict[str, Any]) -> None:
         for storm in emulator["storms"]:
             say(
                 f"  watchdog: {storm['channel']}: {storm['detected']} storms detected, "
-                f"{storm['restored']} restored, {storm['dropped_frames']} frames dropped"
+                f"{storm['restored']} restored, {storm['alerts']} only reported, "
+                f"{storm['dropped_frames']} frames dropped"
             )
-    if one["cut"]:
-        say(f"  cut: {', '.join(str(Cut.from_json(cut)) for cut in one['cut'])}")
+        for line in emulator["faulty_lines"]:
+            say(f"  line: {fault_text(line)}")
+    for note in one["notes"]:
+        say(f"  {note}")
     if outside := one["real_time_programs"]:
         more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
         shown = ", ".join(outside[:_SHOWN])
         say(f"  note: {len(outside)} programs on hosts have no virtual time: {shown}{more}")
-    if one["stopped"]:
-        say(f"  stopped: {', '.join(one['stopped'])}")
     if one["phase"] == "ready":
         which = "" if one["name"] == DEFAULT_NAME else f" --name {one['name']}"
         say(f"  use: knotless attach{which} (its prompt), knotless exec{which} HOST PROGRAM")
     for problem in one["problems"]:
         say(f"  problem: {problem}")
+    for advice in one["advice"]:
+        say(f"  to do: {advice['do']}: {advice['command']}")

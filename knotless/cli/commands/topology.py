@@ -6,6 +6,7 @@ from collections import Counter
 
 import click
 
+from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
 from knotless.cli.commands._options import fabric_of, json_option, print_table, spec_argument
 from knotless.cli.output import say
@@ -16,11 +17,12 @@ from knotless.topologies.formats.files import to_text
 @spec_argument
 @click.option("--out", metavar="F.json", help="Write the fabric to this file as JSON.")
 @click.option("--draw", metavar="F.svg", help="Draw the fabric to this file (SVG, PNG or PDF).")
+@click.option("--ports", is_flag=True, help="With --draw: write the ports of links as well.")
 @json_option
-def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None:
+def command(spec: str, out: str | None, draw: str | None, ports: bool, as_json: bool) -> None:
     """Describe the fabric SPEC: a family with sizes (torus,4,4,hosts=2) or a file.
 
-    Example: knotless topology mesh,4,4,hosts=2 --draw mesh.svg
+    Example: knotless topology mesh,4,4,hosts=2 --draw mesh.svg --ports
     """
     fabric = fabric_of(spec)
     if out is not None:
@@ -28,7 +30,9 @@ def command(spec: str, out: str | None, draw: str | None, as_json: bool) -> None
     if draw is not None:
         from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
 
-        draw_fabric(fabric, draw)
+        draw_fabric(fabric, draw, ports=ports)
+    elif ports:
+        raise KnotlessError("--ports is for a drawing: add --draw F.svg")
     if as_json:
         say(to_text(fabric), nl=False)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
 from knotless.cli.commands._options import json_option, name_option, print_json
@@ -26,8 +27,19 @@ def command() -> None:
     """Start, stop or show traffic on a running fabric."""
 
 
-@command.command("start", epilog="Example: knotless traffic start shift:2 --rate 5")
-@click.argument("pattern", shell_complete=complete.patterns)
+START_EXAMPLE = """\b
+Example: knotless traffic start shift:2 --rate 5
+         knotless traffic start --trace freeze.csv
+"""
+
+
+@command.command("start", epilog=START_EXAMPLE)
+@click.argument("pattern", required=False, shell_complete=complete.patterns)
+@click.option(
+    "--trace",
+    metavar="F.csv",
+    help="Send the messages of a trace instead: time_us,source,destination,bytes.",
+)
 @click.option(
     "--rate",
     "rate_mbps",
@@ -38,12 +50,28 @@ def command() -> None:
 @click.option("--seed", type=click.IntRange(0, MAX_SEED), default=1, show_default=True)
 @name_option
 @json_option
-def start(pattern: str, rate_mbps: float | None, seed: int, name: str, as_json: bool) -> None:
+def start(
+    pattern: str | None,
+    trace: str | None,
+    rate_mbps: float | None,
+    seed: int,
+    name: str,
+    as_json: bool,
+) -> None:
     """Send full frames over UDP between the hosts of PATTERN, until it is stopped.
 
-    PATTERN is one of those of knotless analyse that has no phases, such as shift:2.
+    PATTERN is one of those of knotless analyse that has no phases, such as shift:2. The messages of
+    a trace begin at their times, in virtual time, and those of a host take turns.
     """
+    if (pattern is None) == (trace is None):
+        raise KnotlessError("traffic start needs either a pattern, such as shift:2, or --trace")
+    if trace is not None and rate_mbps is not None:
+        raise KnotlessError("--rate is for patterns: hosts send a trace as fast as they can")
     require_root()
+    if trace is not None:
+        show(running_traffic.start_trace(names_of(name), trace), as_json=as_json)
+        return
+    assert pattern is not None  # noqa: S101 - one of the two is given
     show(running_traffic.start(names_of(name), pattern, rate_mbps, seed), as_json=as_json)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -13,11 +14,14 @@ from knotless.cli.commands._page import PORT, start_page
 from knotless.cli.output import say, say_json
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
+from knotless.emulation.estimate import Estimate, estimate
 from knotless.emulation.names import names_of
+from knotless.emulation.options import switch_processes
 from knotless.emulation.report import report
 from knotless.emulation.runtime import require_root
 from knotless.emulation.supervisor import start
 from knotless.routing.request import PlanRequest
+from knotless.verification.checked_plan import CheckedPlan
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor
@@ -53,10 +57,11 @@ def command(
     require_root()
     checked = checked_plan_of(spec, request, rate, delay, options)
     plan, fabric = checked.plan, checked.plan.fabric
+    takes = _estimate(checked, options).text
     if web:
         web_port = free_port(web_port, "port of the page")
     console = Console(stderr=True)
-    with console.status("starting") as spinner:
+    with console.status(rich_text(f"starting; it takes {takes}")) as spinner:
         start(plan, options, lambda step: _show(console, spinner, step))
     names = names_of(options["name"])
     url = start_page(names, web_port) if web else None
@@ -64,6 +69,7 @@ def command(
     if as_json:
         say_json(status if url is None else {**(status or {}), "web": url})
     else:
+        say(f"{fabric.name} takes {takes}")
         say(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
             f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}, "
@@ -71,6 +77,24 @@ def command(
         )
         if url is not None:
             say(f"page: {url} (token for actions: {names.token_file})")
+
+
+def _estimate(checked: CheckedPlan, options: Mapping[str, Any]) -> Estimate:
+    fabric, links = checked.plan.fabric, options["links"]
+    processes = switch_processes(
+        options["switch_processes"],
+        fabric,
+        links=links,
+        datapath=options["datapath"],  # auto counts as userspace, which takes more
+        tls=options["tls"],
+    )
+    return estimate(
+        fabric,
+        switch_processes=processes,
+        controllers=options["controllers"] if options["controller"] == "ryu" else 0,
+        mean_switches=checked.verdict.mean_switches,
+        emulated=links == "emulated",
+    )
 
 
 def _show(console: Console, spinner: Any, step: str) -> None:

@@ -23,6 +23,7 @@ from knotless.base.flow_control import LinkFlowControl
 from knotless.base.package import WORKING_DIRECTORY, python_module
 from knotless.emulation import namespaces, rest, state, wiring
 from knotless.emulation.daemon import Daemon
+from knotless.emulation.interface_names import host_interface
 from knotless.emulation.names import MARK, Names
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.repair import repair
@@ -52,12 +53,12 @@ class Seen:
 class Sender:
     """Sends frames from a host's interface; a context manager."""
 
-    def __init__(self, names: Names, host: str) -> None:
+    def __init__(self, names: Names, host: str, interface: str) -> None:
         self._host = host
         self._process = subprocess.Popen(
             namespaces.enter(
                 names.host_namespace(host),
-                python_module("knotless.cli.probes._send", f"{host}-eth0"),
+                python_module("knotless.cli.probes._send", interface),
             ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -135,7 +136,7 @@ class Target:
 
     def sender(self, host: Host) -> Sender:
         """Return a sender of frames from a host."""
-        return Sender(self.names, host.name)
+        return Sender(self.names, host.name, host_interface(self.fabric, host.name))
 
     def link_of(self, switch: str, port: int) -> str:
         """Return the name of the link at a switch's port."""

@@ -15,8 +15,9 @@ from scapy.packet import Packet
 
 from knotless.cli.probes import Finding
 from knotless.cli.probes._target import Capture, Sender, Target, marked
+from knotless.emulation.interface_names import host_interface
 from knotless.emulation.names import Names
-from knotless.topologies.fabric import Host
+from knotless.topologies.fabric import Fabric, Host
 
 MAC_CONTROL_ADDRESS = "01:80:c2:00:00:01"
 MAC_CONTROL_TYPE = 0x8808
@@ -45,14 +46,14 @@ def pfc_frame(host: Host, quanta: int, priorities: Iterable[int]) -> Packet:
     return Ether(src=host.mac, dst=MAC_CONTROL_ADDRESS) / control
 
 
-def pause_for(names: Names, host: Host, wanted_ms: float) -> float:
+def pause_for(names: Names, fabric: Fabric, host: Host, wanted_ms: float) -> float:
     """Let a host ask its switch once to stop, by PAUSE and PFC; returns the time asked for, in ms.
 
     A frame can ask for at most 65,535 quanta of 512 bit times. 0 resumes.
     """
     quantum_ms = QUANTUM_BITS / (host.rate_mbps * 1e3)
     quanta = min(MOST_QUANTA, math.ceil(wanted_ms / quantum_ms))
-    with Sender(names, host.name) as sender:
+    with Sender(names, host.name, host_interface(fabric, host.name)) as sender:
         for frame in (pause_frame(host, quanta), pfc_frame(host, quanta, PRIORITIES)):
             sender.send(frame)
     return quanta * quantum_ms
@@ -80,7 +81,7 @@ def probe(target: Target) -> Iterator[Finding]:
     used = target.first_priority + hops[-2].priority if len(hops) > 1 else 0
     others = [priority for priority in PRIORITIES if priority != used]
     yield _stop(target, "PAUSE", pause_frame(host, quanta), link.by_channel, True)
-    pfc = link.by_priority
+    pfc = link.by_priority and not link.by_credits
     yield _stop(target, f"PFC of priority {used}", pfc_frame(host, quanta, [used]), pfc, True)
     yield _stop(target, f"PFC of all but {used}", pfc_frame(host, quanta, others), pfc, False)
 

@@ -8,13 +8,17 @@ all that controllers have in common: they need not see each other.
 
 - A standby controller watches the generation ids. When those of a majority of all switches have
   not changed for :attr:`Times.patience_s`, it becomes a candidate with a term above all that it
-  has seen, and asks all switches to make it master.
+  has seen, and asks all switches to make it master. Only answers count, and each for little more
+  than the interval between questions: a switch that is slow to answer may be as slow with the
+  requests of the active controller.
 - A candidate becomes active when it is master of all switches that are not dead at the same time,
   and of a majority. No other controller can then change a rule of any switch that carries frames.
 - A switch that restarts forgets the generation id, and would obey anyone. So an active controller
   claims a new connection only after a majority has confirmed it since then.
 - Whoever learns of a later term at any switch, or has not been confirmed by a majority of switches
   for :attr:`Times.lease_s`, is on standby from then on.
+- Time is that of the controller itself: of a gap in which it did not run, a part counts. What
+  switches have answered meanwhile is still to be read.
 
 docs/decisions/several-controllers.md has the argument.
 """
@@ -33,6 +37,10 @@ _BEAT_BITS = 32
 _NUMBER_BITS = 8
 _PER_SECOND = 400.0
 """Switches that are asked in a second, at most; more of them are asked less often."""
+_COUNTED = 1.25
+"""Intervals that the time between two answers of a switch counts at most."""
+_LONGEST_GAP = 2.0
+"""Intervals that the time between two calls counts at most."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +49,14 @@ class Times:
 
     All switches are asked every ``interval_s``. A generation id that has not changed for
     ``patience_s`` belongs to a controller that is gone. An active controller without confirmation
-    for ``lease_s`` stops. A candidate that no further switch accepts for ``candidacy_s`` gives up.
+    for ``lease_s`` stops: it is longer than switches on a busy machine take to answer, and shorter
+    than a candidacy, with the patience before it, that not all switches accept. A candidate that no
+    further switch accepts for ``candidacy_s`` gives up.
     """
 
     interval_s: float = 0.2
     patience_s: float = 1.4
-    lease_s: float = 1.3
+    lease_s: float = 4.0
     candidacy_s: float = 3.0
 
     @classmethod
@@ -70,17 +80,18 @@ class Request:
 class _Switch:
     """A connected switch.
 
-    ``generation`` is the last one that it reported, None if nobody has been its master, and
-    ``since_s`` when this was first seen. ``confirmed_s`` is when the last request was sent that the
+    ``generation`` is the last one that it reported, None if nobody has been its master,
+    ``answered_s`` when, and ``idle_s`` for how long its answers have shown that it does not change.
+    ``confirmed_s`` is when the last request was sent that the
     switch answered by making us master in this term, and ``held_s`` when the first such answer came
     on this connection; None if we are not master. ``is_claimed``: we may ask to be it.
     """
 
     connected_s: float
-    since_s: float
     is_claimed: bool
     role: Role = "equal"
-    answered: bool = False
+    answered_s: float | None = None
+    idle_s: float = 0.0
     generation: int | None = None
     confirmed_s: float | None = None
     held_s: float | None = None
@@ -88,7 +99,7 @@ class _Switch:
 
 @dataclass
 class Election:
-    """The knowledge and the actions of one controller; ``now_s`` is the caller's monotonic clock.
+    """The knowledge and the actions of one controller; ``clock_s`` is the caller's monotonic clock.
 
     ``number`` is that of this controller, of ``count`` in all, and ``dpids`` are all switches of
     the fabric. ``why`` is the reason for which it was last put on standby. Only messages of the
@@ -107,6 +118,10 @@ class Election:
     """Whether this controller has been master of all switches that are not dead since it is active.
     Without that, a switch that it cannot reach may still obey another."""
     _switches: dict[int, _Switch] = field(default_factory=dict)
+    _clock_s: float | None = None
+    """The last reading of the caller's clock."""
+    _now_s: float = 0.0
+    """The time of this controller."""
     _beat: int = 0
     _sent_s: dict[int, float] = field(default_factory=dict)
     """Beat -> time at which it was sent."""
@@ -131,8 +146,9 @@ class Election:
         generations = self._generations()
         return (max(generations) >> _BEAT_BITS) % (1 << _NUMBER_BITS) if generations else None
 
-    def may_change(self, dpid: int, now_s: float) -> bool:
+    def may_change(self, dpid: int, clock_s: float) -> bool:
         """Tell whether this controller may change the rules of a switch now."""
+        now_s = self._own_time(clock_s)
         self._check_lease(now_s)
         switch = self._switches.get(dpid)
         return self.state == "active" and switch is not None and switch.confirmed_s is not None
@@ -144,11 +160,12 @@ class Election:
 
     # --- events ------------------------------------------------------------------------------
 
-    def connected(self, dpid: int, now_s: float) -> list[Request]:
+    def connected(self, dpid: int, clock_s: float) -> list[Request]:
         """Take a new connection of a switch of the fabric."""
+        now_s = self._own_time(clock_s)
         self._check_lease(now_s)
         is_candidate = self.state == "candidate"
-        self._switches[dpid] = _Switch(now_s, now_s, is_candidate)
+        self._switches[dpid] = _Switch(now_s, is_candidate)
         return [Request(dpid, "master", self._generation) if is_candidate else Request(dpid, None)]
 
     def fit(self, dpids: frozenset[int]) -> None:
@@ -162,7 +179,7 @@ class Election:
         self._switches.pop(dpid, None)
 
     def answered(
-        self, dpid: int, role: Role, generation: int | None, now_s: float
+        self, dpid: int, role: Role, generation: int | None, clock_s: float
     ) -> list[Request]:
         """Take the answer to a role request; ``generation`` None: the switch knows of none.
 
@@ -171,8 +188,12 @@ class Election:
         switch = self._switches.get(dpid)
         if switch is None:
             return []
-        if not switch.answered or generation != switch.generation:
-            switch.answered, switch.since_s = True, now_s
+        now_s = self._own_time(clock_s)
+        if switch.answered_s is None or generation != switch.generation:
+            switch.idle_s = 0.0
+        else:
+            switch.idle_s += min(now_s - switch.answered_s, _COUNTED * self.times.interval_s)
+        switch.answered_s = now_s
         switch.role, switch.generation = role, generation
         if generation is None:
             return []
@@ -183,7 +204,7 @@ class Election:
                 self._gave_up = False
             return [] if role == "slave" else [Request(dpid, "slave", generation)]
         if key > own:
-            self.lost(now_s, f"controller {key % (1 << _NUMBER_BITS)} is in a later term")
+            self.lost(clock_s, f"controller {key % (1 << _NUMBER_BITS)} is in a later term")
         elif key == own and role == "master":
             if switch.held_s is None:
                 switch.held_s = now_s
@@ -193,20 +214,24 @@ class Election:
                 switch.confirmed_s = max(sent_s, switch.confirmed_s or sent_s)
         return []
 
-    def refused(self, dpid: int, now_s: float) -> None:
+    def refused(self, dpid: int, clock_s: float) -> None:
         """Take the refusal of a role request: its generation id was older than the last one."""
         if self.state != "standby" and dpid in self._switches:
-            self.lost(now_s, "a switch obeys another controller")
+            self.lost(clock_s, "a switch obeys another controller")
 
-    def lost(self, now_s: float, why: str) -> None:
+    def lost(self, clock_s: float, why: str) -> None:
         """Go on standby."""
+        self._step_down(self._own_time(clock_s), why)
+
+    def _step_down(self, now_s: float, why: str) -> None:
         self.why = why
         self.state, self.is_complete, self._since_s = "standby", False, now_s
         for switch in self._switches.values():
-            switch.confirmed_s, switch.held_s, switch.answered = None, None, False
+            switch.confirmed_s, switch.held_s, switch.answered_s = None, None, None
 
-    def tick(self, now_s: float, dead: Collection[int] = ()) -> list[Request]:
+    def tick(self, clock_s: float, dead: Collection[int] = ()) -> list[Request]:
         """Return the requests to send every ``interval_s``; ``dead`` are the dead switches."""
+        now_s = self._own_time(clock_s)
         self._check_lease(now_s)
         if self.state == "standby":
             if not self._is_time(now_s):
@@ -220,13 +245,14 @@ class Election:
                 # Nobody reaches more switches; those that are left out wait.
                 self.state = "active"
             else:
-                self.lost(now_s, "not all switches can be reached")
+                self._step_down(now_s, "not all switches can be reached")
                 return self._questions()
-        self.settle(now_s, dead)
+        self.settle(clock_s, dead)
         return self._ask(now_s)
 
-    def settle(self, now_s: float, dead: Collection[int] = ()) -> list[Request]:
+    def settle(self, clock_s: float, dead: Collection[int] = ()) -> list[Request]:
         """Become active, or complete, if enough switches have accepted; return what to ask."""
+        now_s = self._own_time(clock_s)
         held = {
             dpid: switch.held_s
             for dpid, switch in self._switches.items()
@@ -247,6 +273,16 @@ class Election:
         return []
 
     # --- inside ------------------------------------------------------------------------------
+
+    def _own_time(self, clock_s: float) -> float:
+        """Return the time of this controller, which goes on with the caller's clock."""
+        if self._clock_s is None:
+            self._now_s = clock_s
+        else:
+            elapsed_s = clock_s - self._clock_s
+            self._now_s += min(elapsed_s, _LONGEST_GAP * self.times.interval_s)
+        self._clock_s = clock_s
+        return self._now_s
 
     @property
     def _generation(self) -> int:
@@ -283,7 +319,7 @@ class Election:
 
     def _check_lease(self, now_s: float) -> None:
         if self.state == "active" and not self._has_lease(now_s):
-            self.lost(now_s, f"most switches have not answered for {self.times.lease_s:g} s")
+            self._step_down(now_s, f"most switches have not answered for {self.times.lease_s:g} s")
 
     def _is_time(self, now_s: float) -> bool:
         """Return whether a majority of switches has had no active controller for long enough.
@@ -299,8 +335,8 @@ class Election:
         idle = [
             switch
             for switch in self._switches.values()
-            if switch.answered
-            and now_s - switch.since_s >= (stagger if switch.generation is None else patience_s)
+            if switch.answered_s is not None
+            and switch.idle_s >= (stagger if switch.generation is None else patience_s)
         ]
         return len(idle) >= self.majority
 

@@ -15,6 +15,7 @@ from operator import attrgetter
 from secrets import compare_digest
 from struct import Struct
 
+from knotless.base.probe_source import PROBE_SOURCE
 from knotless.controller import runtime
 from knotless.controller.openflow.messages import encode_packet_out
 from knotless.controller.reconcile import PROBE_COOKIE, Change, FoundRule, RuleChange
@@ -34,8 +35,6 @@ from knotless.topologies.validate import is_host_address
 ROUNDS_VALID = 4096
 """Older probes are ignored; a paused port may have held them for minutes."""
 _VLAN_TPID = 0x8100
-_SOURCE = bytes((0x06, 0x6B, 0x6E))
-"""Of the source address (locally administered); the sending port follows."""
 _TAG_BYTES = 8
 _CONTENT = Struct("!4s?QI8s")
 _MAGIC = b"KNPR"
@@ -74,7 +73,7 @@ class Frames:
         return b"".join(self._message(dpid, (port,), port, reflected=reflected) for port in ports)
 
     def _message(self, dpid: int, ports: Iterable[int], bound: int, *, reflected: bool) -> bytes:
-        source = int.from_bytes(_SOURCE, "big") << 24
+        source = int.from_bytes(PROBE_SOURCE, "big") << 24
         actions = [
             action
             for port in ports
@@ -83,13 +82,13 @@ class Frames:
         destination = TO_NEIGHBOUR_AND_BACK if reflected else TO_NEIGHBOUR
         proof = self._proof(dpid, bound, self.round, reflected=reflected)
         content = _CONTENT.pack(_MAGIC, reflected, dpid, self.round, proof)
-        frame = destination.to_bytes(6, "big") + _SOURCE + bytes(3) + self._type + content
+        frame = destination.to_bytes(6, "big") + PROBE_SOURCE + bytes(3) + self._type + content
         return encode_packet_out(actions, frame)
 
     def read(self, frame: bytes) -> Probe | None:
         """Return the probe in a frame, or None if it is none of ours."""
         offset = _TYPE_AT + len(self._type)
-        if frame[6:9] != _SOURCE or frame[_TYPE_AT:offset] != self._type:
+        if frame[6:9] != PROBE_SOURCE or frame[_TYPE_AT:offset] != self._type:
             return None
         if len(frame) < offset + _CONTENT.size:
             return None

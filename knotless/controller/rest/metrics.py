@@ -147,8 +147,18 @@ class _Gauges(Collector):
                 "Real over virtual time of emulated links, in the last one to two seconds.",
                 self._status.stretch,
             )
-        problems = len(self._status.problems(self._now_s()))
-        yield GaugeMetricFamily("knotless_problems", "Problems of GET /status.", problems)
+        if self._status.is_deadlocked is not None:
+            yield GaugeMetricFamily(
+                "knotless_deadlock",
+                "Whether emulated links are deadlocked: 1, or 0.",
+                int(self._status.is_deadlocked),
+            )
+        problems = self._status.problems(self._now_s()) + self._status.link_problems
+        yield GaugeMetricFamily(
+            "knotless_problems",
+            "Problems of GET /status, those of emulated links included.",
+            len(problems),
+        )
 
 
 def _gauge(name: str, text: str, values: dict[str, int], label: str = "state") -> Metric:

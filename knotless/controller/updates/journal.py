@@ -134,6 +134,7 @@ class UpdateJournal:
 
 Certify = Callable[[Callable[[Any], dict[str, object]], Any], dict[str, object]]
 
+_OF_LAST = ("time", "failed", "drained", "repair", "tier", "rules_changed", "seconds")
 _MAX_WAITING = 16
 """Changes that may wait for their certificates: each of them holds all rules of its steps."""
 
@@ -209,6 +210,10 @@ class History:
         entry, plan, ages_s = self._waiting.popleft()
         entry["certificate"] = {**execute(certificate, plan.change), "read_age_s": ages_s}
         return True
+
+    def last(self) -> dict[str, object] | None:
+        """Return what ``GET /status`` shows of the last change; None: there was none."""
+        return {key: self._entries[-1][key] for key in _OF_LAST} if self._entries else None
 
     def as_json(self) -> dict[str, object]:
         """Return the answer to ``GET /changes``."""

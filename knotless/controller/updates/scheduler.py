@@ -399,8 +399,10 @@ class UpdateScheduler:
 
     def _report_complete(self) -> None:
         plan = self._update.plan
-        if plan is not None and self._update.is_there and self._asked_s is not None:
-            seconds, self._asked_s = runtime.now_s() - self._asked_s, None
+        if not self._update.is_there or self._asked_s is None:
+            return
+        seconds, self._asked_s = runtime.now_s() - self._asked_s, None
+        if plan is not None:  # at the start, switches may get their rules without one
             _LOG.info("%s in %.3f s", _summary(plan), seconds)
             self._reporter.changed(plan, seconds)
 

@@ -22,18 +22,18 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from knotless.base.errors import KnotlessError
 from knotless.base.gc_pause import collector_paused
+from knotless.base.nice import set_nice
 
 MAX_STARTS = 3
 """Starts of the process: one that ends by itself has too little memory, or a fault."""
 _LOG = logging.getLogger("knotless.background")
 _LENGTH = struct.Struct("<Q")
 _PR_SET_PDEATHSIG = 1
-_AUTOGROUP = Path("/proc/self/autogroup")
+LOWEST_NICE = 19
 
 
 # --- objects as bytes -------------------------------------------------------------------------
@@ -206,10 +206,7 @@ def _serve(parent: int) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         return
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))  # the controller's may be real-time
-    os.nice(19)
-    with suppress(OSError):  # the kernel may not group processes by session
-        _AUTOGROUP.write_text("19")
+    set_nice(0, LOWEST_NICE)  # the controller's priority may be real-time
     # What is printed by mistake must not become part of a result.
     results, sys.stdout = sys.stdout, sys.stderr
     packing = NOTHING

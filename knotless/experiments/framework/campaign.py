@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from knotless.experiments.framework import recorded
+from knotless.experiments.framework.columns import SLOWER, too_late_for_tcp
 from knotless.experiments.framework.experiment import EMULATION, Progress, Record
 from knotless.experiments.framework.real_time import programs_seen
-from knotless.experiments.framework.routed import Measured, Routed
+from knotless.experiments.framework.routed import Measured, Routed, slow_down
 
 if TYPE_CHECKING:
     from knotless.emulation.network import EmulatedFabric
@@ -75,12 +76,29 @@ class Campaign(Generic[Case]):
             return
         live = self.live
         assert live is not None  # noqa: S101 - the experiment's places include emulation
-        for routed, cases in groupby(self.cases, key=lambda case: case.routed):
+
+        def measure(routed: Routed, cases: Iterable[tuple[int, Case]]) -> list[tuple[int, Case]]:
+            """Return the cases for which the machine was too busy, without a row."""
+            again = []
             progress.begin(f"starting {routed.name}, {routed.routes}")
             with routed.running() as lab:
-                progress.advance()
-                for case in cases:
+                for number, case in cases:
                     progress.begin(str(case))
                     with recorded.emulated(lab, rows, str(case)), programs_seen(lab) as programs:
-                        row, samples = live(lab, case, self.seed + rows)
-                    keep(({**row, "real_time_programs": programs}, samples))
+                        row, samples = live(lab, case, self.seed + number)
+                    if too_late_for_tcp(row) and slow_down.get() < SLOWER:
+                        again.append((number, case))
+                    else:
+                        keep(({**row, "real_time_programs": programs}, samples))
+            return again
+
+        numbered = enumerate(self.cases)
+        for routed, cases in groupby(numbered, key=lambda numbered_case: numbered_case[1].routed):
+            again = measure(routed, cases)
+            progress.advance()
+            if again:
+                token = slow_down.set(SLOWER)
+                try:
+                    measure(routed, again)
+                finally:
+                    slow_down.reset(token)

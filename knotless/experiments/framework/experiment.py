@@ -77,11 +77,15 @@ class Campaign(Protocol):
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure of the report: its file name without suffix, and its caption."""
+    """A figure of the report: its file name without suffix, and its caption.
+
+    Figures that take ``half`` of the width stand beside each other where there is room.
+    """
 
     name: str
     caption: str
     figure: Figure
+    half: bool = False
 
 
 @dataclass(frozen=True)

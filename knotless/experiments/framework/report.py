@@ -75,7 +75,7 @@ def make(directory: Path, experiment: Experiment) -> tuple[Path, Presentation]:
     from knotless.results import plots
 
     run, samples = read(directory)
-    with mpl.rc_context(plots.STYLE):
+    with mpl.rc_context({**plots.STYLE, **plots.TEXT_AS_TEXT}):
         shown = experiment.present(run, samples, True)
         note = without_virtual_time(run["rows"])
         shown = replace(shown, sentences=[*shown.sentences, *note])

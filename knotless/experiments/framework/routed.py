@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.switch_settings import SwitchFile
 from knotless.experiments.framework.columns import EMULATED
 from knotless.experiments.framework.experiment import ExperimentError
 from knotless.results.validity import silent_flows
@@ -30,12 +31,14 @@ class Routed:
     """A fabric and its routes; ``spec`` includes rates and delays.
 
     ``settings`` are further arguments of :class:`knotless.emulation.network.EmulatedFabric`, such
-    as ``allow_deadlock`` if the routes are meant to deadlock.
+    as ``allow_deadlock`` if the routes are meant to deadlock. ``switch`` are the settings of the
+    switches as JSON of a :class:`SwitchFile`.
     """
 
     spec: str
     request: PlanRequest = field(default_factory=PlanRequest)
     settings: tuple[tuple[str, Any], ...] = ()
+    switch: str | None = None
 
     @cached_property
     def fabric(self) -> Fabric:
@@ -46,6 +49,11 @@ class Routed:
     def plan(self) -> Plan:
         """The plan. Raises PlanError if the engine cannot route the fabric as requested."""
         return make_plan(self.fabric, self.request)
+
+    @cached_property
+    def switch_settings(self) -> SwitchFile | None:
+        """The settings of the switches, if there are any."""
+        return None if self.switch is None else SwitchFile.model_validate_json(self.switch)
 
     @property
     def name(self) -> str:
@@ -62,7 +70,10 @@ class Routed:
 
     def running(self) -> EmulatedFabric:
         """Return the fabric for emulation, a context manager; raises PlanError."""
-        return emulated(self.plan, **{"static_arp": True, **dict(self.settings)})
+        settings = {"static_arp": True, **dict(self.settings)}
+        if self.switch_settings is not None:
+            settings["switch_settings"] = self.switch_settings.for_model()
+        return emulated(self.plan, **settings)
 
 
 def emulated(plan: Plan, **settings: Any) -> EmulatedFabric:

@@ -12,6 +12,8 @@ from knotless.experiments.reproduction.claims import paper
 from knotless.experiments.reproduction.rows import Row, rows
 from knotless.experiments.reproduction.selectors import Test, cuts_through, where
 from knotless.experiments.studies.change import show as change
+from knotless.experiments.studies.clos_failure import show as clos_failure
+from knotless.experiments.studies.storm import show as storm
 from knotless.results.stored import Stored
 
 NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
@@ -151,15 +153,32 @@ def route_changes(stored: Stored) -> Iterator[str]:
         yield from (f"- {on}, {finding}" for finding in change.sentences(chosen))
 
 
+def clos_failures(stored: Stored) -> Iterator[str]:
+    """Yield what became of fat-trees whose links have failed."""
+    chosen = stored.rows("clos-failure", SIMULATION)
+    yield from (f"- {finding}" for finding in clos_failure.sentences(chosen))
+
+
+def pause_storms(stored: Stored) -> Iterator[str]:
+    """Yield the table of how far pause storms reached, and what ended them."""
+    shown = storm.TABLE
+    yield f"| {' | '.join(column.heading for column in shown)} |"
+    yield "|---" * len(shown) + "|"
+    for row in stored.rows("storm", SIMULATION):
+        yield f"| {' | '.join(column.text(row) for column in shown)} |"
+
+
 INSERTS: Mapping[str, Callable[[Stored], Iterator[str]]] = {
     "barrier-formulas": formulas,
     "barrier-one-switch": one_switch,
     "barrier-hub": hub,
     "barrier-two-networks": two_networks,
     "barrier-routings": routings,
+    "clos-failures": clos_failures,
+    "pause-storms": pause_storms,
     "route-changes": route_changes,
 }
-PAGES = ("barriers.md", "experiments.md")
+PAGES = ("barriers.md", "experiments.md", "pause-storms.md")
 
 
 def written(text: str, stored: Stored) -> str:

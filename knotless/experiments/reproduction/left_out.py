@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from knotless.experiments.framework.columns import REPEATS
 from knotless.experiments.framework.experiment import EMULATION
 from knotless.experiments.reproduction.claims import claims
 from knotless.experiments.reproduction.headlines import measured
@@ -97,5 +98,5 @@ def _emulated(stored: Stored) -> Iterator[str]:
     if stretches:
         yield (
             f"{len(stretches):,} rows are emulated. Virtual time was {stretches[0]:,.1f} to "
-            f"{stretches[-1]:,.1f} times as slow as real time. No run is repeated."
+            f"{stretches[-1]:,.1f} times as slow as real time. {REPEATS}"
         )

@@ -10,6 +10,7 @@ from knotless.base.errors import SweepError
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Buffers, Load, Scenario
+from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES
 from knotless.topologies import load
 
 ARRIVALS = Literal["poisson", "constant", "saturate", "acknowledged"]
@@ -53,6 +54,8 @@ class Simulation(Analysis):
     xoff_bytes: Bytes | None = None
     xon_bytes: Bytes | None = None
     headroom_bytes: Bytes | None = None
+    credit_bytes: Bytes | None = None
+    credit_unit_bytes: Annotated[int, Field(ge=1, le=MAX_CREDIT_UNIT_BYTES)] | None = None
     watchdog_us: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     cut_through_bytes: Annotated[int, Field(ge=0, le=65_000)] = 0
     warm_up_us: Time = 0.0
@@ -74,7 +77,14 @@ class Simulation(Analysis):
                 messages=self.messages,
                 barrier=self.barrier,
             ),
-            buffers=Buffers(self.queue_bytes, self.xoff_bytes, self.xon_bytes, self.headroom_bytes),
+            buffers=Buffers(
+                queue=self.queue_bytes,
+                xoff=self.xoff_bytes,
+                xon=self.xon_bytes,
+                headroom=self.headroom_bytes,
+                credit=self.credit_bytes,
+                credit_unit=self.credit_unit_bytes,
+            ),
             packet_bytes=self.packet_bytes,
             cut_through=self.cut_through_bytes,
             watchdog_us=self.watchdog_us,

@@ -39,8 +39,9 @@ _FIELDS = (
 class CompiledRules(Mapping[str, SwitchRules]):
     """The rules of each switch by name; decoded on each access, not cached."""
 
-    def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
+    def __init__(self, names: tuple[str, ...], compiled: core.Compiled, hash_seed: int = 0) -> None:
         self.core = compiled
+        self.hash_seed = hash_seed
         self.names = names
         self._index = {name: i for i, name in enumerate(names)}
         self._columns = compiled.columns()
@@ -159,7 +160,11 @@ class CompiledRules(Mapping[str, SwitchRules]):
         for number, group in enumerate(range(first, end), 1):
             buckets = slice(*_part(self._columns["bucket_ends"], group))
             lists = self._columns["buckets"][buckets].tolist()
-            groups.append(Group(number, tuple(self._lists[action_list] for action_list in lists)))
+            # A hash that begins with another number at each switch, or all would choose alike.
+            numbered = self.hash_seed << 32 | switch + 1
+            basis = numbered if self._columns["group_selects"][group] else None
+            actions = tuple(self._lists[action_list] for action_list in lists)
+            groups.append(Group(number, actions, basis=basis))
         return tuple(groups)
 
 

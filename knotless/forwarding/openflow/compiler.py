@@ -46,7 +46,12 @@ def compile_rules(plan: Plan) -> CompiledRules:
 
     """
     state = state_of_plan(plan)
-    rules = compile_state(state, tagging=plan.tagging, source_check=plan.source_check)
+    rules = compile_state(
+        state,
+        tagging=plan.tagging,
+        source_check=plan.source_check,
+        hash_seed=plan.hash_seed,
+    )
     return with_backups(plan, rules)
 
 
@@ -65,12 +70,16 @@ def with_backups(plan: Plan, rules: CompiledRules) -> CompiledRules:
 
 
 def compile_state(
-    state: ForwardingState, *, tagging: str = "switch", source_check: SourceCheck = "mac"
+    state: ForwardingState,
+    *,
+    tagging: str = "switch",
+    source_check: SourceCheck = "mac",
+    hash_seed: int = 0,
 ) -> CompiledRules:
     """Return the rules that implement a state; ``tagging`` says who tags frames.
 
     ``source_check`` says which source addresses hosts may not forge, as in
-    :class:`knotless.routing.request.PlanRequest`.
+    :class:`knotless.routing.request.PlanRequest`. ``hash_seed`` is that of groups of type select.
 
     Raises
     ------
@@ -89,7 +98,7 @@ def compile_state(
     except LookupError as refused:
         switch, reason = refused.args
         raise PlanError(f"{state.channels.names[switch]}: {reason}") from None
-    return CompiledRules(state.channels.names, compiled)
+    return CompiledRules(state.channels.names, compiled, hash_seed)
 
 
 def is_source_check(match: Iterable[Field]) -> bool:

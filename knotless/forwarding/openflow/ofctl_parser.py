@@ -279,10 +279,11 @@ def _group_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
     attributes = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
     kind = attributes.get("type", "all")
-    if kind not in ("all", *_FAILOVER):
-        raise RuleError(f"groups of type {kind!r} are not supported; only all and ff are")
+    if kind not in ("all", "select", *_FAILOVER):
+        raise RuleError(f"groups of type {kind!r} are not supported; only all, select and ff are")
     if "group_id" not in attributes:
         raise RuleError("group_id= is missing")
+    basis = _number(attributes.get("selection_method_param", "0"), 2**64 - 1)
     lists, watch = [], []
     for bucket in buckets:
         watched = re.match(r"[^=]*?watch_port:([^,]*),", bucket)
@@ -294,7 +295,12 @@ def _group_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Group:
         if metadata is not None or goto is not None:
             raise RuleError("a group cannot go to a table")
         lists.append(actions)
-    return Group(_number(attributes["group_id"], 0xFFFFFF00), tuple(lists), tuple(watch))
+    return Group(
+        _number(attributes["group_id"], 0xFFFFFF00),
+        tuple(lists),
+        tuple(watch),
+        basis if kind == "select" else None,
+    )
 
 
 def _split(text: str) -> list[str]:

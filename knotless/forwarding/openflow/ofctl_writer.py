@@ -25,12 +25,18 @@ from knotless.forwarding.openflow.rules import (
 )
 from knotless.topologies.numbering import mac_text
 
+HASHED = ("eth_src", "eth_dst")
+"""The fields of frames that groups of type select hash: frames of a pair of hosts keep their order,
+and the simulator, which knows no ports, can compute the same."""
 _WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
 """The names that ovs-ofctl has instead of OpenFlow's."""
 
 
 def write(rules: SwitchRules) -> tuple[str, str]:
-    """Return (flows, groups) for ``ovs-ofctl -O OpenFlow13 add-flows`` and ``add-groups``."""
+    """Return (flows, groups) for ``ovs-ofctl -O OpenFlow13 add-flows`` and ``add-groups``.
+
+    Groups of type select need OpenFlow 1.5, whose messages say how they hash.
+    """
     flows = "".join(f"{_rule_text(rule)}\n" for rule in rules.rules)
     groups = "".join(f"{_group_text(group)}\n" for group in rules.groups)
     return flows, groups
@@ -81,4 +87,8 @@ def _group_text(group: Group) -> str:
         f",bucket={watch}actions={','.join(map(_action_text, bucket)) or 'drop'}"
         for watch, bucket in zip(watched, group.buckets, strict=True)
     )
-    return f"group_id={group.group_id},type={'ff' if group.watch else 'all'}{buckets}"
+    kind = "ff" if group.watch else "all"
+    if group.basis is not None:
+        hashed = f"selection_method=hash,selection_method_param={group.basis}"
+        kind = f"select,{hashed},fields({','.join(HASHED)})"
+    return f"group_id={group.group_id},type={kind}{buckets}"

@@ -9,7 +9,7 @@ written to it by :mod:`knotless.forwarding.openflow.ofctl_writer`, and read as a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from operator import itemgetter
@@ -119,12 +119,15 @@ class Group:
     """A group of type 'all': the actions of each bucket are applied to a copy of the frame.
 
     With ``watch``, a port for each bucket, it is of type 'fast failover': only the first bucket
-    whose port is up is applied.
+    whose port is up is applied. With ``basis``, it is of type 'select': one bucket is applied to
+    the frame, by a hash of its Ethernet addresses that begins with this number. Switches with equal
+    numbers would choose alike.
     """
 
     group_id: int
     buckets: tuple[tuple[Action, ...], ...]
     watch: tuple[int, ...] = ()
+    basis: int | None = None
 
     def live(self, down: Collection[int] = ()) -> Group:
         """Return what the group does while some ports are down, as a group of type 'all'."""
@@ -183,8 +186,7 @@ class SwitchRules:
         return SwitchRules(
             tuple(rule._replace(actions=named(rule.actions)) for rule in self.rules),
             tuple(
-                Group(group.group_id, tuple(map(named, group.buckets)), group.watch)
-                for group in self.groups
+                replace(group, buckets=tuple(map(named, group.buckets))) for group in self.groups
             ),
         )
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
+from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
-from knotless.importers.fabric import CREDITS, SentAs, TableFabric, TableTraffic
+from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.infiniband.far import AdaptiveTable, AdaptiveTables
@@ -92,7 +93,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     return TableFabric(
         fabric=subnet.fabric,
         channels=subnet.channels,
-        flow_control=CREDITS,
+        flow_control=FlowControl.CREDITS,
         traffics=tuple(traffics),
         pairs=int(np.count_nonzero(sent)),
         label="SL",

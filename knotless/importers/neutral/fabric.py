@@ -13,7 +13,7 @@ from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.forwarding.state import ForwardingState
-from knotless.importers.fabric import CREDITS, TableFabric, TableTraffic
+from knotless.importers.fabric import TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.neutral.tables import MAX_VCS, NeutralTables, Path
@@ -118,7 +118,7 @@ class _Assembly:
         return TableFabric(
             fabric=self.fabric,
             channels=self.channels,
-            flow_control=FlowControl.PFC if self.tables.flow_control == "pfc" else CREDITS,
+            flow_control=FlowControl(self.tables.flow_control),
             traffics=(TableTraffic(state, _begins_with_zero, vcs, first),),
             pairs=count * (count - 1) if first is None else int((first != NOT_SENT).sum()),
             label="VC",

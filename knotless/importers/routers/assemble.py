@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import cache, partial
 
 import numpy as np
 
@@ -30,12 +31,14 @@ from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfac
 from knotless.importers.routers.files import chosen_routes, routers_of
 from knotless.importers.routers.pfc import Priorities, Qos, judge_pfc, priorities_of
 from knotless.importers.routers.qos import qos_of
-from knotless.importers.routers.router import INTERFACE_TABLES, Router
+from knotless.importers.routers.router import INTERFACE_TABLES, Router, natural
 from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
+from knotless.importers.routers.switch_settings import settings_of
 from knotless.importers.routers.tables import judge_tables
 from knotless.importers.routers.tunnels import servers_of, tunnels_of
 from knotless.importers.routers.unread import described, unread_ports
+from knotless.importers.switch_settings import ReadSettings
 
 
 def assemble(
@@ -148,9 +151,25 @@ def assemble(
         pausing=pausing,
         configs=tuple(router.tables for router in routers),
         routes_without=read.without,
+        switch_settings=cache(partial(_settings, routers, routed)),
         unread=tuple(unread),
         number_of=destinations.addresses.number_of,
     )
+
+
+def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, ReadSettings]:
+    """Return the settings of all switches, by name; a VLAN has those of its member ports."""
+    members = _vlan_members(routers)
+    ports: dict[str, dict[int, list[str]]] = {router.name: {} for router in routers}
+    for (name, interface), place in routed.port.items():
+        of_vlan = members.get((name, interface), [])
+        listed_ports = of_vlan or routed.interfaces.ports(name, interface)
+        ports.setdefault(name, {})[place] = sorted(listed_ports, key=natural)
+    names = [switch.name for switch in routed.fabric.switches]
+    return {
+        name: settings_of(router, ports[router.name])
+        for name, router in zip(names, routers, strict=False)
+    }
 
 
 def _connected(router: Router) -> Routes:

@@ -19,7 +19,7 @@ calculation"; sonic-net/sonic-swss, cfgmgr/buffer_headroom_mellanox.lua (198,000
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from knotless._core import simulator as core
 from knotless.base.printable import listed
@@ -27,6 +27,7 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.routers.qos import (
     COMPUTED,
+    MARKS,
     PRIORITIES,
     PortQos,
     PriorityGroups,
@@ -36,8 +37,9 @@ from knotless.importers.routers.qos import (
 from knotless.importers.routers.router import Router, natural
 
 METRES_PER_S = 198_000_000
-PORT_MTU, LOSSLESS_MTU = 9100, 1024
-"""The value that SONiC uses where the tables say nothing."""
+PORT_MTU = 9100
+LOSSLESS_MTU = 1024
+"""The values that SONiC uses where the tables say nothing."""
 _PROFILES = ("BUFFER_PROFILE", "BUFFER_PROFILE_TABLE")
 _TABLES = ("BUFFER_PG", "BUFFER_PG_TABLE", *_PROFILES)
 
@@ -66,10 +68,15 @@ def judge_buffers(
     unknown = [
         router.name for router in routers if not any(router.table(table) for table in _PROFILES)
     ]
+    waits_for_pools = False
     for router in routers:
         if any(router.table(table) for table in _TABLES):
             linked = [port for name, port in peers if name == router.name]
-            _judge(router, qos[router.name], sorted(linked, key=natural), findings)
+            ports = sorted(linked, key=natural)
+            waits_for_pools |= _judge(router, qos[router.name], ports, findings)
+    if waits_for_pools:
+        for text in _lossy_in_paused_queues(qos, peers):
+            findings.gap(text)
     if unknown:
         findings.note(
             f"no BUFFER_PROFILE of {listed(unknown, 1)}: reserves and headroom are not known"
@@ -78,14 +85,12 @@ def judge_buffers(
 
 def _judge(
     router: Router, ports: Mapping[str, PortQos], linked: Sequence[str], findings: Findings
-) -> None:
+) -> bool:
+    """Add what the buffers of a router lack; return whether some wait for room in a pool."""
     groups = list(groups_of(router))
-    lengths = {
-        port: text for row in router.table("CABLE_LENGTH").values() for port, text in row.items()
-    }
     # By the mistake and the priority groups, or by the profile: the ports.
     losses: dict[tuple[str, str], list[str]] = {}
-    reserves: dict[str, list[str]] = {}
+    reserves: dict[tuple[str, str], list[str]] = {}
     computed: list[str] = []
     for port in linked:
         settings = port_qos(ports, port)
@@ -100,9 +105,11 @@ def _judge(
             elif mistake := _mistake(router, row):
                 losses.setdefault((mistake, _numbers(used)), []).append(port)
             elif row.profile is not None:
-                if not _number(row.profile.get("size", "")):
-                    reserves.setdefault(row.name, []).append(port)
-                small = _small_headroom(router, row, lengths.get(port, ""))
+                if not number(row.profile.get("size", "")):
+                    known = row.profile.get("size") == "0"
+                    pool = row.profile.get("pool", "") if known else ""
+                    reserves.setdefault((row.name, pool), []).append(port)
+                small = _small_headroom(router, row)
                 if small:
                     findings.loss(small)
         if pausing:
@@ -113,16 +120,46 @@ def _judge(
             f"{router.name}: PFC is enabled for priority group {numbers} of {listed(where, 1)},"
             f" {mistake}: packets can be lost"
         )
-    for name, where in reserves.items():
-        findings.gap(
-            f"a reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}, for"
-            f" {listed(where, 1)}: without it, a shared pool can deadlock"
-        )
+    for (name, pool), where in reserves.items():
+        reserve = f"reserve (size) in BUFFER_PROFILE|{name[:40]} of {router.name}"
+        if pool:
+            findings.note(
+                f"no {reserve}, for {listed(where, 1)}: waits for room in the pool {pool[:40]} are"
+                " followed, but not after failures"
+            )
+        else:
+            findings.gap(
+                f"a {reserve}, for {listed(where, 1)}: without it, a shared pool can deadlock"
+            )
     if computed:
         findings.note(
             f"{router.name} computes the buffers of {listed(computed, 1)}, which are not in"
             " APPL_DB: reserves and headroom are not known"
         )
+    return any(pool for _, pool in reserves)
+
+
+def _lossy_in_paused_queues(
+    qos: Mapping[str, Mapping[str, PortQos]], peers: Collection[NamedEnd]
+) -> Iterator[str]:
+    """Yield a port of each router that sends lossy packets in a queue that pauses stop.
+
+    Packets that no port keeps lossless are not followed, but hold pools while such a queue stands.
+    """
+    every = {settings for ports in qos.values() for settings in ports.values()}
+    lossy = set(range(MARKS)).difference(*(settings.lossless_marks for settings in every))
+    for name, ports in qos.items():
+        maps = {settings.classes for settings in ports.values()}
+        for port in sorted((port for router, port in peers if router == name), key=natural):
+            out = port_qos(ports, port)
+            stopped = {out.stopped[priority] for priority in out.obeys}
+            queues = {out.queues[classes[mark]] for classes in maps for mark in lossy}
+            if stopped & queues:
+                yield (
+                    f"what lossy packets fill at {name}: {port} sends them in queue"
+                    f" {min(stopped & queues)}, which pauses stop"
+                )
+                break
 
 
 def _mistake(router: Router, row: PriorityGroups) -> str:
@@ -134,25 +171,43 @@ def _mistake(router: Router, row: PriorityGroups) -> str:
     return f"whose buffer profile {row.name[:40]!r} does not exist"
 
 
-def _small_headroom(router: Router, lossless: PriorityGroups, length_text: str) -> str | None:
-    """Describe headroom that is too small for a cable, or for any where its length is unknown."""
-    port, profile = lossless.port, lossless.profile or {}
-    fields = router.table("PORT").get(port, {})
+def longest_lossless(router: Router) -> int:
+    """Return the longest packet of lossless traffic, in bytes; 0 if it is no number."""
     patterns = [row.get("mtu", "") for row in router.table("LOSSLESS_TRAFFIC_PATTERN").values()]
-    lossless_mtu = _number(patterns[0]) if patterns else LOSSLESS_MTU
-    length, rate = _metres(length_text), _number(fields.get("speed", ""))
-    port_mtu = _number(fields.get("mtu", str(PORT_MTU)))
-    xoff = profile.get("xoff", "")
-    if not xoff.isdecimal() or len(xoff) > 10 or not (port_mtu and lossless_mtu):
+    return number(patterns[0]) if patterns else LOSSLESS_MTU
+
+
+def needed_headroom(router: Router, port: str) -> tuple[int, str] | None:
+    """Return the least headroom of a port, and for what; None if its packets have no length.
+
+    If length or rate of its cable are not known, it is that of any cable.
+    """
+    fields = router.table("PORT").get(port, {})
+    texts = [row[port] for row in router.table("CABLE_LENGTH").values() if port in row]
+    length, rate = _metres(texts[-1] if texts else ""), number(fields.get("speed", ""))
+    port_mtu, lossless_mtu = number(fields.get("mtu", str(PORT_MTU))), longest_lossless(router)
+    if not (port_mtu and lossless_mtu):
         return None
-    cable = f"{length:g} m at {rate // 1000} Gb/s" if length and rate else "two frames"
-    needed = headroom_bytes(length if rate else 0, rate or 1, port_mtu, lossless_mtu)
-    if int(xoff) >= needed or not ((length and rate) or int(xoff) == 0):
+    if not (length and rate):
+        return headroom_bytes(0, 1, port_mtu, lossless_mtu), ""
+    needed = headroom_bytes(length, rate, port_mtu, lossless_mtu)
+    return needed, f"{length:g} m at {rate // 1000} Gb/s"
+
+
+def _small_headroom(router: Router, lossless: PriorityGroups) -> str | None:
+    """Describe headroom that is too small for a cable, or for any where its length is unknown."""
+    needs = needed_headroom(router, lossless.port)
+    xoff = (lossless.profile or {}).get("xoff", "")
+    if needs is None or not xoff.isdecimal() or len(xoff) > 10:
+        return None
+    needed, cable = needs
+    if int(xoff) >= needed or not (cable or int(xoff) == 0):
         return None
     groups = lossless.groups
     return (
-        f"{router.name}:{port}: priority groups {groups[0]} to {groups[-1]} have a headroom"
-        f" (xoff) of {int(xoff)} bytes, but {cable} need at least {needed}: packets can be lost"
+        f"{router.name}:{lossless.port}: priority groups {groups[0]} to {groups[-1]} have a"
+        f" headroom (xoff) of {int(xoff)} bytes, but {cable or 'two frames'} need at least"
+        f" {needed}: packets can be lost"
     )
 
 
@@ -160,10 +215,10 @@ def _numbers(groups: Sequence[int]) -> str:
     return ", ".join(map(str, groups))
 
 
-def _number(text: str) -> int:
+def number(text: str) -> int:
     """Return a positive number of at most ten digits, otherwise 0."""
     return int(text) if text.isdecimal() and len(text) <= 10 else 0
 
 
 def _metres(text: str) -> float:
-    return float(_number(text.removesuffix("m")))
+    return float(number(text.removesuffix("m")))

@@ -271,6 +271,13 @@ def _not_obeyed(routed: RouterFabric, qos: Qos) -> Iterator[str]:
                 f"{receiver[0]}:{receiver[1]} pauses priority {lost[0]}, which"
                 f" {sender[0]}:{sender[1]} does not obey: its packets can be lost"
             )
+        pauses = frozenset[int]().union(*out.pauses)
+        lossy = sorted(pauses - {p for sent in into.pauses for p in sent})
+        if lossy:
+            yield (
+                f"{sender[0]}:{sender[1]} has priority {lossy[0]} lossless, which"
+                f" {receiver[0]}:{receiver[1]} does not pause: its packets can be lost"
+            )
 
 
 def _irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:

@@ -227,27 +227,39 @@ def _lossy_groups(router: Router) -> set[tuple[str, int]]:
     }
 
 
-def groups_of(router: Router) -> Iterator[PriorityGroups]:
+def groups_of(router: Router, table: str = "BUFFER_PG") -> Iterator[PriorityGroups]:
     """Yield the priority groups that have a buffer profile: those in force, else as configured.
 
     Last come those whose profile the switch computes (:data:`COMPUTED`) and APPL_DB does not have.
+    With ``table`` BUFFER_QUEUE, they are queues.
     """
-    profiles = {**router.table("BUFFER_PROFILE"), **router.table("BUFFER_PROFILE_TABLE")}
-    rows = {**router.table("BUFFER_PG")}
-    for key, fields in router.table("BUFFER_PG_TABLE").items():
-        rows[key.replace(":", "|")] = fields
+    profiles = rows_in_force(router, "BUFFER_PROFILE")
+    rows = rows_in_force(router, table)
     in_order = sorted(rows.items(), key=lambda row: row[1].get("profile", COMPUTED) == COMPUTED)
     for key, fields in in_order:
-        ports, _, groups = key.rpartition("|")
         name = fields.get("profile", COMPUTED)
-        first, _, last = groups.partition("-")
-        numbers = [int(text) for text in (first, last) if text.isdecimal() and len(text) < 4]
-        if not first.isdecimal() or not numbers:
-            continue
-        of_profile = range(numbers[0], min(numbers[-1], PRIORITIES - 1) + 1)
-        for port in ports.split(","):
-            if of_profile:
-                yield PriorityGroups(port, of_profile, name, profiles.get(name))
+        for port, numbers in ports_and_numbers(key):
+            yield PriorityGroups(port, numbers, name, profiles.get(name))
+
+
+def rows_in_force(router: Router, table: str) -> dict[str, Fields]:
+    """Return the rows of a table of CONFIG_DB, replaced by those that APPL_DB has of it."""
+    rows = {**router.table(table)}
+    for key, fields in router.table(f"{table}_TABLE").items():
+        rows[key.replace(":", "|")] = fields
+    return rows
+
+
+def ports_and_numbers(key: str) -> Iterator[tuple[str, range]]:
+    """Yield each port of a key such as ``Ethernet0,Ethernet4|3-4``, with its numbers up to 7."""
+    ports, _, groups = key.rpartition("|")
+    first, _, last = groups.partition("-")
+    numbers = [int(text) for text in (first, last) if text.isdecimal() and len(text) < 4]
+    if not first.isdecimal() or not numbers:
+        return
+    listed = range(numbers[0], min(numbers[-1], PRIORITIES - 1) + 1)
+    for port in ports.split(",") if listed else ():
+        yield port, listed
 
 
 def mark_text(mark: int, ports: Iterable[PortQos]) -> str:

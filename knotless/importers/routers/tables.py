@@ -99,8 +99,8 @@ FIELDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         ("BUFFER_PG", "profile", ""),
         (
             "BUFFER_PROFILE",
-            "size xoff",
-            "pool xon xon_offset static_th dynamic_th headroom_type packet_discard_action",
+            "pool size xoff static_th dynamic_th xon_offset",
+            "xon headroom_type packet_discard_action",
         ),
         ("INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),
         ("LOOPBACK_INTERFACE", _OF_INTERFACES, _OF_INTERFACES_WITHOUT_EFFECT),

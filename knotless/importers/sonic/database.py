@@ -109,8 +109,10 @@ def _text(value: object) -> str:
     if isinstance(value, list):
         return ",".join(_text(item) for item in value)
     text = "" if value is None else str(value)
-    reference = _REFERENCE.fullmatch(text)
-    return reference[1] if reference else text
+    if not text.startswith("["):
+        return text
+    references = [_REFERENCE.fullmatch(part) for part in text.split(",")]
+    return ",".join(part[1] for part in references if part) if all(references) else text
 
 
 KIND = FileKind("SONiC database", "routers", _recognises, _read)

@@ -54,19 +54,19 @@ def _leaf(column: int, row: int) -> int:
 
 def schedule(work: Work) -> Iterator[str]:
     """Each phase is a permutation, all pairs are served once, and no two flows share a link."""
-    path = work.path(FILE)
+    path, shown = work.path(FILE), work.shown(FILE)
     destination = python_file.run(path, LabError).get("destination")
     if not callable(destination):
-        raise TodoError(f"{FILE}: it must define destination(phase, column, row, place)")
-    phases = [_phase(destination, phase) for phase in range(len(MEMBERS))]
+        raise TodoError(f"{shown}: it must define destination(phase, column, row, place)")
+    phases = [_phase(shown, destination, phase) for phase in range(len(MEMBERS))]
     wanted = list(range(len(MEMBERS)))
     for number, phase in enumerate(phases):
         if sorted(phase) != wanted:
-            yield f"{FILE}: phase {number}: two hosts send to the same host"
+            yield f"{shown}: phase {number}: two hosts send to the same host"
             return
     pairs = {(source, target) for phase in phases for source, target in enumerate(phase)}
     if missing := len(wanted) ** 2 - len(pairs):
-        yield f"{FILE}: {missing} pairs of hosts are served in no phase, and others twice"
+        yield f"{shown}: {missing} pairs of hosts are served in no phase, and others twice"
     every = [_leaf(column, row) * (ORDER + 1) + place for column, row, place in MEMBERS]
     submission = Schedule(
         "student", np.array(every, np.int32), lambda: (np.array(p, np.int32) for p in phases)
@@ -76,15 +76,15 @@ def schedule(work: Work) -> Iterator[str]:
     for number, of_phase in enumerate(flows):
         most = contention(lines, [of_phase]).max_channel_load
         if most > 1:
-            yield f"{FILE}: phase {number}: {most} flows share a link between switches"
+            yield f"{shown}: phase {number}: {most} flows share a link between switches"
             return
 
 
-def _phase(destination: Callable[..., Any], phase: int) -> list[int]:
+def _phase(file: str, destination: Callable[..., Any], phase: int) -> list[int]:
     """Return the destination of each member as its index; raises TodoError."""
     indices = []
     for member in MEMBERS:
-        call = f"{FILE}: destination{(phase, *member)}"
+        call = f"{file}: destination{(phase, *member)}"
         try:
             to_column, to_row, to_place = destination(phase, *member)
             target = int(to_column), int(to_row), int(to_place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knotless.base.errors import KnotlessError
-from knotless.lab_checks.lab import Lab, TodoError, Work
+from knotless.lab_checks.lab import Lab, TodoError, Work, each_of
 from knotless.lab_checks.proofs import wrong_verdict
 from knotless.lab_checks.running import live_verdict, status_of
 from knotless.routing.plan import Plan, make_plan
@@ -20,13 +20,17 @@ def paths(work: Work) -> Iterator[str]:
     """The paths before and after the cut, as planned."""
     intact, repaired, ends = _plans(work)
     for key, plan in (("before", intact), ("after", repaired)):
-        told = work.answers.texts(key)
-        if told != _switches(plan, ends):
-            problem = f"frames from {ends[0]} to {ends[1]} do not pass {', '.join(told)}"
-            yield work.answers.wrong(key, problem)
+        yield from each_of(_passed(work, key, plan, ends))
     if _switches(intact, ends) == _switches(repaired, ends):
         problem = f"frames from {ends[0]} to {ends[1]} do not use this link: choose other hosts"
         yield work.answers.wrong("link", problem)
+
+
+def _passed(work: Work, key: str, plan: Plan, ends: tuple[str, str]) -> Iterator[str]:
+    told = work.answers.texts(key)
+    if told != _switches(plan, ends):
+        problem = f"frames from {ends[0]} to {ends[1]} do not pass {', '.join(told)}"
+        yield work.answers.wrong(key, problem)
 
 
 def _plans(work: Work) -> tuple[Plan, Plan, tuple[str, str]]:

@@ -23,21 +23,21 @@ def corrected(work: Work) -> Iterator[str]:
     """The rules are correct, and differ from those given on the switch of the answer only."""
     fabric, before = read_dir(LAB.folder / "skeleton" / RULES)
     own, after = read_dir(work.path(RULES))
+    shown = work.shown(RULES)
     if own != fabric:
-        yield f"{RULES}/fabric.json: the fabric itself has no fault; copy it from the skeleton"
+        yield f"{shown}/fabric.json: the fabric itself has no fault; copy it from the skeleton"
         return
     yield from wrong_verdict(
-        verdict_of(state_of_folder(work.path(RULES)), FlowControl.PAUSE), RULES
+        verdict_of(state_of_folder(work.path(RULES)), FlowControl.PAUSE), shown
     )
     names = [switch.name for switch in fabric.switches]
     changed = [name for name in names if before.get(name) != after.get(name)]
     if len(changed) > 1:
-        yield f"{RULES}: only one switch has a wrong rule, but you changed {', '.join(changed)}"
-    switch = work.answers.text("switch")
-    if changed and changed != [switch]:
+        yield f"{shown}: only one switch has a wrong rule, but you changed {', '.join(changed)}"
+    if changed and changed != [work.answers.text("switch")]:
         yield work.answers.wrong("switch", f"you changed rules of {', '.join(changed)}")
     elif not changed:
-        yield f"{RULES}: no rule has been changed yet: correct the wrong one"
+        yield f"{shown}: no rule has been changed yet: correct the wrong one"
 
 
 LAB = Lab(10, "find-the-fault", (cycle, corrected))

@@ -27,7 +27,8 @@ def cycle(work: Work) -> Iterator[str]:
     """The channels in the answer form a cycle of the student's rules."""
     state = state_of_folder(work.path(RULES))
     if verdict_of(state, FlowControl.PAUSE).acyclic:
-        yield f"{RULES}: these rules have no cycle: write them with the command of step 1"
+        how = "write them with the command of step 1"
+        yield f"{work.shown(RULES)}: these rules have no cycle: {how}"
         return
     yield from wrong_cycle(work.answers, "cycle", state, FlowControl.PAUSE)
 

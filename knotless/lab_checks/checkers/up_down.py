@@ -17,18 +17,24 @@ ENGINE = "my_updown.py"
 ROOT = 0
 
 
-def paper(work: Work) -> Iterator[str]:
-    """The levels and the directions that the student has found on paper."""
+def levels(work: Work) -> Iterator[str]:
+    """The levels that the student has found on paper."""
     fabric = load(PAPER)
     tree = spanning_tree(channels_of(fabric), ROOT)
-    levels = work.answers.mapping("levels", "{s1: 0}")
+    told = work.answers.mapping("levels", "{s1: 0}")
     names = fabric.switch_index
-    if missing_switches := [name for name in names if name not in levels]:
+    if missing_switches := [name for name in names if name not in told]:
         yield work.answers.wrong("levels", f"missing are {', '.join(missing_switches)}")
     for switch, level in zip(fabric.switches, tree.level.tolist(), strict=True):
-        given = levels.get(switch.name)
+        given = told.get(switch.name)
         if given is not None and given != level:
             yield work.answers.wrong("levels", f"{switch.name} is not on level {given}")
+
+
+def directions(work: Work) -> Iterator[str]:
+    """The upper ends that the student has found on paper."""
+    fabric = load(PAPER)
+    tree, names = spanning_tree(channels_of(fabric), ROOT), fabric.switch_index
     upper = work.answers.mapping("upper_end", "{s1-s2: s1}")
     for text, end in upper.items():
         ends = text.split("-")
@@ -49,11 +55,11 @@ def engine(work: Work) -> Iterator[str]:
     path = work.path(ENGINE)
     for spec in SPECS:
         plan = plan_with_engine(path, load(spec))
-        yield from wrong_verdict(verdict_of_plan(plan), f"{ENGINE} on {spec}")
-        yield from _up_after_down(plan)
+        yield from wrong_verdict(verdict_of_plan(plan), f"{work.shown(ENGINE)} on {spec}")
+        yield from _up_after_down(work.shown(ENGINE), plan)
 
 
-def _up_after_down(plan: Plan) -> Iterator[str]:
+def _up_after_down(file: str, plan: Plan) -> Iterator[str]:
     """Yield a line for the first path that goes up after it went down."""
     fabric, channels = plan.fabric, plan.channels
     rises = spanning_tree(channels, ROOT).rises().tolist()
@@ -63,10 +69,10 @@ def _up_after_down(plan: Plan) -> Iterator[str]:
             if up != sorted(up, reverse=True):
                 names = channels.names
                 yield (
-                    f"{ENGINE} on {fabric.name}: the path from {names[of_host]} to {names[target]}"
+                    f"{file} on {fabric.name}: the path from {names[of_host]} to {names[target]}"
                     " goes up after it went down"
                 )
                 return
 
 
-LAB = Lab(5, "up-down", (paper, engine))
+LAB = Lab(5, "up-down", (levels, directions, engine))

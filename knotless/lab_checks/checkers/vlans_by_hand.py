@@ -20,12 +20,12 @@ SOURCES, TARGET = ("h3", "h4"), "h5"
 
 def rules(work: Work) -> Iterator[str]:
     """The rules deliver everything, cannot deadlock, and send the two hosts on two paths."""
-    state = state_of_folder(work.path(RULES))
+    state, shown = state_of_folder(work.path(RULES)), work.shown(RULES)
     if state.fabric != load(SPEC):
-        yield f"{RULES}/fabric.json: it must be that of {SPEC}; copy it from the skeleton"
+        yield f"{shown}/fabric.json: it must be that of {SPEC}; copy it from the skeleton"
         return
-    yield from wrong_verdict(verdict_of(state, FlowControl.PAUSE), RULES)
-    yield from _one_path(state, RULES)
+    yield from wrong_verdict(verdict_of(state, FlowControl.PAUSE), shown)
+    yield from _one_path(state, shown)
 
 
 def _one_path(state: ForwardingState, what: str) -> Iterator[str]:

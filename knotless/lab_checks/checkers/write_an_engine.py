@@ -16,19 +16,19 @@ ENGINE = "my_engine.py"
 
 def engine(work: Work) -> Iterator[str]:
     """The engine is safe, takes shortest paths, and loads no channel as much as up*/down*."""
-    path = work.path(ENGINE)
+    path, shown = work.path(ENGINE), work.shown(ENGINE)
     for spec in SPECS:
         fabric = load(spec)
         plan = plan_with_engine(path, fabric)
-        yield from wrong_verdict(verdict_of_plan(plan), f"{ENGINE} on {spec}")
+        yield from wrong_verdict(verdict_of_plan(plan), f"{shown} on {spec}")
         if not CheckedPlan(plan).summary()["minimal"]:
-            yield f"{ENGINE} on {spec}: some paths are not shortest paths"
+            yield f"{shown} on {spec}: some paths are not shortest paths"
         own, usual = (
             verdict_of_plan(one).max_channel_load for one in (plan, make_plan(fabric, "updown"))
         )
         if own >= usual and spec == SPECS[0]:
             yield (
-                f"{ENGINE} on {spec}: {own} paths share the most loaded channel, and with updown"
+                f"{shown} on {spec}: {own} paths share the most loaded channel, and with updown"
                 f" {usual}: yours must be fewer"
             )
 

@@ -27,7 +27,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.package import WORKING_DIRECTORY
 from knotless.emulation import namespaces, processes
 from knotless.emulation.names import NETNS_DIRECTORY, Names
-from knotless.emulation.priority import prioritise
+from knotless.emulation.priority import prioritise_program
 from knotless.messages.programs.mpi import SLOW_DOWN
 from knotless.topologies.fabric import Host
 
@@ -209,7 +209,7 @@ def synchronised(folder: Path, communicator: Any, body: Callable[[], None]) -> N
         (folder / READY).touch()
         while not (folder / GO).exists():
             time.sleep(POLL_S)
-    prioritise()
+    prioritise_program()
     communicator.barrier()
     body()
     communicator.barrier()

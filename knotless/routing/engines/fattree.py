@@ -16,6 +16,7 @@ from knotless.base.errors import PlanError
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import rows_in
 from knotless.routing.graphs.channels import Ints
+from knotless.routing.graphs.next_hop_sets import NextHopSets, up_down_next_hops
 from knotless.routing.graphs.state_graph import up_down_graph
 from knotless.routing.graphs.task import Task
 from knotless.routing.graphs.tree_levels import levels
@@ -59,6 +60,15 @@ def route(task: Task) -> Routes:
     )
 
 
+def next_hops(task: Task) -> NextHopSets:
+    """Return all shortest paths that go up, then down, by the levels of :func:`route`."""
+    channels, level = task.channels, levels(task)
+    rises = level[channels.head] > level[channels.tail]
+    falls = level[channels.head] < level[channels.tail]
+    order = np.argsort(-level, kind="stable").astype(np.int32)
+    return up_down_next_hops(task, rises, falls, order, "fattree")
+
+
 def _tables(task: Task, level: Ints, graph: StateGraph) -> Ints:
     """Return the next-hop tables, one for each rank of hosts if they differ."""
     receives = task.receivers > 0
@@ -86,4 +96,5 @@ ENGINE = Engine(
     "down to a channel up.",
     use="Fat-trees and Clos fabrics of any size. Paths are shortest, and the digits spread the "
     "load over all links up.",
+    next_hops=next_hops,
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import balanced_paths
+from knotless.routing.graphs.next_hop_sets import shortest_next_hops
 from knotless.routing.graphs.state_graph import plain_graph
 from knotless.routing.graphs.task import Task
 from knotless.routing.routes import ExplicitRoutes, Routes
@@ -31,4 +32,5 @@ ENGINE = Engine(
     rule="Every pair takes a shortest path, spread over equal ones.",
     proof="Nothing prevents a cycle. The check of the rules says whether there is one.",
     use="As the counter-example, and to see what freedom from deadlock costs.",
+    next_hops=shortest_next_hops,
 )

@@ -54,7 +54,7 @@ def _route(task: Task, branching: NDArray[np.bool_]) -> Routes:
     priorities[paths < 0] = 0
     trees = channels.core.breadth_first_trees()
     return ExplicitRoutes(
-        rows.of_host, paths, priorities, trees, _depths(channels, trees, branching)
+        rows.of_host, paths, priorities, trees, depths(channels, trees, branching)
     )
 
 
@@ -64,7 +64,7 @@ def _neighbours(channels: Channels) -> NDArray[np.intp]:
     return np.bincount(pairs[0], minlength=len(channels.names))
 
 
-def _depths(channels: Channels, trees: Ints, branching: NDArray[np.bool_]) -> Priorities:
+def depths(channels: Channels, trees: Ints, branching: NDArray[np.bool_]) -> Priorities:
     """Return the virtual channel on which each tree enters each switch, as for paths."""
     depth = np.full(trees.shape, -1, dtype=np.int32)
     if not len(channels):

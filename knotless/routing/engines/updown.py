@@ -16,6 +16,7 @@ from knotless._core.graph import StateGraph
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.balance import balanced_paths
 from knotless.routing.graphs.channels import Ints
+from knotless.routing.graphs.next_hop_sets import NextHopSets, up_down_next_hops
 from knotless.routing.graphs.spanning_tree import spanning_tree
 from knotless.routing.graphs.state_graph import up_down_graph
 from knotless.routing.graphs.task import Task
@@ -55,6 +56,22 @@ def route(task: Task) -> Routes:
     )
 
 
+def next_hops(task: Task) -> NextHopSets:
+    """Return all shortest paths that go up only as long as no path down leads to their end.
+
+    Levels and root are those of :func:`route`.
+    """
+    level = tree_levels(task) if task.root is None else None
+    if level is not None and _by_tree_levels(task, level) is not None:
+        rises: NDArray[np.bool_] = level[task.channels.head] > level[task.channels.tail]
+        order = np.argsort(-level, kind="stable").astype(np.int32)
+    else:
+        tree = spanning_tree(task.channels, task.tree_root)
+        rises = tree.rises()
+        order = np.argsort(tree.level, kind="stable").astype(np.int32)
+    return up_down_next_hops(task, rises, ~rises, order, "updown")
+
+
 def _by_tree_levels(task: Task, level: Ints) -> tuple[StateGraph, Ints] | None:
     """Return the graph of legal paths and the broadcast trees; None if not all are connected."""
     channels = task.channels
@@ -82,4 +99,5 @@ ENGINE = Engine(
     "down to a channel up. With several virtual channels each host keeps one.",
     use="Any fabric, with plain PAUSE. The safe choice; on irregular fabrics links near the "
     "root carry most.",
+    next_hops=next_hops,
 )

@@ -101,7 +101,7 @@ FATTREE = Family(
     summary="tree of switches with U up-links and D down-links, M levels of up-links",
     sizes=(3, 3),
     build=build,
-    default_hosts=lambda sizes: sizes[0],
+    default_hosts=lambda sizes, _: sizes[0],
 )
 TWO_LEVELS = Family(
     name="fattree2",
@@ -109,7 +109,7 @@ TWO_LEVELS = Family(
     summary="two levels: D leaves of D hosts, D spines",
     sizes=(1, 1),
     build=build_two_levels,
-    default_hosts=lambda sizes: sizes[0],
+    default_hosts=lambda sizes, _: sizes[0],
 )
 THREE_LEVELS = Family(
     name="fattree3",
@@ -117,5 +117,5 @@ THREE_LEVELS = Family(
     summary="three levels of K-port switches, K^3/4 hosts",
     sizes=(1, 1),
     build=build_three_levels,
-    default_hosts=lambda sizes: max(1, sizes[0] // 2),
+    default_hosts=lambda sizes, _: max(1, sizes[0] // 2),
 )

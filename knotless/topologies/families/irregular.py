@@ -20,6 +20,8 @@ RHiNET-2 cluster.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.family import Family, Request, assemble, join
 
@@ -70,8 +72,8 @@ def _build(request: Request, later: dict[int, tuple[int, ...]]) -> Fabric:
     return assemble(request, [request.hosts] * _SWITCHES, cables)
 
 
-def _four_hosts(sizes: tuple[int, ...]) -> int:
-    del sizes
+def _four_hosts(sizes: tuple[int, ...], options: Mapping[str, int]) -> int:
+    del sizes, options
     return 4
 
 

@@ -53,5 +53,5 @@ FAMILY = Family(
     sizes=(1, 1),
     build=build,
     options={"sides": 1},
-    default_hosts=lambda sizes: sizes[0] + 1,
+    default_hosts=lambda sizes, _: sizes[0] + 1,
 )

@@ -137,5 +137,5 @@ FAMILY = Family(
     sizes=(1, 1),
     build=build,
     options={"degree": 4, "seed": 1},
-    default_hosts=lambda sizes: 4,  # noqa: ARG005 - the same for all sizes
+    default_hosts=lambda sizes, _: 4,  # noqa: ARG005 - the same for all sizes
 )

@@ -5,8 +5,8 @@ The JSON format (docs/fabric-files.md describes all):
 ``{"name", "switches": [{"name", "dpid"}], "hosts": [{"name", "mac", "ip", "switch", "port"}],
 "links": [{"a", "a_port", "b", "b_port", "rate_mbps", "delay_us"}]}``. Optional: ``rate_mbps`` and
 ``delay_us`` of hosts, ``"ip_invented": true`` of one whose ``ip`` is only a number in its place,
-``"hub": true`` of a repeater hub, and ``"grid": {"dims": [..], "wrap":
-bool}`` of a mesh or torus.
+``"server"`` of those that are interfaces of one server, ``"hub": true`` of a repeater hub, and
+``"grid": {"dims": [..], "wrap": bool}`` of a mesh or torus.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ _OTHERS = {
     "YAML": re.compile(r"\A(---|\w+:(\s|\Z))"),
 }
 """Formats that are not read, by their beginning."""
+_FAULTS = ("jitter_us", "loss")
+_LINE = ("rate_mbps", "delay_us", *_FAULTS)
 
 
 def looks_like_file(text: str) -> bool:
@@ -146,7 +148,7 @@ def to_json(fabric: Fabric) -> dict[str, object]:
         "name": fabric.name,
         "switches": [_switch_values(switch) for switch in fabric.switches],
         "hosts": [_host_values(host) for host in fabric.hosts],
-        "links": [asdict(link) for link in fabric.links],
+        "links": [_without_defaults(asdict(link)) for link in fabric.links],
     }
     if fabric.grid is not None:
         obj["grid"] = {"dims": list(fabric.grid.dims), "wrap": fabric.grid.wrap}
@@ -193,10 +195,17 @@ def _switch_values(switch: Switch) -> dict[str, object]:
 
 
 def _host_values(host: Host) -> dict[str, object]:
-    values = asdict(host)
+    values = _without_defaults(asdict(host))
     if not host.ip_invented:
         del values["ip_invented"]
+    if host.server is None:
+        del values["server"]
     return values
+
+
+def _without_defaults(values: dict[str, object]) -> dict[str, object]:
+    """Return the values of a link without the ones by which it does nothing to frames."""
+    return {key: value for key, value in values.items() if value or key not in _FAULTS}
 
 
 def _switch(where: str, obj: object) -> Switch:
@@ -208,7 +217,7 @@ def _switch(where: str, obj: object) -> Switch:
 
 
 def _host(where: str, obj: object) -> Host:
-    keys = ("name", "mac", "ip", "switch", "port", "rate_mbps", "delay_us", "ip_invented")
+    keys = ("name", "mac", "ip", "switch", "port", *_LINE, "ip_invented", "server")
     item = _Reader(where, obj, keys)
     invented = item.values.get("ip_invented", False)
     if not isinstance(invented, bool):
@@ -222,11 +231,14 @@ def _host(where: str, obj: object) -> Host:
         item.number("rate_mbps", DEFAULT_RATE_MBPS),
         item.number("delay_us", DEFAULT_DELAY_US),
         invented,
+        item.text("server") if item.values.get("server") is not None else None,
+        item.number("jitter_us", 0.0),
+        item.number("loss", 0.0),
     )
 
 
 def _link(where: str, obj: object) -> Link:
-    item = _Reader(where, obj, ("a", "a_port", "b", "b_port", "rate_mbps", "delay_us"))
+    item = _Reader(where, obj, ("a", "a_port", "b", "b_port", *_LINE))
     return Link(
         item.text("a"),
         item.whole("a_port"),
@@ -234,6 +246,8 @@ def _link(where: str, obj: object) -> Link:
         item.whole("b_port"),
         item.number("rate_mbps", DEFAULT_RATE_MBPS),
         item.number("delay_us", DEFAULT_DELAY_US),
+        item.number("jitter_us", 0.0),
+        item.number("loss", 0.0),
     )
 
 

@@ -4,13 +4,15 @@ Nodes are switches, unless their data ``kind`` is ``host`` (or, without any ``ki
 ``type``); edges are links. These data are read, by the ``attr.name`` of their key, and so are the
 defaults of keys; notes name all others:
 
+- node: ``label``;
 - switch: ``dpid``, and ``hosts``, its number of hosts;
 - host (which must have exactly one edge): ``mac``, ``ip``;
 - edge: ``source_port``, ``target_port``, ``rate_mbps``, ``delay_us``.
 
-If there are no host nodes and no ``hosts`` data, each switch gets one host. The labels of yEd
-become names if all nodes have distinct ones that are valid names; else the ids of nodes, if all
-are; otherwise the names are s1, s2.. and h1, h2.. in file order.
+If there are no host nodes and no ``hosts`` data, each switch gets one host. Names are the labels of
+yEd or the data ``label`` if most of them are distinct, else the ids of nodes, each changed as far
+as it must be (:func:`knotless.topologies.formats.node_names.valid_names`); those that cannot be
+names at all are s1, s2.. and h1, h2.. in file order.
 
 A directed edge is a link as well, because yEd draws all edges as directed ones. Where each directed
 edge has an opposite one, as when NetworkX writes a directed graph, both are one link.
@@ -29,23 +31,23 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from knotless.base.errors import FabricError
 from knotless.base.printable import listed
 from knotless.topologies.fabric import DEFAULT_DELAY_US, DEFAULT_RATE_MBPS, Fabric
+from knotless.topologies.formats.node_names import valid_names
 from knotless.topologies.numbering import MAX_HOSTS, MAX_HOSTS_PER_SWITCH
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
-from knotless.topologies.validate import is_name
 
 _WHOLE = re.compile(r"[0-9]{1,20}")
 _LONGEST_VALUE = 1000
 _REFUSED = {"hyperedge": "hyperedges (more than two ends)", "port": "GraphML ports"}
 _YED = "http://www.yworks.com/xml/graphml"
 _READ = {
-    "node": ("kind", "type", "dpid", "hosts", "mac", "ip"),
+    "node": ("label", "kind", "type", "dpid", "hosts", "mac", "ip"),
     "edge": ("source_port", "target_port", "rate_mbps", "delay_us"),
 }
 _OTHER_END = {"source_port": "target_port", "target_port": "source_port"}
@@ -114,7 +116,9 @@ def from_graphml(text: str | bytes, name: str) -> Fabric:
     if not switches:
         raise FabricError("the graph has no switch: no node, or only nodes of kind host")
     edges = _undirected(reader.edges, notes)
-    names = _names([*nodes.values()], notes)
+    numbers = {node.name: f"s{i}" for i, node in enumerate(switches, 1)}
+    numbers |= {node.name: f"h{i}" for i, node in enumerate(attached, 1)}
+    names = _names([*nodes.values()], numbers, notes)
     links, cables = [], dict[str, tuple[_Element, int]]()
     for edge in edges:
         for node in edge.ends:
@@ -130,15 +134,9 @@ def from_graphml(text: str | bytes, name: str) -> Fabric:
         if host in cables:
             raise edge.error(f"host {host[:60]!r} already has a link; a host has only one")
         cables[host] = (edge, edge.ends.index(ends[0]))
-    hosts = [
-        _host(node, names.get(node.name, f"h{i}"), cables, index)
-        for i, node in enumerate(attached, 1)
-    ]
+    hosts = [_host(node, names[node.name], cables, index) for node in attached]
     hosts += _more_hosts(switches, {*names.values()}, len(hosts))
-    partial = [
-        PartialSwitch(names.get(node.name, f"s{i}"), node.whole("dpid"))
-        for i, node in enumerate(switches, 1)
-    ]
+    partial = [PartialSwitch(names[node.name], node.whole("dpid")) for node in switches]
     if any_kind and types:
         notes.append("type is ignored, because there is kind")
     elif others := sorted(types - {"switch", "host"}):
@@ -157,15 +155,21 @@ def _is_host(node: _Element, any_kind: bool) -> bool:
     return kind == "host"
 
 
-def _names(nodes: Sequence[_Element], notes: list[str]) -> dict[str, str]:
-    """Return the names of nodes by id; none if neither labels nor ids can be names."""
-    labels = {node.name: node.label for node in nodes}
-    distinct = len({*labels.values()}) == len(labels)
-    if distinct and all(is_name(label) for label in labels.values()):
-        return labels
-    if any(labels.values()):
-        notes.append("labels are not the names of nodes: not all are distinct and valid names")
-    return {node.name: node.name for node in nodes} if all(is_name(n.name) for n in nodes) else {}
+def _names(
+    nodes: Sequence[_Element], numbers: Mapping[str, str], notes: list[str]
+) -> dict[str, str]:
+    """Return the names of nodes by id: of their labels, or of their ids."""
+    labels = {node.name: node.label or node.data.get("label", "") for node in nodes}
+    distinct = {*labels.values()} - {""}
+    if 2 * len(distinct) < len(nodes):
+        if distinct:
+            notes.append("labels are not the names of nodes: most are equal or empty")
+        labels = dict.fromkeys(labels, "")
+    names, changed = valid_names(
+        [[labels[node.name], node.name] for node in nodes], [numbers[node.name] for node in nodes]
+    )
+    notes += changed
+    return {node.name: name for node, name in zip(nodes, names, strict=True)}
 
 
 def _undirected(edges: Sequence[_Element], notes: list[str]) -> list[_Element]:

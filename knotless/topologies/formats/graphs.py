@@ -16,6 +16,7 @@ from typing import Any
 from knotless.base.errors import FabricError
 from knotless.topologies.fabric import DEFAULT_RATE_MBPS, Fabric
 from knotless.topologies.formats.graphml import from_graphml
+from knotless.topologies.formats.node_names import valid_names
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from knotless.topologies.validate import is_name
 
@@ -158,8 +159,10 @@ def from_topohub(spec: str) -> Fabric:
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise FabricError(f"{spec[:80]}: not a topology: {type(problem).__name__}") from None
     hosts = [f"h{i}" for i in range(1, len(ids) + 1)]
-    usable = all(map(is_name, named)) and len({*named, *hosts}) == 2 * len(ids)
-    switches = named if usable else [f"s{i}" for i in range(1, len(ids) + 1)]
+    names, notes = valid_names(
+        [[host] for host in hosts] + [[name] for name in named],
+        [*hosts, *(f"s{i}" for i in range(1, len(ids) + 1))],
+    )
     links = [
         PartialLink(a, b, rate_mbps=DEFAULT_RATE_MBPS, delay_us=math.ceil(FIBRE_US_PER_KM * km))
         for a, b, km in edges
@@ -167,10 +170,10 @@ def from_topohub(spec: str) -> Fabric:
     ]
     return complete(
         spec,
-        [PartialSwitch(name) for name in switches],
+        [PartialSwitch(name) for name in names[len(ids) :]],
         [PartialHost(name, i) for i, name in enumerate(hosts)],
         links,
-    )
+    ).with_notes(notes)
 
 
 def _package(name: str) -> Any:

@@ -65,6 +65,31 @@ def field(order: int) -> Field:
     return Field(order, plus, times, negative)
 
 
+@cache
+def powers(order: int) -> tuple[int, ...]:
+    """Return the powers r^0 .. r^(order - 2) of the lowest primitive element r.
+
+    Raises
+    ------
+    ValueError
+        ``order`` is not a prime power.
+
+    Examples
+    --------
+    >>> powers(5)
+    (1, 2, 4, 3)
+
+    """
+    times = field(order).times
+    for element in range(1, order):
+        reached = [1]
+        while (following := times[reached[-1]][element]) != 1:
+            reached.append(following)
+        if len(reached) == order - 1:
+            return tuple(reached)
+    raise AssertionError("the elements of a finite field other than 0 are a cyclic group")
+
+
 def _digits(number: int, prime: int, count: int) -> Polynomial:
     return tuple(number // prime**i % prime for i in range(count))
 

@@ -1,4 +1,4 @@
-// Builds ../static/app.js, the licences of what is in it, and the hash of what it was built from.
+// Builds ../static/app.js and replay.js, the licences of what is in it, and the hash of what it was built from.
 // `node build.mjs FOLDER` writes to another folder, to compare.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
@@ -24,6 +24,21 @@ const built = await build({
   write: false,
 });
 writeFileSync(join(out, "app.js"), built.outputFiles[0].contents);
+// A script within HTML: no modules, and no libraries.
+const replay = await build({
+  entryPoints: ["src/replay.ts"],
+  bundle: true,
+  minify: true,
+  format: "iife",
+  target: "es2022",
+  charset: "ascii",
+  legalComments: "none",
+  metafile: true,
+  write: false,
+});
+const foreign = Object.keys(replay.metafile.inputs).filter((path) => path.includes("node_modules"));
+if (foreign.length > 0) throw new Error(`src/replay.ts needs ${foreign[0]}`);
+writeFileSync(join(out, "replay.js"), replay.outputFiles[0].contents);
 writeFileSync(join(out, "licences.txt"), licences(Object.keys(built.metafile.inputs)));
 writeFileSync(join(out, "sources.sha256"), `${sourcesHash()}\n`);
 

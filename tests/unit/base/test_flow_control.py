@@ -30,6 +30,7 @@ def test_auto_is_pfc_where_there_are_several_virtual_channels() -> None:
         ("switch", {(16, 32)}),
         ("pause", {(16, 32)}),
         ("pfc", {(16, 33), (17, 32)}),
+        ("credits", {(16, 33), (17, 32)}),
     ],
 )
 def test_only_links_between_switches_that_pause_make_channels_wait(
@@ -40,8 +41,16 @@ def test_only_links_between_switches_that_pause_make_channels_wait(
     assert flow_control.switch_links.pauses == bool(left)
 
 
+def test_credits_hold_back_priorities_without_pause_frames() -> None:
+    for links in (FlowControl.CREDITS.host_links, FlowControl.CREDITS.switch_links):
+        assert (links.by_credits, links.by_priority, links.by_channel) == (True, True, False)
+    assert not FlowControl.PFC.switch_links.by_credits
+    assert FlowControl.CREDITS.is_lossless
+
+
 def test_verdicts_name_their_flow_control() -> None:
     assert verdict_text(FlowControl.NONE, []) == "cannot deadlock without flow control"
     assert verdict_text(FlowControl.SWITCH, []) == "cannot deadlock under PAUSE between switches"
+    assert verdict_text(FlowControl.CREDITS, []) == "cannot deadlock under credits"
     ring = verdict_text(FlowControl.PAUSE, ["s1:2/0", "s2:2/0"])
     assert ring == "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s1:2/0"

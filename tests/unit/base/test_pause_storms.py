@@ -62,9 +62,9 @@ def test_a_storm_is_reported_while_it_lasts() -> None:
 
 def test_events_tell_when_a_storm_begins_and_ends() -> None:
     told: list[tuple[str, dict[str, Any]]] = []
-    paces: list[float | None] = []
+    seen_statuses: list[Any] = []
     tell = lambda kind, **fields: told.append((kind, fields))  # noqa: E731
-    watch = EmulatorWatch(Path("none"), tell, paces.append)
+    watch = EmulatorWatch(Path("none"), tell, seen_statuses.append)
     storm = status(standing=["s2:3/0"])
     assert [host["host"] for host in too_long(storm)] == ["h1"]
     for seen in (status(), storm, storm, status(), {}):
@@ -80,4 +80,5 @@ def test_events_tell_when_a_storm_begins_and_ends() -> None:
     }
     assert told[1][1] == {"host": "h1", "channel": "s1:1/0"}
     watch.see({"stretch_now": 2.5, "pausing_hosts": []})
-    assert paces == [None] * 5 + [2.5]
+    assert len(seen_statuses) == 6
+    assert seen_statuses[-1]["stretch_now"] == 2.5

@@ -74,6 +74,7 @@ ODD = [fifo, zeros, folder, sparse]
         ["plan"],
         ["sweep"],
         ["simulate", "ring,4", "--trace"],
+        ["simulate", "ring,4", "--goal"],
         ["schedule"],
         ["analyse", "--pattern", "shift"],
     ],
@@ -82,7 +83,8 @@ def test_input(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> 
     path = tmp_path / "f.json"
     message = odd(path)
     if words[0] == "simulate" and odd is sparse:
-        message = "line 1 must be"  # traces may have 4 GiB
+        # Traces and programs may have gigabytes.
+        message = "line 1 must be" if words[-1] == "--trace" else "line 1: more than 1000 bytes"
     assert message in complaint(*words, str(path))
 
 
@@ -110,6 +112,7 @@ def test_runs(name: str, odd: Callable[[Path], str], run_folder: Path) -> None:
         ["plan", "ring,3", "--out"],
         ["analyse", "ring,3", "--pattern", "shift", "--plot"],
         ["simulate", "ring,3", "--pattern", "shift", "--duration", "9", "--out"],
+        ["simulate", "ring,3", "--incast", "1:100", "--plot"],
     ],
 )
 def test_output(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_a_fabric_is_built_by_hand() -> None:
 REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "switch": (lambda: Knotless(switch=OVSBridge), "switch=OVSBridge: it would replace"),
     "host": (lambda: Knotless(host=CPULimitedHost), "host=CPULimitedHost: it would replace"),
-    "link": (lambda: Knotless(link=partial(TCLink, loss=2)), "link: loss='2': the emulator"),
+    "link": (lambda: Knotless(link=partial(TCLink, loss=200)), "link: loss must be 0 to 100"),
     "xterms": (lambda: Knotless(xterms=True), "knotless attach HOST"),
     "option": (lambda: Knotless(engin="updown"), "no option 'engin'; did you mean 'engine'?"),
     "controllers": (lambda: Knotless(controllers=2), "there is no option 'controllers'"),
@@ -220,7 +220,7 @@ def test_host_classes_of_mininet_are_taken() -> None:
 @pytest.mark.parametrize(
     ("line", "lines", "message"),
     [
-        ("net.addLink('h1', 's1', loss=1)", 1, "line 5: link h1-s1: loss='1': the emulator loses"),
+        ("net.addLink('h1', 's1', loss=101)", 1, "line 5: link h1-s1: loss must be 0 to 100 perc"),
         ("net.deadlock()", 1, "line 5: the fabric does not run: net.start() starts it"),
         ("1 / 0", 3, "ZeroDivisionError"),
     ],

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from knotless import mininet
 from knotless.cli.main import main
+from knotless.emulation.interface_names import numbered
 from knotless.emulation.network import EmulatedFabric
 from tests.support import REPOSITORY
 
@@ -49,7 +50,13 @@ def test_a_topology_of_a_file_has_the_links_and_addresses_of_the_options(
 
 @pytest.mark.parametrize(
     ("topo", "switches", "hosts"),
-    [("minimal", 1, 2), ("tree,2,3", 4, 9), ("torus,3,3", 9, 9), ("mesh,3,2", 6, 6)],
+    [
+        ("minimal", 1, 2),
+        ("tree,2,3", 4, 9),
+        ("torus,3,3", 9, 9),
+        ("mesh,3,2", 6, 6),
+        ("Ring,4", 4, 4),
+    ],
 )
 def test_topologies_of_mininet_and_of_ours_are_known(
     begun: list[EmulatedFabric], topo: str, switches: int, hosts: int
@@ -57,6 +64,23 @@ def test_topologies_of_mininet_and_of_ours_are_known(
     assert mn("--topo", topo, "--test", "none").exit_code == 0
     (fabric,) = begun
     assert (len(fabric.fabric.switches), len(fabric.fabric.hosts)) == (switches, hosts)
+
+
+def test_a_file_has_any_names_also_those_that_are_no_interfaces(
+    begun: list[EmulatedFabric], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["0", "py", "3.5", "a_switch_with_a_long_name"]
+    nodes = "".join(f'<node id="{name}"/>' for name in names)
+    edges = "".join(f'<edge source="0" target="{name}"/>' for name in names[1:])
+    text = f'<graphml><graph edgedefault="undirected">{nodes}{edges}</graph></graphml>'
+    (tmp_path / "star.graphml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    done = mn("--topo", "star.graphml", "--test", "none", "--name", "Star")
+    assert done.exit_code == 0, done.stderr
+    (fabric,) = begun
+    assert [switch.name for switch in fabric.fabric.switches] == names
+    assert numbered(fabric.fabric) == {"0": "s1", "3.5": "s3", names[3]: "s4"}
+    assert fabric.name == "star"
 
 
 def test_our_fabrics_keep_their_rates_unless_others_are_given(begun: list[EmulatedFabric]) -> None:
@@ -94,7 +118,7 @@ def test_tests_of_a_file_run(begun: list[EmulatedFabric], tmp_path: Path) -> Non
         (["--topo", "tre,2"], "there is no topology 'tre'; did you mean 'tree'?"),
         (["--topo", "tree,many"], "--topo tree,many: TypeError"),
         (["--link", "pfx"], "there are no such links; did you mean 'pfc'?"),
-        (["--link", "pause,loss=3"], "link: loss='3': the emulator loses no frames at random"),
+        (["--link", "pause,loss=300"], "link: loss must be 0 to 100 percent, not 300"),
         (["--switch", "lxbr"], "switches are of the fabric's own Open vSwitch"),
         (["--host", "cfs"], "hosts are namespaces: omit it"),
         (["--controller", "ryu"], "--controller 'ryu': it is not started here"),

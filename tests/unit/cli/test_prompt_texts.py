@@ -173,7 +173,7 @@ def test_no_exception_of_a_command_ends_the_prompt(line: str, problem: Exception
 
 @pytest.mark.parametrize(
     "line",
-    ["top x", "pause", "capture", "link s1", "switch s1 explode", "cut 's1", "flowcontrol x"],
+    ["top x", "pause", "capture", "link s1 s2", "switch s1 explode", "cut 's1", "flowcontrol x"],
 )
 def test_a_mistake_is_one_line(line: str) -> None:
     text = prompted(Broken(AssertionError()), line)

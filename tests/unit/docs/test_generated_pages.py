@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from docs.generator import commands, families, rust, shell
+from docs.generator import commands, families, replays, rust, shell
 from docs.generator.outputs import COMMANDS
 from knotless.cli.main import main
+from knotless.results import recording
 from knotless.topologies.registry import families as known_families
+from tests.support import REPOSITORY
 
 
 def test_every_family_is_drawn() -> None:
@@ -63,3 +66,29 @@ def test_a_command_with_another_exit_status_is_refused(tmp_path: Path) -> None:
 def test_long_lines_break_and_long_outputs_end() -> None:
     assert shell.shortened("word " * 30).count("\n") == 1
     assert shell.shortened("x\n" * 100).endswith("and 40 more lines")
+
+
+def test_the_landing_page_plays_a_recording_that_freezes() -> None:
+    shown = re.findall(r'src="(replays/[\w-]+)\.html"', (REPOSITORY / "docs/index.md").read_text())
+    assert [f"{name}.html" for name in shown] == list(replays.WRITERS)
+    for name in shown:
+        recorded = recording.read(REPOSITORY / "docs" / f"{name}{recording.SUFFIX}")
+        assert recorded.title.startswith("emulation of ring,4")
+        frozen = [frame["knot"] is not None for frame in recorded.frames]
+        assert frozen[-1]
+        assert frozen.count(False) > 20  # traffic is seen before
+        for frame in recorded.frames:
+            flows = [
+                of for held in (frame["knot"] or {"waiting": {}})["waiting"].values() for of in held
+            ]
+            assert all(of["from"].startswith("h") for of in flows)
+
+
+def test_the_search_needs_no_other_host() -> None:
+    settings = (REPOSITORY / "mkdocs.yml").read_text()
+    assert "  - offline" in settings
+    scripts = re.findall(r"polyfills: \[(\S+)\]", settings)
+    assert scripts
+    for script in scripts:
+        assert "iframe-worker" in script  # or the plugin asks unpkg.com
+        assert (REPOSITORY / "docs" / script).exists()

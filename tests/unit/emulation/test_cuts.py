@@ -49,7 +49,7 @@ class Recorder:
         if do == "counters":
             return {"channels": self.channels}
         self.calls.append(f"{do} {fields}")
-        return {}
+        return {"channels": []} if do == "line" else {}
 
 
 @pytest.fixture
@@ -61,6 +61,23 @@ def cables_of(fabric: Fabric, recorder: Recorder, *, plain: bool = False) -> Cab
     cables = Cables(names_of("lab"), wire(fabric), "plain" if plain else "emulated")
     cables._daemon.request = recorder.request  # type: ignore[method-assign]
     return cables
+
+
+def test_a_line_is_changed_at_both_ends_or_for_what_one_end_sends(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+    cable = cables.one("s1-s2")
+    cables.set_line(cable, {"loss": 0.01})
+    cables.set_line(cable, {"rate_mbps": 5.0}, sender="s2")
+    cables.set_line(cables.one("h1"), {}, sender="h1")
+    assert recorder.calls == [
+        "line {'name': 's1:2-s2:3', 'set': {'loss': 0.01}}",
+        "line {'name': 's1:2-s2:3', 'set': {'rate_mbps': 5.0}, 'channel': 's2:3'}",
+        "line {'name': 'h1', 'set': {}, 'channel': 'h1'}",
+    ]
+    with pytest.raises(EmulationError, match="'s3' is not an end of s1:2-s2:3: s1 or s2 is"):
+        cables.set_line(cable, {"loss": 0.01}, sender="s3")
+    with pytest.raises(EmulationError, match="plain links have no emulator"):
+        cables_of(RING, recorder, plain=True).set_line(cable, {})
 
 
 @pytest.mark.parametrize("text", ["s1-s2", "s2-s1", "s1:2-s2:3", "s2:3-s1:2"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from knotless.emulation.described_fabric import (
     Connection,
     DescribedHost,
     Line,
+    changes_of,
     delay_us,
     describe,
     dpid_of,
@@ -43,11 +45,31 @@ def test_a_line_has_the_parameters_of_tclink() -> None:
     assert line_of({"bw": None, "jitter": None}, DEFAULT, "link") == DEFAULT
 
 
+def test_loss_is_in_percent_and_reaches_the_fabric() -> None:
+    line = line_of({"loss": "1%", "jitter": "1ms"}, DEFAULT, "link")
+    assert line == replace(DEFAULT, loss=0.01, jitter_us=1000.0)
+    connections = [
+        Connection("h1", 0, "s1", 1, line),
+        Connection("h2", 0, "s2", 1, DEFAULT),
+        Connection("s1", 2, "s2", 2, line),
+    ]
+    fabric = describe("pair", TWO, HOSTS, connections).fabric
+    assert [(one.loss, one.jitter_us) for one in fabric.hosts] == [(0.01, 1000.0), (0.0, 0.0)]
+    assert [(one.loss, one.jitter_us) for one in fabric.links] == [(0.01, 1000.0)]
+
+
+def test_a_running_line_changes_all_but_its_queues() -> None:
+    with pytest.raises(EmulationError, match="s1-eth2: max_queue_size: give it to addLink"):
+        changes_of({"max_queue_size": 5}, "s1-eth2")
+    assert changes_of({"ip": "10.0.0.1", "bw": None}, "s1-eth2") == {}
+
+
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"loss": 1}, "link: loss='1': the emulator loses no frames at random"),
-        ({"jitter": "1ms"}, "link: jitter='1ms': the delay of an emulated link is constant"),
+        ({"loss": 101}, "link: loss must be 0 to 100 percent, not 101"),
+        ({"loss": "some"}, "link: loss must be a number (percent, such as 1), not 'some'"),
+        ({"jitter": "some"}, "link: jitter='some' is no time; write 5ms or 100us"),
         ({"delay": "fast"}, "link: delay='fast' is no time; write 5ms or 100us"),
         ({"bw": "much"}, "link: bw must be a number (Mbit/s, such as 10), not 'much'"),
         ({"max_queue_size": 0}, "link: max_queue_size is a number of packets, at least 1"),

@@ -26,6 +26,7 @@ def test_names_of_two_fabrics_never_meet() -> None:
             names.switches_namespace(1),
             names.links_namespace,
             names.host_namespace("h1"),
+            names.host_namespace("2"),
             names.host_namespace("links"),
             names.host_namespace("h1-links"),
         ):

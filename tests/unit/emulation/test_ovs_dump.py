@@ -1,22 +1,24 @@
-"""The multicast groups by which live rules are judged: those that are declared now."""
+"""Live rules are those of one moment, and judged by the multicast groups that are declared now."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from knotless.base.errors import EmulationError
+from knotless.base.errors import EmulationError, RuleError
 from knotless.emulation import names as fabric_names
-from knotless.emulation import processes, rest, runtime, state
+from knotless.emulation import ovs_dump, processes, rest, runtime, state
 from knotless.emulation.names import Names, names_of
-from knotless.emulation.ovs_dump import live_multicast
+from knotless.emulation.ovs_dump import live_multicast, read_live
 from knotless.emulation.state import State
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
+from knotless.topologies.formats.files import to_text
 
 STARTED = {"1": ["h1", "h2"]}
 CHANGED = {"2": ["h3", "h4"]}
@@ -83,3 +85,35 @@ def test_they_are_those_of_its_files_if_it_does_not_answer(
     for damaged in ("", "[]", '{"options": {}}'):
         lab.overrides_file.write_text(damaged)
         assert _groups() == {1: ("h1", "h2")}
+
+
+def _hold(monkeypatch: pytest.MonkeyPatch, names: Names, readings: list[str]) -> None:
+    """Have s2 hold one flow after the other, at each reading."""
+    names.fabric_file.write_text(to_text(RING))
+
+    def dump(_ovs: Path, switch: str, what: str) -> str:
+        if what == "dump-groups":
+            return ""
+        priority = readings.pop(0) if switch == "s2" else "1"
+        return f" cookie=0x0, table=0, priority={priority} actions=drop\n"
+
+    monkeypatch.setattr(ovs_dump, "_dump", dump)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+
+def test_rules_that_change_meanwhile_are_read_again(
+    lab: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = ["1", "2", "3", "3", "4"]
+    _hold(monkeypatch, lab, readings)
+    _, rules, _ = read_live("lab")
+    assert [rule.priority for rule in rules["s2"].rules] == [3]
+    assert readings == ["4"]
+
+
+def test_rules_that_change_all_the_time_are_an_error(
+    lab: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hold(monkeypatch, lab, [str(number) for number in range(1, 100)])
+    with pytest.raises(RuleError, match="rules change while they are read, those of s2 in the"):
+        read_live("lab")

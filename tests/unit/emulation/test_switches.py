@@ -60,7 +60,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(OvsProcess, "vsctl", vsctl)
     monkeypatch.setattr(OvsProcess, "check_ports", lambda _self, _ports: None)
-    monkeypatch.setattr(OvsProcess, "prioritise", lambda _self, _priority: None)
+    monkeypatch.setattr(OvsProcess, "prioritise", lambda _self: None)
     monkeypatch.setattr(OvsProcess, "pid", 1)
     monkeypatch.setattr(Daemon, "set_switch", switch)
     monkeypatch.setattr(Cables, "update_carriers", carriers)
@@ -70,7 +70,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_frames_go_before_the_bridge_and_come_after_it(lab: Names, calls: list[str]) -> None:
     Switches(lab).stop("s3")
     assert state.stopped_switches(lab) == {"s3"}
-    there = "kn-lab.2"
+    there = "kn-lab.-2"
     assert calls == ["emulator: s3 down", "carriers: s3", f"{there}: del-br s3"]
     calls.clear()
     Switches(lab).start("s3")
@@ -88,7 +88,7 @@ def test_switches_of_several_processes_restart_in_one_transaction_each(
     assert bridges == [
         "kn-lab: del-br s1 s2" if "kn-lab: del-br s1 s2" in bridges else "kn-lab: del-br s2 s1",
         "kn-lab: add-br s1 s2",
-        "kn-lab.2: add-br s4",
+        "kn-lab.-2: add-br s4",
     ]
     assert state.stopped_switches(lab) == set()
 

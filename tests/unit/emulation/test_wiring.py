@@ -126,19 +126,30 @@ def test_pairs_have_room_for_trailer_and_tag_between_switches_only() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["s1-eth1", "lo", "all", "a.b", "1h", "averyveryverylong", "ovs-netdev", "h1"]
+    "name", ["s1-eth1", "lo", "all", "a.b", "1h", "averyveryverylong", "ovs-netdev", "abcdefghijk"]
 )
-def test_a_switch_whose_name_is_no_interface_is_refused(name: str) -> None:
+def test_the_interfaces_of_a_switch_whose_name_does_not_fit_are_numbered(name: str) -> None:
+    cables = wiring.wire(renamed(name))
+    ends = [end for cable in cables for end in cable.ends if end.owner == name]
+    assert [end.interface for end in ends] == ["s2-eth3", "s2-eth1"]
+    assert cables[0].name == f"s1:2-{name}:3"
+
+
+def test_a_name_of_two_nodes_is_refused() -> None:
+    with pytest.raises(KnotlessError, match="'h1' names two switches or hosts"):
+        wiring.wire(renamed("h1"))
+
+
+def renamed(name: str) -> Fabric:
+    """Return :func:`pair` with another name of its second switch."""
     fabric = pair()
     first = replace(fabric.switches[1], name=name)
-    changed = replace(
+    return replace(
         fabric,
         switches=(fabric.switches[0], first),
         hosts=(fabric.hosts[0], replace(fabric.hosts[1], switch=name)),
         links=(replace(fabric.links[0], b=name),),
     )
-    with pytest.raises(KnotlessError, match=name.split(".")[0]):
-        wiring.wire(changed)
 
 
 def test_all_hosts_are_neighbours() -> None:

@@ -86,6 +86,14 @@ def test_another_verdict_or_knot_does_not_agree() -> None:
     assert not row(SHARED, knot=["s1:2/0"])["agrees"]
 
 
+def test_other_losses_or_marks_do_not_agree() -> None:
+    seen = simulated(result(SHARED))
+    assert row(SHARED, lost_frames=seen.lost_frames + 2)["agrees"]
+    assert not row(SHARED, lost_frames=seen.lost_frames + 3)["agrees"]
+    other = row(SHARED, inside=replace(seen.inside, marked=20))
+    assert (other["emulated_marked"], other["simulated_marked"], other["agrees"]) == (20, 0, False)
+
+
 def test_a_peak_that_differs_is_named() -> None:
     seen = simulated(result(SHARED))
     channels = {name: dict(one) for name, one in seen.channels.items()}
@@ -118,7 +126,10 @@ def test_samples_are_of_the_columns_that_are_promised() -> None:
 def test_every_case_has_a_description_of_its_own() -> None:
     runs = cases(Common(), None)
     assert len({case.key for case in runs}) == len(runs)
-    assert {case.flow_control for case in runs} == {"pause", "pfc"}
+    assert {case.flow_control for case in runs} == {"pause", "pfc", "credits"}
+    assert {case.group for case in runs if case.settings} == {"switches"}
+    by_credits = [case for case in runs if case.flow_control == "credits"]
+    assert by_credits == cases(Common(), "credits")
     assert all(case.flows for case in runs)
     with pytest.raises(KnotlessError, match="--case: 'ring' is none of"):
         cases(Common(), "ring")
@@ -133,6 +144,9 @@ def test_presentations_fit_their_columns() -> None:
     assert agreed.startswith("2 of 2 cases agree")
     assert "1 of them deadlocked in the emulator" in frozen
     assert "to the byte" in same
+    (marking,) = (case for case in cases(Common(), "switches") if case.settings == "marking")
+    *_, inside = show.sentences([row(marking)])
+    assert inside.startswith("In 1 cases switches have settings: the peaks of 2 of 2 pools")
 
 
 def test_seen_is_all_of_a_run() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from knotless.cli.commands.reproduction import AGREEMENT, DEFAULT_PAGE
-from knotless.experiments.studies.agreement import page
+from knotless.experiments.studies.agreement import page, switches
 from knotless.results import stored
 from knotless.results.stored import Stored
 
@@ -23,6 +23,21 @@ def test_the_stored_cases_are_those_that_are_promised() -> None:
             ("mesh,2,1,hosts=3", "dor", control),
             ("torus,4,4", "updown", control),
         } <= shown
+    assert {
+        ("ring,4", "dor, low port", "credits"),
+        ("ring,4", "dor, 2 VCs, low port", "credits"),
+        ("mesh,2,1,hosts=3", "dor", "credits"),
+        ("torus,4,4", "dor", "credits"),
+    } <= shown
+
+
+def test_the_stored_runs_have_a_case_of_each_kind_of_switch_settings() -> None:
+    rows = [row for row in stored.read().rows("agreement", "emulation") if row.get("settings")]
+    assert {row["settings"] for row in rows} == {
+        *(switches.ALPHA, switches.HEADROOM_POOL, switches.DWRR),
+        *(switches.STRICT, switches.LOSSY, switches.MARKING),
+    }
+    assert all(row["pools_apart"] == [] for row in rows)
 
 
 def test_a_case_that_disagrees_is_counted_and_shown() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,11 +10,12 @@ import pytest
 
 from knotless.emulation import virtual_clock
 from knotless.experiments.framework import real_time
-from knotless.experiments.framework.columns import without_virtual_time
+from knotless.experiments.framework.columns import SLOWER, too_late_for_tcp, without_virtual_time
 from knotless.experiments.framework.routed import with_validity
 from knotless.experiments.studies.deadlock.columns import COLUMNS
 from knotless.experiments.studies.deadlock.show import present, sentences
 from knotless.topologies import load
+from tests.support import REPOSITORY
 from tests.support.deadlock_rows import KNOT, row
 
 
@@ -61,6 +63,28 @@ def test_invalid_runs_are_excluded_and_reported() -> None:
     assert "excluded from these findings: 1 of 2 runs" in text
     assert "within 0.1 %" in text
     assert COLUMNS.table([late])[0][-2:] == ["NO", "late"]
+    assert "--slow-down" not in text
+
+
+def test_runs_that_were_too_slow_for_tcp_come_with_what_to_do() -> None:
+    report = (REPOSITORY / "core" / "emulator" / "src" / "report.rs").read_text()
+    (beginning,) = re.findall(r'"(timers of TCP may have noticed)', report)
+    late = row("acyclic", "pause", valid=False, problems=[f"{beginning} that ..."])
+    assert too_late_for_tcp(late)
+    assert not too_late_for_tcp(late | {"problems": ["late"]})
+    assert not too_late_for_tcp(late | {"valid": True})
+    text = findings(late, late | {"problems": []})
+    assert "In 1 of them the machine was too busy for TCP even so" in text
+    assert "a larger --slow-down" in text
+
+
+def test_runs_that_were_measured_more_slowly_are_counted() -> None:
+    usual = row("acyclic", "pause") | {"slow_down": 1.0}
+    slower = usual | {"slow_down": SLOWER}
+    text = findings(usual, slower, slower)
+    assert "In 2 of 3 runs the machine was too busy for TCP" in text
+    assert "measured again with --slow-down 8" in text
+    assert "again" not in findings(slower, slower)  # as the user had asked
 
 
 def test_programs_without_virtual_time_are_a_note_and_the_row_stays_valid() -> None:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knotless.base.flow_control import FlowControl
+from knotless.base.flow_control import FLOW_CONTROLS, FlowControl
 from knotless.cli.main import main
 from knotless.experiments.framework import experiment
 from knotless.experiments.framework.experiment import SIMULATION, Common, ExperimentError
 from knotless.experiments.studies.deadlock import EXPERIMENT
+from knotless.experiments.studies.deadlock.figures import SHORT
 from knotless.experiments.studies.deadlock.matrix import QUICK, Case, cases
 from tests.support.experiment_rows import rows_of
 
@@ -66,6 +67,21 @@ def test_the_simulator_deadlocks_where_predicted() -> None:
         assert row["cycle"] == (row["predicted_cycle"] if frozen else [])
         assert (row["lost_frames"] > 0) == (row["flow_control"] == "none")
         assert bool(row["predicted_cycle"]) == frozen
+
+
+def test_plots_name_every_flow_control() -> None:
+    assert set(SHORT) == set(FLOW_CONTROLS)
+
+
+def test_credits_are_measured_on_request_with_the_same_deadlocks() -> None:
+    assert not [case for case in cases_of() if case.flow_control == "credits"]
+    rows = rows_of(EXPERIMENT, Common(on=SIMULATION, duration_s=1.0), flow_control="credits")
+    assert [(row["routes"], row["deadlock"], row["lost_frames"]) for row in rows] == [
+        ("cyclic", True, 0),
+        ("acyclic", False, 0),
+        ("dateline", False, 0),
+    ]
+    assert rows[0]["cycle"] == rows[0]["predicted_cycle"] != []
 
 
 def test_auto_is_the_flow_control_that_the_routes_need() -> None:

@@ -18,6 +18,7 @@ FOLDERS = ("--out", "--traces")
 WRONG = {
     click.types.IntParamType: ("x", "-1", "1" + 30 * "0"),
     click.types.FloatParamType: ("x", "-1", "nan", "inf"),
+    click.Choice: ("x", "", "NORMAL "),
     click.types.StringParamType: ("no such thing", "\x00", "9" * 30),
 }
 

@@ -107,7 +107,7 @@ def test_everything_that_a_rule_can_hold_is_written() -> None:
         ("actions=push_vlan:0x88a8", "", "the tag type must be 0x8100"),
         ("actions=write_metadata:0x1/0x3", "", "write_metadata with a mask"),
         ("actions=set_field:1->tun_id", "", "is not supported"),
-        ("", "group_id=1,type=select,bucket=actions=drop", "of type 'select' are not supported"),
+        ("", "group_id=1,type=indirect,bucket=actions=drop", "of type 'indirect' are not"),
         ("", "type=all,bucket=actions=drop", "group line 1: group_id= is missing"),
         ("", "group_id=1,type=all,bucket=actions=goto_table:3", "cannot go to a table"),
     ],

@@ -302,6 +302,8 @@ def test_a_profile_without_a_reserve(size: str | None, tmp_path: Path) -> None:
         profile["size"] = size
         if size is None:
             del profile["size"]
+        if size == "0":
+            del profile["pool"]
 
     verdict = judged(changed(tmp_path, "control-safe", change))
     assert verdict.acyclic is None
@@ -310,6 +312,62 @@ def test_a_profile_without_a_reserve(size: str | None, tmp_path: Path) -> None:
         " shared pool can deadlock"
     )
     assert judged(changed(tmp_path / "knot", "control-knot", change)).acyclic is False
+
+
+def test_a_pool_without_reserves_closes_a_cycle(tmp_path: Path) -> None:
+    """Switches wait for room that frames of others hold, who wait for room here."""
+
+    def change(config: Config) -> None:
+        config["BUFFER_PROFILE"]["lossless"]["size"] = "0"
+
+    folder = changed(tmp_path, "control-safe", change)
+    verdict = judged(folder)
+    assert (verdict.acyclic, status(folder)) == (False, 1)
+    assert verdict.losses == []
+    pools = [name for name in verdict.cycle if name.startswith("pool in of r")]
+    assert len(pools) * 2 == len(verdict.cycle)
+    first = verdict.witnesses[0]
+    assert first.text == f"{first.packet} waits at {verdict.cycle[0]} for room in {pools[0]}"
+    assert verdict.witnesses[1].text.endswith(
+        f"holds room in {pools[0]} while it waits for {verdict.cycle[2]}"
+    )
+    assert verdict.notes[0].startswith("no reserve (size) in BUFFER_PROFILE|lossless of r0")
+
+
+def test_a_reserve_of_part_of_a_packet_settles_nothing(tmp_path: Path) -> None:
+    def change(config: Config) -> None:
+        config["BUFFER_PROFILE"]["lossless"]["size"] = "1000"
+
+    verdict = judged(changed(tmp_path, "control-safe", change))
+    assert verdict.acyclic is None
+    assert any(name.startswith("pool ") for name in verdict.cycle)
+    assert verdict.missing == [
+        "a reserve (size) of 1024 bytes, the longest lossless packet, in the buffer profile of"
+        " r0:Ethernet0"
+    ]
+
+
+def test_one_switch_without_reserves_waits_for_nobody_who_waits_for_it(tmp_path: Path) -> None:
+    def change(config: Config) -> None:
+        config["BUFFER_PROFILE"]["lossless"]["size"] = "0"
+
+    folder = changed(tmp_path, "control-safe", change, routers=("r1",))
+    verdict = judged(folder)
+    assert (verdict.acyclic, verdict.cycle, status(folder)) == (True, [], 0)
+
+
+def test_a_reserve_is_assumed_only_where_none_was_read(tmp_path: Path) -> None:
+    read = judged(changed(tmp_path / "read", "control-safe")).assumes
+    assert read[0] == "nobody else can take what tables of switches reserve for a priority"
+
+    def without(config: Config) -> None:
+        del config["BUFFER_PG"], config["BUFFER_PROFILE"]
+
+    for name, routers in (("all", ("r0", "r1", "r2")), ("one", ("r1",))):
+        verdict = judged(changed(tmp_path / name, "control-safe", without, routers=routers))
+        assert verdict.acyclic is True
+        assert verdict.assumes[0].startswith("each lossless priority of each input has room for")
+        assert verdict.assumes[1:] == read[1:]
 
 
 @pytest.mark.parametrize(

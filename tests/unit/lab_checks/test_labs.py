@@ -61,7 +61,8 @@ def lab_check(*words: object) -> Result:
 
 
 def problems(number: int, folder: Path) -> list[str]:
-    return labs()[number].problems(Work(folder))
+    """Return what is wrong, with the names of files as from inside of the folder."""
+    return [line.replace(f"{folder}/", "") for line in labs()[number].problems(Work(folder))]
 
 
 def with_answers(number: int, folder: Path, **changed: object) -> Path:
@@ -94,7 +95,9 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
     assert done.exit_code == 1
     first, *lines = done.output.splitlines()
     assert first == f"{labs()[number].title}: {len(lines)} still wrong"
-    assert {f"- {line}" for line in LACKING[number]} <= set(lines)
+    assert {f"- {line}" for line in LACKING[number]} <= {
+        line.replace(f"{folder}/", "") for line in lines
+    }
 
 
 @pytest.mark.parametrize(
@@ -134,6 +137,36 @@ def test_a_wrong_answer_is_explained(
 ) -> None:
     lines = problems(number, with_answers(number, tmp_path, **changed))
     assert [line for line in lines if message in line], lines
+
+
+@pytest.mark.parametrize(
+    ("number", "changed"),
+    [
+        (4, {"vcs": "two", "change_of_virtual_channel": 1}),
+        (5, {"levels": 1, "upper_end": 1}),
+        (6, {"before": 1, "after": {"a": 1}}),
+        (6, {"from": None, "to": None, "link": None, "before": []}),
+        (8, {"rounds_for_9_hosts": "x", "rounds_for_32_hosts": -1, "faster_on_a_hub": [1]}),
+        (10, {"cycle": 7, "switch": None}),
+    ],
+)
+def test_all_wrong_answers_are_named_at_once(
+    number: int, changed: dict[str, object], tmp_path: Path
+) -> None:
+    lines = problems(number, with_answers(number, tmp_path, **changed))
+    named = {line.split(": ")[1] for line in lines}
+    assert {*changed} <= named, lines
+
+
+def test_files_are_named_as_the_folder_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied(labs()[1], "skeleton", tmp_path / "my-lab")
+    monkeypatch.chdir(tmp_path)
+    done = lab_check(1, "--work", "my-lab", "--files-only")
+    assert "- my-lab/answers.yaml: cycle: still empty\n" in done.output
+    monkeypatch.chdir(tmp_path / "my-lab")
+    assert "- answers.yaml: cycle: still empty\n" in lab_check(1, "--files-only").output
 
 
 @pytest.mark.parametrize("value", [7, "", "x", [[]], [{"a": []}], {"a": [1]}, [None]])
@@ -242,14 +275,22 @@ def test_a_class_is_a_table(tmp_path: Path) -> None:
     lines = done.output.splitlines()
     assert done.exit_code == 1
     assert lines[0] == "lab 1, freeze a ring: 1 of 3 all right (files only)"
-    assert [line.split()[:2] for line in lines[4:7]] == [["ada", "all"], ["bob", "2"], ["eve", "1"]]
+    assert lines[1].split() == ["work", "answers", "predicted", "cure", "first"]
+    assert [" ".join(line.split()[:7]) for line in lines[2:]] == [
+        "ada right right right",
+        "bob 2 wrong 1 wrong 1 wrong",
+        "eve 1 wrong 1 wrong 1 wrong",
+    ]
+    assert lines[3].endswith(f"{tmp_path}/bob/answers.yaml: cycle: still empty")
+    assert "answers.yaml: line 1: not YAML" in lines[4]
     rows = json.loads(lab_check(1, "--all", tmp_path, "--json").output)["class"]
     assert [(row["work"], row["ok"]) for row in rows] == [
         ("ada", True),
         ("bob", False),
         ("eve", False),
     ]
-    assert rows[1]["problems"] == LACKING[1]
+    assert rows[1]["problems"] == [f"{tmp_path}/bob/{line}" for line in LACKING[1]]
+    assert rows[1]["tasks"]["cure"] == [f"{tmp_path}/bob/{LACKING[1][1]}"]
     for wrong in (tmp_path / "none", tmp_path / "ada"):
         done = lab_check(1, "--all", wrong)
         assert (done.exit_code, done.output.count("\n")) == (2, 1)
@@ -260,4 +301,8 @@ def test_json_lists_what_is_wrong(tmp_path: Path) -> None:
     done = lab_check(1, "--work", tmp_path, "--files-only", "--json")
     assert done.exit_code == 1
     output = json.loads(done.output)
-    assert (output["lab"], output["ok"], output["problems"]) == (1, False, LACKING[1])
+    assert (output["lab"], output["ok"], output["problems"]) == (
+        1,
+        False,
+        [f"{tmp_path}/{line}" for line in LACKING[1]],
+    )

@@ -107,7 +107,7 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
     directory = filled(tmp_path)
     path, shown = report.make(directory, EXPERIMENT)
     page = path.read_text()
-    assert page.count("<svg") == len(shown.plots) == 3
+    assert page.count("<svg") == len(shown.plots) == 4
     # Everything that a browser would fetch: attributes with URLs, style sheets, scripts.
     assert not re.search(r"<(link|script|iframe|img|object|embed)\b", page)
     assert not re.search(r"(src|href)=\"(?!#)", page)

@@ -78,6 +78,15 @@ def _without(rules: FabricRules, switch: str) -> FabricRules:
     return {**rules, switch: replace(rules[switch], rules=kept)}
 
 
+def test_who_is_dropped_is_undelivered_though_the_only_member_sends_nothing_either() -> None:
+    fabric = load("ring,4")
+    plan = make_plan(fabric, "updown", multicast={1: ["h1"]})
+    dropped = _with(compile_rules(plan), "s3", Rule(FORWARD, 900, (TO_1,)))
+    verdict = check(fabric, dropped, multicast=plan.multicast)
+    assert verdict.multicasts_undelivered == 1
+    assert "h1 does not receive multicasts from h3 to group 1" in verdict.problems
+
+
 DAMAGE: list[tuple[str, Callable[[FabricRules], FabricRules], str]] = [
     (
         "dropped on the way",

@@ -50,11 +50,27 @@ def test_a_deadlock_fails_when_asked_to(arguments: list[str], status: int) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["ring,4"], "give one of --pattern, --trace and --send"),
+        (["ring,4"], "give one of --pattern, --trace, --send, --sizes, --incast, --collective"),
         (["ring,4", "--pattern", "shift:1", "--load", "-1"], "load must be over 0"),
         (["ring,4", "--pattern", "nonsense"], "there is no pattern"),
         (["ring,4", "--pattern", "shift:1", "--cut", "s1"], "SWITCH:PORT@MICROSECONDS"),
         (["ring,4", "--trace", "/nowhere.csv"], "cannot be read"),
+        (["ring,4", "--goal", "/nowhere.goal"], "/nowhere.goal: cannot be read"),
+        (["ring,4", "--sizes", "nonsense"], "must be websearch, hadoop or the name of a .csv file"),
+        (["ring,4", "--sizes", "hadoop", "--pattern", "shift"], "pattern shift has phases"),
+        (["ring,4", "--sizes", "hadoop", "--load", "2"], "load must be over 0 and at most 1"),
+        (["ring,4", "--sizes", "hadoop", "--trace", "a.csv"], "give one of --pattern, --trace"),
+        (["ring,4", "--sizes", "hadoop", "--arrivals", "constant"], "does not take --arrivals"),
+        (["ring,4", "--incast", "2"], "--incast '2': must be N:BYTES, or hosts as h1,h2:BYTES"),
+        (["ring,4", "--incast", "4:100"], "an incast needs 1 to 3 senders on ring,4"),
+        (["ring,4", "--incast", "2:100", "--pattern", "shift:1"], "give one of --pattern"),
+        (["ring,4", "--incast-to", "h1", "--goal", "a"], "--incast-to is for --incast"),
+        (["ring,4", "--collective", "nonsense"], "there is no collective 'nonsense'"),
+        (["ring,4", "--collective", "all-to-all:9"], "ring,4 has 4 hosts, not 9"),
+        (["ring,4", "--collective", "all-to-all:h1,h9"], "ring,4 has no host 'h9'"),
+        (["ring,4", "--collective", "all-to-all", "--load", "0.5"], "does not take --load"),
+        (["ring,4", "--collective", "all-to-all", "--goal", "a"], "cannot be combined"),
+        (["ring,4", "--pattern", "shift:1", "--plot", "a.txt"], "must end in .svg or .png or .pdf"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_2(
@@ -66,3 +82,30 @@ def test_mistakes_are_one_line_and_exit_2(
     told = capsys.readouterr().err
     assert message in told
     assert told.count("\n") == 1
+
+
+def test_a_workload_is_printed_drawn_and_written(tmp_path: Path) -> None:
+    plot, out = tmp_path / "times.svg", tmp_path / "all.json"
+    workload = ["flat,6", "--incast", "h2,h3,h4:400000", "--incast-to", "h1", "--pause-tree"]
+    done = CliRunner().invoke(command, [*workload, "--plot", str(plot), "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("incast on flat,6")
+    assert "completion times, us" in done.output
+    assert "above 100000 to 1000000 bytes" in done.output
+    assert "s1:1/0 is congested" in done.output
+    assert "  h2/0 paused at" in done.output
+    assert "completion time, us" in plot.read_text()
+    written = json.loads(out.read_text())
+    assert [row["bytes"] for row in written["by_message"]] == [400_000] * 3
+    assert written["pause_tree"][0]["congested"] == "s1:1/0"
+    quiet = CliRunner().invoke(command, [*workload[:-1], "--json"])
+    assert "pause_tree" not in json.loads(quiet.output)
+
+
+def test_a_collective_says_how_far_it_is_from_its_bound() -> None:
+    arguments = ["torus,3,3", "--collective", "ring-allreduce:5", "--message-bytes", "50000"]
+    values = json.loads(CliRunner().invoke(command, [*arguments, "--json"]).output)
+    assert values["pattern"] == "ring-allreduce"
+    ratio = values["collective_us"] / values["collective_bound_us"]
+    assert values["collective_ratio"] == pytest.approx(ratio, abs=1e-6)
+    assert ratio >= 1

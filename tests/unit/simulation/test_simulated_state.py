@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from knotless._core.simulator import DROP_CAUSES
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.routing.plan import make_plan
@@ -57,7 +58,7 @@ def test_what_a_switch_without_rules_drops_is_lost() -> None:
     state = state_of_rules(plan.fabric, rules)
     result = simulate(Scenario(plan, "shift:2", Load("saturate"), duration_us=500, state=state))
     lost = dict(zip(result.flows, result.report.flow_lost.tolist(), strict=True))
-    dropped = result.report.channel_drops[-1]
+    dropped = result.report.channel_drops[DROP_CAUSES.index("unforwarded")]
     assert lost["h3", "h1"] > 10
     assert lost["h1", "h3"] > 10
     assert {name for name, count in zip(result.channels.names, dropped, strict=True) if count} >= {

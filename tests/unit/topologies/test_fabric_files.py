@@ -27,6 +27,37 @@ def test_round_trip(spec: str, tmp_path: Path) -> None:
     assert load(str(file)) == fabric
 
 
+def test_faults_of_lines_are_kept_and_left_out_where_there_are_none() -> None:
+    ring = load("ring,3")
+    assert not any("loss" in line for line in [*to_json(ring)["links"], *to_json(ring)["hosts"]])  # type: ignore[misc]
+    lossy = replace(
+        ring,
+        hosts=(replace(ring.hosts[0], loss=0.5, jitter_us=3.0), *ring.hosts[1:]),
+        links=(replace(ring.links[0], loss=0.01), *ring.links[1:]),
+    )
+    assert from_text(to_text(lossy)) == lossy
+    assert to_json(lossy)["links"][0]["loss"] == 0.01  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("loss", 1.5, "loss must be a share of frames from 0 to 1, such as 0.01, not 1.5"),
+        ("loss", -0.1, "loss must be a share of frames from 0 to 1, such as 0.01, not -0.1"),
+        ("loss", "1%", "loss must be a number, not '1%'"),
+        ("jitter_us", -1, "jitter_us must be 0 to 10000000, not -1"),
+        ("los", 0.1, "unknown key 'los'"),
+    ],
+)
+def test_impossible_faults_are_named(key: str, value: object, message: str) -> None:
+    for part in ("links", "hosts"):
+        obj: Obj = to_json(load("ring,3"))
+        obj[part][0][key] = value
+        with pytest.raises(FabricError) as refused:
+            from_json(obj)
+        assert message in str(refused.value)
+
+
 def test_invented_addresses_stay_invented(tmp_path: Path) -> None:
     ring = load("ring,4")
     assert not any(host.ip_invented for host in ring.hosts)

@@ -273,12 +273,12 @@ def test_opposite_edges_share_their_data() -> None:
     assert (link.name, link.rate_mbps) == ("a:7-b:9", 40)
 
 
-def test_labels_of_yed_that_cannot_be_names_are_noted() -> None:
+def test_labels_of_yed_that_are_not_distinct_are_numbered_and_noted() -> None:
     text = (FILES / "yed.graphml").read_text().replace("leaf2", "leaf1")
     fabric = from_graphml(text, "t")
-    assert described(fabric)[0] == ["n0", "n1"]
+    assert described(fabric)[0] == ["leaf1", "leaf1-2"]
     assert fabric.notes == (
-        "labels are not the names of nodes: not all are distinct and valid names",
+        "names that had to be changed to be valid and distinct: 'leaf1' is leaf1-2",
     )
 
 

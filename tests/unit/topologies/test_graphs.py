@@ -48,13 +48,17 @@ def test_a_topology_of_topohub_is_a_fabric(hub: dict[str, Any]) -> None:
     assert done.exit_code == 0, done.output
 
 
-def test_names_that_are_no_names_are_numbered(hub: dict[str, Any]) -> None:
+def test_names_that_are_no_names_are_changed_as_far_as_they_must(hub: dict[str, Any]) -> None:
     hub["backbone/x"] = {
         "nodes": [{"id": i, "name": name} for i, name in enumerate(("a", "a", "São Paulo"))],
         "edges": [{"source": 0, "target": 1}, {"source": 1, "target": 2}],
     }
     fabric = load("topohub:backbone/x")
-    assert [switch.name for switch in fabric.switches] == ["s1", "s2", "s3"]
+    assert [switch.name for switch in fabric.switches] == ["a", "a-2", "Sao_Paulo"]
+    assert fabric.notes == (
+        "names that had to be changed to be valid and distinct: 'a' is a-2, 'São Paulo' is"
+        " Sao_Paulo",
+    )
 
 
 @pytest.mark.parametrize(

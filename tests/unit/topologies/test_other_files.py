@@ -76,8 +76,8 @@ def test_a_plain_graph_gets_a_host_on_each_switch_and_names_that_can_be_used() -
         '<edge source="(0, 1)" target="(0, 0)"/></graph></graphml>'
     )
     fabric = from_graphml(text, "grid")
-    assert [s.name for s in fabric.switches] == ["s1", "s2"]
-    assert [(h.name, h.switch) for h in fabric.hosts] == [("h1", "s1"), ("h2", "s2")]
+    assert [s.name for s in fabric.switches] == ["0_0", "0_1"]
+    assert [(h.name, h.switch) for h in fabric.hosts] == [("h1", "0_0"), ("h2", "0_1")]
 
 
 def test_graphml_switches_may_say_how_many_hosts_they_have() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,3 +23,13 @@ def test_one_fabric_drawn_twice_gives_the_same_bytes(
     first, again = (file.read_bytes() for file in files)
     assert first == again
     assert len(first) > 1000
+
+
+def test_ports_are_drawn_on_request_and_text_stays_text(tmp_path: Path) -> None:
+    plain, ports = tmp_path / "plain.svg", tmp_path / "ports.svg"
+    draw_fabric(load("ring,4"), str(plain))
+    draw_fabric(load("ring,4"), str(ports), ports=True)
+    texts = [re.findall(r"<text[^>]*>([^<]*)</text>", path.read_text()) for path in (plain, ports)]
+    names = [f"{kind}{number}" for kind in "hs" for number in range(1, 5)]
+    assert sorted(texts[0]) == sorted([*names, "ring,4"])
+    assert sorted(texts[1]) == sorted([*texts[0], *["2"] * 4, *["3"] * 4])

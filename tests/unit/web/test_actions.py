@@ -7,6 +7,7 @@ import json
 import math
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -148,50 +149,106 @@ def test_a_release_empties_the_fabric_and_restores_its_flow_control(
 
 def test_the_program_gets_the_flows_of_a_pattern(names: Names) -> None:
     fabric = load("ring,4,hosts=2")
-    wanted = running_traffic._wanted(names, fabric, [(0, 4), (0, 5), (3, 4)], 10.0)
+    messages: running_traffic.BySource = {
+        0: [(4, 0.0, None), (5, 0.5, 7)],
+        3: [(4, 0.0, None)],
+    }
+    wanted = running_traffic._wanted(names, fabric, messages, 10.0)
     spaces = [f"/run/netns/kn-t.h{number}" for number in (1, 4, 5, 6)]
     assert wanted["receivers"] == spaces[2:]
     assert [sender["namespace"] for sender in wanted["senders"]] == spaces[:2]
     addresses = [host.ip for host in fabric.hosts]
-    assert [sender["to"] for sender in wanted["senders"]] == [addresses[4:6], addresses[4:5]]
+    assert [sender["messages"] for sender in wanted["senders"]] == [
+        [(addresses[4], 0.0, None), (addresses[5], 0.5, 7)],
+        [(addresses[4], 0.0, None)],
+    ]
     # 1,538 bytes with preamble and gap at 10 Mbit/s.
     assert wanted["senders"][0]["interval_s"] == pytest.approx(8 * 1538 / 10e6)
 
 
-def test_a_sender_takes_its_destinations_in_turn_and_keeps_its_rate(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@dataclass
+class Ends:
+    """Two receivers of datagrams and a clock."""
+
+    sockets: list[socket.socket]
+    now_s: float = 100.0
+
+    def came(self) -> list[int]:
+        """Return how many datagrams each has received since the last call."""
+        counts = []
+        for end in self.sockets:
+            count = 0
+            with contextlib.suppress(BlockingIOError):
+                while end.recv(2000):
+                    count += 1
+            counts.append(count)
+        return counts
+
+
+@pytest.fixture
+def ends(monkeypatch: pytest.MonkeyPatch) -> Iterator[Ends]:
     monkeypatch.setattr(namespaces, "inside", lambda _: contextlib.nullcontext())
-    now_s = 100.0
-    monkeypatch.setattr("knotless.emulation.traffic_program.time.monotonic", lambda: now_s)
-    ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
     with contextlib.ExitStack() as stack:
-        for end, address in zip(ends, ("127.0.0.1", "127.0.0.2"), strict=True):
-            stack.enter_context(end)
-            end.bind((address, 0 if end is ends[0] else ends[0].getsockname()[1]))
+        own = Ends([])
+        port = 0
+        for address in ("127.0.0.1", "127.0.0.2"):
+            end = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            end.bind((address, port))
             end.setblocking(False)
-        monkeypatch.setattr(traffic_program, "DISCARD_PORT", ends[0].getsockname()[1])
-        sender = traffic_program.Sender("ours", ["127.0.0.1", "127.0.0.2"], 1.0)
-        stack.callback(sender.socket.close)
+            port = end.getsockname()[1]
+            own.sockets.append(end)
+        monkeypatch.setattr(traffic_program, "DISCARD_PORT", port)
+        monkeypatch.setattr("knotless.emulation.traffic_program.time.monotonic", lambda: own.now_s)
+        yield own
 
-        def came() -> list[int]:
-            counts = []
-            for end in ends:
-                count = 0
-                with contextlib.suppress(BlockingIOError):
-                    while end.recv(2000):
-                        count += 1
-                counts.append(count)
-            return counts
 
+@contextlib.contextmanager
+def sender_of(
+    ends: Ends, interval_s: float, *messages: tuple[str, float, int | None]
+) -> Iterator[traffic_program.Sender]:
+    sender = traffic_program.Sender("ours", interval_s, messages)
+    sender.begin(ends.now_s)
+    with sender.socket:
+        yield sender
+
+
+def test_a_sender_takes_its_destinations_in_turn_and_keeps_its_rate(ends: Ends) -> None:
+    endless = (("127.0.0.1", 0.0, None), ("127.0.0.2", 0.0, None))
+    with sender_of(ends, 1.0, *endless) as sender:
         assert sender.send()
-        assert came() == [1, 0]
+        assert ends.came() == [1, 0]
         assert sender.send()
-        assert came() == [0, 0]
-        now_s += 3.0
+        assert ends.came() == [0, 0]
+        ends.now_s += 3.0
         assert sender.send()
-        assert came() == [1, 2]
+        assert ends.came() == [1, 2]
         # After a long time without room it does not send all at once.
-        now_s += 1e6
+        ends.now_s += 1e6
         assert sender.send()
-        assert sum(came()) == traffic_program.MOST_AT_ONCE
+        assert sum(ends.came()) == traffic_program.MOST_AT_ONCE
+
+
+def test_messages_begin_at_their_times_and_end(ends: Ends) -> None:
+    messages = (("127.0.0.2", 2.0, 3), ("127.0.0.1", 0.0, 5))
+    with sender_of(ends, 1.0, *messages) as sender:
+        assert sender.send()
+        ends.now_s += 1.5
+        assert sender.send()
+        assert ends.came() == [2, 0]
+        ends.now_s += 2.5  # two before the other begins and one of it are due, then they take turns
+        assert sender.send()
+        assert ends.came() == [2, 1]
+        ends.now_s += 100.0
+        assert sender.send()
+        assert ends.came() == [1, 2]
+        assert sender.next_s == math.inf
+
+
+def test_what_begins_later_is_waited_for(ends: Ends) -> None:
+    with sender_of(ends, 0.0, ("127.0.0.1", 0.0, 2), ("127.0.0.2", 7.0, 1)) as sender:
+        assert sender.send()
+        assert ends.came() == [2, 0]
+        assert sender.next_s == 107.0
+        ends.now_s = 107.0
+        assert sender.send()
+        assert ends.came() == [0, 1]

@@ -198,9 +198,38 @@ def test_no_frame_where_virtual_time_stands_still_or_counters_are_reset(
     frame = frames.next(fake.answer(counters), None)
     assert frame is not None
     assert frame["rows"] == []
+
     fresh = FakeFabric(fake.fabric)
     fresh.pass_time(5000)
     assert frames.next(fresh.answer(counters), None) is None
+
+
+def test_probes_are_no_load(fake: FakeFabric, frames: Frames) -> None:
+    counters = {"do": "counters"}
+    frames.next(fake.answer(counters), None)
+    fake.pass_time(250_000)
+    fake.send_probes("s1:2", 3)
+    frame = frames.next(fake.answer(counters), None)
+    assert frame is not None
+    assert frame["rows"] == []
+    fake.pass_time(250_000, s1_2=0.5)
+    fake.send_probes("s1:2", 3)
+    frame = frames.next(fake.answer(counters), None)
+    assert frame is not None
+    assert [row[2] for row in frame["rows"]] == [500]
+
+
+def test_a_knot_has_no_flows_of_probes(fake: FakeFabric, frames: Frames) -> None:
+    fake.freeze(1000)
+    assert fake.deadlock is not None
+    waiting = fake.deadlock["waiting"][CYCLE[0]]
+    probe = {"from": "06:6b:6e:00:00:02", "to": "01:80:c2:00:00:0e", "bytes": 64}
+    fake.deadlock["waiting"] = {CYCLE[0]: [probe, *waiting], CYCLE[1]: [probe]}
+    knot = frames.knot(fake.deadlock)
+    assert knot["waiting"] == {
+        CYCLE[0]: [{"from": "h1", "to": "h3", "bytes": 4000}],
+        CYCLE[1]: [],
+    }
 
 
 def test_a_large_fabric_is_drawn_as_its_drawing_is() -> None:

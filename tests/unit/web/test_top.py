@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 from textual.widgets import DataTable, Static
@@ -10,7 +11,8 @@ from textual.widgets import DataTable, Static
 from knotless.topologies import load
 from knotless.web.feed import Feed
 from knotless.web.picture import Picture
-from knotless.web.top import Top, knot_lines, lines_of, ordered, state_lines
+from knotless.web.top import COLUMNS, Top, knot_lines, lines_of, ordered, state_lines
+from tests.support import REPOSITORY
 
 KNOT = {
     "since_us": 1_500_000,
@@ -64,13 +66,18 @@ def test_a_deadlock_is_explained() -> None:
 def test_what_is_lost_is_named() -> None:
     state = {
         "fabric": {"running": False, "why": "no fabric runs"},
-        "controller": {"ready": True, "engine": "dor", "flow_control": "pfc", "problems": ["p"]},
+        "controller": {"ready": True, "engine": "dor", "flow_control": "pfc"},
         "emulator": None,
+        "problems": ["p"],
+        "notes": ["drained: s4"],
+        "advice": [{"do": "end it", "command": "knotless release"}],
     }
     assert state_lines(state) == [
         "fabric: no fabric runs",
         "controller: ready, dor, pfc",
         "problem: p",
+        "to do: end it: knotless release",
+        "drained: s4",
     ]
 
 
@@ -81,7 +88,8 @@ def test_the_view_by_its_keys() -> None:
             view.show()
             table = view.query_one(DataTable)
             assert table.row_count == 4
-            assert str(table.get_row_at(0)[0]) == "s3:2"
+            assert str(table.get_row_at(0)[0]) == "s1:2"  # in the knot
+            assert str(table.get_row_at(2)[0]) == "s3:2"
             await pilot.press("s")
             assert str(table.get_row_at(0)[0]) == "s2:2"
             await pilot.press("i")
@@ -90,3 +98,10 @@ def test_the_view_by_its_keys() -> None:
             await pilot.press("q")
 
     asyncio.run(run())
+
+
+def test_terminal_and_page_have_the_same_headings() -> None:
+    source = (REPOSITORY / "knotless" / "web" / "page" / "src" / "table.ts").read_text()
+    titles = {title.lower() for title in re.findall(r'title: "(.*?)"', source)}
+    assert "held %" in titles
+    assert titles - {"from, to", "state"} == {*COLUMNS} - {"from", "to"}

@@ -5,16 +5,16 @@ use switch_model::{Time, MICROSECOND};
 use super::Daemon;
 use crate::engine::Hold;
 use crate::fabric::{EndId, Owner};
+use crate::patience::Patience;
 use crate::sys::host_probe::HostActivity;
 use crate::sys::switch_probe::{Activity, Look};
 
 /// A frame that has been in a switch for this long may have been dropped; a host that has not
 /// handed over packets for this long may have none.
 const PROBE_AFTER: Time = 300 * MICROSECOND;
-/// A frame that has been in a switch for this long is abandoned, unless it is proven to be dropped.
+/// What counts, as [`Patience`] does, until a frame is abandoned that is not proven to be dropped.
 const ABANDON_AFTER: Time = 2_000_000 * MICROSECOND;
-/// Real time for which virtual time waits for a host at most. A program that does not get its
-/// processor time within it is starved by others on this machine.
+/// The same for a host whose programs neither get their processor time nor sleep.
 const LONGEST_HOST_WAIT: Time = 5_000_000 * MICROSECOND;
 
 /// What virtual time waits for.
@@ -39,10 +39,16 @@ impl Daemon {
         match hold {
             Hold::Host(end) => match self.still_held(hold) {
                 Some(held) => self.resolve_host(end, real, real - held.since),
-                None => self.hosts.begin(),
+                None => {
+                    self.hosts.begin();
+                    self.patience = Patience::default();
+                }
             },
             Hold::Switch(sequence) => {
                 let Some(waited) = self.engine.in_switch_for(sequence) else { return };
+                if self.still_held(hold).is_none() {
+                    self.patience = Patience::default();
+                }
                 if waited < PROBE_AFTER {
                     return;
                 }
@@ -51,12 +57,16 @@ impl Daemon {
                 let Look { ended, living } = self.probe.look();
                 if living != Activity::Busy || !ended.is_empty() {
                     // What they have sent is in the ring by now.
-                    self.sockets.receive(real, &mut self.engine);
+                    self.sockets.receive(&mut self.engine);
                     self.engine.lose_in_processes(&handed, &ended);
                 }
                 match living {
-                    Activity::Busy if waited < ABANDON_AFTER => {}
-                    Activity::Busy => self.engine.conclude_all(&[sequence], false),
+                    Activity::Busy => {
+                        let effort = self.probe.effort();
+                        if self.patience.look(real, effort) >= ABANDON_AFTER {
+                            self.engine.conclude_all(&[sequence], false);
+                        }
+                    }
                     Activity::Waiting => self.engine.conclude_all(&handed, true),
                     Activity::Lossy => self.engine.conclude_all(&handed, false),
                 }
@@ -75,14 +85,18 @@ impl Daemon {
             return;
         };
         match self.hosts.activity(namespace, real, self.host_wait) {
-            HostActivity::Running if waited < LONGEST_HOST_WAIT => {}
             HostActivity::AtRest => {
                 // What it has sent is in its NFQUEUE by now.
                 self.sockets.refill(end, &mut self.engine, &mut self.log);
-                self.exchange(real);
+                self.exchange();
                 self.engine.rest_host(end);
             }
-            HostActivity::Running => self.engine.give_up_host(end, true),
+            HostActivity::Running => {
+                let effort = self.hosts.effort();
+                if self.patience.look(real, effort) >= LONGEST_HOST_WAIT {
+                    self.engine.give_up_host(end, true);
+                }
+            }
             HostActivity::Computing => self.engine.give_up_host(end, false),
         }
     }

@@ -7,7 +7,8 @@
 use std::fs::{self, File};
 
 use super::read;
-use super::tasks::{is_running, numbers};
+use super::tasks::{effort_of, is_running, numbers};
+use crate::patience::Effort;
 
 const THREADS: [&str; 2] = ["ksoftirqd/", "backlog_napi/"];
 /// Columns of /proc/net/softnet_stat, which has a line for each processor.
@@ -41,6 +42,11 @@ impl Deliverers {
         // deliver is in a backlog then.
         self.threads.iter().any(|&process| is_running(process, process))
             || self.sum(COLUMN_BACKLOG) > 0
+    }
+
+    /// What the threads have done.
+    pub fn effort(&self) -> Effort {
+        effort_of(self.threads.iter().map(|&process| (process, process)))
     }
 
     /// How many packets have found a backlog full since the machine was started: they are lost.

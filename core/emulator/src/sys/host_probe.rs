@@ -12,7 +12,8 @@ use std::path::Path;
 use switch_model::{Time, MICROSECOND};
 
 use super::deliverers::Deliverers;
-use super::tasks::{is_running, numbers};
+use super::tasks::{effort_of, is_running, numbers, processor_ns, threads};
+use crate::patience::Effort;
 
 /// Real time after which the processes of all hosts are listed anew.
 const LIST_AFTER: Time = 20_000 * MICROSECOND;
@@ -44,6 +45,8 @@ pub struct HostProbe {
     /// Processor time, in nanoseconds, of the threads of the observed host when they were first
     /// seen to run.
     first: HashMap<u32, u64>,
+    /// The process and number of the thread for which a host was last seen to be running.
+    runs: Option<(u32, u32)>,
 }
 
 impl HostProbe {
@@ -66,6 +69,7 @@ impl HostProbe {
             self.listed = Some(real);
         }
         if self.deliverers.get_or_insert_with(Deliverers::find).are_busy() {
+            self.runs = None;
             return HostActivity::Running;
         }
         let own = fs::metadata(namespace).ok().and_then(|file| self.processes.get(&file.ino()));
@@ -80,11 +84,21 @@ impl HostProbe {
             let spent = processor_ns(process, thread).unwrap_or(0);
             let first = *self.first.entry(thread).or_insert(spent);
             if spent.saturating_sub(first) * 1000 < patience * hosts {
+                self.runs = Some((process, thread));
                 return HostActivity::Running;
             }
             found = HostActivity::Computing;
         }
         found
+    }
+
+    /// What a host that is running waits for has done: one of its threads, or those that deliver
+    /// packets. How much of its processor time a thread has had is counted elsewhere.
+    pub fn effort(&self) -> Effort {
+        match self.runs {
+            Some(thread) => Effort { processor: 0, ..effort_of([thread].into_iter()) },
+            None => self.deliverers.as_ref().map(Deliverers::effort).unwrap_or_default(),
+        }
     }
 
     /// Environments do not change, so each is read once.
@@ -111,15 +125,6 @@ fn processes() -> HashMap<u64, Vec<u32>> {
         }
     }
     found
-}
-
-fn threads(process: u32) -> Vec<u32> {
-    numbers(&format!("/proc/{process}/task"))
-}
-
-fn processor_ns(process: u32, thread: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{process}/task/{thread}/schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use std::os::unix::fs::MetadataExt;
 
 use super::deliverers::Deliverers;
 use super::poll_sleep::PollSleep;
-use super::tasks::{has_ended, numbers};
+use super::tasks::{effort_of, has_ended, numbers, threads};
 use super::{open, read};
 use crate::config::{Datapath, SwitchProcess};
+use crate::patience::Effort;
 
 /// Columns of /proc/net/packet and of /proc/net/netlink.
 const COLUMN_PACKET_BYTES: usize = 6;
@@ -98,6 +99,13 @@ impl SwitchProbe {
         }
         let living = if finished { self.losses() } else { Activity::Busy };
         Look { ended, living }
+    }
+
+    /// What the processes, and the threads that deliver packets, have done.
+    pub fn effort(&self) -> Effort {
+        let all = self.processes.iter().map(|process| process.observed.id);
+        let threads = all.flat_map(|id| threads(id).into_iter().map(move |thread| (id, thread)));
+        effort_of(threads).with(self.deliverers.effort())
     }
 
     /// Indices of the processes that do not run, and have no successor.

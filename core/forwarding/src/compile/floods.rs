@@ -99,19 +99,17 @@ impl Groups {
         if copies.is_empty() {
             return rules.lists.id(&[]);
         }
-        let next = self.0.len() as u32 + 1;
         let number = *self.0.entry(copies.clone()).or_insert_with(|| {
-            for &(port, how) in copies {
+            let bucket = |&(port, how): &(u32, How)| {
                 let out = Action::Output(port);
-                let bucket = match how {
+                match how {
                     How::Delivered => rules.lists.id(&[Action::PopVlan, out]),
                     How::Kept => rules.lists.id(&[out]),
                     How::Set(priority) => rules.lists.id(&[Action::SetPriority(priority), out]),
-                };
-                rules.buckets.push(bucket);
-            }
-            rules.bucket_ends.push(rules.buckets.len() as u32);
-            next
+                }
+            };
+            let buckets: Vec<u32> = copies.iter().map(bucket).collect();
+            rules.group(buckets, false)
         });
         rules.lists.id(&[Action::Group(number)])
     }

@@ -1,11 +1,13 @@
 //! Table forward, unicasts: destination, and VLAN where it matters, -> out port.
 
+use rustc_hash::FxHashMap;
+
 use super::listing::{priorities, Listings, Match};
-use super::rules::{Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
+use super::rules::{Action, Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
 use super::sets::Sets;
 use super::space::Space;
 use super::ternary::Minimiser;
-use super::view::{Ports, Unicasts, DROP};
+use super::view::{Ports, Unicasts, DROP, SETS};
 use super::vlans::PRESENT;
 use crate::fabric::Channel;
 use crate::state::State;
@@ -208,9 +210,10 @@ pub fn add(
     if !routes.drops_own(space, switch, [&of_vlans, &of_all]) {
         (of_all, of_vlans) = matches(&routes, listings, minimiser, &routes.own_vlans);
     }
+    let groups = select_groups(state, unicasts, &routes, rules);
     for (base, matches) in [(USUAL, &of_all), (OF_VLAN, &of_vlans)] {
         for (priority, found) in priorities(base, matches).into_iter().zip(matches) {
-            rules.rules.push(towards(state, space, &routes, priority, found));
+            rules.rules.push(towards(state, space, (&routes, &groups), priority, found));
         }
     }
     for &(_, host) in &ports.hosts {
@@ -226,10 +229,31 @@ pub fn add(
     Ok(())
 }
 
+/// Adds a group of type select for each set of channels in use. Returns the lists of actions that
+/// apply them, by the number of the set.
+fn select_groups(
+    state: &State,
+    unicasts: &Unicasts,
+    routes: &Routes<'_>,
+    rules: &mut Rules,
+) -> FxHashMap<Channel, u32> {
+    let mut groups = FxHashMap::default();
+    for &set in routes.channels.iter().filter(|&&channel| channel >= SETS) {
+        let to = |&channel: &Channel| [Action::Output(state.fabric.leaves(channel).1)];
+        let buckets: Vec<u32> = unicasts.sets[(set - SETS) as usize]
+            .iter()
+            .map(|channel| rules.lists.id(&to(channel)))
+            .collect();
+        let number = rules.group(buckets, true);
+        groups.insert(set, rules.lists.id(&[Action::Group(number)]));
+    }
+    groups
+}
+
 fn towards(
     state: &State,
     space: &Space,
-    routes: &Routes<'_>,
+    (routes, groups): (&Routes<'_>, &FxHashMap<Channel, u32>),
     priority: u16,
     found: &Match,
 ) -> Rule {
@@ -252,6 +276,9 @@ fn towards(
         DROPPED => rule,
         class => {
             let channel = routes.channels[class as usize - 1];
+            if let Some(&actions) = groups.get(&channel) {
+                return Rule { actions, ..rule };
+            }
             let write_metadata = state.fabric.leaves(channel).1 as i32;
             Rule { write_metadata, ..rule }.goto(VIRTUAL_CHANNEL)
         }

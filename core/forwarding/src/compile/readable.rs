@@ -1,7 +1,9 @@
 //! Compiled rules as those that are read.
 
 use super::rules::{part, Action, Masked, Rule, Rules};
-use crate::openflow::switch::{self, Field, Switch, ARP};
+use crate::openflow::groups::Buckets;
+use crate::openflow::rule::{self, Field, ARP};
+use crate::openflow::switch::Switch;
 
 /// The bits that a VLAN match has: the number, and whether there is a tag.
 const VLAN_BITS: u64 = 0x1FFF;
@@ -15,7 +17,8 @@ impl Rules {
                 let rules = &self.rules[part(&self.ends, number)];
                 let groups = (1..).zip(part(&self.group_ends, number)).map(|(id, group)| {
                     let buckets = self.buckets[part(&self.bucket_ends, group)].iter();
-                    (id, buckets.map(|&list| self.list(list)).collect())
+                    let lists = buckets.map(|&list| self.list(list)).collect();
+                    (id, Buckets { lists, selects: self.selects[group] })
                 });
                 Switch::new(
                     rules.iter().map(|rule| self.readable(rule)).collect(),
@@ -25,21 +28,21 @@ impl Rules {
             .collect()
     }
 
-    fn list(&self, number: u32) -> Vec<switch::Action> {
+    fn list(&self, number: u32) -> Vec<rule::Action> {
         let list = &self.lists.actions[part(&self.lists.ends, number as usize)];
         list.iter()
             .map(|&action| match action {
-                Action::Output(port) => switch::Action::Output(port),
-                Action::PushVlan => switch::Action::PushVlan,
-                Action::PopVlan => switch::Action::PopVlan,
-                Action::SetVlan(vlan) => switch::Action::SetVid(VLAN_PRESENT | vlan),
-                Action::SetPriority(priority) => switch::Action::SetPcp(priority),
-                Action::Group(group) => switch::Action::Group(group),
+                Action::Output(port) => rule::Action::Output(port),
+                Action::PushVlan => rule::Action::PushVlan,
+                Action::PopVlan => rule::Action::PopVlan,
+                Action::SetVlan(vlan) => rule::Action::SetVid(VLAN_PRESENT | vlan),
+                Action::SetPriority(priority) => rule::Action::SetPcp(priority),
+                Action::Group(group) => rule::Action::Group(group),
             })
             .collect()
     }
 
-    fn readable(&self, rule: &Rule) -> switch::Rule {
+    fn readable(&self, rule: &Rule) -> rule::Rule {
         let mut fields = Vec::new();
         for (field, value) in [
             (Field::InPort, rule.in_port),
@@ -67,7 +70,7 @@ impl Rules {
                 fields.push((field, value, (mask != all).then_some(mask)));
             }
         }
-        switch::Rule {
+        rule::Rule {
             table: rule.table,
             priority: rule.priority.into(),
             fields,

@@ -158,10 +158,12 @@ pub struct Rules {
     pub ends: Vec<u32>,
     /// What rules and buckets do.
     pub lists: ActionLists,
-    /// The buckets of all groups: lists of actions, each applied to a copy.
+    /// The buckets of all groups: lists of actions.
     pub buckets: Vec<u32>,
     /// Where the buckets of each group end.
     pub bucket_ends: Vec<u32>,
+    /// By group: whether one bucket is applied to a frame instead of all.
+    pub selects: Vec<bool>,
     /// Where the groups of each switch end; they are numbered from 1 in each.
     pub group_ends: Vec<u32>,
 }
@@ -182,7 +184,16 @@ impl Rules {
         moved(&mut self.ends, &others.ends);
         self.buckets.extend(others.buckets.iter().map(|&bucket| list(bucket)));
         moved(&mut self.bucket_ends, &others.bucket_ends);
+        self.selects.extend(&others.selects);
         moved(&mut self.group_ends, &others.group_ends);
+    }
+
+    /// Adds a group to the switch that is not closed yet, and returns its number.
+    pub fn group(&mut self, buckets: impl IntoIterator<Item = u32>, selects: bool) -> u32 {
+        self.buckets.extend(buckets);
+        self.bucket_ends.push(self.buckets.len() as u32);
+        self.selects.push(selects);
+        self.bucket_ends.len() as u32 - self.group_ends.last().copied().unwrap_or(0)
     }
 
     /// Closes a switch: its rules are those added since the last one.

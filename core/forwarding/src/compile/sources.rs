@@ -13,7 +13,7 @@ use super::admission::INNER_TAGS;
 use super::rules::{Masked, Rule, Rules, ADMISSION};
 use super::view::Ports;
 use super::vlans::NO_VLAN;
-use crate::openflow::switch::{ARP, IPV4};
+use crate::openflow::rule::{ARP, IPV4};
 
 /// What is checked of the frames of hosts.
 #[derive(Debug, Clone, Copy)]

@@ -11,6 +11,9 @@ use crate::state::{Choice, Hop, HopId, State, Step};
 /// In place of a channel: packets are dropped.
 pub const DROP: Channel = Channel::MAX;
 
+/// In place of a channel: from this number on, one of a set of channels; see [`Unicasts::sets`].
+pub const SETS: Channel = 1 << 31;
+
 /// A VLAN and a priority.
 pub type Tag = (u16, u8);
 
@@ -71,6 +74,9 @@ pub struct Unicasts {
     pub sent: BTreeMap<(u32, u16), Vec<Admitted>>,
     /// (in port, out port, priority) -> new priority, between switches and from hosts.
     pub turns: FxHashMap<(u32, u32, u8), u8>,
+    /// Sets of channels, ascending, of which a packet takes any one. Number i stands for a next
+    /// channel as [`SETS`] + i.
+    pub sets: Vec<Vec<Channel>>,
 }
 
 /// Reads what a switch does with unicasts.
@@ -84,6 +90,7 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
         next: vec![Vec::new(); classes],
         sent: BTreeMap::new(),
         turns: FxHashMap::default(),
+        sets: Vec::new(),
     };
     for &id in &ports.entering {
         for (class, step) in state.steps(id).filter(|&(class, _)| used[usize::from(class)]) {
@@ -101,6 +108,7 @@ pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, R
         if let Some(((_, one), (vlan, other))) = clash {
             let port = |channel: Channel| match channel {
                 DROP => "nowhere".into(),
+                SETS.. => "to one of several ports".into(),
                 channel => format!("to port {}", state.fabric.leaves(channel).1),
             };
             let reason = format!(
@@ -130,7 +138,10 @@ impl Unicasts {
             Step::Unreached => return Ok(()),
             Step::Next(_, []) => None,
             Step::Next(_, &[one]) => Some(state.hop(one)),
-            Step::Next(Choice::OneOf, _) | Step::AnyOf(_) => {
+            Step::Next(Choice::OneOf, hops) => {
+                return self.note_set(state, switch, id, class, hops);
+            }
+            Step::AnyOf(_) => {
                 return refused(format!("frames from port {in_port} may take one of several ways"))
             }
             // The entry of a flood that is in this class too.
@@ -145,7 +156,7 @@ impl Unicasts {
                 if out.label != label {
                     return refused(format!("frames from port {in_port} would change their VLAN"));
                 }
-                return self.turn(state, switch, id, out).map(|()| {
+                return self.turn(state, switch, (in_port, vc), out).map(|()| {
                     self.next[class].push((label, out.channel));
                 });
             }
@@ -175,10 +186,65 @@ impl Unicasts {
         Ok(())
     }
 
-    fn turn(&mut self, state: &State, switch: u32, id: HopId, out: Hop) -> Result<(), Refused> {
-        let Hop { channel, vc, .. } = state.hop(id);
-        let (in_port, out_port) =
-            (state.fabric.enters(channel).1, state.fabric.leaves(out.channel).1);
+    /// Notes a set of hops, of which packets take any one. A group sends them on, behind which no
+    /// table follows: all must keep one VLAN and one priority.
+    fn note_set(
+        &mut self,
+        state: &State,
+        switch: u32,
+        id: HopId,
+        class: usize,
+        hops: &[HopId],
+    ) -> Result<(), Refused> {
+        let Hop { channel, label, vc } = state.hop(id);
+        let (_, in_port) = state.fabric.enters(channel);
+        let mut onward: Vec<Hop> = hops.iter().map(|&hop| state.hop(hop)).collect();
+        onward.sort_unstable();
+        let host = state.fabric.host(channel);
+        let tag = (onward[0].label, onward[0].vc);
+        let keeps = |hop: &Hop| {
+            (hop.label, hop.vc) == tag
+                && state.fabric.host(hop.channel).is_none()
+                && (host.is_some() || tag == (label, vc))
+        };
+        if !onward.iter().all(keeps) {
+            let reason = format!(
+                "frames from port {in_port} that may take one of several ports would change their \
+                 VLAN or priority"
+            );
+            return Err(Refused { switch, reason });
+        }
+        for hop in &onward {
+            self.turn(state, switch, (in_port, tag.1), *hop)?;
+        }
+        let set: Vec<Channel> = onward.iter().map(|hop| hop.channel).collect();
+        let known = self.sets.iter().position(|of| *of == set);
+        let number = known.unwrap_or_else(|| {
+            self.sets.push(set);
+            self.sets.len() - 1
+        });
+        let next = SETS + number as Channel;
+        if let Some(host) = host {
+            if state.representative[host as usize] != host {
+                return Ok(());
+            }
+            let classes = self.next.len();
+            let sent =
+                self.sent.entry((host, label)).or_insert_with(|| vec![Admitted::Unsent; classes]);
+            sent[class] = Admitted::As(tag);
+        }
+        self.next[class].push((tag.0, next));
+        Ok(())
+    }
+
+    fn turn(
+        &mut self,
+        state: &State,
+        switch: u32,
+        (in_port, vc): (u32, u8),
+        out: Hop,
+    ) -> Result<(), Refused> {
+        let (_, out_port) = state.fabric.leaves(out.channel);
         let known = *self.turns.entry((in_port, out_port, vc)).or_insert(out.vc);
         if known == out.vc {
             return Ok(());

@@ -15,7 +15,8 @@ use super::distinguish::{
 use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
 use super::problem::Problem;
-use super::switch::{Field, Frame, Switch};
+use super::rule::{Field, Frame};
+use super::switch::Switch;
 use super::tags::Tags;
 use crate::fabric::{Fabric, NOWHERE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassigned, Unsupported};
@@ -275,7 +276,17 @@ impl Behaviour for Rules {
             }
             self.set_ends.push(out.len() as u32);
         }
-        let choice = if sets.len() > 1 { Choice::AnyOf } else { Choice::All };
+        let ends = self.set_ends.iter().map(|&end| end as usize);
+        let one_each = sets.len() > 1 && ends.eq(1..=sets.len());
+        let changing = self.switches[switch as usize].is_replayed() || self.generations > 1;
+        let choice = if one_each && !changing && !flooded {
+            out.sort_unstable();
+            Choice::OneOf
+        } else if sets.len() > 1 {
+            Choice::AnyOf
+        } else {
+            Choice::All
+        };
         self.sets = sets;
         followed.then_some(choice).ok_or(Unsupported)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::switch::ALL_48;
+use super::rule::ALL_48;
 
 /// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat
 /// alike.

@@ -5,8 +5,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::classes::Classifier;
 use super::generations::Generations;
 use super::representatives::representatives;
-pub use super::switch::IPV4;
-use super::switch::{Field, Rule, ALL_48};
+pub use super::rule::IPV4;
+use super::rule::{Field, Rule, ALL_48};
 use crate::fabric::Fabric;
 use crate::state::TooManyClasses;
 

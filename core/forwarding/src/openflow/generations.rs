@@ -13,7 +13,8 @@
 
 use std::sync::Arc;
 
-use super::switch::{Rule, Switch};
+use super::rule::Rule;
+use super::switch::Switch;
 
 /// The rules of one switch in each generation.
 #[derive(Debug)]

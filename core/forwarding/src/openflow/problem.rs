@@ -18,6 +18,7 @@ pub enum Problem {
     ThreeTags,
     TooManyChoices(usize),
     AmbiguousReplay,
+    SelectNotFollowed(u32),
 }
 
 impl fmt::Display for Problem {
@@ -41,11 +42,17 @@ impl fmt::Display for Problem {
             Self::OtherAction => write!(f, "a rule has an action that is not followed here"),
             Self::TooManyChoices(most) => write!(
                 f,
-                "rules of equal priority give a frame more than {most} choices; they are not followed"
+                "rules of equal priority and groups of type select give a frame more than {most} \
+                 choices; they are not followed"
             ),
             Self::AmbiguousReplay => {
                 write!(f, "rules of equal priority match the same frames; which one counts is open")
             }
+            Self::SelectNotFollowed(group) => write!(
+                f,
+                "group {group} of type select is used by another group, or leads to too many \
+                 choices; it is not followed here"
+            ),
             Self::ThreeTags => write!(f, "a rule puts on a third tag, which is not followed here"),
         }
     }
@@ -62,6 +69,7 @@ impl Problem {
                 | Self::TooManyActions { .. }
                 | Self::TooManyChoices(_)
                 | Self::AmbiguousReplay
+                | Self::SelectNotFollowed(_)
         )
     }
 }

@@ -4,201 +4,18 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use super::groups::{alternatives, count_actions, Buckets, MOST_CHOICES};
 use super::problem::Problem;
-use super::table::{Key, Table};
+use super::rule::{Action, Frame, Rule};
+use super::table::Table;
 use super::tags::Tags;
 
-const VLAN_PRESENT: u64 = 0x1000;
-/// All bits of an Ethernet address.
-pub const ALL_48: u64 = (1 << 48) - 1;
-/// EtherTypes.
-pub const IPV4: u16 = 0x0800;
-/// See [`IPV4`].
-pub const ARP: u16 = 0x0806;
 /// The reserved port that sends a frame back on the port of arrival.
 const IN_PORT: u32 = 0xFFFF_FFF8;
 const CONTROLLER: u32 = 0xFFFF_FFFD;
-const MOST_NESTED_GROUPS: usize = 8;
 /// The most actions followed for one frame in one switch, groups included: foreign rules may copy
 /// without end.
 const MOST_ACTIONS: usize = 10_000;
-/// The most choices among rules of equal priority that are followed for one frame in one switch.
-const MOST_CHOICES: usize = 64;
-
-/// The headers of a frame.
-#[derive(Debug, Clone, Copy)]
-pub struct Frame {
-    /// Destination address, 48 bits.
-    pub eth_dst: u64,
-    /// Source address, 48 bits.
-    pub eth_src: u64,
-    /// The EtherType after its tags.
-    pub eth_type: u16,
-    /// The IPv4 address that it has as its source, if it is an ARP frame or an IPv4 packet. As
-    /// hardware address of the sender, an ARP frame has `eth_src`.
-    pub source_ip: u32,
-    /// Its tags.
-    pub tags: Tags,
-}
-
-impl Frame {
-    fn key(&self, in_port: u32, metadata: u64) -> Key {
-        let tag = u64::from(self.tags.both()[0]);
-        let vlan = if self.tags.is_empty() { 0 } else { VLAN_PRESENT | tag & 0xFFF };
-        let priority = u64::from(self.tags.priority());
-        // Open vSwitch, unless told otherwise, takes a second tag for payload.
-        let eth_type = if self.tags.depth() > 1 { 0x8100 } else { self.eth_type };
-        [
-            self.eth_dst | vlan << 48 | priority << 61,
-            self.eth_src | u64::from(eth_type) << 48,
-            u64::from(in_port) | u64::from(self.source_ip) << 32,
-            metadata,
-        ]
-    }
-}
-
-/// A field that a rule matches.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)] // the names that OpenFlow 1.3 gives
-pub enum Field {
-    InPort,
-    Metadata,
-    EthDst,
-    EthSrc,
-    EthType,
-    VlanVid,
-    VlanPcp,
-    ArpSha,
-    ArpSpa,
-    Ipv4Src,
-}
-
-impl Field {
-    /// Its position in a [`Key`]: the word, the shift, and its bits.
-    fn place(self) -> (usize, u32, u64) {
-        match self {
-            Self::EthDst => (0, 0, ALL_48),
-            Self::VlanVid => (0, 48, 0x1FFF),
-            Self::VlanPcp => (0, 61, 7),
-            Self::EthSrc | Self::ArpSha => (1, 0, ALL_48),
-            Self::EthType => (1, 48, 0xFFFF),
-            Self::InPort => (2, 0, u64::from(u32::MAX)),
-            Self::ArpSpa | Self::Ipv4Src => (2, 32, u64::from(u32::MAX)),
-            Self::Metadata => (3, 0, u64::MAX),
-        }
-    }
-
-    /// What a frame that has the field must match besides: value and mask.
-    fn prerequisite(self) -> Option<(Self, u64, u64)> {
-        match self {
-            Self::VlanPcp => Some((Self::VlanVid, VLAN_PRESENT, VLAN_PRESENT)),
-            Self::ArpSha | Self::ArpSpa => Some((Self::EthType, ARP.into(), 0xFFFF)),
-            Self::Ipv4Src => Some((Self::EthType, IPV4.into(), 0xFFFF)),
-            _ => None,
-        }
-    }
-}
-
-/// What a rule does with a frame.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Send it out of a port.
-    Output(u32),
-    /// Put a tag on, a copy of the outer one.
-    PushVlan,
-    /// Take the outer tag off.
-    PopVlan,
-    /// Set the VLAN of the outer tag.
-    SetVid(u16),
-    /// Set the priority of the outer tag.
-    SetPcp(u8),
-    /// Process it by a group.
-    Group(u32),
-    /// Set a field that is not followed, by its name.
-    SetOther(String),
-    /// Anything else.
-    Other,
-}
-
-/// A rule, as it was read.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// Its table.
-    pub table: u8,
-    /// The higher one wins.
-    pub priority: i64,
-    /// What it matches: value and mask (none: all bits).
-    pub fields: Vec<(Field, u64, Option<u64>)>,
-    /// What it does, in this order.
-    pub actions: Vec<Action>,
-    /// The value that it writes to the metadata.
-    pub metadata: Option<u64>,
-    /// The table to go on with.
-    pub goto: Option<u8>,
-}
-
-impl Rule {
-    /// Every (value, mask) of a field that it matches.
-    pub fn matched(&self, wanted: Field) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let (_, _, all) = wanted.place();
-        let fields = self.fields.iter().filter(move |(field, _, _)| *field == wanted);
-        fields.map(move |&(_, value, mask)| (value & mask.unwrap_or(all), mask.unwrap_or(all)))
-    }
-
-    /// The port of arrival and the source that it matches, if it matches an IPv4 address as source.
-    fn source(&self) -> Option<(u32, u32)> {
-        let exact = |wanted: &[Field]| {
-            let mut fields = self.fields.iter().filter(|(field, ..)| wanted.contains(field));
-            fields.find_map(|&(_, value, mask)| mask.is_none().then_some(value as u32))
-        };
-        Some((exact(&[Field::InPort])?, exact(&[Field::ArpSpa, Field::Ipv4Src])?))
-    }
-
-    /// Whether it can be followed: the source addresses inside of frames are known only of what
-    /// hosts send, so a rule that matches these must be for one address at one port.
-    pub fn is_followed(&self) -> bool {
-        let inside = [Field::ArpSha, Field::ArpSpa, Field::Ipv4Src];
-        let matched = |wanted: Field| self.fields.iter().find(|(field, ..)| *field == wanted);
-        let exactly = |wanted: Field| matched(wanted).is_some_and(|(_, _, mask)| mask.is_none());
-        let each = inside.into_iter().filter(|&field| matched(field).is_some());
-        let mut each = each.peekable();
-        each.peek().is_none()
-            || exactly(Field::InPort) && exactly(Field::EthSrc) && each.all(exactly)
-    }
-
-    /// Whether it does the same with every frame.
-    fn does_as(&self, other: &Self) -> bool {
-        (&self.actions, self.metadata, self.goto) == (&other.actions, other.metadata, other.goto)
-    }
-
-    /// What it matches, packed (value, mask); None if no frame can match.
-    fn packed(&self) -> Option<(Key, Key)> {
-        let (mut value, mut mask): (Key, Key) = ([0; 4], [0; 4]);
-        let mut require = |field: Field, wanted: u64, bits: u64| {
-            let (word, shift, all) = field.place();
-            let (wanted, outside) = (wanted & bits, wanted & bits & !all);
-            let (wanted, bits) = (wanted << shift, (bits & all) << shift);
-            let both = mask[word] & bits;
-            if outside != 0 || (value[word] ^ wanted) & both != 0 {
-                return None;
-            }
-            value[word] |= wanted;
-            mask[word] |= bits;
-            Some(())
-        };
-        for &(field, wanted, bits) in &self.fields {
-            let (_, _, all) = field.place();
-            if bits.is_none() && wanted & !all != 0 {
-                return None;
-            }
-            require(field, wanted, bits.unwrap_or(all))?;
-            if let Some((field, wanted, bits)) = field.prerequisite() {
-                require(field, wanted, bits)?;
-            }
-        }
-        Some((value, mask))
-    }
-}
 
 /// Copies that leave: the port and the tags of each.
 pub type Copies = Vec<(u32, Tags)>;
@@ -225,7 +42,9 @@ pub struct Switch {
     run_ends: Vec<u32>,
     /// By port of arrival: the IPv4 addresses that rules match as sources of frames.
     sources: FxHashMap<u32, Vec<u32>>,
-    groups: FxHashMap<u32, Vec<Vec<Action>>>,
+    groups: FxHashMap<u32, Buckets>,
+    /// By place in `rules`: what a rule may do that uses groups of type select.
+    alternatives: FxHashMap<u32, Vec<Vec<Action>>>,
     /// The number of actions of each group, with those of the groups that it uses.
     actions: FxHashMap<u32, usize>,
 }
@@ -238,7 +57,7 @@ impl PartialEq for Switch {
 
 impl Switch {
     /// Indexes rules.
-    pub fn new(mut rules: Vec<Rule>, groups: Vec<(u32, Vec<Vec<Action>>)>) -> Self {
+    pub fn new(mut rules: Vec<Rule>, groups: Vec<(u32, Buckets)>) -> Self {
         rules.sort_by_key(|rule| -rule.priority);
         let mut run_ends = vec![rules.len() as u32; rules.len()];
         for place in (1..rules.len()).rev() {
@@ -267,7 +86,9 @@ impl Switch {
             }
         }
         let groups = groups.into_iter().collect();
-        Self { tables, rules, run_ends, sources, actions: count_actions(&groups), groups }
+        let alternatives = alternatives(&rules, &groups);
+        let actions = count_actions(&groups);
+        Self { tables, rules, run_ends, sources, actions, alternatives, groups }
     }
 
     /// The rules, by priority.
@@ -281,8 +102,8 @@ impl Switch {
     }
 
     /// Adds to `sets` the copies that leave when `frame` arrives on `in_port`: one set for each
-    /// choice among rules of equal priority that match and differ. Which of these counts is not
-    /// defined (OpenFlow 1.3, 5.3).
+    /// choice among the buckets of groups of type select, and among rules of equal priority that
+    /// match and differ. Which of these counts is not defined (OpenFlow 1.3, 5.3).
     ///
     /// Returns whether everything could be followed; problems of the rules are added to `problems`.
     pub fn outputs(
@@ -325,8 +146,9 @@ impl Switch {
         !problems[known..].iter().any(Problem::ends_it)
     }
 
-    /// The place of a rule that may count for a frame, and those of others that differ.
-    fn matching(&self, frame: Frame, passage: &Passage) -> Option<(u32, Vec<u32>)> {
+    /// A rule that may count for a frame, and others that differ: the place of each, and which of
+    /// its alternatives.
+    fn matching(&self, frame: Frame, passage: &Passage) -> Option<(Place, Vec<Place>)> {
         let (table, ambiguous) = self.tables.get(&passage.table)?;
         let key = Frame { tags: passage.tags, ..frame }.key(passage.in_port, passage.metadata);
         let best = table.lookup(&key)?;
@@ -340,13 +162,27 @@ impl Switch {
                 }
             }
         }
-        Some((best, others))
+        let mut places: Vec<Place> = others.iter().map(|&other| (other, 0)).collect();
+        if !self.alternatives.is_empty() {
+            for rule in others.into_iter().chain([best]) {
+                let count = self.alternatives.get(&rule).map_or(1, Vec::len) as u32;
+                places.extend((1..count).map(|number| (rule, number)));
+            }
+        }
+        Some(((best, 0), places))
     }
 
     /// Applies a rule; returns whether the frame goes on to another table.
-    fn step(&self, place: u32, passage: &mut Passage, problems: &mut Vec<Problem>) -> bool {
+    fn step(
+        &self,
+        (place, number): Place,
+        passage: &mut Passage,
+        problems: &mut Vec<Problem>,
+    ) -> bool {
         let rule = &self.rules[place as usize];
-        self.apply(&rule.actions, passage, problems);
+        let chosen = self.alternatives.get(&place);
+        let actions = chosen.map_or(&rule.actions, |all| &all[number as usize]);
+        self.apply(actions, passage, problems);
         passage.metadata = rule.metadata.unwrap_or(passage.metadata);
         match rule.goto {
             Some(next) if next > passage.table => {
@@ -403,11 +239,19 @@ impl Switch {
                 if *actions > passage.left {
                     return Err(Problem::TooManyActions { group: *number, most: MOST_ACTIONS });
                 }
+                if buckets.selects {
+                    return Err(Problem::SelectNotFollowed(*number));
+                }
                 let tags = passage.tags;
-                for bucket in buckets {
+                for bucket in &buckets.lists {
                     self.apply(bucket, passage, problems);
                     passage.tags = tags;
                 }
+            }
+            Action::Bucket(number, bucket) => {
+                let tags = passage.tags;
+                self.apply(&self.groups[number].lists[*bucket as usize], passage, problems);
+                passage.tags = tags;
             }
             Action::SetOther(name) => return Err(Problem::SetsOther(name.clone())),
             Action::Other => return Err(Problem::OtherAction),
@@ -416,6 +260,9 @@ impl Switch {
     }
 }
 
+/// A rule by its place, and which of its alternatives.
+type Place = (u32, u32);
+
 /// Adds copies to those of `sets` from `first` on, unless they are there.
 fn add_set(sets: &mut Vec<Copies>, first: usize, copies: Copies) {
     if !sets[first..].contains(&copies) {
@@ -423,29 +270,9 @@ fn add_set(sets: &mut Vec<Copies>, first: usize, copies: Copies) {
     }
 }
 
-/// The number of actions of each group, with those of the groups that it uses; nothing for groups
-/// that use groups without end.
-fn count_actions(groups: &FxHashMap<u32, Vec<Vec<Action>>>) -> FxHashMap<u32, usize> {
-    let mut known = FxHashMap::default();
-    for _ in 0..MOST_NESTED_GROUPS {
-        let count = |buckets: &Vec<Vec<Action>>| {
-            buckets.iter().flatten().try_fold(buckets.len(), |sum, action| match action {
-                Action::Group(used) if groups.contains_key(used) => {
-                    known.get(used).map(|more: &usize| sum.saturating_add(1).saturating_add(*more))
-                }
-                _ => Some(sum.saturating_add(1)),
-            })
-        };
-        let unknown = groups.iter().filter(|(number, _)| !known.contains_key(*number));
-        let found: Vec<(u32, usize)> =
-            unknown.filter_map(|(number, buckets)| Some((*number, count(buckets)?))).collect();
-        known.extend(found);
-    }
-    known
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::rule::{Field, ALL_48};
     use super::*;
 
     /// What a switch does whose only rule uses group 1; group i uses group i + 1 in each bucket.
@@ -455,7 +282,7 @@ mod tests {
         let rule = Rule { table: 0, priority: 1, fields, actions, metadata: None, goto: None };
         let group = |number: u32| {
             let used = if number == groups { last.clone() } else { Action::Group(number + 1) };
-            (number, vec![vec![used]; buckets])
+            (number, Buckets { lists: vec![vec![used]; buckets], selects: false })
         };
         let switch = Switch::new(vec![rule], (1..=groups).map(group).collect());
         let frame =
@@ -498,6 +325,39 @@ mod tests {
         assert_eq!(choices(&[(5, all, 1), (5, all, 2), (5, all, 1)]), [[1], [2]], "twins");
         let many: Vec<_> = (0..70).map(|port| (5, None, port + 10)).collect();
         assert!(choices(&many).len() < 70);
+    }
+
+    #[test]
+    fn buckets_of_a_select_group_are_choices() {
+        let lists = |from: u32, count: u32| {
+            (from..from + count).map(|port| vec![Action::Output(port)]).collect()
+        };
+        let follow = |actions: Vec<Action>, groups: Vec<(u32, Buckets)>| {
+            let fields = Vec::new();
+            let rule = Rule { table: 0, priority: 1, fields, actions, metadata: None, goto: None };
+            let switch = Switch::new(vec![rule], groups);
+            let tags = Tags::default();
+            let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, source_ip: 0, tags };
+            let (mut sets, mut problems) = (Vec::new(), Vec::new());
+            switch.outputs(9, frame, &mut sets, &mut problems);
+            let ports = |set: &Copies| set.iter().map(|(port, _)| *port).collect::<Vec<u32>>();
+            let mut ports: Vec<Vec<u32>> = sets.iter().map(ports).collect();
+            ports.sort();
+            (ports, problems)
+        };
+        let select =
+            |number, from, count| (number, Buckets { lists: lists(from, count), selects: true });
+        let one = follow(vec![Action::Group(1)], vec![select(1, 1, 3)]);
+        assert_eq!(one, (vec![vec![1], vec![2], vec![3]], vec![]));
+        let two = vec![Action::Group(1), Action::Group(2)];
+        let both = follow(two, vec![select(1, 1, 2), select(2, 5, 2)]);
+        assert_eq!(both.0, [[1, 5], [1, 6], [2, 5], [2, 6]]);
+        assert_eq!(follow(vec![Action::Group(1)], vec![select(1, 1, 0)]).0, [Vec::<u32>::new()]);
+        let all = Buckets { lists: vec![vec![Action::Group(1)]], selects: false };
+        let nested = follow(vec![Action::Group(2)], vec![select(1, 1, 2), (2, all)]);
+        assert_eq!(nested, (vec![vec![]], vec![Problem::SelectNotFollowed(1)]));
+        let many = follow(vec![Action::Group(1)], vec![select(1, 1, 70)]);
+        assert_eq!(many.1, [Problem::SelectNotFollowed(1)]);
     }
 
     #[test]

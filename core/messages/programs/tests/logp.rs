@@ -22,6 +22,8 @@ fn flat(hosts: usize) -> (Fabric, Tables) {
         xoff_bytes: 1 << 20,
         xon_bytes: 1 << 19,
         headroom_bytes: 1 << 20,
+        credit_bytes: 1 << 21,
+        credit_unit_bytes: 64,
     };
     let config = |to_switch| ChannelConfig {
         rate_bps: 100_000_000,
@@ -33,6 +35,7 @@ fn flat(hosts: usize) -> (Fabric, Tables) {
         pause_limit: None,
         broadcast_limit: None,
         jitter: 0,
+        faults: simulator::Faults::NONE,
     };
     let host = |number: usize| Node::Host(number as u32);
     let down = (0..hosts).map(|h| (config(false), Node::Switch(0), host(h), (hosts + h) as u32));

@@ -1,6 +1,6 @@
 //! A state from the arrays of a plan.
 
-use forwarding::plan::{Conflict, NextHops, Paths, Plan};
+use forwarding::plan::{Conflict, HopSets, NextHops, Paths, Plan};
 use forwarding::planned::planned;
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
@@ -43,12 +43,14 @@ pub fn of_plan(
     let vlan: Vec<u16> = flat(arrays, "vlan", &[len(arrays, "vlan")?])?;
     let tree: Vec<i32> = flat(arrays, "tree", &[switches, switches])?;
     let tree_priority: Vec<u8> = flat(arrays, "tree_priority", &[switches, switches])?;
+    let is_channel = |&channel: &i32| (-1..channels as i32).contains(&channel);
+    let is_tree = tree.iter().all(is_channel);
+    let tree = tree.into();
     let mut plan =
         Plan { row, vlan, host_tags, flood_vlan, tree, tree_priority, members, ..Plan::default() };
-    let is_channel = |&channel: &i32| (-1..channels as i32).contains(&channel);
     let mut fits = [rows, rows * switches].contains(&plan.vlan.len())
         && plan.row.iter().all(|&row| (row as usize) < rows)
-        && plan.tree.iter().all(is_channel)
+        && is_tree
         && plan.members.iter().all(|of_group| of_group.len() == hosts.len());
     if arrays.contains("channels")? {
         let longest: usize =
@@ -63,6 +65,21 @@ pub fn of_plan(
         hosts.iter().for_each(|&(switch, _)| wanted[switch as usize] = true);
         let paths = Paths { channels: &paths, priorities: &priorities, longest };
         plan.follow(&fabric, paths, &wanted).map_err(conflict)?;
+    } else if arrays.contains("set_ends")? {
+        let ends: Vec<u32> = flat(arrays, "set_ends", &[switches, switches])?;
+        let sets: Vec<i32> = flat(arrays, "set_channels", &[len(arrays, "set_channels")?])?;
+        plan.first = (0..rows as u32).collect();
+        plan.first_priority = flat(arrays, "first_priority", &[rows, switches])?;
+        fits &= (ends.last().copied().unwrap_or(0) as usize == sets.len())
+            && ends.is_sorted()
+            && sets.iter().all(|&channel| (0..channels as i32).contains(&channel))
+            && plan.vlan.windows(2).all(|pair| pair[0] == pair[1]);
+        if !fits {
+            return Err(PyValueError::new_err("rows, channels or members do not fit"));
+        }
+        let vlan = plan.vlan.first().copied().unwrap_or(0);
+        let channels = sets.into_iter().map(|channel| channel as u32).collect();
+        plan.next = NextHops::Sets(HopSets { vlan, ends, channels });
     } else {
         let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len(arrays, "table_vlan")?])?;
         let tables: Vec<i32> = flat(arrays, "next_hop", &[vlans.len(), switches, switches])?;
@@ -75,7 +92,7 @@ pub fn of_plan(
         if !fits {
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
-        plan.next = NextHops::Tables(vlans, tables);
+        plan.next = NextHops::Tables(vlans, tables.into());
         let changes: Vec<i32> = flat(arrays, "changes", &[len(arrays, "changes")?, 4])?;
         let change = |row: &[i32]| ((row[0] as u32, row[1] as u32, row[2] as u8), row[3] as u8);
         plan.changes = changes.chunks(4).map(change).collect();

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use forwarding::openflow::groups::Buckets;
 use forwarding::openflow::problem::Problem;
-use forwarding::openflow::switch::{Action, Field, Frame, Rule, Switch};
+use forwarding::openflow::rule::{Action, Field, Frame, Rule};
+use forwarding::openflow::switch::Switch;
 use forwarding::openflow::tags::Tags;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
@@ -109,9 +111,10 @@ pub fn switch(value: &Bound<'_, PyAny>) -> PyResult<(Switch, BTreeSet<Unfollowed
         let group = group?;
         let number: u64 = group.getattr(intern!(py, "group_id"))?.extract()?;
         let buckets = group.getattr(intern!(py, "buckets"))?;
-        let buckets: PyResult<_> = buckets.try_iter()?.map(|bucket| actions(&bucket?)).collect();
+        let lists: PyResult<_> = buckets.try_iter()?.map(|bucket| actions(&bucket?)).collect();
+        let selects = !group.getattr(intern!(py, "basis"))?.is_none();
         if let Ok(number) = u32::try_from(number) {
-            groups.push((number, buckets?));
+            groups.push((number, Buckets { lists: lists?, selects }));
         }
     }
     Ok((Switch::new(rules, groups), left_out))

@@ -9,7 +9,7 @@ use forwarding::found::Found;
 use forwarding::openflow::behaviour::{read, Group};
 use forwarding::openflow::generations::Generations;
 use forwarding::state::{Behaviour, Hop, State, TooManyClasses, Unassigned};
-use forwarding::trace::{difference, trace};
+use forwarding::trace::{difference, shares, trace};
 use numpy::ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -179,6 +179,15 @@ impl PyState {
         let found = trace(&self.state, source, destination, TRACED_HOPS);
         let hops = found.hops.iter().map(tuple).collect();
         Ok((hops, found.delivered, found.dropped, found.unsupported, found.repeats, found.loops))
+    }
+
+    fn shares(&self, source: u32, destination: u32) -> PyResult<Vec<(HopTuple, f64)>> {
+        self.known(source)?;
+        if destination as usize >= self.state.destinations() {
+            return Err(PyValueError::new_err(format!("there is no destination {destination}")));
+        }
+        let found = shares(&self.state, source, destination);
+        Ok(found.iter().map(|(hop, share)| (tuple(hop), *share)).collect())
     }
 
     fn difference(&self, py: Python<'_>, other: &Self) -> PyResult<Option<(u32, u32, HopTuple)>> {

@@ -4,7 +4,8 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simulator::{
-    BroadcastLimit, Buffer, ChannelConfig, Fabric, Node, Tables, Watchdog, WatchdogAction,
+    BroadcastLimit, Buffer, Chance, ChannelConfig, Fabric, Faults, Node, PauseLimit,
+    SwitchSettings, Tables, Watchdog, WatchdogAction,
 };
 
 use super::convert::{self, wrong};
@@ -22,13 +23,20 @@ pub struct Channels<'py> {
     xoff_bytes: PyReadonlyArray1<'py, u64>,
     xon_bytes: PyReadonlyArray1<'py, u64>,
     headroom_bytes: PyReadonlyArray1<'py, u64>,
+    credit_bytes: PyReadonlyArray1<'py, u64>,
+    credit_unit_bytes: PyReadonlyArray1<'py, u32>,
     watchdog_ps: PyReadonlyArray1<'py, u64>,
     restoration_ps: PyReadonlyArray1<'py, u64>,
     forward_in_storms: bool,
     jitter_ps: PyReadonlyArray1<'py, u64>,
+    loss: PyReadonlyArray1<'py, f64>,
     broadcast_share: f64,
     broadcast_burst_bytes: u64,
+    pause_limit: Option<(u16, u64)>,
     hubs: bool,
+    ports: PyReadonlyArray1<'py, u32>,
+    switches: Vec<String>,
+    switch_settings: Option<String>,
 }
 
 /// A switch from 0 on, or -1 - H for host H.
@@ -60,6 +68,11 @@ impl Channels<'_> {
         let xoff_bytes = column(&self.xoff_bytes, count)?;
         let xon_bytes = column(&self.xon_bytes, count)?;
         let headroom_bytes = column(&self.headroom_bytes, count)?;
+        let credit_bytes = column(&self.credit_bytes, count)?;
+        let credit_unit_bytes = column(&self.credit_unit_bytes, count)?;
+        if credit_unit_bytes.contains(&0) {
+            return Err(PyValueError::new_err("a unit of credit must have bytes"));
+        }
         let watchdog_ps = column(&self.watchdog_ps, count)?;
         let restoration_ps = column(&self.restoration_ps, count)?;
         let action = match self.forward_in_storms {
@@ -67,7 +80,14 @@ impl Channels<'_> {
             true => WatchdogAction::Forward,
         };
         let jitter_ps = column(&self.jitter_ps, count)?;
+        let loss = column(&self.loss, count)?;
         let limit = BroadcastLimit::new(self.broadcast_share, self.broadcast_burst_bytes);
+        let pauses = self
+            .pause_limit
+            .map(|(share_permille, longest)| PauseLimit { share_permille, longest });
+        if self.pause_limit.is_some_and(|(share_permille, _)| share_permille >= 1000) {
+            return Err(PyValueError::new_err("hosts may pause for less than 1000 permille"));
+        }
         if enters.len() != count {
             return Err(unequal());
         }
@@ -83,22 +103,26 @@ impl Channels<'_> {
                     xoff_bytes: xoff_bytes[c],
                     xon_bytes: xon_bytes[c],
                     headroom_bytes: headroom_bytes[c],
+                    credit_bytes: credit_bytes[c],
+                    credit_unit_bytes: credit_unit_bytes[c],
                 },
                 to_switch: matches!(to, Node::Switch(_)),
                 watchdog: (watchdog_ps[c] > 0)
                     .then(|| Watchdog::new(watchdog_ps[c], Some(restoration_ps[c]), action)),
-                pause_limit: None,
+                pause_limit: pauses.filter(|_| matches!(to, Node::Host(_))),
                 broadcast_limit: matches!(from, Node::Host(_)).then_some(limit),
                 jitter: jitter_ps[c],
+                faults: Faults { loss: Chance::new(loss[c]), ..Faults::NONE },
             };
             (config, from, to, back[c])
         });
         let fabric = Fabric::new(switches, hosts, channels.collect()).map_err(wrong)?;
-        if self.hubs {
-            fabric.with_hubs().map_err(wrong)
-        } else {
-            Ok(fabric)
-        }
+        let fabric = if self.hubs { fabric.with_hubs().map_err(wrong)? } else { fabric };
+        let Some(json) = &self.switch_settings else { return Ok(fabric) };
+        let settings: SwitchSettings = serde_json::from_str(json)
+            .map_err(|error| PyValueError::new_err(format!("switch settings: {error}")))?;
+        let ports = column(&self.ports, count)?;
+        fabric.with_switches(settings, self.switches.clone(), ports).map_err(wrong)
     }
 }
 

@@ -6,23 +6,40 @@ use numpy::{PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use simulator::{Forwarding, LinkChange, PriorityCounters, Settings, Tables, PRIORITIES};
+use simulator::{
+    Forwarding, HostSettings, LinkChange, PriorityCounters, Settings, SlowReceiver, Tables,
+    PRIORITIES,
+};
 
 use crate::forwarding::PyState;
 
 mod arrays;
 mod channels;
 mod convert;
+mod hosts;
 mod report;
 mod traffic;
 
 use arrays::{Channels, Tree};
 use convert::wrong;
+use hosts::TransportSettings;
 pub(crate) use traffic::PyTraffic;
 
 type Counted<'py> = Bound<'py, PyArray2<u64>>;
 type Sample<'py> =
     (Counted<'py>, Counted<'py>, Counted<'py>, Counted<'py>, Counted<'py>, Py<PyArray1<u64>>);
+
+/// Source, destination, bytes, start, end and whether it is acknowledged of each message, and how
+/// many are left out.
+type Completions = (
+    Py<PyArray1<u32>>,
+    Py<PyArray1<u32>>,
+    Py<PyArray1<u64>>,
+    Py<PyArray1<u64>>,
+    Py<PyArray1<u64>>,
+    Py<PyArray1<bool>>,
+    u64,
+);
 
 /// What switches do with unicasts; see the `.pyi`.
 #[pyclass(frozen, name = "Tables", module = "knotless._core.simulator")]
@@ -59,7 +76,8 @@ impl Simulation {
 impl Simulation {
     #[new]
     #[pyo3(signature = (switches, hosts, channels, tables, trees, traffic, *, seed, warm_up_ps, end_ps,
-                        packet_bytes, header_bytes, link_changes, broadcasts=Vec::new()))]
+                        packet_bytes, header_bytes, link_changes, broadcasts=Vec::new(), transport=None,
+                        receivers=Vec::new()))]
     #[allow(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
         switches: usize,
@@ -75,6 +93,8 @@ impl Simulation {
         header_bytes: u32,
         link_changes: Vec<(u64, u32, bool)>,
         broadcasts: Vec<usize>,
+        transport: Option<TransportSettings>,
+        receivers: Vec<(u32, u64)>,
     ) -> PyResult<Simulation> {
         let fabric = channels.fabric(switches, hosts)?;
         let mut tables = tables.0.clone();
@@ -95,8 +115,13 @@ impl Simulation {
             forwarding,
             link_changes: changes.map(|(at, channel, up)| LinkChange { at, channel, up }).collect(),
         };
-        let made = simulator::Simulation::new(fabric, tables, traffic, settings).map_err(wrong)?;
-        Ok(Simulation(Mutex::new(made)))
+        let slow = |(host, rate_bps)| SlowReceiver { host, rate_bps };
+        let hosts = HostSettings {
+            transport: transport.map(Into::into),
+            receivers: receivers.into_iter().map(slow).collect(),
+        };
+        let made = simulator::Simulation::with_hosts(fabric, tables, traffic, settings, &hosts);
+        Ok(Simulation(Mutex::new(made.map_err(wrong)?)))
     }
 
     fn run(&self, py: Python<'_>, events: u64) -> PyResult<bool> {
@@ -148,10 +173,100 @@ impl Simulation {
         ))
     }
 
+    fn take_turns(&self) -> PyResult<()> {
+        self.inner()?.take_turns();
+        Ok(())
+    }
+
+    fn pause_host(&self, at_ps: u64, host: u32, until_ps: u64) -> PyResult<()> {
+        self.inner()?.pause_host(at_ps, host, until_ps).map_err(wrong)
+    }
+
+    fn standing_behind(&self, host: u32) -> PyResult<Vec<(u32, u8)>> {
+        let behind = self.inner()?.standing_behind(host).map_err(wrong)?;
+        Ok(behind.iter().map(|target| (target.channel.0, target.class)).collect())
+    }
+
+    fn spray(&self) -> PyResult<()> {
+        self.inner()?.spray();
+        Ok(())
+    }
+
+    fn hash_addresses(&self, addresses: Vec<u64>, seed: u32) -> PyResult<()> {
+        self.inner()?.hash_addresses(addresses, seed).map_err(wrong)
+    }
+
+    fn record_completions(&self, limit: usize) -> PyResult<()> {
+        self.inner()?.record_completions(limit);
+        Ok(())
+    }
+
+    fn completions(&self, py: Python<'_>) -> PyResult<Completions> {
+        let simulation = self.inner()?;
+        let (kept, omitted) = simulation.completions();
+        Ok((
+            convert::array(py, kept.iter().map(|one| one.from)),
+            convert::array(py, kept.iter().map(|one| one.to)),
+            convert::array(py, kept.iter().map(|one| one.bytes)),
+            convert::array(py, kept.iter().map(|one| one.born)),
+            convert::array(py, kept.iter().map(|one| one.completed)),
+            convert::array(py, kept.iter().map(|one| one.acknowledged)),
+            omitted,
+        ))
+    }
+
+    fn alone_ps(
+        &self,
+        py: Python<'_>,
+        sources: PyReadonlyArray1<'_, u32>,
+        destinations: PyReadonlyArray1<'_, u32>,
+        message_bytes: PyReadonlyArray1<'_, u64>,
+        acknowledged: PyReadonlyArray1<'_, bool>,
+    ) -> PyResult<Py<PyArray1<u64>>> {
+        let sources = sources.as_slice()?;
+        let destinations = arrays::column(&destinations, sources.len())?;
+        let bytes = arrays::column(&message_bytes, sources.len())?;
+        let acknowledged = arrays::column(&acknowledged, sources.len())?;
+        let simulation = self.inner()?;
+        let hosts = simulation.hosts() as u32;
+        if sources.iter().chain(destinations).any(|&host| host >= hosts) {
+            return Err(PyValueError::new_err(format!("there are {hosts} hosts")));
+        }
+        let times = (0..sources.len()).map(|row| {
+            let ends = (sources[row], destinations[row]);
+            simulation.alone(ends.0, ends.1, bytes[row], acknowledged[row]).unwrap_or(0)
+        });
+        Ok(convert::array(py, times))
+    }
+
     fn report(&self, py: Python<'_>) -> PyResult<report::PyReport> {
         let report = self.inner()?.report();
         report::PyReport::new(py, report)
     }
+}
+
+/// What groups of type select choose; see the `.pyi`.
+#[pyfunction]
+fn select_buckets(
+    py: Python<'_>,
+    parameters: PyReadonlyArray1<'_, u64>,
+    sources: PyReadonlyArray1<'_, u64>,
+    destinations: PyReadonlyArray1<'_, u64>,
+    counts: PyReadonlyArray1<'_, u16>,
+) -> PyResult<Py<PyArray1<u16>>> {
+    let (parameters, counts) = (parameters.as_slice()?, counts.as_slice()?);
+    let (sources, destinations) = (sources.as_slice()?, destinations.as_slice()?);
+    let lengths = [parameters.len(), sources.len(), destinations.len()];
+    if lengths.iter().any(|&length| length != counts.len()) {
+        return Err(PyValueError::new_err("the columns must be equally long"));
+    }
+    let rows = parameters.iter().zip(sources).zip(destinations).zip(counts);
+    Ok(convert::array(
+        py,
+        rows.map(|(((&parameter, &from), &to), &count)| {
+            simulator::select_bucket(parameter, from, to, count)
+        }),
+    ))
 }
 
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -159,6 +274,9 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTraffic>()?;
     module.add_class::<Simulation>()?;
     channels::fill(module)?;
+    module.add_function(wrap_pyfunction!(traffic::poisson_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(traffic::incast_messages, module)?)?;
+    module.add_function(wrap_pyfunction!(select_buckets, module)?)?;
     let causes = simulator::drop_causes().iter().map(|(_, name)| name);
     module.add("DROP_CAUSES", PyTuple::new(module.py(), causes.collect::<Vec<_>>())?)?;
     module.add_class::<report::PyDeadlock>()?;

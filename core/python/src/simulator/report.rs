@@ -1,8 +1,8 @@
 //! The results of a simulation, as arrays.
 
-use numpy::PyArray1;
+use numpy::{PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
-use simulator::{FlowReport, Histogram, PriorityCounters, Report, VirtualChannel};
+use simulator::{FlowReport, Histogram, PriorityCounters, Report, VirtualChannel, PRIORITIES};
 
 use super::convert::array;
 
@@ -23,6 +23,9 @@ pub struct PyReport {
     flow_bytes: Numbers,
     flow_messages: Numbers,
     flow_lost: Numbers,
+    flow_marked: Numbers,
+    flow_notifications: Numbers,
+    flow_retransmitted: Numbers,
     flow_latency_mean_ps: Py<PyArray1<f64>>,
     flow_latency_min_ps: Numbers,
     flow_latency_max_ps: Numbers,
@@ -39,10 +42,15 @@ pub struct PyReport {
     channel_ingress_peak_bytes: Numbers,
     channel_drops: Vec<Numbers>,
     channel_broadcasts_over: Numbers,
+    channel_marked_frames: Py<PyArray2<u64>>,
+    channel_storms: Vec<Numbers>,
+    channel_pause_frames: Numbers,
+    pools: Vec<Pool>,
     deadlock: Option<PyDeadlock>,
     deadlocks: u64,
     station_collisions: Numbers,
     station_given_up: Numbers,
+    first_pauses: Vec<(u64, Pair, Option<Pair>, bool)>,
 }
 
 /// See the `.pyi`.
@@ -73,6 +81,9 @@ impl PyHistogram {
         Py::new(py, made)
     }
 }
+
+/// A pool as Python sees it: (switch, name, peak, peak of its headroom).
+type Pool = (u32, String, u64, u64);
 
 /// A virtual channel as Python sees it: (channel, class).
 type Pair = (u32, u8);
@@ -112,6 +123,9 @@ impl PyReport {
             flow_bytes: flows(|flow| flow.bytes),
             flow_messages: flows(|flow| flow.messages),
             flow_lost: flows(|flow| flow.lost),
+            flow_marked: flows(|flow| flow.marked),
+            flow_notifications: flows(|flow| flow.notifications),
+            flow_retransmitted: flows(|flow| flow.retransmitted),
             flow_latency_mean_ps: array(py, report.flows.iter().map(|flow| flow.latency.mean())),
             flow_latency_min_ps: flows(|flow| flow.latency.least()),
             flow_latency_max_ps: flows(|flow| flow.latency.most()),
@@ -133,6 +147,25 @@ impl PyReport {
                 py,
                 channels.iter().map(|channel| channel.broadcasts_over),
             ),
+            channel_marked_frames: {
+                let marked = channels.iter().flat_map(|channel| &channel.priorities);
+                let marked = marked.map(|counted| counted.marked_frames).collect();
+                PyArray1::from_vec(py, marked).reshape([channels.len(), PRIORITIES])?.unbind()
+            },
+            channel_storms: vec![
+                array(py, channels.iter().map(|channel| channel.storms_detected)),
+                array(py, channels.iter().map(|channel| channel.storms_restored)),
+                array(py, channels.iter().map(|channel| channel.storm_alerts)),
+            ],
+            channel_pause_frames: array(py, channels.iter().map(|channel| channel.pause_frames)),
+            pools: report
+                .pools
+                .iter()
+                .map(|pool| {
+                    let name = pool.name.clone();
+                    (pool.switch, name, pool.peak_bytes, pool.headroom_peak_bytes)
+                })
+                .collect(),
             deadlock: report.deadlock.map(|found| PyDeadlock {
                 since_ps: found.since,
                 members: found.members.iter().map(pair).collect(),
@@ -143,6 +176,14 @@ impl PyReport {
             deadlocks: report.deadlocks,
             station_collisions: array(py, report.stations.iter().map(|station| station.collisions)),
             station_given_up: array(py, report.stations.iter().map(|station| station.given_up)),
+            first_pauses: report
+                .first_pauses
+                .iter()
+                .map(|first| {
+                    let cause = first.cause.as_ref().map(pair);
+                    (first.at, pair(&first.paused), cause, first.cause_paused)
+                })
+                .collect(),
         })
     }
 }

@@ -33,6 +33,9 @@ fn check_lines(fabric: &Fabric, hub: usize) -> Result<(), Error> {
     if lines().any(|line| line.rate_bps != rate_bps) || rate_bps > FASTEST_BPS {
         return Err(Error::new("all lines must have one rate, at most 100 Mbit/s"));
     }
+    if lines().any(|line| line.faults.any() || line.jitter > 0) {
+        return Err(Error::new("its lines have neither loss nor jitter"));
+    }
     let mut delays: Vec<Time> = lines().map(|line| line.delay).collect();
     delays.sort_unstable_by(|a, b| b.cmp(a));
     let slot = transmission_time(SLOT_BITS, rate_bps) / 8;

@@ -19,12 +19,15 @@ pub fn config(delay: Time) -> ChannelConfig {
             xoff_bytes: 20_000,
             xon_bytes: 10_000,
             headroom_bytes: 20_000,
+            credit_bytes: 40_000,
+            credit_unit_bytes: 64,
         },
         to_switch: true,
         watchdog: None,
         pause_limit: None,
         broadcast_limit: None,
         jitter: 0,
+        faults: simulator::Faults::NONE,
     }
 }
 

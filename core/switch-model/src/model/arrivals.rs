@@ -4,6 +4,7 @@ use super::{Effects, Frame, Model};
 use crate::counters::DropCause;
 use crate::entries::{EntryId, Hold};
 use crate::ids::{ChannelId, VirtualChannel};
+use crate::switches::IngressPlace;
 use crate::units::Time;
 
 impl<P> Model<P> {
@@ -15,16 +16,37 @@ impl<P> Model<P> {
     /// A broadcast, or a frame to a multicast group that is not declared, has arrived at a switch on
     /// `channel`. Whether it is within the limit of the host that has sent it, if a host has; if
     /// not, it is counted as dropped, and must not [`Model::arrive`].
-    pub fn admit_broadcast(&mut self, now: Time, channel: ChannelId, bytes: u32) -> bool {
+    pub fn admit_broadcast(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        (priority, bytes): (u8, u32),
+        fx: &mut impl Effects<P>,
+    ) -> bool {
         if !self.channels[channel.index()].up {
             return true;
         }
         let meter = self.cold[channel.index()].broadcasts.as_mut();
         let passes = meter.is_none_or(|meter| meter.passes(now, bytes));
         if !passes {
-            self.count_drop(channel, DropCause::BroadcastLimit);
+            self.reject(now, channel, (priority, bytes), DropCause::BroadcastLimit, fx);
         }
         passes
+    }
+
+    /// A frame that has arrived at a switch on `channel` is dropped before it enters an ingress
+    /// buffer: it is counted, and its credit returns.
+    #[cold]
+    pub fn reject(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        (class, bytes): (u8, u32),
+        cause: DropCause,
+        fx: &mut impl Effects<P>,
+    ) {
+        self.count_drop(channel, cause);
+        self.return_credit(now, VirtualChannel { channel, class }, bytes, fx);
     }
 
     /// The last bit of a frame has arrived at a switch on `channel`. None if it was dropped; else
@@ -41,7 +63,7 @@ impl<P> Model<P> {
             Hold::Sole { channel, class, bytes } => {
                 self.entries.add(VirtualChannel { channel, class }, bytes)
             }
-            Hold::Shared(_) | Hold::Uncharged => EntryId::NONE,
+            Hold::Shared(_) | Hold::Uncharged | Hold::Behind(_) => EntryId::NONE,
         })
     }
 
@@ -92,19 +114,30 @@ impl<P> Model<P> {
     ) -> Option<Hold> {
         let state = &mut self.channels[channel.index()];
         if !state.up {
-            self.count_drop(channel, DropCause::Down);
+            self.reject(now, channel, (priority, bytes), DropCause::Down, fx);
             return None;
         }
         if !state.flow_control.pauses() || !state.to_switch {
+            if !self.switches.schedulers.is_empty() {
+                return self.charge_group(
+                    now,
+                    VirtualChannel { channel, class: priority },
+                    bytes,
+                    fx,
+                );
+            }
             state.count_received(bytes);
             return Some(Hold::Uncharged);
         }
         let class = state.flow_control.class(priority);
         let place = self.place(channel, class);
         let ingress = &mut self.ingress[place];
+        if ingress.place != IngressPlace::Own {
+            return self.charge_group(now, VirtualChannel { channel, class }, bytes, fx);
+        }
         let charged = ingress.bytes + u64::from(bytes);
         if charged > ingress.capacity_bytes {
-            self.count_drop(channel, DropCause::Headroom);
+            self.reject(now, channel, (priority, bytes), DropCause::Headroom, fx);
             return None;
         }
         ingress.bytes = charged;

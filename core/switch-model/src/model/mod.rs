@@ -1,23 +1,33 @@
 //! The model: what each input does to the channels, and what follows from it.
 
 mod arrivals;
+mod credits;
+mod lines;
 mod observation;
+mod pause_frames;
 mod pauses;
 mod prefetch;
+mod switches;
 mod transmission;
 mod watchdog;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::channel::{Channel, ColdState, Ingress, PauseState};
 use crate::config::ChannelConfig;
 use crate::counters::DropCause;
+use crate::credits::Credits;
 use crate::entries::Entries;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::pause_limit::HostPause;
 use crate::queue::{Queue, Queues};
+use crate::switches::Switches;
 use crate::units::Time;
+use pause_frames::PauseLink;
 use watchdog::Storm;
+
+pub use pause_frames::PauseFrameEvent;
 
 /// A frame as it is offered to an egress queue.
 #[derive(Debug)]
@@ -44,15 +54,22 @@ pub struct Sent<P> {
     /// When the last bit has arrived; [`Model::arrive`] (switch) or [`Model::delivered`] (host) is
     /// due then.
     pub arrives: Time,
+    /// Whether the queue has marked the frame: congestion experienced.
+    pub marked: bool,
 }
 
-/// XOFF or XON in flight to the sender of a channel.
+/// XOFF, XON or an update of credit in flight to the sender of a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal {
     /// What to pause or resume.
     pub target: VirtualChannel,
-    /// XOFF, else XON. A pause by a switch lasts until its XON.
+    /// XOFF, else XON or an update. A pause by a switch lasts until its XON, or for the time of
+    /// [`crate::PauseFrameSettings`].
     pub stop: bool,
+    /// It repeats an XOFF, so that the pause goes on.
+    pub repeats: bool,
+    /// Under credits: units that the sender may have sent in all, since the start. Else 0.
+    pub allowed: u64,
     /// When the receiver sent it.
     pub sent: Time,
     /// When it reaches the sender; [`Model::signalled`] is due then. Equal times in order of
@@ -66,12 +83,23 @@ pub struct Signal {
 pub trait Effects<P> {
     /// A frame's transmission has begun.
     fn started(&mut self, sent: Sent<P>);
-    /// A pause signal was sent.
+    /// The same, but the line loses the frame: [`Model::tx_done`] is due at [`Sent::ends`], and
+    /// nothing else.
+    fn lost(&mut self, sent: Sent<P>, cause: DropCause);
+    /// The same, but the line carries the frame twice. The first copy arrives at `first`, the second
+    /// at [`Sent::arrives`].
+    fn sent_twice(&mut self, sent: Sent<P>, first: Time);
+    /// A pause signal or an update of credit was sent.
     fn signal(&mut self, signal: Signal);
     /// A frame was lost at this channel.
     fn dropped(&mut self, channel: ChannelId, cause: DropCause, payload: P);
     /// [`Model::expired`] is due at that time and no other; None: it is not due.
     fn expires(&mut self, target: VirtualChannel, at: Option<Time>);
+    /// [`Model::pause_frame_event`] is due then. Only after [`Model::set_pause_frames`]; a driver
+    /// that does not call that needs nothing here.
+    fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
+        let _ = (at, event);
+    }
 }
 
 /// All channels of a fabric and the frames in its switches.
@@ -79,10 +107,14 @@ pub trait Effects<P> {
 pub struct Model<P> {
     pub(crate) channels: Vec<Channel>,
     cold: Vec<ColdState>,
+    /// Frames have priorities below this.
+    priorities: u8,
     // By priority and then by channel:
     queues: Vec<Queue>,
     ingress: Vec<Ingress>,
     pause_states: Vec<PauseState>,
+    /// Empty if no channel uses credits.
+    credits: Vec<Credits>,
     /// The frames of all queues.
     waiting: Queues<P>,
     pub(crate) entries: Entries,
@@ -90,35 +122,93 @@ pub struct Model<P> {
     /// why it is ours.
     jitter_state: u64,
     has_watchdog: bool,
+    /// What switches with settings have.
+    pub(crate) switches: Switches,
     storms: BTreeMap<VirtualChannel, Storm>,
+    /// By channel; empty if no switch sends pause frames.
+    pause_frames: Vec<Option<Box<PauseLink>>>,
     /// Virtual channels that hosts have paused.
     host_pauses: BTreeMap<VirtualChannel, HostPause>,
 }
 
 impl<P> Model<P> {
-    /// An empty fabric. `seed` only affects [`ChannelConfig::jitter`].
+    /// An empty fabric. `seed` only affects [`ChannelConfig::jitter`] and
+    /// [`ChannelConfig::faults`].
     pub fn new(configs: impl IntoIterator<Item = ChannelConfig>, seed: u64) -> Self {
+        Self::with_priorities(configs, PRIORITIES as u8, seed)
+    }
+
+    /// The same for frames whose priorities are below `priorities`, at least 1: others take no
+    /// memory, which large fabrics feel, and must not be used. With credits there are always all.
+    pub fn with_priorities(
+        configs: impl IntoIterator<Item = ChannelConfig>,
+        priorities: u8,
+        seed: u64,
+    ) -> Self {
         let configs: Vec<ChannelConfig> = configs.into_iter().collect();
-        let every = PRIORITIES * configs.len();
+        let with_credits = configs.iter().any(|config| config.flow_control.uses_credits());
+        // A restored channel tells what it allows for every priority.
+        let priorities =
+            if with_credits { PRIORITIES as u8 } else { priorities.clamp(1, PRIORITIES as u8) };
+        let every = usize::from(priorities) * configs.len();
         let ingress = configs.iter().map(Ingress::new);
+        let credits = configs.iter().map(|config| {
+            Credits::new(config.buffer.credit_bytes, config.buffer.credit_unit_bytes)
+        });
         Model {
             has_watchdog: configs.iter().any(|config| config.watchdog.is_some()),
             channels: configs.iter().map(Channel::new).collect(),
             queues: (0..every).map(|_| Queue::new()).collect(),
             ingress: ingress.cycle().take(every).collect(),
+            credits: credits.cycle().take(if with_credits { every } else { 0 }).collect(),
             pause_states: vec![PauseState::default(); every],
-            cold: configs.into_iter().map(ColdState::new).collect(),
+            cold: (0..)
+                .zip(configs)
+                .map(|(number, config)| ColdState::new(config, ChannelId(number), seed))
+                .collect(),
             waiting: Queues::new(),
             entries: Entries::default(),
+            switches: Switches::default(),
             storms: BTreeMap::new(),
+            pause_frames: Vec::new(),
             host_pauses: BTreeMap::new(),
+            priorities,
             jitter_state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
+    }
+
+    /// Have state for every priority from now on.
+    pub fn use_every_priority(&mut self) {
+        let (channels, every) = (self.channels.len(), PRIORITIES * self.channels.len());
+        let ingress = self.cold.iter().map(|cold| Ingress::new(&cold.config)).cycle();
+        let missing = every - self.ingress.len();
+        let ingress: Vec<Ingress> = ingress.take(missing).collect();
+        self.ingress.extend(ingress);
+        self.queues.resize_with(every, Queue::new);
+        for place in self.pause_states.len()..every {
+            // Where one signal pauses all priorities, they have been paused like the first.
+            let channel = place % channels;
+            let together = self.channels[channel].flow_control.classes() == 1;
+            let PauseState { pauses, paused, paused_since, .. } = self.pause_states[channel];
+            let counted = PauseState { pauses, paused, paused_since, ..PauseState::default() };
+            self.pause_states.push(if together { counted } else { PauseState::default() });
+        }
+        self.priorities = PRIORITIES as u8;
     }
 
     #[inline]
     fn place(&self, channel: ChannelId, priority: u8) -> usize {
         usize::from(priority) * self.channels.len() + channel.index()
+    }
+
+    /// The priorities that frames may have.
+    pub(crate) fn priorities(&self) -> Range<u8> {
+        0..self.priorities
+    }
+
+    /// The classes of a channel in which frames may be.
+    pub fn classes_of(&self, channel: ChannelId) -> Range<u8> {
+        0..self.channels[channel.index()].flow_control.classes().min(self.priorities)
     }
 
     pub(crate) fn ingress(&self, target: VirtualChannel) -> &Ingress {

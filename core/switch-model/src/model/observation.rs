@@ -1,6 +1,9 @@
 //! Reading the state of the model.
 
+use std::collections::BTreeSet;
+
 use super::Model;
+use crate::buffers::PoolCounters;
 use crate::config::ChannelConfig;
 use crate::counters::{ChannelCounters, PriorityCounters};
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
@@ -28,15 +31,22 @@ impl<P> Model<P> {
     pub fn counters(&self, now: Time, channel: ChannelId) -> ChannelCounters {
         let state = &self.channels[channel.index()];
         let of_priority = |priority: usize| {
+            if priority >= usize::from(self.priorities) {
+                return PriorityCounters::default();
+            }
             let place = self.place(channel, priority as u8);
             let (queue, ingress, pause) =
                 (&self.queues[place], &self.ingress[place], &self.pause_states[place]);
             let paused = state.paused & (1 << priority) != 0;
             let current = if paused { now.saturating_sub(pause.paused_since) } else { 0 };
+            let begins = paused && state.needs_credit() && current == 0;
             PriorityCounters {
                 tx_frames: queue.tx_frames,
                 tx_bytes: queue.tx_bytes,
-                pauses: pause.pauses,
+                marked_frames: queue
+                    .marker
+                    .map_or(0, |marker| self.switches.markers[marker as usize].marked),
+                pauses: pause.pauses - u64::from(begins),
                 paused: pause.paused + current,
                 queue_bytes: queue.bytes,
                 queue_peak_bytes: queue.peak_bytes,
@@ -44,16 +54,32 @@ impl<P> Model<P> {
                 ingress_peak_bytes: ingress.peak_bytes,
             }
         };
+        let mut priorities: [PriorityCounters; PRIORITIES] = std::array::from_fn(of_priority);
+        if state.flow_control.classes() == 1 {
+            // Those without state are paused with all others.
+            let PriorityCounters { pauses, paused, .. } = priorities[0];
+            for unused in &mut priorities[usize::from(self.priorities)..] {
+                *unused = PriorityCounters { pauses, paused, ..PriorityCounters::default() };
+            }
+        }
         let cold = &self.cold[channel.index()];
         ChannelCounters {
             rx_frames: state.rx_frames,
             rx_bytes: state.rx_bytes,
             drops: cold.drops,
+            duplicated: cold.duplicated,
             broadcasts_over: cold.broadcasts.map_or(0, |meter| meter.over),
             storms_detected: cold.storms_detected,
             storms_restored: cold.storms_restored,
-            priorities: std::array::from_fn(of_priority),
+            storm_alerts: cold.storm_alerts,
+            pause_frames: cold.pause_frames,
+            priorities,
         }
+    }
+
+    /// How full the pools of switches are, by switch and then by name.
+    pub fn pools(&self) -> impl Iterator<Item = &PoolCounters> {
+        self.switches.buffers.pools.iter().map(|pool| &pool.counters)
     }
 
     /// When a host that sends on this channel has last exceeded the limit of its broadcasts.
@@ -98,10 +124,25 @@ impl<P> Model<P> {
     /// The frames that wait for a virtual channel, by priority, in queue order.
     pub(crate) fn frames_of(&self, target: VirtualChannel) -> impl Iterator<Item = &Queued<P>> {
         let flow_control = self.channels[target.channel.index()].flow_control;
-        (0..PRIORITIES as u8)
+        self.priorities()
             .filter(move |&priority| flow_control.class(priority) == target.class)
             .map(move |priority| &self.queues[self.place(target.channel, priority)])
             .flat_map(|queue| self.waiting.frames(queue))
+    }
+
+    /// By class of a channel that leaves the switch of an ingress buffer: the bytes in that buffer
+    /// that wait for it.
+    pub fn awaited(
+        &self,
+        ingress: VirtualChannel,
+        out: ChannelId,
+    ) -> impl Iterator<Item = (VirtualChannel, u64)> + '_ {
+        self.priorities().map(move |class| {
+            let target = VirtualChannel { channel: out, class };
+            let waits = self.waits(&BTreeSet::from([target]));
+            let waiting = waits.iter().filter(|wait| wait.ingress == ingress);
+            (target, waiting.map(|wait| wait.bytes).sum())
+        })
     }
 
     /// Frames of a priority that wait for a channel.
@@ -111,7 +152,7 @@ impl<P> Model<P> {
 
     /// Bytes in all egress queues of a channel.
     pub fn queued_bytes(&self, channel: ChannelId) -> u64 {
-        (0..PRIORITIES as u8).map(|p| self.queues[self.place(channel, p)].bytes).sum()
+        self.priorities().map(|p| self.queues[self.place(channel, p)].bytes).sum()
     }
 
     /// Frames in all egress queues.

@@ -1,15 +1,18 @@
 //! Egress queues: when frames are sent, and the ingress occupancy that they release.
 
 use super::{Effects, Frame, Model, Sent};
+use crate::channel::SCHEDULED;
+use crate::config::WatchdogAction;
 use crate::counters::DropCause;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::queue::Queued;
+use crate::switches::IngressPlace;
 use crate::units::Time;
 
 impl<P> Model<P> {
     /// The transmission on `channel` is complete, and its sender is free again.
-    #[inline]
+    #[inline(always)]
     pub fn tx_done(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
         if let Some(hold) = self.channels[channel.index()].sending.take() {
             self.release(now, hold, fx);
@@ -30,18 +33,26 @@ impl<P> Model<P> {
         let Frame { priority, bytes, payload } = frame;
         let place = self.place(out, priority);
         let state = &mut self.channels[out.index()];
-        if !state.up || state.storming != 0 {
-            if let Some(cause) = self.refusal(out, priority) {
+        if !state.up || state.storming != 0 || state.flow_control.uses_credits() {
+            if let Some(cause) = self.refusal(out, priority, bytes) {
                 self.count_drop(out, cause);
                 fx.dropped(out, cause, payload);
                 return self.release(now, hold, fx);
             }
+            self.offer(now, out, priority, bytes);
         }
         let state = &mut self.channels[out.index()];
-        if hold == Hold::Uncharged {
+        if let Some(group) = self.queues[place].group {
+            if let Some(cause) = self.switches.refusal(group, bytes) {
+                self.count_drop(out, cause);
+                fx.dropped(out, cause, payload);
+                return self.release(now, hold, fx);
+            }
+        } else if hold == Hold::Uncharged {
             let uncharged = &mut self.pause_states[place].uncharged_bytes;
             if *uncharged + u64::from(bytes) > self.cold[out.index()].config.buffer.queue_bytes {
                 self.count_drop(out, DropCause::Queue);
+                self.await_first(now, VirtualChannel { channel: out, class: priority });
                 return fx.dropped(out, DropCause::Queue, payload);
             }
             *uncharged += u64::from(bytes);
@@ -62,12 +73,15 @@ impl<P> Model<P> {
 
     /// Why a queue takes no frames at all, if it does not.
     #[cold]
-    fn refusal(&self, out: ChannelId, priority: u8) -> Option<DropCause> {
+    fn refusal(&self, out: ChannelId, priority: u8, bytes: u32) -> Option<DropCause> {
         let state = &self.channels[out.index()];
         let storming = state.storming & (1 << priority) != 0;
         match () {
             () if !state.up => Some(DropCause::Down),
-            () if storming && self.drops_in_storm(out) => Some(DropCause::Watchdog),
+            () if storming && self.storm_action(out) == Some(WatchdogAction::Drop) => {
+                Some(DropCause::Watchdog)
+            }
+            () if self.exceeds_credit(out, priority, bytes) => Some(DropCause::Headroom),
             () => None,
         }
     }
@@ -79,9 +93,13 @@ impl<P> Model<P> {
         if state.sending.is_some() {
             return;
         }
-        let Some(priority) = state.choose() else {
+        let Some(mut priority) = state.choose() else {
             return;
         };
+        if state.next_priority == SCHEDULED {
+            priority = self.schedule(channel);
+        }
+        let state = &mut self.channels[channel.index()];
         let place = usize::from(priority) * self.cold.len() + channel.index();
         let queue = &mut self.queues[place];
         let Some(queued) = self.waiting.pop(queue) else {
@@ -108,34 +126,52 @@ impl<P> Model<P> {
         let queue = &mut self.queues[place];
         queue.tx_frames += 1;
         queue.tx_bytes += u64::from(bytes);
+        let marked = match queue.marker {
+            Some(marker) => self.switches.markers[marker as usize].marks(queue.bytes),
+            None => false,
+        };
         let state = &mut self.channels[channel.index()];
         let start = now.max(state.next_free).max(since);
         let ends = start + state.wire_time(bytes, || self.cold[channel.index()].config.rate_bps);
         let mut arrives = ends + state.delay;
-        if state.jittered {
+        let mut special = false;
+        if state.irregular {
             let cold = &mut self.cold[channel.index()];
-            self.jitter_state = xorshift(self.jitter_state);
-            arrives = cold.last_arrival.max(arrives + self.jitter_state % cold.config.jitter);
+            if cold.config.jitter > 0 {
+                self.jitter_state = xorshift(self.jitter_state);
+                arrives += self.jitter_state % cold.config.jitter;
+            }
+            arrives = cold.last_arrival.max(arrives);
             cold.last_arrival = arrives;
+            special = cold.config.faults.any() || state.needs_credit();
         }
         state.next_free = ends;
-        state.next_priority = (priority + 1) % PRIORITIES as u8;
+        if state.next_priority != SCHEDULED {
+            state.next_priority = (priority + 1) % PRIORITIES as u8;
+        }
         state.sending = Some(hold);
         let frame = Frame { priority, bytes, payload };
-        fx.started(Sent { channel, frame, start, ends, arrives });
+        let sent = Sent { channel, frame, start, ends, arrives, marked };
+        if special {
+            self.carry(now, sent, fx);
+        } else {
+            fx.started(sent);
+        }
     }
 
     /// A frame has left its queue: if it was in no ingress buffer, the queue has that much less of
     /// those.
     #[inline]
     fn left_queue(&mut self, hold: Hold, place: usize, bytes: u32) {
-        if hold == Hold::Uncharged {
+        if let Some(group) = self.queues[place].group {
+            self.switches.buffers.dequeue(group, bytes.into());
+        } else if hold == Hold::Uncharged {
             self.pause_states[place].uncharged_bytes -= u64::from(bytes);
         }
     }
 
     /// One copy less of a frame. The last one releases its ingress occupancy, and resumes the
-    /// sender at XON.
+    /// sender at XON, or returns its credit.
     #[inline(always)]
     pub(super) fn release(&mut self, now: Time, hold: Hold, fx: &mut impl Effects<P>) {
         let held = match hold {
@@ -144,14 +180,18 @@ impl<P> Model<P> {
                 Some((VirtualChannel { channel, class }, bytes))
             }
             Hold::Shared(entry) => self.entries.release(entry),
+            Hold::Behind(channel) => return self.release_before_pause_frame(now, channel, fx),
         };
         let Some((target, bytes)) = held else {
             return;
         };
         let ingress = self.ingress_mut(target);
         ingress.bytes -= u64::from(bytes);
+        if let IngressPlace::Group(group) = ingress.place {
+            return self.release_group(now, group, bytes, fx);
+        }
         if ingress.xoff_sent && ingress.resumes_at(ingress.bytes) {
-            self.send_signal(now, target, false, fx);
+            self.resume(now, target, bytes, fx);
         }
     }
 
@@ -171,6 +211,7 @@ impl<P> Model<P> {
             self.release(now, queued.hold, fx);
         }
         self.channels[channel.index()].waiting &= !(1 << priority);
+        self.await_first(now, VirtualChannel { channel, class: priority });
     }
 }
 

@@ -2,12 +2,13 @@
 //!
 //! It follows the PFC watchdog of SONiC. A *storm* begins when frames have waited for a paused
 //! virtual channel for the detection time, with none sent. It ends when the channel has not been
-//! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored.
+//! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored,
+//! or the storm is only counted. A watchdog that polls sees both only then, as SONiC's does.
 
 use super::{Effects, Model};
 use crate::config::{Watchdog, WatchdogAction};
 use crate::counters::DropCause;
-use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
+use crate::ids::{ChannelId, VirtualChannel};
 use crate::units::Time;
 
 /// A storm on one virtual channel.
@@ -34,6 +35,36 @@ impl<P> Model<P> {
                 }
             }
         }
+        for cold in &mut self.cold {
+            let polling = cold.config.watchdog.map_or(0, |watchdog| watchdog.polling);
+            if polling > 0 && cold.next_poll <= now {
+                cold.next_poll = (now / polling + 1) * polling;
+            }
+        }
+    }
+
+    /// Whether [`Model::run_watchdog`] will change something sooner or later although nothing else
+    /// happens: a storm will begin, or end.
+    pub fn watchdog_pending(&self) -> bool {
+        self.has_watchdog
+            && (self.storms.values().any(|storm| storm.quiet_since.is_some())
+                || self.every_channel().any(|channel| {
+                    let mut classes = self.classes(channel);
+                    classes.any(|class| self.watched(VirtualChannel { channel, class }).is_some())
+                }))
+    }
+
+    /// The watchdogs of all channels that have one.
+    pub fn watchdogs(&self) -> impl Iterator<Item = Watchdog> + '_ {
+        self.cold.iter().filter_map(|cold| cold.config.watchdog)
+    }
+
+    /// Give the sender of a channel a watchdog.
+    pub(super) fn set_watchdog(&mut self, channel: ChannelId, watchdog: Watchdog) {
+        let cold = &mut self.cold[channel.index()];
+        cold.config.watchdog = Some(watchdog);
+        cold.next_poll = watchdog.polling;
+        self.has_watchdog = true;
     }
 
     /// Whether [`Model::run_watchdog`] would detect a storm now.
@@ -50,21 +81,30 @@ impl<P> Model<P> {
         self.storms.get(&target).map(|storm| storm.since)
     }
 
-    /// Whether the frames of a priority are dropped because of a storm. `storming` has its bit.
-    pub(super) fn drops_in_storm(&self, channel: ChannelId) -> bool {
-        let watchdog = self.cold[channel.index()].config.watchdog;
-        watchdog.is_some_and(|watchdog| watchdog.action == WatchdogAction::Drop)
+    /// What becomes of frames in a storm on a channel.
+    pub(super) fn storm_action(&self, channel: ChannelId) -> Option<WatchdogAction> {
+        self.cold[channel.index()].config.watchdog.map(|watchdog| watchdog.action)
     }
 
-    /// The watchdog of a virtual channel whose frames have waited for longer than its detection
-    /// time, and which is not in a storm.
-    fn detects(&self, now: Time, target: VirtualChannel) -> Option<Watchdog> {
+    /// The watchdog of a virtual channel that is paused while frames wait for it, and is not in a
+    /// storm.
+    fn watched(&self, target: VirtualChannel) -> Option<Watchdog> {
         let state = &self.channels[target.channel.index()];
         let mask = state.flow_control.mask(target.class);
-        if state.paused & mask & !state.storming == 0 || state.waiting & mask == 0 {
+        if state.paused & mask == 0 || state.waiting & mask == 0 {
             return None;
         }
         let watchdog = self.cold[target.channel.index()].config.watchdog?;
+        let watches = watchdog.priorities & mask != 0 && !self.storms.contains_key(&target);
+        watches.then_some(watchdog)
+    }
+
+    /// The watchdog that detects a storm now: frames have waited for longer than its detection time.
+    fn detects(&self, now: Time, target: VirtualChannel) -> Option<Watchdog> {
+        let watchdog = self.watched(target)?;
+        if self.cold[target.channel.index()].next_poll > now {
+            return None;
+        }
         let head = self.frames_of(target).map(|frame| frame.since).min()?;
         let since = self.pause_state(target.channel, target.class).paused_since.max(head);
         (now.saturating_sub(since) > watchdog.detection).then_some(watchdog)
@@ -82,10 +122,12 @@ impl<P> Model<P> {
         self.cold[channel.index()].storms_detected += 1;
         let state = &mut self.channels[channel.index()];
         let mask = state.flow_control.mask(class);
-        state.storming |= mask;
+        if action != WatchdogAction::Alert {
+            state.storming |= mask;
+        }
         match action {
             WatchdogAction::Drop => {
-                for priority in (0..PRIORITIES as u8).filter(|p| mask & (1 << p) != 0) {
+                for priority in self.priorities().filter(|p| mask & (1 << p) != 0) {
                     self.flush(now, channel, priority, DropCause::Watchdog, fx);
                 }
             }
@@ -94,6 +136,7 @@ impl<P> Model<P> {
                 self.set_paused(now, target, until);
                 self.start(now, channel, fx);
             }
+            WatchdogAction::Alert => self.cold[channel.index()].storm_alerts += 1,
         }
     }
 
@@ -104,7 +147,7 @@ impl<P> Model<P> {
             let restoration =
                 cold[index].config.watchdog.map_or(0, |watchdog| watchdog.restoration);
             let over = |since: Time| now.saturating_sub(since) >= restoration;
-            if !storm.quiet_since.is_some_and(over) {
+            if cold[index].next_poll > now || !storm.quiet_since.is_some_and(over) {
                 return true;
             }
             cold[index].storms_restored += 1;
@@ -119,7 +162,9 @@ impl<P> Model<P> {
 
     /// The classes of a channel that may be paused.
     fn classes(&self, channel: ChannelId) -> std::ops::Range<u8> {
-        let state = &self.channels[channel.index()];
-        0..if state.paused == 0 { 0 } else { state.flow_control.classes() }
+        match self.channels[channel.index()].paused {
+            0 => 0..0,
+            _ => self.classes_of(channel),
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! A tiny simulator: the model, a virtual clock, and frames that carry their paths.
 #![allow(dead_code, reason = "each test file uses another part")]
 
+pub mod random;
+
 use std::collections::BTreeMap;
 
 use switch_model::{
-    Buffer, ChannelConfig, ChannelId, DropCause, Effects, FlowControl, Frame, Model, Sent, Signal,
-    Time, VirtualChannel, MICROSECOND,
+    Buffer, ChannelConfig, ChannelId, DropCause, Effects, Faults, FlowControl, Frame, Model,
+    PauseFrameEvent, Sent, Signal, Time, VirtualChannel, MICROSECOND,
 };
 
 /// Rate of every channel: 10 Mbit/s, so that a byte takes 800 ns.
@@ -22,6 +24,8 @@ pub struct Trip {
     pub flow: usize,
     pub bytes: u32,
     pub rest: Vec<Hop>,
+    /// The hop by which it came to its switch.
+    pub came: Option<Hop>,
 }
 
 #[derive(Debug)]
@@ -30,6 +34,7 @@ enum Event {
     Arrived { channel: ChannelId, priority: u8, trip: Trip },
     Signalled(Signal),
     Expired(VirtualChannel),
+    PauseFrame(PauseFrameEvent),
 }
 
 #[derive(Default)]
@@ -38,15 +43,27 @@ pub struct World {
     number: u64,
     pub dropped: Vec<(ChannelId, DropCause)>,
     pub dropped_bytes: u64,
+    pub duplicated_bytes: u64,
     /// Signals in the order of emission, and of arrival.
     pub emitted: Vec<Signal>,
     pub received: Vec<Signal>,
+    /// Which of the next signals are lost: true, again and again from the first.
+    pub losses: Vec<bool>,
 }
 
 impl World {
     fn add(&mut self, at: Time, event: Event) {
         self.number += 1;
         self.agenda.insert((at, self.number), event);
+    }
+
+    /// Whether only events are left that make pauses last.
+    pub fn only_repeats(&self) -> bool {
+        self.agenda.values().all(|event| match event {
+            Event::Signalled(signal) => signal.repeats,
+            Event::Expired(_) | Event::PauseFrame(_) => true,
+            Event::TxDone(_) | Event::Arrived { .. } => false,
+        })
     }
 
     /// Whether XON is in flight to this virtual channel.
@@ -64,8 +81,22 @@ impl Effects<Trip> for World {
         let (priority, trip) = (frame.priority, frame.payload);
         self.add(arrives, Event::Arrived { channel, priority, trip });
     }
+    fn lost(&mut self, sent: Sent<Trip>, cause: DropCause) {
+        self.add(sent.ends, Event::TxDone(sent.channel));
+        self.dropped(sent.channel, cause, sent.frame.payload);
+    }
+    fn sent_twice(&mut self, sent: Sent<Trip>, first: Time) {
+        let (priority, trip) = (sent.frame.priority, sent.frame.payload.clone());
+        self.duplicated_bytes += u64::from(trip.bytes);
+        self.add(first, Event::Arrived { channel: sent.channel, priority, trip });
+        self.started(sent);
+    }
     fn signal(&mut self, signal: Signal) {
         self.emitted.push(signal);
+        let lost = |losses: &Vec<bool>| losses[self.emitted.len() % losses.len()];
+        if !self.losses.is_empty() && lost(&self.losses) {
+            return;
+        }
         self.add(signal.arrives, Event::Signalled(signal));
     }
     fn dropped(&mut self, channel: ChannelId, cause: DropCause, trip: Trip) {
@@ -76,6 +107,9 @@ impl Effects<Trip> for World {
         if let Some(at) = at {
             self.add(at, Event::Expired(target));
         }
+    }
+    fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
+        self.add(at, Event::PauseFrame(event));
     }
 }
 
@@ -106,12 +140,19 @@ impl Simulation {
         let mut rest: Vec<Hop> = path.iter().rev().copied().collect();
         let (first, priority) = rest.pop().expect("a path has a first hop");
         self.entered_bytes += u64::from(bytes);
-        let frame = Frame { priority, bytes, payload: Trip { flow, bytes, rest } };
+        let frame = Frame { priority, bytes, payload: Trip { flow, bytes, rest, came: None } };
         self.model.inject(self.now, ChannelId(first), frame, &mut self.world);
     }
 
-    /// Do the next thing; false when nothing is left to happen.
+    /// Do the next thing; false when nothing is left to happen but that pauses are repeated.
     pub fn step(&mut self) -> bool {
+        if self.world.only_repeats() && self.model.only_repeats_pauses() {
+            return false;
+        }
+        self.do_next()
+    }
+
+    fn do_next(&mut self) -> bool {
         let Some(((at, _), event)) = self.world.agenda.pop_first() else {
             return false;
         };
@@ -124,6 +165,9 @@ impl Simulation {
                 self.model.signalled(at, signal, &mut self.world);
             }
             Event::Expired(target) => self.model.expired(at, target, &mut self.world),
+            Event::PauseFrame(event) => {
+                self.model.pause_frame_event(at, event, &mut self.world);
+            }
             Event::Arrived { channel, priority, trip } => self.arrive(at, channel, priority, trip),
         }
         true
@@ -131,6 +175,7 @@ impl Simulation {
 
     fn arrive(&mut self, at: Time, channel: ChannelId, priority: u8, mut trip: Trip) {
         let bytes = trip.bytes;
+        trip.came = Some((channel.0, priority));
         let Some((next, next_priority)) = trip.rest.pop() else {
             self.model.delivered(channel, bytes);
             self.delivered_bytes += u64::from(bytes);
@@ -149,7 +194,7 @@ impl Simulation {
 
     pub fn run_until(&mut self, end: Time) {
         while self.world.agenda.first_key_value().is_some_and(|((at, _), _)| *at <= end) {
-            self.step();
+            self.do_next();
         }
         self.now = end;
     }
@@ -185,7 +230,8 @@ impl Simulation {
     /// Signals reach each sender in the order of emission, and stop and resume alternate.
     pub fn check_signals(&self) {
         let mut stopped: BTreeMap<VirtualChannel, bool> = BTreeMap::new();
-        for (index, signal) in self.world.received.iter().enumerate() {
+        let changes = self.world.received.iter().filter(|signal| !signal.repeats);
+        for (index, signal) in changes.enumerate() {
             let before = stopped.insert(signal.target, signal.stop).unwrap_or(false);
             assert_ne!(before, signal.stop, "signal {index} of {:?} repeats", signal.target);
         }
@@ -200,7 +246,8 @@ impl Simulation {
     }
 }
 
-/// A channel of [`RATE_BPS`] whose headroom is exactly what the formula asks for.
+/// A channel of [`RATE_BPS`] whose headroom is exactly what the formula asks for; under credits with
+/// a buffer of `xoff` bytes.
 pub fn channel(
     flow_control: FlowControl,
     to_switch: bool,
@@ -209,8 +256,14 @@ pub fn channel(
 ) -> ChannelConfig {
     let delay = delay_us * MICROSECOND;
     let headroom_bytes = Buffer::headroom_needed(RATE_BPS, delay, MAX_FRAME);
-    let buffer =
-        Buffer { queue_bytes: 1 << 30, xoff_bytes: xoff, xon_bytes: xoff / 2, headroom_bytes };
+    let buffer = Buffer {
+        queue_bytes: 1 << 30,
+        xoff_bytes: xoff,
+        xon_bytes: xoff / 2,
+        headroom_bytes,
+        credit_bytes: xoff,
+        credit_unit_bytes: 64,
+    };
     let jitter = 0;
     ChannelConfig {
         rate_bps: RATE_BPS,
@@ -222,5 +275,6 @@ pub fn channel(
         pause_limit: None,
         broadcast_limit: None,
         jitter,
+        faults: Faults::NONE,
     }
 }

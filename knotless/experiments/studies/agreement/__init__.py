@@ -9,6 +9,7 @@ from knotless.experiments.framework.campaign import Campaign
 from knotless.experiments.framework.experiment import EMULATION, Common, Experiment, shown_by
 from knotless.experiments.framework.options import duration_of, list_option, within
 from knotless.experiments.framework.routed import Measured
+from knotless.experiments.framework.switches import parameters_of
 from knotless.experiments.studies.agreement.columns import COLUMNS
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "on": common.on,
         "duration_s": duration_s,
         "cases": [[*case.key, case.routed.spec] for case in runs if case.repeat == 1],
+        "settings": {
+            case.settings: parameters_of(case.routed.switch_settings)["switch_settings"]
+            for case in runs
+            if case.settings
+        },
         "repeats": common.repeats,
     }
     return Campaign(common.on, runs, parameters, common.seed, live)
@@ -47,7 +53,12 @@ EXPERIMENT = Experiment(
     name="agreement",
     summary="The same fabrics, routes and flows in the emulator and in the simulator.",
     example="sudo knotless run agreement --quick",
-    options=(list_option("--case", "Some of knot, share-2, share-3, torus-updown, torus-dor."),),
+    options=(
+        list_option(
+            "--case",
+            "Some of knot, share-2, share-3, torus-updown, torus-dor, credits, switches.",
+        ),
+    ),
     columns=COLUMNS,
     prepare=prepare,
     present=shown_by("knotless.experiments.studies.agreement.show"),

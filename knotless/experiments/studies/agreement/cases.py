@@ -10,17 +10,19 @@ from knotless.base.flow_control import FlowControl
 from knotless.experiments.framework.experiment import Common, ExperimentError
 from knotless.experiments.framework.options import choice
 from knotless.experiments.framework.routed import Routed, with_options
+from knotless.experiments.framework.switches import with_switches
+from knotless.experiments.studies.agreement import switches
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Load, Scenario
 from knotless.traffic import theory
 from knotless.traffic.flows import Flow, flows_of
 
-GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor")
+GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor", "credits", "switches")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A case; ``scenario`` is what both run."""
+    """A case; ``scenario`` is what both run. ``settings`` name what switches are like inside."""
 
     group: str
     routed: Routed
@@ -28,16 +30,19 @@ class Case:
     flow_control: FlowControl
     seed: int = 1
     repeat: int = 1
+    settings: str = ""
 
     def __str__(self) -> str:
         """Describe the case for progress bars."""
-        return f"{self.routed.name} {self.routed.routes}: {self.pattern}, {self.flow_control}"
+        text = f"{self.routed.name} {self.routed.routes}: {self.pattern}, {self.flow_control}"
+        return f"{text}, {self.settings}" if self.settings else text
 
     @property
-    def key(self) -> tuple[str, str, str, str, int]:
+    def key(self) -> tuple[str, str, str, str, str, int]:
         """The key that distinguishes the case from others."""
         routed = self.routed
-        return (routed.name, routed.routes, self.pattern, self.flow_control, self.seed)
+        names = (routed.name, routed.routes, self.pattern, self.flow_control, self.settings)
+        return (*names, self.seed)
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -53,6 +58,7 @@ class Case:
             packet_bytes=theory.MTU_BYTES,
             duration_us=1.0,
             seed=self.seed,
+            switch_settings=self.routed.switch_settings,
         )
 
     @cached_property
@@ -99,6 +105,26 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
             for pattern, seed in (("shift:5", 1), ("permutation", 1), ("permutation", 2)):
                 routed = Routed(torus, request)
                 yield Case(f"torus-{request.engine}", routed, pattern, control, seed)
+    for routed, pattern in (
+        (cyclic, "shift:2"),
+        (Routed(ring, one_way.but(vcs=2)), "shift:2"),
+        (Routed(with_options("mesh,2,1,hosts=3", **small), PlanRequest(engine="dor")), "shift:3"),
+        (Routed(torus, dateline), "permutation"),
+    ):
+        yield Case("credits", routed, pattern, FlowControl.CREDITS)
+    ring_vcs = Routed(ring, one_way.but(vcs=2))
+    shared = Routed(with_options("mesh,2,1,hosts=3", **small), PlanRequest(engine="dor"))
+    for name, routed, pattern in (
+        (switches.ALPHA, cyclic, "shift:2"),
+        (switches.ALPHA, shared, "shift:3"),
+        (switches.HEADROOM_POOL, shared, "shift:3"),
+        (switches.DWRR, ring_vcs, "shift:2"),
+        (switches.STRICT, Routed(torus, PlanRequest(engine="sbp")), "shift:5"),
+        (switches.LOSSY, ring_vcs, "shift:2"),
+        (switches.MARKING, shared, "shift:3"),
+    ):
+        inside = with_switches(routed, switches.settings_named(name), FlowControl.PFC)
+        yield Case("switches", inside, pattern, FlowControl.PFC, settings=name)
 
 
 def cases(common: Common, groups: str | None) -> list[Case]:

@@ -45,12 +45,26 @@ def _description(flow_control: str) -> str:
     return FlowControl(flow_control).description
 
 
+def _settings(row: Row) -> str:
+    return row.get("settings") or "-"
+
+
+def _pools_apart(row: Row) -> str:
+    """Return the cell of the pools; rows of older runs have none."""
+    return f"{len(row['pools_apart'])} of {row['pools']}" if row.get("pools") else "-"
+
+
+def _marked(clock: str) -> Callable[[Row], str]:
+    return lambda row: f"{row.get(f'{clock}_marked', 0):,}"
+
+
 def _peaks_apart(row: Row) -> str:
     return f"{len(row['peaks_apart'])} of {row['channels']}"
 
 
 def _remarks(row: Row) -> str:
-    return "; ".join([*row["problems"], *row["peaks_apart"][:4]])
+    apart = [*row["peaks_apart"][:4], *row.get("pools_apart", ())[:4]]
+    return "; ".join([*row["problems"], *apart])
 
 
 _STRETCH, *_VALIDITY = validity(_remarks)
@@ -59,6 +73,12 @@ COLUMNS = columns(
     Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
     Column("pattern", "string", "", "pattern", Role.CASE, cell=pattern_of, brief=True),
     Column("flow_control", "string", "", "flow control", Role.CASE, _description, brief=True),
+    Column(
+        *("settings", "string", "", "switches", Role.CASE),
+        cell=_settings,
+        brief=True,
+        meaning="what switches are like inside, see docs/switch-settings.md",
+    ),
     Column("seed", "int64", role=Role.CONDITION),
     Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
     Column("delay_us", "double", "us", role=Role.CONDITION),
@@ -99,17 +119,31 @@ COLUMNS = columns(
         meaning="channels between switches or from hosts whose peak ingress buffer occupancy "
         "differs",
     ),
+    *(
+        Column(
+            *(f"{clock}_marked", "int64", "frames", f"marked {clock}", Role.MEASURE),
+            cell=_marked(clock),
+        )
+        for clock in CLOCKS
+    ),
+    Column("pools", "int64"),
+    Column(
+        *("pools_apart", "list<string>", "", "pools that differ"),
+        cell=_pools_apart,
+        meaning="pools of switches whose peak, or that of their headroom, differs",
+    ),
     _STRETCH,
     Column(
         *("agrees", "bool", "", "agrees"),
         brief=True,
-        meaning="ratio is within 1 %, every flow within 1 % or two frames, and the verdict and the "
-        "knot are equal",
+        meaning="ratio is within 1 %, every flow and the lost frames within 1 % or two frames, the "
+        "verdict and the knot are equal, and marked frames differ by at most three standard "
+        "deviations",
     ),
     SHA,
     *_VALIDITY,
     samples=(
-        *("fabric", "routes", "pattern", "flow_control", "seed", "repeat"),
+        *("fabric", "routes", "pattern", "flow_control", "settings", "seed", "repeat"),
         Column("channel", "string", role=Role.SAMPLE),
         Column(
             *("kind", "string", "", "", Role.SAMPLE),

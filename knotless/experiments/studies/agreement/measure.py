@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from knotless.base.flow_control import FlowControl
@@ -14,6 +14,11 @@ from knotless.emulation import waiting
 from knotless.experiments.framework.routed import Measured, with_validity
 from knotless.experiments.studies.agreement.cases import Case
 from knotless.experiments.studies.agreement.columns import CLOCKS, COLUMNS
+from knotless.experiments.studies.agreement.switches import (
+    Inside,
+    inside_emulated,
+    inside_simulated,
+)
 from knotless.experiments.workloads import open_loop
 from knotless.messages.exchange import ExchangeError, Messenger
 from knotless.simulation import Result, Scenario, simulate
@@ -45,6 +50,7 @@ class Seen:
     lost_frames: int
     knot: list[str]
     frozen_ms: float | None
+    inside: Inside = field(default_factory=Inside)
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,7 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
         int(counters["lost_frames"]),
         [] if deadlock is None else list(deadlock["cycle"]),
         None if deadlock is None else (deadlock["since_us"] - begin_us) / 1e3,
+        inside_emulated(counters),
     )
     window_us = counters["now_us"] - begin_us
     return Emulated(seen, window_us, CLOCK_UNIT_US, status, problems)
@@ -107,6 +114,7 @@ def simulated(result: Result) -> Seen:
         result.lost_frames,
         result.knot,
         None if deadlock is None else deadlock.since_ps / 1e9,
+        inside_simulated(result),
     )
 
 
@@ -174,7 +182,9 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
     ratios = [a / b if b else float(a == b) for a, b in pairs]
     worst = max(ratios, key=lambda one: abs(one - 1))
     ratio = sum(real.flows_frames) / max(1, sum(virtual.flows_frames))
-    near = all(abs(a - b) <= max(EDGE_FRAMES, CLOSE * b) for a, b in pairs)
+    counted = [*pairs, (real.lost_frames, virtual.lost_frames)]
+    near = all(abs(a - b) <= max(EDGE_FRAMES, CLOSE * b) for a, b in counted)
+    marks = real.inside.marks_agree(virtual.inside)
     frames_off = abs(sum(real.flows_frames) - sum(virtual.flows_frames))
     close = abs(ratio - 1) <= CLOSE or frames_off <= EDGE_FRAMES
     fabric = case.routed.fabric
@@ -199,6 +209,7 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
         routes=case.routed.routes,
         pattern=case.pattern,
         flow_control=case.flow_control,
+        settings=case.settings,
         seed=case.seed,
         rate_mbps=fabric.hosts[0].rate_mbps,
         delay_us=fabric.hosts[0].delay_us,
@@ -230,14 +241,19 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
         simulated_account_peak_bytes=most(virtual, "account_peak_bytes"),
         channels=len(names),
         peaks_apart=[f"{name} {by:+d}" for name, by in apart("account_peak_bytes")],
-        agrees=near and close and real.knot == virtual.knot,
+        emulated_marked=real.inside.marked,
+        simulated_marked=virtual.inside.marked,
+        pools=len(virtual.inside.pools),
+        pools_apart=list(real.inside.pools_apart(virtual.inside)),
+        agrees=near and close and marks and real.knot == virtual.knot,
         result_sha256=result.result_sha256,
     )
 
 
 def samples(case: Case, real: Seen, virtual: Seen) -> list[dict[str, Any]]:
     """Return a sample for each channel that carried frames."""
-    head = dict(zip(("fabric", "routes", "pattern", "flow_control", "seed"), case.key, strict=True))
+    keys = ("fabric", "routes", "pattern", "flow_control", "settings", "seed")
+    head = dict(zip(keys, case.key, strict=True))
     hosts = {host.name for host in case.routed.fabric.hosts}
     last = {flow.last_channel for flow in case.flows}
     lines = []

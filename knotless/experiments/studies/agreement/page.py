@@ -23,22 +23,26 @@ Each case is one object (fabric, plan, flows, packet size, flow control). The
 [stored runs](../experiments); no figure on it was typed.
 """
 TABLE = (
-    *("fabric", "routes", "pattern", "flow control", "run", "ratio", "worst flow"),
+    *("fabric", "routes", "pattern", "flow control", "switches", "run", "ratio", "worst flow"),
     *("frame difference", "knot simulated", "knot emulated", "pauses emulated"),
     *("pauses simulated", "pause difference", "paused emulated", "paused simulated"),
-    *("peak emulated", "peak simulated", "peaks that differ", "agrees"),
+    *("peak emulated", "peak simulated", "peaks that differ", "pools that differ"),
+    *("marked emulated", "marked simulated", "agrees"),
 )
 READING = """\
 | column | meaning |
 |---|---|
+| switches | [switch settings](switch-settings.md) of the case |
 | ratio | bytes delivered by all flows in the emulator, over those in the simulator |
 | worst flow | the same ratio for the flow whose ratio is farthest from 1 |
 | frame difference | largest difference of a flow, in frames |
-| pauses | number of pauses of all channels together |
+| pauses | number of pauses of all channels together; under credits, of waits of a first frame |
 | pause difference | largest difference of a channel |
-| paused | time for which channels were paused, added over all channels |
+| paused | time for which channels were paused, or waited for credit, added over all channels |
 | peak | largest ingress buffer occupancy of any channel, in bytes |
 | peaks that differ | channels that carried frames and whose peak is not equal to the byte |
+| pools that differ | pools of switches whose peak, or that of their headroom, is not equal |
+| marked | frames that queues have marked |
 
 `samples.parquet` of a run has every channel.
 """

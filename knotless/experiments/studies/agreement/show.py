@@ -42,6 +42,17 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
             f"{sum(row['emulated_pauses'] for row in good):,} pauses, the simulator "
             f"{sum(row['simulated_pauses'] for row in good):,}."
         )
+        if inside := [row for row in good if row.get("settings")]:
+            pools = sum(row["pools"] for row in inside)
+            apart = sum(len(row["pools_apart"]) for row in inside)
+            yield (
+                f"In {len(inside)} cases switches have settings: the peaks of {pools - apart} of "
+                f"{pools} pools are equal to the byte. The emulator marked "
+                f"{sum(row['emulated_marked'] for row in inside):,} frames and lost "
+                f"{sum(row['emulated_lost'] for row in inside):,}, the simulator "
+                f"{sum(row['simulated_marked'] for row in inside):,} and "
+                f"{sum(row['simulated_lost'] for row in inside):,}."
+            )
 
 
 NOTES = (
@@ -76,6 +87,13 @@ NOTES = (
         "vSwitch returned late stayed in the ingress buffer for that much longer, and a peak was "
         "higher by whole frames; now virtual time waits for it. Queues of host interfaces are not "
         "compared: a real sender keeps up to 16 KiB there, a simulated one only its next frame.",
+    ),
+    (
+        "Switch settings",
+        "Cases with a name under 'switches' have shared pools, schedulers, lossy priorities or "
+        "marking, as knotless/experiments/studies/agreement/switches.py says. Both clocks draw "
+        "marks from the same seed; numbers of marked frames may differ by three standard "
+        "deviations. A pool agrees if its peak and that of its headroom are equal to the byte.",
     ),
     (
         "Time of the deadlock",

@@ -24,6 +24,12 @@ from knotless.experiments.framework.experiment import (
 )
 from knotless.experiments.framework.options import delay_of, duration_of, list_option, within
 from knotless.experiments.framework.routed import Measured
+from knotless.experiments.framework.switches import (
+    check,
+    parameters_of,
+    settings_of,
+    switch_option,
+)
 from knotless.experiments.studies.deadlock import transfers
 from knotless.experiments.studies.deadlock.columns import COLUMNS
 from knotless.experiments.studies.deadlock.matrix import PROTOCOLS, ROUTES, Case, cases
@@ -53,7 +59,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         raise ExperimentError("--watchdog: only simulated switches have one here")
     if options.get("delay") is not None:
         _ = delay_of(common, options, 0.0)
-    runs = cases(common, options)
+    switches = settings_of(options)
+    runs = cases(common, options, switches)
+    check(common.on, ((case.routed, case.flow_control) for case in runs))
     for case in runs:
         _ = scenario.for_case(case).flows  # report planning errors before anything is started
 
@@ -72,6 +80,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "cases": [
             [c.routes, c.flow_control, c.protocol, c.repeat, c.pattern, c.tagging] for c in runs
         ],
+        **parameters_of(switches),
     }
     return Campaign(common.on, runs, parameters, common.seed, live, virtual)
 
@@ -88,7 +97,9 @@ EXPERIMENT = Experiment(
         ),
         list_option("--routes", f"Some of {', '.join(ROUTES)} (default: all)."),
         list_option("--tagging", f"Some of {', '.join(TAGGINGS)} (default: {TAGGINGS[0]})."),
-        list_option("--flow-control", f"Some of {', '.join(FLOW_CONTROLS)} (default: all)."),
+        list_option(
+            "--flow-control", f"Some of {', '.join(FLOW_CONTROLS)} (default: all but credits)."
+        ),
         list_option("--protocol", f"Some of {', '.join(PROTOCOLS)} (default: all)."),
         click.Option(
             ["--delay"],
@@ -102,6 +113,7 @@ EXPERIMENT = Experiment(
             metavar="US",
             help="Simulation: switches empty queues that were paused for longer.",
         ),
+        switch_option(),
     ),
     columns=COLUMNS,
     prepare=prepare,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Mapping
 from math import hypot
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from knotless.experiments.studies.deadlock import scenario
 from knotless.experiments.studies.deadlock.matrix import Case
 from knotless.results import plots
 from knotless.topologies.fabric import Fabric
-from knotless.topologies.layout import Point, place_switches
+from knotless.topologies.family import Point
+from knotless.topologies.layout import place_switches
 from knotless.traffic.flows import paths_on_channels
 
 if TYPE_CHECKING:
@@ -20,10 +22,16 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
+WIDTH_IN = 4.6
+"""Width, at which text can be read on a screen of 400 pixels."""
+TEXT_PT = 11
+LONGEST_LINE = 48
+MOST_FLOWS = 3
+"""More flows make a channel no wider."""
 APART = 1.2
-"""Distances of switches over those of other pictures: the channels have labels here."""
-HOST_AWAY = 0.88
-ABOVE_RIGHT = (0.4, 0.4)
+"""Distances of switches over those of other pictures: two arrows are between them here."""
+HOST_AWAY = 0.7
+ABOVE_RIGHT = (0.53, 0.43)
 CHANNEL_APART = 0.13
 SWITCH_RADIUS = 0.27
 
@@ -48,13 +56,12 @@ def places(fabric: Fabric) -> dict[str, tuple[Point, Point]]:
     return both
 
 
-def knot(rows: Sequence[Row]) -> Figure:
-    """Draw the fabric for each row: the knot's channels red, other channels in use blue."""
-    figure = plots.new_figure(4.6 * len(rows), 4.9)
-    axes = figure.subplots(1, len(rows), squeeze=False)[0]
-    for each, row in zip(axes, rows, strict=True):
-        case = Case(row["routes"], row["flow_control"], row["protocol"], 1, row["pattern"])
-        _fabric(each, row, scenario.for_case(case))
+def knot(row: Row) -> Figure:
+    """Draw the fabric of a row: the knot's channels red, other channels in use blue."""
+    figure = plots.new_figure(WIDTH_IN, WIDTH_IN)
+    axes = figure.subplots()
+    case = Case(row["routes"], row["flow_control"], row["protocol"], 1, row["pattern"])
+    _fabric(axes, row, scenario.for_case(case))
     return figure
 
 
@@ -67,27 +74,26 @@ def _fabric(axes: Axes, row: Row, planned: scenario.Scenario) -> None:
         for port, (peer, _) in ports.items():
             name = f"{switch}:{port}"
             colour = plots.RED if name in caught else plots.BLUE if name in used else plots.GRID
-            label = (
-                f"{name}\n{used[name]} flow{'s' if used[name] > 1 else ''}" if name in used else ""
-            )
-            _channel(axes, place[switch][0], place[peer][0], colour, label)
+            _channel(axes, place[switch][0], place[peer][0], colour, used.get(name, 0))
     for host in fabric.hosts:
         switch_at, host_at = place[host.switch]
         xs, ys = zip(switch_at, host_at, strict=True)
         axes.plot(xs, ys, color=plots.MUTED, linewidth=1.2, zorder=1)
         _node(axes, host_at, host.name, "square", plots.MUTED)
         _node(axes, switch_at, host.switch, "circle", plots.INK)
-    edge = 0.45 + max(abs(x) for _, host_at in place.values() for x in host_at)
-    axes.text(0, -edge, _outcome(row), ha="center", va="center", fontsize=11)
+    edge = 0.25 + max(abs(coordinate) for _, host_at in place.values() for coordinate in host_at)
     state = "frozen" if row["deadlock"] else "running"
     control = FlowControl(row["flow_control"])
     axes.set_title(f"{row['routes'].capitalize()} routes, {control.description}: {state}")
-    axes.set(xlim=(-edge, edge), ylim=(-edge - 0.15, edge - 0.15), aspect="equal")
-    axes.axis("off")
+    axes.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal")
+    axes.set_xlabel(_outcome(row), fontsize=TEXT_PT, labelpad=6)
+    axes.set(xticks=(), yticks=())
+    for spine in axes.spines.values():
+        spine.set_visible(False)
 
 
-def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> None:
-    """Draw one direction of a link, left of the link's axis, with its name outside."""
+def _channel(axes: Axes, start: Point, end: Point, colour: str, flows: int) -> None:
+    """Draw one direction of a link, left of the link's axis, the wider the more flows it has."""
     dx, dy = end[0] - start[0], end[1] - start[1]
     length = hypot(dx, dy)
     ux, uy = dx / length, dy / length
@@ -100,24 +106,11 @@ def _channel(axes: Axes, start: Point, end: Point, colour: str, label: str) -> N
         arrowprops={
             "arrowstyle": "-|>,head_width=0.35,head_length=0.6",
             "color": colour,
-            "linewidth": 3.0 if label else 1.4,
+            "linewidth": 1.4 + 1.4 * min(flows, MOST_FLOWS),
             "shrinkA": 0,
             "shrinkB": 0,
         },
     )
-    if label:
-        away = 0.34 + 0.08 * abs(uy) + 0.3 * abs(ux * uy)
-        middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
-        sign = 1 / CHANNEL_APART
-        axes.text(
-            middle[0] + ox * sign * away,
-            middle[1] + oy * sign * away,
-            label,
-            color=colour,
-            ha="center",
-            va="center",
-            fontsize=8.5,
-        )
 
 
 def _node(axes: Axes, position: Point, name: str, shape: str, colour: str) -> None:
@@ -135,6 +128,10 @@ def _node(axes: Axes, position: Point, name: str, shape: str, colour: str) -> No
 
 
 def _outcome(row: Row) -> str:
+    """Return what became of the flows, and the channels of the knot, in lines."""
     low, high = min(row["flows_mbps"]), max(row["flows_mbps"])
     each = f"{low:.2f}" if high - low < 0.005 else f"{low:.2f} to {high:.2f}"
-    return f"{each} Mbit/s a flow, {row['lost_frames']:,} frames lost"
+    lines = [f"{each} Mbit/s a flow, {row['lost_frames']:,} frames lost"]
+    if row["cycle"]:
+        lines += textwrap.wrap(f"knot: {' '.join(row['cycle'])}", LONGEST_LINE)
+    return "\n".join(lines)

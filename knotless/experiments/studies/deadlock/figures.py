@@ -23,6 +23,7 @@ SHORT = {
     "switch": "PAUSE\nswitches",
     "pause": "PAUSE\nall",
     "pfc": "PFC",
+    "credits": "credits",
 }
 
 

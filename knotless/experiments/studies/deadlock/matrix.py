@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
+from knotless.base.switch_settings import SwitchFile
 from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
 from knotless.experiments.framework.options import choice, listed
 from knotless.experiments.framework.routed import Routed, with_options
+from knotless.experiments.framework.switches import with_switches
 from knotless.experiments.studies.deadlock import transfers
 from knotless.experiments.studies.deadlock.transfers import ACYCLIC, CYCLIC, DATELINE, RING_4
 from knotless.routing.flow_control import resolved
@@ -18,6 +20,8 @@ from knotless.routing.vlans.assignment import TAGGINGS
 from knotless.traffic.theory import Protocol
 
 ROUTES = (CYCLIC, ACYCLIC, DATELINE)
+DEFAULT_FLOW_CONTROLS = tuple(name for name in FLOW_CONTROLS if name is not FlowControl.CREDITS)
+"""Those of the paper, and PFC."""
 PROTOCOLS: tuple[Protocol, ...] = ("udp", "tcp")
 
 
@@ -33,6 +37,7 @@ class Case:
     tagging: str = "switch"
     rate_mbps: float | None = None
     delay_us: float | None = None
+    switches: SwitchFile | None = None
 
     @property
     def routed(self) -> Routed:
@@ -44,7 +49,10 @@ class Case:
             links["delay"] = delay_us
         spec = with_options(pattern.spec, **links)
         request = PlanRequest.from_options(**pattern.routes[self.routes], tagging=self.tagging)
-        return Routed(spec, request, settings=(("allow_deadlock", True),))
+        routed = Routed(spec, request, settings=(("allow_deadlock", True),))
+        if self.switches is None:
+            return routed
+        return with_switches(routed, self.switches, self.flow_control)
 
     @property
     def loses(self) -> bool:
@@ -79,7 +87,9 @@ def _resolved(names: Sequence[str], vcs: int) -> list[FlowControl]:
     return [flow_control for flow_control in FLOW_CONTROLS if flow_control in wanted]
 
 
-def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
+def cases(
+    common: Common, options: Mapping[str, Any], switches: SwitchFile | None = None
+) -> list[Case]:
     """List the cases in running order: those of one fabric and its routes together.
 
     Raises ExperimentError for unknown names, and if no sensible case remains.
@@ -87,13 +97,18 @@ def cases(common: Common, options: Mapping[str, Any]) -> list[Case]:
     patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
     by_routes = choice(options.get("routes"), ROUTES, "--routes")
     by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
-    asked = listed(options.get("flow_control"), FLOW_CONTROLS)
+    asked = listed(options.get("flow_control"), DEFAULT_FLOW_CONTROLS)
     by_flow_control = choice(asked, CHOICES, "--flow-control")
     protocols = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
     by_protocol = choice(options.get("protocol"), protocols, "--protocol")
     quick = {(case.routes, case.flow_control, case.protocol) for case in QUICK}
     runs = [
-        Case(r, f, p, repeat, pattern.name, tagging, common.rate_mbps, options.get("delay"))
+        Case(
+            *(r, f, p, repeat, pattern.name, tagging),
+            rate_mbps=common.rate_mbps,
+            delay_us=options.get("delay"),
+            switches=switches,
+        )
         for pattern, its_routes in transfers.chosen(patterns)
         for tagging in by_tagging
         for r in its_routes
@@ -121,5 +136,5 @@ def _nothing_left(common: Common, options: Mapping[str, Any]) -> None:
         )
     raise ExperimentError(
         f"{' '.join(which)}: no case is left; dateline routes are those of rings, and need "
-        "--flow-control pfc"
+        "--flow-control pfc or credits"
     )

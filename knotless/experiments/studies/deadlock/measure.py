@@ -94,6 +94,8 @@ def simulated(
     index = scenario.fabric.host_index
     pairs = [(index[a], index[b]) for a, b in scenario.pairs]
     (packet_bytes,) = theory.message_packets(theory.UDP_PAYLOAD_BYTES)
+    switches = scenario.routed.switch_settings
+    watched = watchdog_us is not None or (switches is not None and switches.has_watchdog)
 
     def run(warm_up_s: float, window_s: float) -> Result:
         return simulate(
@@ -104,6 +106,7 @@ def simulated(
                 flow_control=case.flow_control,
                 packet_bytes=theory.MTU_BYTES,
                 watchdog_us=watchdog_us,
+                switch_settings=switches,
                 warm_up_us=1e6 * warm_up_s,
                 duration_us=1e6 * (warm_up_s + window_s),
                 seed=seed,
@@ -114,7 +117,7 @@ def simulated(
     warm_up_s = open_loop.WARM_UP_S * shorter
     result = run(warm_up_s, duration_s)
     since_s = result.report.deadlock.since_ps / 1e12 if result.report.deadlock else None
-    if watchdog_us is None and since_s is not None and since_s > warm_up_s:
+    if not watched and since_s is not None and since_s > warm_up_s:
         result = run(since_s, open_loop.FROZEN_WINDOW_S * shorter)
     delivered = int(result.report.flow_packets.sum())
     payload = theory.UDP_PAYLOAD_BYTES / theory.MTU_BYTES

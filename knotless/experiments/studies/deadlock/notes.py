@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from knotless.experiments.framework.columns import REPEATS
 from knotless.experiments.studies.deadlock.transfers import DEFAULT_RATE_MBPS
 from knotless.traffic import theory
 
@@ -60,7 +61,7 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
             "Stretch and validity",
             "Every queue is emulated in virtual time, which waits for frames that are still in "
             "Open vSwitch; the stretch is real over virtual time. A run in which anything failed "
-            "is marked as not valid and excluded from the findings; its remarks say why. No run "
-            "is repeated.",
+            "is marked as not valid and excluded from the findings; its remarks say why. "
+            f"{REPEATS}",
         ),
     ]

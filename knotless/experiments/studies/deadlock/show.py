@@ -165,13 +165,15 @@ def _of_pattern(
     by_kind = {kind: row for kind in kinds if (row := pick(rows, *kind)) is not None}
     pair = [by_kind[kind] for kind in kinds[:2] if kind in by_kind]
     if pair:
-        yield Plot(
-            f"knot{suffix}",
-            f"The fabric: {where}. Arrows are channels, labelled with their switch and output port "
-            "and their number of flows. Red: the knot reported by the detector; "
-            "blue: other channels with flows.",
-            drawing.knot(pair),
-        )
+        for number, row in enumerate(pair):
+            yield Plot(
+                f"{'fabric' if number else 'knot'}{suffix}",
+                f"{row['routes'].capitalize()} routes: {where}. Arrows are channels, the wider the"
+                " more flows they have. Red: the knot that the detector reported; blue: other"
+                " channels with flows.",
+                drawing.knot(row),
+                half=True,
+            )
     sampled = {sample["row"] for sample in samples}
     lines = [row for row in by_kind.values() if row["index"] in sampled]
     if lines:

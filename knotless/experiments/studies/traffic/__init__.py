@@ -31,6 +31,12 @@ from knotless.experiments.framework.options import (
     within,
 )
 from knotless.experiments.framework.routed import Measured
+from knotless.experiments.framework.switches import (
+    check,
+    parameters_of,
+    settings_of,
+    switch_option,
+)
 from knotless.experiments.studies.traffic.columns import COLUMNS
 
 if TYPE_CHECKING:
@@ -56,7 +62,9 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
     duration_s = duration_of(common, usual[common.on], LIMITS_S[common.on])
     if common.rate_mbps is not None:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
-    runs = cases.cases(common, options, delay_of(common, options, DELAY_US))
+    switches = settings_of(options)
+    runs = cases.cases(common, options, delay_of(common, options, DELAY_US), switches)
+    check(common.on, ((case.routed, case.routed.plan.flow_control) for case in runs))
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
@@ -74,6 +82,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         ],
         "repeats": common.repeats,
         "cut_through": cut_through,
+        **parameters_of(switches),
     }
     return Campaign(common.on, runs, parameters, common.seed, live, virtual)
 
@@ -100,6 +109,7 @@ EXPERIMENT = Experiment(
             show_default=True,
             help="Simulation: switches forward after this many bytes; 0: after all.",
         ),
+        switch_option(),
     ),
     columns=COLUMNS,
     prepare=prepare,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 from knotless.base.engine_name import AUTO_ENGINE
+from knotless.base.flow_control import FlowControl
+from knotless.base.switch_settings import SwitchFile
 from knotless.experiments.framework.experiment import EMULATION, Common, ExperimentError
 from knotless.experiments.framework.fabrics import ENGINES, FLAT, GRIDS, IRREGULAR, ONE_WAY, TABLE_1
 from knotless.experiments.framework.options import choice, listed
 from knotless.experiments.framework.routed import Routed, request_of, with_options
+from knotless.experiments.framework.switches import with_switches
 from knotless.experiments.workloads.messages.size import message_size
 from knotless.routing.graphs.task import SELECTIONS
 from knotless.routing.request import PlanRequest
@@ -95,7 +98,12 @@ def _as_grid(fabric: Fabric, switches: int) -> Fabric:
     return load(f"torus,{','.join(map(str, fabric.grid.dims))}")
 
 
-def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
+def cases(
+    common: Common,
+    options: Mapping[str, Any],
+    delay_us: float,
+    switches: SwitchFile | None = None,
+) -> list[Case]:
     """List the cases, grouped by fabric and routes.
 
     Raises KnotlessError for a choice that is unknown or does not fit.
@@ -106,10 +114,21 @@ def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[C
         runs += _acknowledged(common, options, delay_us)
     if OPEN_LOOP in parts:
         runs += _open_loop(common, options, delay_us)
+    if switches is not None:
+        runs = _with_switches(runs, switches)
     for case in runs:
         if not case.flows:
             raise ExperimentError(f"{case}: it has no flows")
     return runs
+
+
+def _with_switches(runs: Sequence[Case], switches: SwitchFile) -> list[Case]:
+    """Return the cases with switches that have these settings, under PFC."""
+    routed = {
+        each: with_switches(each, switches, FlowControl.PFC)
+        for each in dict.fromkeys(case.routed for case in runs)
+    }
+    return [replace(case, routed=routed[case.routed]) for case in runs]
 
 
 def _routed(

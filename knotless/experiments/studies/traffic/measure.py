@@ -134,6 +134,7 @@ def simulated(case: Case, *, duration_s: float, seed: int, cut_through: int = 0)
             Load(arrivals, message_bytes=sum(packets), messages=ENDLESS),
             flow_control=case.routed.plan.flow_control,
             packet_bytes=theory.MTU_BYTES,
+            switch_settings=case.routed.switch_settings,
             cut_through=cut_through,
             warm_up_us=warm_up_us,
             duration_us=warm_up_us + duration_s * 1e6,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from knotless.experiments.framework.columns import excluded
+from knotless.experiments.framework.columns import REPEATS, excluded
 from knotless.experiments.framework.experiment import Plot, Presentation
 from knotless.experiments.studies.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
 from knotless.experiments.studies.traffic.columns import COLUMNS
@@ -104,7 +104,7 @@ def notes() -> list[tuple[str, str]]:
             "Stretch and validity",
             "The stretch is real over virtual time: a busy machine makes the fabric slower, not "
             "different. A run in which anything went wrong is marked not valid and left out of the "
-            "findings; its remarks say why. No run is repeated.",
+            f"findings; its remarks say why. {REPEATS}",
         ),
     ]
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, Any
 
 from knotless.base.package import native
-from knotless.emulation.priority import prioritise
+from knotless.emulation.priority import prioritise_program
 from knotless.experiments.framework.experiment import ExperimentError
 
 BINARY = native("knotless-barrier")
@@ -37,7 +37,7 @@ class Member:
             )
         except FileNotFoundError:
             raise ExperimentError(f"{BINARY} is not there: run 'tools/setup.sh'") from None
-        prioritise(self.process.pid)
+        prioritise_program(self.process.pid, environment)
         self._heard = b""
         self.write_line(json.dumps(job))
 

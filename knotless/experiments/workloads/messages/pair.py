@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from knotless.base.package import native
 from knotless.emulation import namespaces
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.priority import prioritise
+from knotless.emulation.priority import prioritise_program
 from knotless.experiments.framework.experiment import SIMULATION, ExperimentError
 from knotless.experiments.framework.real_time import programs_seen
 from knotless.experiments.framework.routed import emulated, with_validity
@@ -91,16 +91,17 @@ class Pair:
         self, role: str, own: Host, peer: Host, kind: str, size: int, count: int, mode: str
     ) -> subprocess.Popen[str]:
         addresses = (own.ip, peer.ip) if kind == "udp" else (own.mac, peer.mac)
-        interface = f"{own.name}-eth0"
+        interface = self.lab.host(own.name).defaultIntf().name
         words = [role, kind, interface, *addresses, str(size), str(count), mode]
+        environment = {**os.environ, **self.lab.program_environment()}
         process = subprocess.Popen(
             namespaces.enter(self.lab.host(own.name).namespace, [str(PROGRAM), *words]),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **self.lab.program_environment()},
+            env=environment,
         )
-        prioritise(process.pid)
+        prioritise_program(process.pid, environment)
         return process
 
     def settle(self) -> None:

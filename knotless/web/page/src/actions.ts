@@ -2,7 +2,7 @@
 
 import { act } from "./api";
 import { byId, make, setText } from "./dom";
-import { proof, trafficText } from "./panels";
+import { changeText, proof, trafficText } from "./panels";
 import type { Change, Picture, State } from "./types";
 
 export class Actions {
@@ -109,7 +109,7 @@ function summary(answer: Record<string, unknown>): string {
       ? `, frames of ${String(answer["dropped_pairs"])} pairs DROPPED for about ` +
         `${String(answer["estimated_drop_s"])} s`
       : "";
-    return `${done}, tier ${String(answer["tier"])}, ${String(answer["rules_changed"])} rules ` +
+    return `${done}, ${changeText(Number(answer["tier"]))}, ${String(answer["rules_changed"])} rules ` +
       `change${drops}`;
   }
   if ("cycle" in answer) return `deadlocked: ${(answer["cycle"] as string[]).join(", ")}`;

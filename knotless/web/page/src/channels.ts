@@ -59,6 +59,11 @@ export function valuesOf(picture: Picture, frame: Frame | null): Readonly<Values
   return found;
 }
 
+/** The bytes in the ingress buffer at the end of a channel. */
+export function bufferBytes(values: Values): number {
+  return values.priorities.reduce((sum, { buffer }) => sum + buffer, 0);
+}
+
 /** `s1:2/0` without its priority. */
 export function channelOf(virtual: string): string {
   return virtual.replace(/\/\d+$/, "");
@@ -67,10 +72,10 @@ export function channelOf(virtual: string): string {
 /** What stands out about a channel, in words. */
 export function condition(values: Values): string {
   if (values.knot === "cycle") return "in the knot";
-  if (values.knot === "member") return "held";
+  if (values.knot === "member") return "waits for the knot";
   if (values.down) return "cut";
   if (values.droppedNow > 0) return "drops frames";
   if (values.paused >= 500) return "paused";
-  if (values.paused > 0) return "pauses";
+  if (values.paused > 0) return "paused at times";
   return values.load > 0 ? "sends" : "idle";
 }

@@ -80,8 +80,8 @@ export class Drawing {
     onThemeChange(() => this.restart());
   }
 
-  /** Draws another fabric. */
-  setPicture(picture: Picture): void {
+  /** Draws another fabric; null: another view draws. */
+  setPicture(picture: Picture | null): void {
     this.picture = picture;
     this.values = [];
     this.restart();

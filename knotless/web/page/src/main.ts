@@ -3,9 +3,10 @@
 import { Actions } from "./actions";
 import * as api from "./api";
 import { type Values, channelOf, valuesOf } from "./channels";
-import { byId, setText } from "./dom";
+import { byId, bytes, setText } from "./dom";
 import { Drawing } from "./drawing";
-import { showKnot } from "./knot";
+import { Diagram } from "./diagram";
+import { showAdvice, showKnot } from "./knot";
 import {
   addEvents, showChanges, showProblems, showState, showSwitches, showVerdict,
 } from "./panels";
@@ -14,8 +15,12 @@ import { Slider } from "./timeline";
 import type { Frame, Picture, State } from "./types";
 
 const TABLE_MS = 500;
+/** Larger fabrics are drawn with WebGL, without buffers. */
+const MOST_WITH_BUFFERS = 400;
 
 const drawing = new Drawing(byId("picture", HTMLElement), choose);
+const diagram = new Diagram(byId("picture", HTMLElement), choose, (full) =>
+  setText(byId("full", HTMLElement), `full: ${bytes(full)}`));
 const table = new Table(
   byId("channels", HTMLTableElement),
   byId("search", HTMLInputElement),
@@ -42,6 +47,7 @@ const painted = { frames: 0, scriptMs: 0, drawMs: 0 };
 function choose(channel: number): void {
   chosen = channel === chosen ? -1 : channel;
   drawing.select(chosen);
+  diagram.select(chosen);
   table.select(chosen);
   const link = picture?.channels[chosen]?.link;
   if (link !== undefined) actions.choose(link);
@@ -54,7 +60,8 @@ function show(frame: Frame | null): void {
   showKnot(byId("knot", HTMLElement), picture, frame?.knot ?? null);
   document.documentElement.classList.toggle("deadlock", frame?.knot != null);
   const ready = performance.now();
-  drawing.setValues(values);
+  if (isSmall(picture)) diagram.setValues(values, frame?.knot ?? null);
+  else drawing.setValues(values);
   const done = performance.now();
   painted.frames += 1;
   painted.scriptMs += done - began;
@@ -63,6 +70,11 @@ function show(frame: Frame | null): void {
     document.documentElement.dataset[key] = String(value);
   }
   refreshTable();
+}
+
+/** Whether the picture shows buffers. */
+function isSmall(of: Picture): boolean {
+  return of.channels.length <= MOST_WITH_BUFFERS;
 }
 
 /** Fills the table at most twice a second. */
@@ -82,12 +94,16 @@ function refreshTable(): void {
 
 function showAll(): void {
   showState(byId("state", HTMLElement), state, connected);
-  showProblems(byId("problems", HTMLElement), state);
+  showProblems(byId("problems-panel", HTMLElement), state);
+  showAdvice(byId("knot", HTMLElement), state);
   showSwitches(byId("switches", HTMLTableSectionElement), state);
   drawing.setState(state);
+  diagram.setState(state);
+  byId("problems-panel", HTMLElement).hidden = picture?.kind !== "live";
   const verdict = state.verdict ?? state.controller?.check;
   const cycle = showVerdict(byId("verdict", HTMLElement), verdict, markVerdict.checked);
   drawing.setVerdict(new Set(cycle.map(channelOf)));
+  diagram.setVerdict(new Set(cycle.map(channelOf)));
   byId("switches-panel", HTMLElement).hidden = state.controller === undefined;
   byId("changes-panel", HTMLElement).hidden = state.controller === undefined;
 }
@@ -102,7 +118,9 @@ async function loadPicture(): Promise<void> {
   if (former?.number !== found.number || former.title !== found.title) {
     chosen = -1;
     markVerdict.checked = found.kind === "verdict";
-    drawing.setPicture(found);
+    drawing.setPicture(isSmall(found) ? null : found);
+    diagram.setPicture(isSmall(found) ? found : null);
+    document.documentElement.classList.toggle("with-buffers", isSmall(found));
     actions.setPicture(found);
     byId("time-panel", HTMLElement).hidden = found.kind === "verdict";
     byId("events-panel", HTMLElement).hidden = found.kind !== "live";

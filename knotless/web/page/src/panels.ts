@@ -25,11 +25,14 @@ export function stateLines(state: State, connected: boolean): { text: string; ok
     lines.push({ text, ok: reachable && ready === true });
   }
   if (emulator != null) {
-    const pace = emulator.stretch_now == null ? "" : `, stretch ${emulator.stretch_now.toFixed(2)}`;
-    const text = emulator.reachable
-      ? `emulator: ${emulator.valid ? "valid" : "not valid"}${pace}`
-      : `emulator: ${emulator.why ?? "does not answer"}`;
-    lines.push({ text, ok: emulator.reachable && emulator.valid !== false });
+    const frozen = state.reason != null;
+    const pace = emulator.stretch_now == null
+      ? "" : `; a second of the fabric takes ${emulator.stretch_now.toFixed(2)} s`;
+    const text = !emulator.reachable
+      ? `emulator: ${emulator.why ?? "does not answer"}`
+      : frozen ? "emulator: DEADLOCK"
+        : `emulator: ${emulator.valid ? "valid" : "not valid"}${pace}`;
+    lines.push({ text, ok: emulator.reachable && emulator.valid !== false && !frozen });
   }
   if (traffic != null) lines.push({ text: `traffic: ${trafficText(traffic)}`, ok: true });
   return lines;
@@ -46,16 +49,22 @@ export function showState(list: HTMLElement, state: State, connected: boolean): 
   lines.forEach(({ ok }, i) => list.children[i]?.classList.toggle("bad", !ok));
 }
 
-/** What is wrong, from all parts; links that were cut on purpose are listed as well. */
-export function showProblems(list: HTMLElement, state: State): void {
-  const cut = (state.cut ?? []).map(
-    ({ link, carrier }) => `${link} is cut${carrier ? " silently" : ""}`,
-  );
-  const drained = (state.controller?.drained ?? []).map((part) => `${part} is drained`);
-  const lines = [
-    ...cut, ...drained, ...(state.controller?.problems ?? []), ...(state.emulator?.problems ?? []),
-  ];
-  setItems(list, lines.length > 0 ? lines : ["none"]);
+/** What is wrong, and what else is to be known, as the server tells it. */
+export function showProblems(panel: HTMLElement, state: State): void {
+  const [problems, notes] = panel.querySelectorAll("ul");
+  const lines = state.problems ?? [];
+  panel.classList.toggle("some", lines.length > 0);
+  if (problems !== undefined) setItems(problems, lines.length > 0 ? lines : ["none"]);
+  if (notes !== undefined) setItems(notes, state.notes ?? []);
+}
+
+const CHANGES = [
+  "nothing changed", "in one step", "in two phases, nothing dropped", "with dropped frames",
+];
+
+/** How a change of routes was made, in words, by its tier. */
+export function changeText(tier: number): string {
+  return CHANGES[tier] ?? `tier ${tier}`;
 }
 
 export function showSwitches(body: HTMLTableSectionElement, state: State): void {
@@ -98,10 +107,10 @@ export function showChanges(list: HTMLElement, changes: Change[]): void {
   list.dataset["key"] = key;
   list.replaceChildren(...[...changes].reverse().map((change) => {
     const failed = [...(change.failed ?? []), ...(change.drained ?? [])].join(", ");
-    const avoids = failed ? `, avoiding ${failed}` : "";
+    const avoids = failed ? `, avoids ${failed}` : "";
     const took = change.seconds === undefined ? "" : ` in ${change.seconds.toFixed(2)} s`;
     const when = change.time === undefined ? "" : `${clock(change.time)}: `;
-    const head = `${when}${change.engine ?? ""}${avoids}, tier ${change.tier}, ` +
+    const head = `${when}${change.engine ?? ""}${avoids}, ${changeText(change.tier)}, ` +
       `${change.rules_changed} rules${took}${dropped(change)}`;
     return make("li", {}, head, proof(change));
   }));

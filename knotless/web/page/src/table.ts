@@ -5,6 +5,7 @@ import { bytes, make, percent, setText } from "./dom";
 import type { Picture } from "./types";
 
 const PAGE = 100;
+const RANKS = { cycle: 0, member: 1, "": 2 };
 const NONE: Priority = { priority: -1, load: 0, paused: 0, queue: 0, buffer: 0 };
 
 interface Line {
@@ -14,6 +15,8 @@ interface Line {
   state: string;
   of: Priority;
   dropped: number;
+  /** Channels of a knot come first, whatever else sorts. */
+  rank: number;
 }
 
 interface Column {
@@ -33,7 +36,8 @@ const COLUMNS: Column[] = [
     text: (line) => (line.of.priority < 0 ? "-" : String(line.of.priority)),
   },
   { title: "Load %", value: (line) => line.of.load, text: (line) => percent(line.of.load) },
-  { title: "Paused %", value: (line) => line.of.paused, text: (line) => percent(line.of.paused) },
+  // Paused, or under credits: the first frame waits for credit.
+  { title: "Held %", value: (line) => line.of.paused, text: (line) => percent(line.of.paused) },
   { title: "Queue", value: (line) => line.of.queue, text: (line) => bytes(line.of.queue) },
   { title: "Buffer", value: (line) => line.of.buffer, text: (line) => bytes(line.of.buffer) },
   { title: "Dropped", value: (line) => line.dropped, text: (line) => String(line.dropped) },
@@ -84,7 +88,7 @@ export class Table {
       const of = values[i];
       if (of === undefined) return [];
       const route = `${channel.from} \u2192 ${channel.to}`;
-      const line = { channel: i, name: channel.name, route, state: condition(of) };
+      const line = { channel: i, name: channel.name, route, state: condition(of), rank: RANKS[of.knot] };
       const priorities = of.priorities.length > 0 ? of.priorities : [NONE];
       return priorities.map((priority) => ({ ...line, of: priority, dropped: of.dropped }));
     });
@@ -121,6 +125,7 @@ export class Table {
       .filter((line) => !active || line.state !== "idle")
       .filter((line) => wanted === "" || `${line.name} ${line.route} ${line.state}`.toLowerCase().includes(wanted))
       .sort((a, b) => {
+        if (a.rank !== b.rank) return a.rank - b.rank;
         const [x, y] = [value(a), value(b)];
         const order = typeof x === "string" ? x.localeCompare(String(y)) : x - Number(y);
         return sign * order || a.channel - b.channel || a.of.priority - b.of.priority;

@@ -75,7 +75,6 @@ export interface ControllerState {
   links_down?: string[];
   routes?: { failed?: string[]; changing?: boolean; tier?: number | null };
   drained?: string[];
-  problems?: string[];
   check?: Verdict | null;
 }
 
@@ -85,7 +84,6 @@ export interface EmulatorState {
   stretch?: number | null;
   stretch_now?: number | null;
   valid?: boolean;
-  problems?: string[];
 }
 
 export interface State {
@@ -95,6 +93,12 @@ export interface State {
   traffic?: { pattern: string; rate_mbps: number | null; flows: number } | null;
   cut?: { link: string; carrier: boolean }[] | null;
   verdict?: Verdict;
+  /** What knotless status tells, in its words and its order. */
+  problems?: string[];
+  notes?: string[];
+  /** Why a deadlock stays, and what to do; null and empty without one. */
+  reason?: string | null;
+  advice?: { do: string; command: string }[];
 }
 
 export interface FabricEvent {

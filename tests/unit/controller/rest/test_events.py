@@ -101,5 +101,20 @@ def test_gauges_follow_the_status() -> None:
     ):
         assert line in text.splitlines(), line
     assert "knotless_stretch" not in text
-    status.set_stretch(2.5)
-    assert "knotless_stretch 2.5" in metrics.response().body.decode().splitlines()
+    assert "knotless_deadlock" not in text
+    status.see_links({"stretch_now": 2.5, "deadlock": None})
+    lines = metrics.response().body.decode().splitlines()
+    assert {"knotless_stretch 2.5", "knotless_deadlock 0.0", "knotless_problems 1.0"} <= set(lines)
+
+
+def test_a_deadlock_of_emulated_links_is_a_problem_of_metrics_and_status() -> None:
+    status = Status(FabricState(DesiredState.compute(Config(fabric="ring,4"), load("ring,4"))))
+    metrics = Metrics(status, lambda: 0.0)
+    before = len(status.problems(0.0))
+    status.see_links({"deadlock": {"cycle": ["s1:2/0", "s2:2/0"]}})
+    lines = metrics.response().body.decode().splitlines()
+    assert {"knotless_deadlock 1.0", f"knotless_problems {before + 1:.1f}"} <= set(lines)
+    shown = status.as_json(0.0)["link_problems"]
+    assert shown == ["deadlock: s1:2/0 waits for s2:2/0 waits for s1:2/0"]
+    status.see_links({})
+    assert "knotless_deadlock" not in metrics.response().body.decode()

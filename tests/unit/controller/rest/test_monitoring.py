@@ -24,10 +24,9 @@ OF_PROMETHEUS = {"job", "instance", "le"}
 
 def exported() -> dict[str, set[str]]:
     """Return the labels of every metric that the controller can export, by name."""
-    metrics = Metrics(
-        Status(FabricState(DesiredState.compute(Config(fabric="ring,4"), load("ring,4")))),
-        lambda: 0.0,
-    )
+    status = Status(FabricState(DesiredState.compute(Config(fabric="ring,4"), load("ring,4"))))
+    status.see_links({"deadlock": None, "stretch_now": 1.0})
+    metrics = Metrics(status, lambda: 0.0)
     metrics.changes.labels("add").inc()
     metrics.reloads.labels("refused").inc()
     metrics.route_change_s.labels("1").observe(0.1)

@@ -1,0 +1,13 @@
+//! Settings of hosts: how they send, and how fast they receive.
+
+use crate::receivers::SlowReceiver;
+use crate::transport::Transport;
+
+/// How hosts send and receive, where that is not as fast as their lines permit.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostSettings {
+    /// How they send; None: as fast as the line permits, and every packet once.
+    pub transport: Option<Transport>,
+    /// The hosts that receive at a rate of their own.
+    pub receivers: Vec<SlowReceiver>,
+}

@@ -1,0 +1,181 @@
+//! What a line does to frames besides carrying them: it loses, corrupts, duplicates and reorders
+//! some of them at random.
+//!
+//! Pause signals are never affected. A frame has the same fate in all runs of a seed: it is drawn
+//! from the seed, the channel and the number of the frame on it, and from nothing else, so that the
+//! emulator and the simulator draw alike.
+
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
+
+use crate::counters::DropCause;
+use crate::ids::ChannelId;
+use crate::units::{transmission_time, Time, GAP_BYTES};
+
+const WHOLE: u32 = 1_000_000_000;
+
+/// A probability, in billionths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Chance(u32);
+
+impl Chance {
+    /// It never happens.
+    pub const NEVER: Chance = Chance(0);
+
+    /// A probability of 0 to 1; others are cut to that. One above 0 is at least a billionth.
+    pub fn new(share: f64) -> Chance {
+        let billionths = (share.clamp(0.0, 1.0) * f64::from(WHOLE)).round() as u32;
+        Chance(billionths.max(u32::from(share > 0.0)))
+    }
+
+    fn happens(self, drawn: u64) -> bool {
+        (u128::from(drawn) * u128::from(WHOLE)) >> 64 < u128::from(self.0)
+    }
+}
+
+/// How often a line does what to a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// It loses it.
+    pub loss: Chance,
+    /// It changes some of its bits, and the receiver drops it.
+    pub corrupt: Chance,
+    /// It carries it twice, one directly after the other.
+    pub duplicate: Chance,
+    /// The frame arrives late by the time that two of the longest frames take: those behind it
+    /// overtake it.
+    pub reorder: Chance,
+}
+
+impl Faults {
+    /// A line that does nothing of this.
+    pub const NONE: Faults = Faults {
+        loss: Chance::NEVER,
+        corrupt: Chance::NEVER,
+        duplicate: Chance::NEVER,
+        reorder: Chance::NEVER,
+    };
+
+    /// Whether there are any.
+    pub fn any(&self) -> bool {
+        *self != Faults::NONE
+    }
+
+    /// By how much a reordered frame is late.
+    pub fn lateness(rate_bps: u64, longest_frame_bytes: u32) -> Time {
+        2 * transmission_time(longest_frame_bytes + GAP_BYTES, rate_bps)
+    }
+
+    /// The reaction time of [`crate::Buffer::headroom_needed`] on a line of this delay and jitter.
+    /// Frames that are late, and copies, arrive after a pause in addition to those that the delay
+    /// holds.
+    pub fn reaction(
+        &self,
+        (rate_bps, delay, jitter): (u64, Time, Time),
+        longest_frame_bytes: u32,
+    ) -> Time {
+        let late = Faults::lateness(rate_bps, longest_frame_bytes);
+        let reordered = if self.reorder == Chance::NEVER { 0 } else { late };
+        let duplicated = if self.duplicate == Chance::NEVER { 0 } else { late / 2 };
+        delay + (jitter + reordered + duplicated).div_ceil(2)
+    }
+}
+
+/// What becomes of a frame on a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Arrives,
+    Late,
+    Twice,
+    Lost(DropCause),
+}
+
+/// The random numbers of the faults of a channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Fates(SplitMix64);
+
+impl Fates {
+    pub fn new(seed: u64, channel: ChannelId) -> Fates {
+        let mixed = |number| SplitMix64::seed_from_u64(number).next_u64();
+        Fates(SplitMix64::seed_from_u64(mixed(mixed(seed) ^ u64::from(channel.0))))
+    }
+
+    /// The fate of the next frame. One number is drawn for each kind of fault, whether or not there
+    /// is any: which frames are lost does not depend on the other faults.
+    pub fn next(&mut self, faults: &Faults) -> Fate {
+        let [loss, corrupt, duplicate, reorder] = [(); 4].map(|()| self.0.next_u64());
+        match () {
+            () if faults.loss.happens(loss) => Fate::Lost(DropCause::Loss),
+            () if faults.corrupt.happens(corrupt) => Fate::Lost(DropCause::Corrupt),
+            () if faults.duplicate.happens(duplicate) => Fate::Twice,
+            () if faults.reorder.happens(reorder) => Fate::Late,
+            () => Fate::Arrives,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(seed: u64, channel: u32, faults: &Faults, frames: u64) -> Vec<u64> {
+        let mut fates = Fates::new(seed, ChannelId(channel));
+        let is_lost = |_: &u64| fates.next(faults) == Fate::Lost(DropCause::Loss);
+        (0..frames).filter(is_lost).collect()
+    }
+
+    #[test]
+    fn losses_follow_seed_and_channel_and_no_other_fault() {
+        let faults = Faults { loss: Chance::new(0.1), ..Faults::NONE };
+        let all = Faults {
+            corrupt: Chance::new(0.3),
+            duplicate: Chance::new(0.3),
+            reorder: Chance::new(0.3),
+            ..faults
+        };
+        let first = lost(1, 0, &faults, 1000);
+        assert_eq!(first, lost(1, 0, &all, 1000));
+        assert_ne!(first, lost(2, 0, &faults, 1000));
+        assert_ne!(first, lost(1, 1, &faults, 1000));
+    }
+
+    #[test]
+    fn as_many_frames_meet_each_fault_as_its_chance_says() {
+        let share = 0.01;
+        let chance = Chance::new(share);
+        let frames = 1_000_000;
+        let of = |faults: Faults, fate: Fate| {
+            let mut fates = Fates::new(7, ChannelId(3));
+            (0..frames).filter(|_| fates.next(&faults) == fate).count() as f64
+        };
+        let (mean, sigma) = (share * f64::from(frames), (f64::from(frames) * share * 0.99).sqrt());
+        for (faults, fate) in [
+            (Faults { loss: chance, ..Faults::NONE }, Fate::Lost(DropCause::Loss)),
+            (Faults { corrupt: chance, ..Faults::NONE }, Fate::Lost(DropCause::Corrupt)),
+            (Faults { duplicate: chance, ..Faults::NONE }, Fate::Twice),
+            (Faults { reorder: chance, ..Faults::NONE }, Fate::Late),
+        ] {
+            let counted = of(faults, fate);
+            assert!((counted - mean).abs() < 3.0 * sigma, "{fate:?}: {counted} of {mean}");
+        }
+    }
+
+    #[test]
+    fn chances_reach_from_never_to_always() {
+        assert!(!Chance::NEVER.happens(0) && !Chance::new(0.0).happens(0));
+        assert!(Chance::new(1.0).happens(u64::MAX));
+        assert!(Chance::new(1e-12).happens(0));
+        assert_eq!(Chance::new(f64::NAN), Chance::NEVER);
+    }
+
+    #[test]
+    fn late_frames_and_copies_count_as_in_flight() {
+        let line = (10_000_000, 500, 100);
+        assert_eq!(Faults::NONE.reaction(line, 1522), 550);
+        let late = 2 * 1_233_600_000;
+        let reorder = Faults { reorder: Chance::new(0.1), ..Faults::NONE };
+        assert_eq!(reorder.reaction(line, 1522), 550 + late / 2);
+        let duplicate = Faults { duplicate: Chance::new(0.1), ..Faults::NONE };
+        assert_eq!(duplicate.reaction(line, 1522), 550 + late / 4);
+    }
+}

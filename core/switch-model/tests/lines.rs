@@ -1,0 +1,245 @@
+//! Lines that lose, corrupt, duplicate and reorder frames, and lines that change.
+
+mod harness;
+
+use harness::{channel, Simulation, MAX_FRAME};
+use proptest::prelude::*;
+use switch_model::{
+    Buffer, Chance, ChannelConfig, ChannelId, DropCause, Faults, FlowControl, Limits, MICROSECOND,
+};
+
+const IN: ChannelId = ChannelId(0);
+const MS: u64 = 1000 * MICROSECOND;
+
+/// From a host to a switch, and from there to another host at a tenth of the rate.
+fn narrow(faults: Faults) -> Simulation {
+    let to_switch = ChannelConfig { faults, ..line(10_000_000, 500, 0, faults) };
+    let to_host = ChannelConfig { to_switch: false, ..line(1_000_000, 500, 0, Faults::NONE) };
+    Simulation::new(vec![to_switch, to_host], 1)
+}
+
+/// A channel to a switch, with the default limits.
+fn line(rate_bps: u64, delay_us: u64, jitter_us: u64, faults: Faults) -> ChannelConfig {
+    let (delay, jitter) = (delay_us * MICROSECOND, jitter_us * MICROSECOND);
+    let reaction = faults.reaction((rate_bps, delay, jitter), MAX_FRAME);
+    let buffer = Limits { queue_bytes: Some(1 << 30), ..Limits::default() };
+    let buffer = buffer.with_defaults(rate_bps, reaction, MAX_FRAME);
+    let config = channel(FlowControl::Pause, true, delay_us, 0);
+    ChannelConfig { rate_bps, jitter, faults, buffer, ..config }
+}
+
+fn drops(simulation: &Simulation, cause: DropCause) -> u64 {
+    let count = |index| simulation.model.counters(simulation.now, ChannelId(index)).drops;
+    (0..simulation.model.channels() as u32).map(|index| count(index)[cause as usize]).sum()
+}
+
+#[test]
+fn lost_and_corrupted_frames_do_not_arrive_and_pauses_do() {
+    let faults = Faults { loss: Chance::new(0.1), corrupt: Chance::new(0.1), ..Faults::NONE };
+    let mut simulation = narrow(faults);
+    for flow in 0..2000 {
+        simulation.send(flow, MAX_FRAME, &[(0, 0), (1, 0)]);
+    }
+    while simulation.step() {}
+    let (lost, corrupted) =
+        (drops(&simulation, DropCause::Loss), drops(&simulation, DropCause::Corrupt));
+    // Three standard deviations of 200 and of 180.
+    assert!(lost.abs_diff(200) < 41 && corrupted.abs_diff(180) < 39, "{lost} {corrupted}");
+    assert_eq!(drops(&simulation, DropCause::Headroom), 0);
+    assert_eq!(simulation.by_flow.len() as u64, 2000 - lost - corrupted);
+    let counted = simulation.model.counters(simulation.now, IN);
+    assert_eq!(counted.rx_frames, 2000 - lost - corrupted);
+    assert_eq!(counted.priorities[0].tx_frames, 2000);
+    assert!(counted.priorities[0].pauses > 10);
+    simulation.check_signals();
+}
+
+#[test]
+fn the_frames_that_a_seed_loses_are_these() {
+    // The tests of the emulator and of the simulator expect the same on their channel 1.
+    let lossy = Faults { loss: Chance::new(0.1), ..Faults::NONE };
+    let to_host = ChannelConfig { to_switch: false, ..line(1_000_000, 500, 0, lossy) };
+    let mut simulation = Simulation::new(vec![line(10_000_000, 500, 0, Faults::NONE), to_host], 1);
+    for flow in 0..60 {
+        simulation.send(flow, 100, &[(0, 0), (1, 0)]);
+    }
+    while simulation.step() {}
+    let lost: Vec<usize> = (0..60).filter(|flow| !simulation.by_flow.contains_key(flow)).collect();
+    assert_eq!(lost, [20, 35, 37, 46]);
+}
+
+#[test]
+fn a_duplicate_takes_the_line_as_long_as_a_frame() {
+    let mut simulation = narrow(Faults { duplicate: Chance::new(1.0), ..Faults::NONE });
+    for flow in 0..10 {
+        simulation.send(flow, 1000, &[(0, 0), (1, 0)]);
+    }
+    while simulation.step() {}
+    assert!(simulation.by_flow.values().all(|&bytes| bytes == 2000));
+    let counted = simulation.model.counters(simulation.now, IN);
+    assert_eq!(
+        (counted.duplicated, counted.priorities[0].tx_frames, counted.rx_frames),
+        (10, 20, 20)
+    );
+}
+
+#[test]
+fn reordered_frames_are_overtaken() {
+    let mut simulation = narrow(Faults { reorder: Chance::new(0.2), ..Faults::NONE });
+    for flow in 0..200 {
+        simulation.send(flow, MAX_FRAME, &[(0, 0), (1, 0)]);
+    }
+    let mut order = Vec::new();
+    while simulation.step() {
+        order.extend(
+            simulation
+                .by_flow
+                .keys()
+                .filter(|flow| !order.contains(*flow))
+                .copied()
+                .collect::<Vec<_>>(),
+        );
+    }
+    assert_eq!(order.len(), 200);
+    let overtaken = order.windows(2).filter(|pair| pair[0] > pair[1]).count();
+    assert!(overtaken > 20, "{overtaken}");
+}
+
+#[test]
+fn a_new_line_keeps_what_waits_and_what_is_under_way_in_order() {
+    let mut simulation = narrow(Faults::NONE);
+    for flow in 0..20 {
+        simulation.send(flow, MAX_FRAME, &[(0, 0), (1, 0)]);
+    }
+    simulation.run_until(3 * MS);
+    let waiting = simulation.model.waiting_frames();
+    assert!(waiting > 10);
+    // A hundred times as fast, and nearer.
+    let config = line(1_000_000_000, 1, 0, Faults::NONE);
+    simulation.model.set_line(simulation.now, IN, &config, &mut simulation.world);
+    assert_eq!(simulation.model.waiting_frames(), waiting);
+    let mut order = Vec::new();
+    while simulation.step() {
+        let new: Vec<usize> =
+            simulation.by_flow.keys().filter(|flow| !order.contains(*flow)).copied().collect();
+        order.extend(new);
+    }
+    assert_eq!(order, (0..20).collect::<Vec<_>>());
+    assert_eq!(simulation.world.dropped, []);
+}
+
+#[test]
+fn a_new_rate_counts_from_the_next_frame() {
+    let mut simulation = narrow(Faults::NONE);
+    let busy_until = |simulation: &mut Simulation, frames: u64| {
+        while simulation.model.counters(simulation.now, IN).priorities[0].tx_frames < frames {
+            assert!(simulation.step());
+        }
+        simulation.now
+    };
+    for flow in 0..3 {
+        simulation.send(flow, MAX_FRAME, &[(0, 0), (1, 0)]);
+    }
+    let config = line(1_000_000, 500, 0, Faults::NONE);
+    simulation.model.set_line(0, IN, &config, &mut simulation.world);
+    let frame = 1542 * 800_000;
+    assert_eq!(busy_until(&mut simulation, 2), frame);
+    assert_eq!(busy_until(&mut simulation, 3), frame + 10 * frame);
+}
+
+#[test]
+fn room_grows_with_the_line_and_does_not_shrink() {
+    let mut simulation = narrow(Faults::NONE);
+    let capacity = |rate_bps, delay_us| {
+        let Buffer { xoff_bytes, headroom_bytes, .. } =
+            line(rate_bps, delay_us, 0, Faults::NONE).buffer;
+        xoff_bytes + headroom_bytes
+    };
+    assert!(capacity(10_000_000, 50_000) > capacity(10_000_000, 500));
+    for (delay_us, expected) in [(50_000, 50_000), (500, 50_000)] {
+        let config = line(10_000_000, delay_us, 0, Faults::NONE);
+        simulation.model.set_line(0, IN, &config, &mut simulation.world);
+        let mut accepted = 0;
+        while simulation.model.arrive(0, IN, 0, 1000, &mut simulation.world).is_some() {
+            accepted += 1;
+        }
+        if expected == delay_us {
+            assert_eq!(accepted, capacity(10_000_000, expected) / 1000);
+        } else {
+            // It was full already, and is neither fuller nor emptier.
+            assert_eq!(accepted, 0);
+        }
+    }
+}
+
+#[test]
+fn a_higher_limit_resumes_whom_the_lower_one_paused() {
+    let mut simulation = narrow(Faults::NONE);
+    let limits = line(10_000_000, 500, 0, Faults::NONE).buffer;
+    while simulation.model.counters(0, IN).priorities[0].ingress_bytes <= limits.xoff_bytes {
+        simulation.model.arrive(0, IN, 0, 1000, &mut simulation.world).expect("there is room");
+    }
+    simulation.run_until(MS);
+    assert!(simulation.model.is_paused(IN, 0));
+    let config = line(100_000_000, 50_000, 0, Faults::NONE);
+    assert!(config.buffer.xon_bytes > limits.xoff_bytes + 1000);
+    simulation.model.set_line(simulation.now, IN, &config, &mut simulation.world);
+    simulation.run_until(100 * MS);
+    assert!(!simulation.model.is_paused(IN, 0));
+}
+
+#[test]
+fn a_pause_on_a_long_line_comes_in_time_to_a_sender_that_is_faster_meanwhile() {
+    for change_ms in 1..60 {
+        let mut simulation = narrow(Faults::NONE);
+        let long = line(10_000_000, 5_000, 0, Faults::NONE);
+        simulation.model.set_line(0, IN, &long, &mut simulation.world);
+        for flow in 0..200 {
+            simulation.send(flow, MAX_FRAME, &[(0, 0), (1, 0)]);
+        }
+        simulation.run_until(change_ms * MS);
+        let fast = line(100_000_000, 100, 0, Faults::NONE);
+        simulation.model.set_line(change_ms * MS, IN, &fast, &mut simulation.world);
+        while simulation.step() {}
+        assert_eq!(drops(&simulation, DropCause::Headroom), 0, "changed after {change_ms} ms");
+    }
+}
+
+fn faults() -> impl Strategy<Value = Faults> {
+    let chance = || prop_oneof![Just(0.0), 0.0..0.3f64].prop_map(Chance::new);
+    (chance(), chance(), chance(), chance()).prop_map(|(loss, corrupt, duplicate, reorder)| {
+        Faults { loss, corrupt, duplicate, reorder }
+    })
+}
+
+proptest! {
+    /// However lines change under load, nothing is lost for want of room, each frame is delivered or
+    /// lost by its line, and nothing stays paused.
+    #[test]
+    fn lines_may_change_at_any_time(
+        sizes in prop::collection::vec(64..=MAX_FRAME, 1..150),
+        changes in prop::collection::vec(
+            (0..20u64, 1..200u64, 0..5000u64, 0..3000u64, faults()), 0..8
+        ),
+    ) {
+        let mut simulation = narrow(Faults::NONE);
+        for (flow, &bytes) in sizes.iter().enumerate() {
+            simulation.send(flow, bytes, &[(0, 0), (1, 0)]);
+        }
+        for (after_ms, rate_mbps, delay_us, jitter_us, faults) in changes {
+            let at = simulation.now + after_ms * MS;
+            simulation.run_until(at);
+            let config = line(rate_mbps * 1_000_000, delay_us, jitter_us, faults);
+            simulation.model.set_line(at, IN, &config, &mut simulation.world);
+        }
+        while simulation.step() {}
+        prop_assert_eq!(drops(&simulation, DropCause::Headroom), 0);
+        prop_assert_eq!(simulation.model.waiting_frames(), 0);
+        prop_assert_eq!(
+            simulation.delivered_bytes + simulation.world.dropped_bytes,
+            simulation.entered_bytes + simulation.world.duplicated_bytes
+        );
+        prop_assert!(!simulation.model.is_paused(IN, 0));
+        simulation.check_signals();
+    }
+}

@@ -1,0 +1,28 @@
+"""Problems of emulated links, one line each, as commands, page and metrics tell them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from knotless.base.broadcasts import problems as broadcast_problems
+from knotless.base.pause_storms import problems as storm_problems
+
+
+def deadlock_text(cycle: Sequence[str]) -> str:
+    """Return which channel waits for which, around the ``cycle`` of a deadlock."""
+    return " waits for ".join([*cycle, *cycle[:1]])
+
+
+def link_problems(status: Mapping[str, Any]) -> list[str]:
+    """Return the problems in the emulator's status, a deadlock first.
+
+    ``status`` is that of docs/emulator-protocol.md; keys that are missing report nothing.
+    """
+    deadlock = status.get("deadlock")
+    return [
+        *([f"deadlock: {deadlock_text(deadlock['cycle'])}"] if deadlock else []),
+        *storm_problems(status),
+        *broadcast_problems(status),
+        *(f"link emulator: {problem}" for problem in status.get("problems", ())),
+    ]

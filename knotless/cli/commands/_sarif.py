@@ -1,0 +1,123 @@
+"""Verdicts as SARIF, the form in which tools of code review and pipelines take findings.
+
+The form is OASIS SARIF 2.1.0. A finding is at the file of the switch that its line begins with, or
+else at what was read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from knotless.base.files import write_whole
+from knotless.base.package import version
+from knotless.cli.commands._failures import certificate_lines
+from knotless.verification.check import Verdict
+from knotless.verification.failures import Certificate
+from knotless.verification.imported import ImportedVerdict
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MOST_FILES = 100_000
+RULES: Mapping[str, tuple[str, str]] = {
+    "deadlock": ("error", "Channels wait for each other in a cycle: it can deadlock."),
+    "deadlock-after-failure": ("error", "After a failure it can deadlock."),
+    "not-delivered": ("error", "Packets do not arrive, or not where they should."),
+    "lossless-loss": ("error", "Packets of lossless priorities can be lost."),
+    "unknown": ("warning", "Facts are missing, so the verdict is unknown."),
+    "note": ("note", "Something worth a look, which does not change the verdict."),
+}
+"""The rules: the level of their findings, and what they mean."""
+
+sarif_option = click.option(
+    "--sarif", metavar="F.sarif", help="Write the findings to this file, for code review."
+)
+
+
+class Finding(NamedTuple):
+    """A finding: its rule, its text, and the channels that it names."""
+
+    rule: str
+    text: str
+    channels: Sequence[str] = ()
+
+
+def write_sarif(
+    file: str,
+    verdict: Verdict | ImportedVerdict,
+    certificate: Certificate | None,
+    paths: Sequence[str],
+) -> None:
+    """Write the findings of a verdict on what was read from ``paths``; raises KnotlessError."""
+    values = sarif_of(findings(verdict, certificate), paths)
+    write_whole(file, json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+
+
+def findings(
+    verdict: Verdict | ImportedVerdict, certificate: Certificate | None
+) -> Iterator[Finding]:
+    """Yield what ``knotless check`` finds; none if all is well."""
+    if verdict.acyclic is False:
+        steps = [witness.text for witness in verdict.witnesses]
+        yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle)
+    elif verdict.acyclic is None:
+        yield Finding("unknown", verdict.text, verdict.cycle)
+    if certificate is not None and certificate.acyclic is False:
+        yield Finding("deadlock-after-failure", "\n".join(certificate_lines(certificate)))
+    losses = set(verdict.losses)
+    for line in verdict.problems:
+        if line not in losses:
+            yield Finding("not-delivered" if verdict.failed else "note", line)
+    for line in verdict.losses:
+        yield Finding("lossless-loss", line)
+    for line in verdict.notes:
+        yield Finding("note", line)
+
+
+def sarif_of(found: Iterator[Finding], paths: Sequence[str]) -> dict[str, Any]:
+    """Return findings as a value for :func:`json.dumps`."""
+    files = _files_by_switch(paths)
+    results = [
+        {
+            "ruleId": rule,
+            "ruleIndex": list(RULES).index(rule),
+            "level": RULES[rule][0],
+            "message": {"text": text},
+            "locations": [
+                {
+                    "physicalLocation": {
+                        "artifactLocation": {"uri": files.get(text.split(":")[0], paths[0])}
+                    },
+                    "logicalLocations": [{"fullyQualifiedName": name} for name in channels],
+                }
+            ],
+        }
+        for rule, text, channels in found
+    ]
+    rules = [
+        {
+            "id": name,
+            "shortDescription": {"text": meaning},
+            "defaultConfiguration": {"level": level},
+        }
+        for name, (level, meaning) in RULES.items()
+    ]
+    driver = {"name": "knotless", "version": version(), "rules": rules}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }
+
+
+def _files_by_switch(paths: Sequence[str]) -> Mapping[str, str]:
+    """Return the file, or folder, in ``paths`` that has the name of a switch."""
+    inside = (file for path in paths for file in [Path(path), *Path(path).rglob("*")])
+    files: dict[str, str] = {}
+    for file in islice(inside, MOST_FILES):
+        files.setdefault(file.name.split(".")[0], file.as_posix())
+    return files

@@ -1,0 +1,79 @@
+"""``knotless link``: change a link of a running fabric."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.base.finite_range import FiniteRange
+from knotless.cli.commands._options import json_option, link_argument, name_option, print_json
+from knotless.cli.output import say
+from knotless.emulation import lines
+from knotless.emulation.cuts import Cables
+from knotless.emulation.names import names_of
+from knotless.emulation.runtime import require_root
+from knotless.topologies.validate import MAX_DELAY_US
+
+EXAMPLE = """\b
+Example: knotless link s1-s2 --loss 1%
+         knotless link s1-s2 --from s1 --rate 5 --delay 1000
+         knotless link s1-s2
+"""
+
+
+class Share(click.ParamType):
+    """A share of frames: ``1%`` or ``0.01``."""
+
+    name = "share"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return it as a number from 0 to 1."""
+        try:
+            return lines.share(str(value))
+        except KnotlessError as problem:
+            self.fail(str(problem), param, ctx)
+
+
+@click.command("link", epilog=EXAMPLE)
+@link_argument
+@click.option("--from", "sender", metavar="END", help="Change only what this end sends.")
+@click.option("--rate", "rate_mbps", type=FiniteRange(min=0.001, max=400_000), metavar="MBIT/S")
+@click.option(
+    "--delay",
+    "delay_us",
+    type=FiniteRange(min=0, max=MAX_DELAY_US),
+    metavar="US",
+    help="One-way delay, in microseconds of virtual time.",
+)
+@click.option(
+    "--jitter",
+    "jitter_us",
+    type=FiniteRange(min=0, max=MAX_DELAY_US),
+    metavar="US",
+    help="Frames arrive up to this much later, at random but in order.",
+)
+@click.option("--loss", type=Share(), metavar="P", help="Lose this share of frames: 1% or 0.01.")
+@click.option("--corrupt", type=Share(), metavar="P", help="Damage it; the receiver drops it.")
+@click.option("--duplicate", type=Share(), metavar="P", help="Carry it twice.")
+@click.option("--reorder", type=Share(), metavar="P", help="Have it arrive two frames late.")
+@name_option
+@json_option
+def command(link: str, sender: str | None, name: str, as_json: bool, **given: float | None) -> None:
+    """Change LINK of a running fabric while frames are under way: s1-s2, s1:2-s2:3, h1-s1 or h1.
+
+    Frames that wait or are under way stay, in their order. What is not given stays as it is; 0 ends
+    a fault. Which frames are affected follows from the seed of the fabric. PAUSE and PFC are never
+    affected, and buffers get the room that the link needs. Without options, show the link.
+    """
+    require_root()
+    cables = Cables.of_running(names_of(name))
+    cable = cables.one(link)
+    changes = {key: value for key, value in given.items() if value is not None}
+    channels = cables.set_line(cable, changes, sender=sender)
+    if as_json:
+        print_json({"link": cable.name, "channels": channels})
+    else:
+        for line in channels:
+            say(lines.line_text(line))

@@ -1,0 +1,358 @@
+"""Traffic that freezes a forwarding state whose channels can wait for each other in a cycle.
+
+A cycle of channel dependencies is necessary for a deadlock, not sufficient: buffers, rates and what
+hosts send decide whether one forms. :func:`find_freeze` looks for traffic that deadlocks simulated
+switches, and makes it irreducible.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from itertools import count, islice, pairwise, permutations
+from typing import NamedTuple
+
+import numpy as np
+
+from knotless._core import simulator
+from knotless.base.errors import SimulationError
+from knotless.base.flow_control import FlowControl
+from knotless.base.switch_settings import SwitchFile
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.flow_control import merged, waiting
+from knotless.routing.graphs.dependencies import virtual_channel
+from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
+from knotless.simulation.tables import tables_of
+from knotless.simulation.tracefile import MESSAGES
+from knotless.verification.dependencies import edges_of
+
+PACKET_BYTES = 1500
+ASSUMES = (
+    "hosts take what arrives",
+    "switches have no watchdog",
+    f"packets have {PACKET_BYTES:,} bytes",
+)
+SEARCHES = 200
+"""Sets of flows that are tried at most."""
+MAX_EVENTS = 200_000_000
+"""Events of the simulator for all of them together; a run that has begun is finished."""
+MAX_PAIRS = 20_000
+"""Pairs of hosts whose paths are looked at; of larger fabrics, random ones."""
+OTHER_STARTS = 4
+"""Runs with other starting times that traffic has to freeze as well, so that it does not depend on
+times to the picosecond, which no emulated or real host keeps."""
+_START_SPREAD_PACKETS = 8
+_FILLS = 40
+"""The time for which hosts send, in times that a line needs to fill the largest buffer."""
+_SLICE_EVENTS = 1 << 14
+
+Step = tuple[int, int]
+"""Two virtual channels: one that is held, and the next, which is waited for."""
+Pair = tuple[int, int]
+"""The numbers of a source and a destination."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What one host sends to another from the beginning on: so many bytes, in full packets.
+
+    Flows of one host take turns, packet by packet.
+    """
+
+    source: str
+    destination: str
+    size_bytes: int
+
+    @property
+    def text(self) -> str:
+        """The flow as text."""
+        return f"{self.source} sends {self.size_bytes:,} bytes to {self.destination}"
+
+
+@dataclass(frozen=True)
+class Freeze:
+    """Whether a state freezes.
+
+    ``freezes`` is True with ``flows`` that deadlock ``cycle`` (``SWITCH:PORT/PRIORITY``) after
+    ``after_us`` of virtual time; False if there is no cycle of dependencies; None if nothing was
+    found, with ``reason``. ``tried`` is the number of sets of flows that were simulated until then.
+    """
+
+    freezes: bool | None
+    tried: int = 0
+    reason: str = ""
+    flows: tuple[Flow, ...] = ()
+    cycle: tuple[str, ...] = ()
+    after_us: float | None = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The answer as sentences, one for each flow."""
+        if self.freezes is None:
+            return [f"undecided whether it freezes: {self.reason}"]
+        if not self.freezes:
+            return [f"it cannot freeze: {self.reason}"]
+        closed = " -> ".join([*self.cycle, self.cycle[0]])
+        first = f"it freezes after {self.after_us:,.0f} us ({closed}) if {', '.join(ASSUMES)}, and"
+        return [first, *(flow.text for flow in self.flows)]
+
+    def as_json(self) -> Mapping[str, object]:
+        """Return the keys ``freezes`` and ``freeze`` for :func:`json.dumps`."""
+        about = {key: value for key, value in asdict(self).items() if key != "freezes"}
+        return {"freezes": self.freezes, "freeze": {**about, "assumes": ASSUMES}}
+
+    @property
+    def trace(self) -> str:
+        """The flows as a trace of messages (:mod:`knotless.simulation.tracefile`)."""
+        file = io.StringIO()
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow(MESSAGES)
+        for flow in self.flows:
+            lines.writerow([0, flow.source, flow.destination, flow.size_bytes])
+        return file.getvalue()
+
+
+def find_freeze(
+    state: ForwardingState,
+    flow_control: FlowControl,
+    *,
+    switches: SwitchFile | None = None,
+    seed: int = 1,
+    searches: int = SEARCHES,
+) -> Freeze:
+    """Look for traffic that freezes a state; ``switches`` are settings of its switches.
+
+    It is irreducible: without any one of its flows, at least one of :data:`OTHER_STARTS` runs
+    with other starting times does not freeze, nor if one sends half as much.
+
+    Raises
+    ------
+    SimulationError
+        Switches copy unicasts, or their rules cannot be followed, or ``switches`` do not fit.
+
+    """
+    simulated = _Switches(state, flow_control, switches, seed)
+    if not simulated.steps:
+        return Freeze(False, reason="no channels can wait for each other in a cycle")
+    if not _steps_of_cycles(simulated.pairs_of):
+        return Freeze(None, reason="cycles need broadcasts or unknown addresses, and none is sent")
+    chance = random.Random(seed)  # noqa: S311 - not for secrets
+    tried = 0
+    for pairs in islice(_candidates(simulated, chance), searches):
+        if simulated.events > MAX_EVENTS:
+            break
+        tried += 1
+        flows = [_Sends(*pair, simulated.longest_bytes) for pair in pairs]
+        if simulated.freeze(flows):
+            flows = _smallest(simulated, _irreducible(simulated, flows, chance))
+            deadlock = simulated.deadlock(flows)
+            assert deadlock is not None  # noqa: S101 - the same run has frozen before
+            after_us, cycle = deadlock
+            named = tuple(map(simulated.named, flows))
+            return Freeze(True, tried, flows=named, cycle=cycle, after_us=after_us)
+    return Freeze(None, tried, f"no traffic was found that does (sets of flows tried: {tried})")
+
+
+class _Sends(NamedTuple):
+    """A flow by the numbers of its hosts."""
+
+    source: int
+    destination: int
+    size_bytes: int
+
+
+class _Switches:
+    """The simulated switches of a state, and which pairs of hosts use steps of its cycles."""
+
+    def __init__(
+        self, state: ForwardingState, control: FlowControl, settings: SwitchFile | None, seed: int
+    ) -> None:
+        self._state, self._control, self._seed = state, control, seed
+        try:
+            self._table = channel_table(
+                state.fabric,
+                control,
+                Buffers(),
+                packet_bytes=PACKET_BYTES,
+                switch_settings=settings,
+            )
+        except ValueError as error:
+            raise SimulationError(str(error)) from None
+        self._tables = tables_of(state, self._table)
+        self.steps = _steps_of_cycles(map(tuple, waiting(edges_of(state), control).tolist()))
+        self.events = 0
+        """Events that were simulated so far."""
+
+    @cached_property
+    def pairs_of(self) -> Mapping[Step, Sequence[Pair]]:
+        """The pairs whose packets take each step of a cycle, of those that any pair takes."""
+        users: dict[Step, list[Pair]] = {}
+        hosts = len(self._state.fabric.hosts)
+        if self._state.pairs <= MAX_PAIRS:
+            every = list(permutations(range(hosts), 2))
+        else:
+            pick = random.Random(self._seed)  # noqa: S311 - not for secrets
+            every = [(a, b) for a, b in self._state.dependencies[:, 4:].tolist() if b < hosts]
+            every += [(pick.randrange(hosts), pick.randrange(hosts)) for _ in range(MAX_PAIRS)]
+            every = [(a, b) for a, b in every if a != b]
+        names = [host.name for host in self._state.fabric.hosts]
+        for pair in dict.fromkeys(every):
+            nodes = self._nodes(names[pair[0]], pair[1])
+            for step in dict.fromkeys(pairwise(nodes)):
+                if step in self.steps:
+                    users.setdefault(step, []).append(pair)
+        return users
+
+    def _nodes(self, source: str, destination: int) -> list[int]:
+        hops = self._state.trace_number(source, destination).hops
+        between = [hop for hop in hops if hop.channel < len(self._state.channels)]
+        nodes = virtual_channel(
+            np.array([hop.channel for hop in between], dtype=np.int64),
+            np.array([hop.priority for hop in between], dtype=np.int64),
+        )
+        return list(map(int, merged(nodes, self._control.switch_links)))
+
+    @property
+    def longest_bytes(self) -> int:
+        """The bytes that a flow sends while traffic is looked for."""
+        room = self._table.xoff_bytes + self._table.headroom_bytes + self._table.credit_bytes
+        return _FILLS * max(int(room.max()), PACKET_BYTES)
+
+    def deadlock(
+        self, flows: Sequence[_Sends], starts: Sequence[int] | None = None
+    ) -> tuple[float, tuple[str, ...]] | None:
+        """Simulate flows, until the first deadlock; return its time (us) and its cycle.
+
+        ``starts`` are the starting times in packet times of the slowest line.
+        """
+        packet_ps = int(8e12 * PACKET_BYTES / int(self._table.rate_bps.min()))
+        rows = sorted(
+            (start * packet_ps, *flow)
+            for start, flow in zip(starts or [0] * len(flows), flows, strict=True)
+        )
+        at_ps, sources, targets, sizes = np.array(rows, dtype=np.uint64).T.copy()
+        try:
+            simulation = simulator.Simulation(
+                len(self._state.fabric.switches),
+                len(self._state.fabric.hosts),
+                self._table,
+                self._tables,
+                [],
+                simulator.Traffic.trace(
+                    at_ps, sources.astype(np.uint32), targets.astype(np.uint32), sizes
+                ),
+                seed=self._seed,
+                warm_up_ps=0,
+                end_ps=2**64 - 1,
+                packet_bytes=PACKET_BYTES,
+                header_bytes=0,
+                link_changes=[],
+            )
+        except ValueError as error:
+            raise SimulationError(str(error)) from None
+        simulation.take_turns()
+        goes_on = True
+        while goes_on and (deadlock := simulation.report().deadlock) is None:
+            goes_on = simulation.run(_SLICE_EVENTS)
+        deadlock = simulation.report().deadlock
+        self.events += simulation.events
+        if deadlock is None:
+            return None
+        names = tuple(f"{self._table.names[c]}/{priority}" for c, priority in deadlock.cycle)
+        return deadlock.since_ps / PICOSECONDS_PER_US, names
+
+    def freeze(self, flows: Sequence[_Sends]) -> bool:
+        """Return whether flows freeze the switches, and also if they start at other times."""
+        if not flows or self.deadlock(flows) is None:
+            return False
+        chance = random.Random(self._seed)  # noqa: S311 - not for secrets
+        return all(
+            self.deadlock(flows, [chance.randrange(_START_SPREAD_PACKETS) for _ in flows])
+            for _ in range(OTHER_STARTS)
+        )
+
+    def named(self, flow: _Sends) -> Flow:
+        """Return a flow with the names of its hosts."""
+        hosts = self._state.fabric.hosts
+        return Flow(hosts[flow.source].name, hosts[flow.destination].name, flow.size_bytes)
+
+
+def _steps_of_cycles(steps: Iterable[Step]) -> frozenset[Step]:
+    """Return the steps that are left when those before and after all cycles are taken away."""
+    left = set(steps)
+    while True:
+        befores, afters = {step[0] for step in left}, {step[1] for step in left}
+        inside = {step for step in left if step[0] in afters and step[1] in befores}
+        if len(inside) == len(left):
+            return frozenset(left)
+        left = inside
+
+
+def _candidates(switches: _Switches, chance: random.Random) -> Iterator[Sequence[Pair]]:
+    """Yield sets of pairs that may freeze: first all that use a cycle, then those of one cycle."""
+    pairs_of = switches.pairs_of
+    uses = Counter(pair for pairs in pairs_of.values() for pair in pairs)
+    most = max(uses.values())
+    yield list(uses)
+    yield [pair for pair, steps in uses.items() if 2 * steps >= most]
+    for search in count():
+        cycle = _random_cycle(sorted(_steps_of_cycles(pairs_of)), chance)
+        chosen = {
+            chance.choice(pairs_of[step]): None for step in cycle for _ in range(1 + search % 3)
+        }
+        if search % 2:  # others, which hold frames of the cycle up
+            chosen |= dict.fromkeys(chance.sample(list(uses), min(len(uses), len(cycle))))
+        yield list(chosen)
+
+
+def _random_cycle(steps: Sequence[Step], chance: random.Random) -> list[Step]:
+    """Return a cycle of these steps, each of which another one follows."""
+    after: dict[int, list[Step]] = {}
+    for step in steps:
+        after.setdefault(step[0], []).append(step)
+    walk = [chance.choice(steps)]
+    seen = {walk[0][0]: 0}
+    while (node := walk[-1][1]) not in seen:
+        seen[node] = len(walk)
+        walk.append(chance.choice(after[node]))
+    return walk[seen[node] :]
+
+
+def _irreducible(
+    switches: _Switches, flows: Sequence[_Sends], chance: random.Random
+) -> list[_Sends]:
+    """Leave out flows while the others freeze: first many at once, at last one by one."""
+    kept = chance.sample(list(flows), len(flows))
+    part = len(kept) // 2
+    while part:
+        before, place = len(kept), 0
+        while place < len(kept):
+            others = kept[:place] + kept[place + part :]
+            if switches.freeze(others):
+                kept = others
+            else:
+                place += part
+        if part == 1 and len(kept) == before:
+            break
+        part = max(1, part // 2)
+    return sorted(kept)
+
+
+def _smallest(switches: _Switches, flows: Sequence[_Sends]) -> list[_Sends]:
+    """Halve what flows send while they freeze: first that of all, then of each."""
+    smallest = list(flows)
+    for places in [range(len(smallest)), *([place] for place in range(len(smallest)))]:
+        while True:
+            smaller = [
+                flow._replace(size_bytes=flow.size_bytes // 2) if place in places else flow
+                for place, flow in enumerate(smallest)
+            ]
+            if min(flow.size_bytes for flow in smaller) < 1 or not switches.freeze(smaller):
+                break
+            smallest = smaller
+    return smallest

@@ -1,0 +1,230 @@
+"""Transports: how hosts send."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from knotless.base.errors import SimulationError
+from knotless.simulation.channels import picoseconds
+
+MAX_US = 1e9
+MAX_MBPS = 1e9
+MAX_BYTES = 2**50
+MAX_STEPS = 1000
+MAX_WINDOW = 65_000
+
+
+@dataclass(frozen=True)
+class Dcqcn:
+    """DCQCN: Zhu et al., Congestion Control for Large-Scale RDMA Deployments, SIGCOMM 2015.
+
+    The defaults are the published parameters, and for ``rhai_mbps`` and ``min_mbps`` those of the
+    authors' simulator. What is None is published for a line of 40 Gbit/s and scaled to the line of
+    the host: 10 MB, 40 Mbit/s, 200 Mbit/s and 100 Mbit/s.
+
+    Parameters
+    ----------
+    g : float
+        Gain of the estimate of congestion (alpha), over 0 and at most 1.
+    cnp_us : float
+        A receiver sends at most one notification (CNP) for a queue pair in this time.
+    alpha_us : float
+        Without notifications, alpha decays after each such time.
+    timer_us, counter_bytes : float
+        The sender increases its rate after each such time, and after each so many bytes.
+    steps : int
+        F: increases of fast recovery, before the target rate increases.
+    rai_mbps, rhai_mbps : float
+        Additive and hyper increase of the target rate.
+    min_mbps : float
+        The lowest rate.
+
+    """
+
+    g: float = 1 / 256
+    cnp_us: float = 50.0
+    alpha_us: float = 55.0
+    timer_us: float = 55.0
+    counter_bytes: float | None = None
+    steps: int = 5
+    rai_mbps: float | None = None
+    rhai_mbps: float | None = None
+    min_mbps: float | None = None
+
+    name = "dcqcn"
+
+    def validate(self) -> None:
+        """Raise SimulationError for a parameter that is not possible."""
+        _check(self.name, "g", self.g, 1.0)
+        for name in ("cnp_us", "alpha_us", "timer_us"):
+            _check(self.name, name, getattr(self, name), MAX_US)
+        for name in ("rai_mbps", "rhai_mbps", "min_mbps"):
+            _check(self.name, name, getattr(self, name), MAX_MBPS)
+        _check(self.name, "counter_bytes", self.counter_bytes, MAX_BYTES)
+        if not 1 <= self.steps <= MAX_STEPS:
+            raise SimulationError(f"dcqcn: steps must be 1 to {MAX_STEPS}, not {self.steps}")
+
+    @property
+    def cnp_ps(self) -> int:
+        """The least time between two notifications."""
+        return _ps(self.cnp_us)
+
+    @property
+    def alpha_ps(self) -> int:
+        """The time after which alpha decays."""
+        return _ps(self.alpha_us)
+
+    @property
+    def timer_ps(self) -> int:
+        """The time after which the rate increases."""
+        return _ps(self.timer_us)
+
+    @property
+    def rai_bps(self) -> float | None:
+        """The additive increase."""
+        return _bps(self.rai_mbps)
+
+    @property
+    def rhai_bps(self) -> float | None:
+        """The hyper increase."""
+        return _bps(self.rhai_mbps)
+
+    @property
+    def min_bps(self) -> float | None:
+        """The lowest rate."""
+        return _bps(self.min_mbps)
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Recovery of lost packets.
+
+    Parameters
+    ----------
+    rto_us : float
+        After so long without a new acknowledgement, all is sent again that is not known to have
+        arrived. None: 320 us (RTO_high of Mittal et al., Revisiting Network Support for RDMA,
+        SIGCOMM 2018), or twice the time of a window on the line of the host if that is longer. It
+        doubles with each timeout in a row, up to 64 times that.
+    window : int
+        Packets of a queue pair that may be unacknowledged.
+    retries : int
+        After more timeouts than this in a row, the queue pair stops.
+
+    """
+
+    rto_us: float | None = None
+    window: int = 128
+    retries: int = 7
+
+    name = "recovery"
+    selective = False
+
+    def validate(self) -> None:
+        """Raise SimulationError for a parameter that is not possible."""
+        _check(self.name, "rto_us", self.rto_us, MAX_US)
+        if not 1 <= self.window <= MAX_WINDOW:
+            raise SimulationError(
+                f"{self.name}: window must be 1 to {MAX_WINDOW} packets, not {self.window}"
+            )
+        if not 0 <= self.retries < 2**31:
+            raise SimulationError(f"{self.name}: retries must be 0 or more, not {self.retries}")
+
+    @property
+    def timeout_ps(self) -> int | None:
+        """The time after which packets are sent again."""
+        return None if self.rto_us is None else _ps(self.rto_us)
+
+
+@dataclass(frozen=True)
+class GoBackN(Recovery):
+    """All packets from the first lost one on are sent again, as InfiniBand does."""
+
+    name = "go-back-n"
+
+
+@dataclass(frozen=True)
+class Selective(Recovery):
+    """Only lost packets are sent again."""
+
+    name = "selective"
+    selective = True
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How hosts send: with control of rates, recovery of lost packets, or both."""
+
+    dcqcn: Dcqcn | None = None
+    recovery: Recovery | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its parts."""
+        return [part.name for part in (self.dcqcn, self.recovery) if part is not None]
+
+    def validate(self) -> None:
+        """Raise SimulationError for parameters that are not possible."""
+        for part in (self.dcqcn, self.recovery):
+            if part is not None:
+                part.validate()
+
+
+KINDS: dict[str, type[Dcqcn | Recovery]] = {kind.name: kind for kind in (Dcqcn, GoBackN, Selective)}
+
+
+def transport_of(texts: Sequence[str]) -> Transport | None:
+    """Return the transport of texts such as ``dcqcn,g=0.01,timer_us=1500``; None without any.
+
+    Raises SimulationError for names and parameters that do not exist, and for two of a kind.
+    """
+    parts: dict[str, Any] = {}
+    for text in texts:
+        name, *given = text.split(",")
+        if name not in KINDS:
+            known = ", ".join(KINDS)
+            raise SimulationError(f"transport {name!r}: must be one of {known}")
+        part = KINDS[name](**_parameters(name, given))
+        place = "recovery" if isinstance(part, Recovery) else "dcqcn"
+        if place in parts:
+            raise SimulationError(f"transport {name}: {parts[place].name} is given already")
+        parts[place] = part
+    transport = Transport(**parts) if parts else None
+    if transport is not None:
+        transport.validate()
+    return transport
+
+
+def _parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
+    kinds = {field.name: field.type for field in fields(KINDS[name])}
+    values: dict[str, Any] = {}
+    for text in given:
+        key, _, value = text.partition("=")
+        if key not in kinds:
+            raise SimulationError(
+                f"transport {name}: {text!r} must be KEY=VALUE with one of {', '.join(kinds)}"
+            )
+        try:
+            values[key] = int(value) if kinds[key] == "int" else float(value)
+        except ValueError:
+            number = "a whole number" if kinds[key] == "int" else "a number"
+            raise SimulationError(
+                f"transport {name}: {key} must be {number}, not {value!r}"
+            ) from None
+    return values
+
+
+def _check(part: str, name: str, value: float | None, most: float) -> None:
+    if value is not None and not (math.isfinite(value) and 0 < value <= most):
+        raise SimulationError(f"{part}: {name} must be over 0 and at most {most:g}, not {value:g}")
+
+
+def _ps(time_us: float) -> int:
+    return max(1, picoseconds(time_us))
+
+
+def _bps(rate_mbps: float | None) -> float | None:
+    return None if rate_mbps is None else rate_mbps * 1e6

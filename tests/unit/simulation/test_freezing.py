@@ -1,0 +1,171 @@
+"""Traffic that freezes a plan: found, irreducible, and the same in a simulation of its trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from knotless.base.errors import SimulationError
+from knotless.base.flow_control import FlowControl
+from knotless.base.switch_settings import SwitchFile
+from knotless.cli.main import main
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.request import PlanRequest
+from knotless.simulation import Scenario, freezing, simulate
+from knotless.simulation.freezing import Freeze, find_freeze
+from knotless.topologies import load
+from knotless.verification.checked_plan import CheckedPlan
+from tests.support.random_fabrics import seeded, small_fabric
+
+RING = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
+
+
+def cyclic_plan(spec: str, engine: str = "minimal", **choices: Any) -> Plan:
+    return make_plan(load(spec), PlanRequest.from_options(engine=engine, vcs=1, **choices))
+
+
+def freeze_of(plan: Plan) -> Freeze:
+    return find_freeze(CheckedPlan(plan).state, plan.flow_control)
+
+
+def replayed(plan: Plan, found: Freeze, folder: Path) -> list[str]:
+    """Return the knot of the simulation of the trace."""
+    trace = folder / "freeze.csv"
+    trace.write_text(found.trace)
+    return simulate(Scenario(plan, "trace", trace=str(trace), take_turns=True)).knot
+
+
+def test_a_ring_freezes_by_the_four_flows_that_close_its_cycle(tmp_path: Path) -> None:
+    plan = cyclic_plan("ring,4", "dor", select="low-port")
+    found = freeze_of(plan)
+    assert found.freezes
+    pairs = [(flow.source, flow.destination) for flow in found.flows]
+    assert pairs == [("h1", "h3"), ("h2", "h4"), ("h3", "h1"), ("h4", "h2")]
+    cycle = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+    assert list(found.cycle) == cycle == replayed(plan, found, tmp_path)
+    assert found.lines[0].startswith("it freezes after 108,820 us (s1:2/0 -> s2:2/0 -> ")
+    assert len(found.lines) == 5
+
+
+@pytest.mark.parametrize("spec", ["torus,5,5", "mesh,3,3", "random,10,degree=4,hosts=2"])
+def test_what_is_found_is_irreducible(spec: str, tmp_path: Path) -> None:
+    plan = cyclic_plan(spec)
+    found = freeze_of(plan)
+    assert found.freezes
+    assert replayed(plan, found, tmp_path) == list(found.cycle)
+    assert found.after_us is not None
+    index = plan.fabric.host_index
+    simulated = freezing._Switches(CheckedPlan(plan).state, plan.flow_control, None, 1)
+    flows = [
+        freezing._Sends(index[flow.source], index[flow.destination], flow.size_bytes)
+        for flow in found.flows
+    ]
+    assert simulated.freeze(flows)
+    for place, flow in enumerate(flows):
+        rest = [*flows[:place], *flows[place + 1 :]]
+        assert not simulated.freeze(rest)
+        halved = flow._replace(size_bytes=flow.size_bytes // 2)
+        assert not simulated.freeze([*rest[:place], halved, *rest[place:]])
+
+
+def test_a_safe_plan_cannot_freeze() -> None:
+    found = freeze_of(make_plan(load("torus,4,4"), PlanRequest.from_options(engine="updown")))
+    assert (found.freezes, found.tried) == (False, 0)
+    assert found.lines == ["it cannot freeze: no channels can wait for each other in a cycle"]
+
+
+def test_without_flow_control_nothing_waits() -> None:
+    plan = cyclic_plan("ring,4", "dor", select="low-port")
+    assert find_freeze(CheckedPlan(plan).state, FlowControl.NONE).freezes is False
+
+
+def test_a_cycle_that_only_broadcasts_close_is_undecided() -> None:
+    found = freeze_of(cyclic_plan("ring,4"))
+    assert (found.freezes, found.tried) == (None, 0)
+    assert "broadcasts" in found.lines[0]
+
+
+def test_a_search_that_ends_too_early_is_undecided() -> None:
+    plan = cyclic_plan("torus,4,4", "dor", select="low-port")
+    state = CheckedPlan(plan).state
+    assert find_freeze(state, plan.flow_control, searches=1).lines == [
+        "undecided whether it freezes: no traffic was found that does (sets of flows tried: 1)"
+    ]
+
+
+def test_settings_of_switches_count() -> None:
+    plan = cyclic_plan("ring,4", "dor", select="low-port")
+    file = SwitchFile.model_validate({"ingress": [{"priorities": [0], "limit_bytes": 200_000}]})
+    state = CheckedPlan(plan).state
+    found = find_freeze(state, FlowControl.PFC, switches=file)
+    usual = find_freeze(state, FlowControl.PFC)
+    assert found.freezes
+    assert found.after_us is not None
+    assert usual.after_us is not None
+    assert found.after_us > usual.after_us
+
+
+def test_settings_that_do_not_fit_are_one_line() -> None:
+    plan = cyclic_plan("ring,4", "dor", select="low-port")
+    file = SwitchFile.model_validate({"switches": {"s9": {}}})
+    with pytest.raises(SimulationError, match="s9"):
+        find_freeze(CheckedPlan(plan).state, FlowControl.PFC, switches=file)
+
+
+def test_traces_of_random_plans_freeze_in_the_knot_that_was_found(tmp_path: Path) -> None:
+    frozen = 0
+    for _, pick in seeded(range(60)):
+        fabric = small_fabric(pick, most_switches=10, most_hosts=20)
+        plan = make_plan(fabric, PlanRequest.from_options(engine="minimal", vcs=1))
+        checked = CheckedPlan(plan)
+        found = find_freeze(checked.state, plan.flow_control, searches=20)
+        assert (found.freezes is False) == (not checked.cycle)
+        if found.freezes:
+            frozen += 1
+            assert replayed(plan, found, tmp_path) == list(found.cycle)
+    assert frozen >= 3
+
+
+def said(*words: str) -> tuple[int, str, str]:
+    done = CliRunner(mix_stderr=False).invoke(main, list(words))
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_commands_find_and_write_the_traffic(tmp_path: Path) -> None:
+    first, second = tmp_path / "plan.csv", tmp_path / "check.csv"
+    status, shown, _ = said("plan", *RING, "--freeze", "--write-trace", str(first), "--json")
+    values = json.loads(shown)
+    assert (status, values["freezes"], len(values["freeze"]["flows"])) == (1, True, 4)
+    assert values["freeze"]["assumes"]
+    status, _, _ = said("flows", *RING, "--out", str(tmp_path / "rules"))
+    status, shown, _ = said(
+        "check", str(tmp_path / "rules"), "--freeze", "--write-trace", str(second)
+    )
+    assert status == 1
+    assert "h1 sends 122,880 bytes to h3" in shown
+    assert first.read_text() == second.read_text()
+    status, shown, _ = said("simulate", *RING, "--trace", str(first))
+    assert "DEADLOCK since 108820 us" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        (("plan", *RING, "--write-trace", "f.csv"), "give both"),
+        (("check", "rules", "--write-trace", "f.csv"), "give both"),
+        (("plan", "ring,4", "--compare", "--freeze"), "one plan"),
+        (("traffic", "start"), "either a pattern"),
+        (("traffic", "start", "shift:1", "--trace", "f.csv"), "either a pattern"),
+        (("traffic", "start", "--trace", "f.csv", "--rate", "5"), "--rate is for patterns"),
+    ],
+)
+def test_options_that_make_no_sense_together_are_refused(
+    words: tuple[str, ...], wrong: str
+) -> None:
+    status, shown, errors = said(*words)
+    assert (status, shown) == (2, "")
+    assert wrong in errors
