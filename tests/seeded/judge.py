@@ -408,10 +408,14 @@ class Judge:
             del self.states[0]
 
     def undelivered(self) -> set[Pair]:
-        """Return the pairs of hosts that the present state does not deliver."""
-        now = self._now("end")
+        """Return the pairs of hosts that the present state does not deliver.
+
+        Whoever has written them: what is blamed on nobody (:meth:`_now`) is delivered or not.
+        """
+        now, switches = self._now("end"), self._world.switches
+        held = {name: switches[name].forwarding for name in now.held if switches[name].is_on}
         deaf = dict.fromkeys(self._world.deaf(), self._world.nothing)
-        outcome = self.explorer.outcome([replace(now, held={**now.held, **deaf})])
+        outcome = self.explorer.outcome([replace(now, held={**now.held, **held, **deaf})])
         names = [host.name for host in self._world.fabric.hosts]
         others = [(a, b) for a in names for b in names if a != b]
         pairs = {*others, *((a, f"{EVERYBODY}: {b}") for a, b in others)}

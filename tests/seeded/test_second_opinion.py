@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from tests.seeded.judge import Channel, Explorer, Outcome
 from tests.seeded.run import Result, run
-from tests.seeded.world import Setting
+from tests.seeded.world import Setting, World
 
 
 def _delivered(outcome: Outcome) -> None:
@@ -64,3 +65,18 @@ def test_a_wait_that_no_mixture_has_is_contradicted(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Explorer, "outcome", wrong)
     opinions = [each.text for each in _a_run().violations if each.kind == "opinions"]
     assert any("does not find ('s1', 2, 0) -> ('s3', 2, 0)" in each for each in opinions), opinions
+
+
+def test_what_others_have_changed_and_is_put_right_is_delivered() -> None:
+    """Nobody is blamed for it until an update has ended, but frames take the rules there are."""
+    world = World(Setting(1))
+    with world.running():
+        world.hub.sleep_outside(4.0)
+        first = world.switches["s1"]
+        rules = first.contents.copy()
+        first.is_touched = True
+        assert world.judge.undelivered() == set()
+        first.hold(replace(rules, flows={}), "others")
+        assert ("h1", "h2") in world.judge.undelivered()
+        first.hold(rules, "others")
+        assert world.judge.undelivered() == set()
