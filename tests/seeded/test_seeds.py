@@ -1,4 +1,4 @@
-"""Seeds that follow from the commit, those that are known to fail, and the files of many runs."""
+"""Seeds that follow from the code, those that are known to fail, and the files of many runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.seeded.faults import Fault
 from tests.seeded.known import KNOWN, KnownFailure
 from tests.seeded.limits import line_of, tables
 from tests.seeded.run import Result, run
-from tests.seeded.settings import FABRICS, drawn_setting, first_seed_of_commit
+from tests.seeded.settings import FABRICS, drawn_setting, first_seed_of_code
 from tests.seeded.world import Setting
 from tests.support import REPOSITORY
 
@@ -32,9 +32,9 @@ def _assert_all_is_well(result: Result) -> None:
 
 
 @pytest.mark.parametrize("number", range(RUNS))
-def test_a_seed_of_this_commit_violates_nothing(number: int) -> None:
+def test_a_seed_of_this_code_violates_nothing(number: int) -> None:
     """Lines that no table allows are for ``make seeds`` to find: their table is not complete."""
-    result = run(drawn_setting(first_seed_of_commit() + number))
+    result = run(drawn_setting(first_seed_of_code() + number))
     unlisted = ("no line of the table", "no fault explains it")
     grave = [each for each in result.violations if not each.text.startswith(unlisted)]
     _assert_all_is_well(replace(result, violations=grave))
