@@ -7,9 +7,10 @@ from knotless.base.memory import refuse_beyond
 from knotless.topologies.fabric import Fabric
 
 BYTES_AT_LEAST = 2_000_000
-BYTES_A_CHANNEL = 1_100
+BYTES_A_CHANNEL = 1_800
 """Bytes per channel: state and counters of one or two priorities, these counters again in the
-report, and frames in partly filled buffers. Each further priority in use takes about 170."""
+report, frames in partly filled buffers, and what is copied when the simulation begins and ends.
+Each further priority in use takes about 170."""
 BYTES_A_FLOW = 1_500
 """Bytes per flow: its latency histogram, with the buckets from the least to the greatest latency,
 and again in the report; without other flows, each host is a flow."""
@@ -20,7 +21,7 @@ BYTES_A_SENDING = 10
 
 
 def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> int:
-    """Estimate the bytes that simulating a fabric takes, within a factor of two.
+    """Estimate the most bytes that simulating a fabric takes, within a factor of two.
 
     ``vlans`` is the number of VLANs of its plan; ``in_phases`` says that hosts send in about as
     many phases as there are hosts. Not included: the content of a trace, and packets that pile

@@ -15,10 +15,11 @@ from knotless.simulation import Load, Scenario, SimulationError, simulate
 from knotless.simulation.memory import estimated_bytes
 from knotless.topologies import load
 
-# In its own process, because memory freed by earlier tests would be used again.
+# In its own process, because memory freed by earlier tests would be used again; so would be what
+# planning has freed, which is given back first. What a simulation takes is the most that it has.
 MEASURE = """
-import gc, sys
-import psutil
+import ctypes, gc, re, sys
+from pathlib import Path
 from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Scenario, simulate
 from knotless.simulation.memory import estimated_bytes
@@ -27,10 +28,15 @@ spec, engine, pattern, load_, duration_us = sys.argv[1:]
 plan = make_plan(load(spec), engine)
 amount = Load(barrier=False) if load_ == "phases" else Load("poisson", float(load_))
 scenario = Scenario(plan, pattern, amount, duration_us=float(duration_us))
+def resident(key):
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(rf"^{key}:\\s+(\\d+) kB", status, re.M)[1])
 gc.collect()
-before = psutil.Process().memory_info().rss
+ctypes.CDLL(None).malloc_trim(0)
+Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew: proc(5)
+before = resident("VmRSS")
 result = simulate(scenario)
-taken = psutil.Process().memory_info().rss - before
+taken = resident("VmHWM") - before
 vlans, in_phases = plan.vlan_count, scenario.in_phases
 print(estimated_bytes(plan.fabric, vlans=vlans, in_phases=in_phases), taken)
 """
