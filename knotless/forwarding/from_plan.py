@@ -90,15 +90,19 @@ def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
     return {
         "vlan": plan.vlans.astype(np.uint16),
         "table_vlan": np.array(list(tables), dtype=np.uint16),
-        "next_hop": _stacked(list(tables.values())),
+        "next_hop": _stacked(list(tables.values()), routes.next_hop),
         "first": routes.table.astype(np.uint32),
         "first_priority": np.ascontiguousarray(routes.first_priority),
         "changes": np.ascontiguousarray(routes.changes),
     }
 
 
-def _stacked(tables: list[Ints]) -> Ints:
-    """Return all tables as one array; a single one, which may be large, is not copied."""
+def _stacked(tables: list[Ints], whole: Ints) -> Ints:
+    """Return all tables as one array: ``whole``, which may be large, if they are its parts."""
+    if len(tables) == len(whole):
+        starts = [table.ctypes.data for table in tables]
+        if starts == [part.ctypes.data for part in whole]:
+            return np.ascontiguousarray(whole)
     stacked: Ints = tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
     return stacked
 

@@ -59,10 +59,12 @@ const UNREACHED: u32 = u32::MAX;
 const UNSUPPORTED: u32 = u32::MAX - 1;
 const LISTED: u32 = 1 << 31;
 
-/// Classes in a page of entries. Packets of only a few classes take most hops, so a page is
-/// allocated when an entry of it is first needed.
+/// Classes in a page of entries, and pages in a folder. Packets of only a few classes take most hops,
+/// so a page or a folder is allocated when an entry of it is first needed.
 const PAGE: usize = 16;
-const NO_PAGE: u32 = u32::MAX;
+const FOLDER: usize = 16;
+/// No page, or no folder.
+const NONE: u32 = u32::MAX;
 
 /// What some hosts send to all hosts, or to the members of a group, all treated alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,10 +114,12 @@ pub struct State {
     class_count: Vec<u32>,
     hops: Vec<Hop>,
     hop_ids: FxHashMap<Hop, HopId>,
-    /// By hop: where the pages for the classes of the switch that it enters start in `pages`.
-    first_page: Vec<u32>,
-    /// The number of each page; NO_PAGE: it is not allocated, all its entries are unreached.
-    pages: Vec<u32>,
+    /// By hop: where the folders for the classes of the switch that it enters start in `folders`.
+    first_folder: Vec<u32>,
+    /// The number of each folder; NONE: it is not allocated, all entries of its pages are unreached.
+    folders: Vec<u32>,
+    /// By folder: the number of each of its pages; NONE: likewise.
+    pages: Vec<[u32; FOLDER]>,
     /// The entries of all pages, one after the other.
     entries: Vec<u32>,
     /// The steps that are not a single hop.
@@ -190,7 +194,7 @@ impl State {
         let id = *self.hop_ids.entry(hop).or_insert(self.hops.len() as HopId);
         if id as usize == self.hops.len() {
             self.hops.push(hop);
-            self.first_page.push(NO_PAGE);
+            self.first_folder.push(NONE);
         }
         id
     }
@@ -214,28 +218,34 @@ impl State {
     /// The place of the entry of a class at the switch that a hop enters.
     #[inline]
     fn place(&mut self, id: HopId, switch: u32, class: u16) -> usize {
-        let mut first = self.first_page[id as usize];
-        if first == NO_PAGE {
-            first = self.pages.len() as u32;
-            self.first_page[id as usize] = first;
-            let count = (self.class_count(switch) as usize).div_ceil(PAGE);
-            self.pages.resize(self.pages.len() + count, NO_PAGE);
+        let mut first = self.first_folder[id as usize];
+        if first == NONE {
+            first = self.folders.len() as u32;
+            self.first_folder[id as usize] = first;
+            let count = (self.class_count(switch) as usize).div_ceil(PAGE * FOLDER);
+            self.folders.resize(self.folders.len() + count, NONE);
         }
-        let page = &mut self.pages[first as usize + usize::from(class) / PAGE];
-        if *page == NO_PAGE {
+        let number = usize::from(class) / PAGE;
+        let folder = &mut self.folders[first as usize + number / FOLDER];
+        if *folder == NONE {
+            *folder = self.pages.len() as u32;
+            self.pages.push([NONE; FOLDER]);
+        }
+        let page = &mut self.pages[*folder as usize][number % FOLDER];
+        if *page == NONE {
             *page = (self.entries.len() / PAGE) as u32;
             self.entries.extend([UNREACHED; PAGE]);
         }
         *page as usize * PAGE + usize::from(class) % PAGE
     }
 
-    /// The numbers of the pages of a hop's entries.
-    fn pages_of(&self, id: HopId) -> &[u32] {
+    /// The numbers of the folders of a hop's pages.
+    fn folders_of(&self, id: HopId) -> &[u32] {
         let (switch, _) = self.fabric.enters(self.hop(id).channel);
-        let count = (self.class_count(switch) as usize).div_ceil(PAGE);
-        match self.first_page[id as usize] {
-            NO_PAGE => &[],
-            first => &self.pages[first as usize..first as usize + count],
+        let count = (self.class_count(switch) as usize).div_ceil(PAGE * FOLDER);
+        match self.first_folder[id as usize] {
+            NONE => &[],
+            first => &self.folders[first as usize..first as usize + count],
         }
     }
 
@@ -282,18 +292,25 @@ impl State {
 
     /// What a switch does with packets of one of its classes that arrive on a hop.
     pub fn step(&self, id: HopId, class: u16) -> Step<'_> {
-        match self.pages_of(id).get(usize::from(class) / PAGE) {
-            None | Some(&NO_PAGE) => Step::Unreached,
-            Some(&page) => self.entry(page as usize * PAGE + usize::from(class) % PAGE),
+        let number = usize::from(class) / PAGE;
+        let folder = self.folders_of(id).get(number / FOLDER);
+        let pages = folder.and_then(|&folder| self.pages.get(folder as usize));
+        match pages.map_or(NONE, |pages| pages[number % FOLDER]) {
+            NONE => Step::Unreached,
+            page => self.entry(page as usize * PAGE + usize::from(class) % PAGE),
         }
     }
 
     /// What a switch does with packets that arrive on a hop: the filled entries, by ascending
     /// class.
     pub fn steps(&self, id: HopId) -> impl Iterator<Item = (u16, Step<'_>)> {
-        let pages = self.pages_of(id).iter().enumerate();
-        let known = pages.filter(|(_, &page)| page != NO_PAGE);
-        let entries = known.flat_map(move |(number, &page)| {
+        let folders = self.folders_of(id).iter().enumerate();
+        let allocated = folders.filter(|(_, &folder)| folder != NONE);
+        let pages = allocated.flat_map(move |(number, &folder)| {
+            let pages = self.pages[folder as usize].into_iter();
+            (number * FOLDER..).zip(pages).filter(|&(_, page)| page != NONE)
+        });
+        let entries = pages.flat_map(move |(number, page)| {
             let of_page = page as usize * PAGE..(page as usize + 1) * PAGE;
             of_page.enumerate().map(move |(i, place)| ((number * PAGE + i) as u16, place))
         });
