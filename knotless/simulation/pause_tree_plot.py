@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from knotless.base.errors import SimulationError
 from knotless.results.plots import (
@@ -17,6 +17,9 @@ from knotless.results.plots import (
     new_figure,
     write_figure,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 MAX_LABELLED = 80
 """The most channels of which each has its name."""
@@ -50,45 +53,46 @@ def draw_pause_trees(title: str, trees: Sequence[dict[str, Any]], path: str) -> 
     check_format(path)
     if not trees:
         raise SimulationError("no channel was paused: there is nothing to plot")
+    with mpl.rc_context(STYLE):
+        write_figure(pause_tree_figure(title, trees), path)
+
+
+def pause_tree_figure(title: str, trees: Sequence[dict[str, Any]]) -> Figure:
+    """Return the drawing of at least one tree."""
     nodes = _placed(trees)
     rows = len(nodes)
-    with mpl.rc_context({**STYLE, "axes.grid.axis": "x"}):
-        figure = new_figure(8.4, 1.2 + 0.24 * min(rows, MAX_ROWS))
-        axes = figure.subplots()
-        for node in nodes:
-            if node.parent is not None:
-                above = nodes[node.parent]
-                corner = [(above.at_us, above.row), (above.at_us, node.row), (node.at_us, node.row)]
-                axes.plot(*zip(*corner, strict=True), color=MUTED, linewidth=0.9, zorder=1)
-        for roots, colour, marker, label in (
-            (True, RED, "s", "where a tree begins"),
-            (False, BLUE, "o", "first pause of a channel"),
-        ):
-            drawn = [node for node in nodes if node.root is roots]
-            times = [node.at_us for node in drawn]
-            axes.plot(
-                *(times, [node.row for node in drawn], marker),
-                color=colour,
-                markersize=5 if rows <= MAX_LABELLED else 3,
-                label=label,
-            )
-        if rows <= MAX_LABELLED:
-            for node in nodes:
-                axes.annotate(
-                    *(node.name, (node.at_us, node.row)),
-                    xytext=(6, 0),
-                    textcoords="offset points",
-                    va="center",
-                    fontsize=7,
-                    color=INK,
-                )
-        axes.margins(x=0.12)
-        axes.set_ylim(rows - 0.4, -0.6)
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        axes.set(title=title, xlabel="us")
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.35 / (0.24 * rows)), ncols=2)
-        write_figure(figure, path)
+    figure = new_figure(8.4, 1.2 + 0.24 * min(rows, MAX_ROWS))
+    axes = figure.subplots()
+    for node in nodes:
+        if node.parent is not None:
+            above = nodes[node.parent]
+            corner = [(above.at_us, above.row), (above.at_us, node.row), (node.at_us, node.row)]
+            axes.plot(*zip(*corner, strict=True), color=MUTED, linewidth=0.9, zorder=1)
+    size = 5 if rows <= MAX_LABELLED else 3
+    for roots, colour, marker, label in (
+        (True, RED, "s", "where a tree begins"),
+        (False, BLUE, "o", "first pause of a channel"),
+    ):
+        drawn = [node for node in nodes if node.root is roots]
+        places = ([node.at_us for node in drawn], [node.row for node in drawn])
+        axes.plot(*places, marker, color=colour, markersize=size, label=label)
+    for node in nodes if rows <= MAX_LABELLED else ():
+        axes.annotate(
+            *(node.name, (node.at_us, node.row)),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7,
+            color=INK,
+        )
+    axes.margins(x=0.12)
+    axes.set_ylim(rows - 0.4, -0.6)
+    axes.set_yticks([])
+    axes.grid(visible=True, axis="x")
+    axes.spines["left"].set_visible(False)
+    axes.set(title=title, xlabel="us")
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
 
 
 def _placed(trees: Sequence[dict[str, Any]]) -> list[_Node]:
