@@ -69,6 +69,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         "verdicts on OpenSM's routes, compared with those of ibdmchk (needs both)", "minutes"
     ),
     "large_repairs": Benchmark("the computation of repairs of a thousand switches", "minutes"),
+    "load_latency": Benchmark("load and latency beside those of CAMINOS", "minutes"),
     "page": Benchmark("what the live page costs a fabric at capacity", "minutes", True),
     "pause_storms": Benchmark("what a host that never resumes costs other flows", "a minute", True),
     "plan": Benchmark(
@@ -87,6 +88,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
     "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
+    "training_step": Benchmark("a training step of 128 hosts in the simulator", "minutes"),
     "validation": Benchmark("flow completion times beside those of csg-htsim", "a minute"),
 }
 """Name, which is that of a file of this folder -> its row."""

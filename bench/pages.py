@@ -25,6 +25,7 @@ from bench import (
     false_alarms,
     freezing,
     large_repairs,
+    load_latency,
     page,
     plan,
     random_faults,
@@ -32,6 +33,7 @@ from bench import (
     seeded,
     simulation,
     takeover,
+    training_step,
     validation,
 )
 from bench.support import repair_tables
@@ -67,6 +69,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "false-alarms": false_alarms.table_of,
     "freezing": freezing.table_of,
     "large-repairs": large_repairs.table_of,
+    "load-latency": load_latency.table_of,
     "page": page.table_of,
     "page-browser": page.browser_table_of,
     "plan": plan.table_of,
@@ -78,6 +81,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "simulation": simulation.table_of,
     "takeover": takeover.table_of,
     "takeover-normal": takeover.table_of,
+    "training-step": training_step.table_of,
     "validation": validation.table_of,
 }
 """Name of a stored run -> the lines of its table."""

@@ -44,3 +44,20 @@ def transfer_schedule(
     Transfer ``waiting[i]`` starts when ``needed[i]``, which its sender receives, has arrived.
     Transfers of a rank that wait for nothing more start in their order.
     """
+
+def operation_schedule(
+    ranks: int,
+    rank: NDArray[np.uint32],
+    kind: NDArray[np.uint8],
+    peer: NDArray[np.uint32],
+    amount: NDArray[np.uint64],
+    tag: NDArray[np.uint32],
+    waiting: NDArray[np.uint32],
+    needed: NDArray[np.uint32],
+) -> Schedule:
+    """Return the schedule of operations in rows.
+
+    ``kind`` 0 sends ``amount`` bytes to rank ``peer``, 1 waits for a message from ``peer``, both
+    with ``tag``; 2 computes for ``amount`` picoseconds on processor ``peer``; 3 ends at once. Row
+    ``waiting[i]`` starts when ``needed[i]``, of the same rank, has ended.
+    """

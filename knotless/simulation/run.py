@@ -25,7 +25,7 @@ from knotless.simulation.scenario import BROADCAST, Scenario
 from knotless.simulation.tables import tables_of, trees_of
 from knotless.simulation.tracefile import read_trace
 from knotless.simulation.traffic import multicast_traffic, pattern_traffic
-from knotless.simulation.workload import CollectiveRun, Flows
+from knotless.simulation.workload import ChakraTrace, CollectiveRun, Flows
 from knotless.topologies.numbering import mac_value
 
 SLICE_EVENTS = 1 << 20
@@ -197,6 +197,8 @@ def _traffic(
                 seed=scenario.seed,
                 duration_us=scenario.duration_us,
             )
+        elif isinstance(scenario.workload, ChakraTrace):
+            traffic, ends = scenario.workload.traffic(fabric, scenario.computing)
         else:
             traffic, ends = scenario.workload.traffic(fabric)
         return traffic, each_host, ends

@@ -60,7 +60,7 @@ class Scenario:
     Times are virtual microseconds. Nothing is counted before ``warm_up_us``. With ``duration_us``
     None the simulation runs until no event is left, which requires traffic that ends. ``pattern``
     is a pattern or its name; with ``trace`` (a file) or ``senders`` it is only a name for
-    results. If the trace is of a program, its compute times are multiplied by ``computing``.
+    results. Compute times of a program's trace are multiplied by ``computing``.
     ``flow_control`` ``auto`` means the plan's. ``packet_bytes`` is the size of a packet without
     the 18 bytes of its Ethernet header and FCS. ``cut_through`` is the number of bytes after
     which a frame is forwarded; 0 is store-and-forward. ``watchdog_us`` is the detection time of

@@ -1,9 +1,9 @@
-"""Workloads: flows of random sizes, incasts, collective operations and programs in GOAL."""
+"""Workloads: flows of random sizes, incasts, collective operations, programs and traces."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from knotless._core import simulator
 from knotless._core.replay import Ends
-from knotless._core.schedule import GoalReader, Schedule, transfer_schedule
+from knotless._core.schedule import GoalReader, Schedule, operation_schedule, transfer_schedule
 from knotless.base.errors import SimulationError
 from knotless.base.files import open_binary, read_text
 from knotless.base.printable import shortened
 from knotless.simulation.channels import picoseconds
 from knotless.simulation.traffic import line_bytes
 from knotless.topologies.fabric import Fabric
+from knotless.traffic.chakra.operations import ALL_REDUCES, operations_of
+from knotless.traffic.chakra.trace import read_groups, read_ranks
 from knotless.traffic.collectives import Transfers, collective_named, side_by_side
 from knotless.traffic.patterns import Pattern
 from knotless.traffic.sizes import SizeDistribution
@@ -140,7 +142,7 @@ class CollectiveRun:
 
     def check(self, ranks: int) -> None:
         """Raise SimulationError if the operation has too many transfers to simulate."""
-        if self.collective != "tree-allreduce" and 2 * ranks * ranks > MAX_TRANSFERS:
+        if not self.collective.startswith("tree-") and 2 * ranks * ranks > MAX_TRANSFERS:
             raise SimulationError(
                 f"{self.collective} of {ranks} hosts has more than {MAX_TRANSFERS} transfers;"
                 f" name fewer: {self.collective}:N"
@@ -176,21 +178,59 @@ class GoalProgram:
 
     def traffic(self, fabric: Fabric) -> Played:
         """Return the program as traffic, and when each host has ended."""
-        places = None
-        if self.placement is not None:
-            places = read_placement(self.placement, fabric)
-        ranks = len(fabric.hosts) if places is None else len(places)
-        schedule = read_goal(self.path, ranks)
-        if places is None:
-            places = np.arange(schedule.ranks, dtype=np.uint32)
-        if len(places) != schedule.ranks:
-            raise SimulationError(
-                f"{self.placement}: {len(places)} hosts, but {self.path} has {schedule.ranks} ranks"
-            )
-        return schedule.traffic(len(fabric.hosts), places)
+        return _placed(self, fabric, lambda most_ranks: read_goal(self.path, most_ranks))
 
 
-Workload = Flows | CollectiveRun | GoalProgram
+@dataclass(frozen=True)
+class ChakraTrace:
+    """An execution trace in Chakra's format: a folder, or NAME for the files NAME.0.et, ..
+
+    ``placement`` is a file with the host of each rank, else in order; ``groups`` a file with the
+    ranks of process groups that the trace does not list; ``all_reduce`` the collective operation
+    that stands for ALL_REDUCE.
+    """
+
+    path: str
+    placement: str | None = None
+    groups: str | None = None
+    all_reduce: str = ALL_REDUCES[0]
+
+    name = "chakra"
+
+    def traffic(self, fabric: Fabric, computing: float = 1.0) -> Played:
+        """Return the trace as traffic, and when each host has ended.
+
+        Durations of nodes are multiplied by ``computing``.
+        """
+        return _placed(self, fabric, lambda most_ranks: self._schedule(most_ranks, computing))
+
+    def _schedule(self, most_ranks: int, computing: float) -> Schedule:
+        groups = None if self.groups is None else read_groups(self.groups)
+        ranks = read_ranks(self.path, most_ranks, groups)
+        made = operations_of(ranks, self.all_reduce, computing)
+        columns = (made.rank, made.kind, made.peer, made.amount, made.tag)
+        return operation_schedule(made.ranks, *columns, made.waiting, made.needed)
+
+
+Workload = Flows | CollectiveRun | GoalProgram | ChakraTrace
+
+
+def _placed(
+    program: GoalProgram | ChakraTrace, fabric: Fabric, read: Callable[[int], Schedule]
+) -> Played:
+    """Return a program, read with the most ranks that it may have, on the hosts of its ranks."""
+    places = None
+    if program.placement is not None:
+        places = read_placement(program.placement, fabric)
+    schedule = read(len(fabric.hosts) if places is None else len(places))
+    if places is None:
+        places = np.arange(schedule.ranks, dtype=np.uint32)
+    if len(places) != schedule.ranks:
+        raise SimulationError(
+            f"{program.placement}: {len(places)} hosts, but {program.path} has"
+            f" {schedule.ranks} ranks"
+        )
+    return schedule.traffic(len(fabric.hosts), places)
 
 
 def _rails(fabric: Fabric) -> list[NDArray[np.uint32]]:

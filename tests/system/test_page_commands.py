@@ -65,6 +65,8 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     (folder / "relay.goal").write_bytes((examples / "relay.goal").read_bytes())
     step = [sys.executable, str(examples / "training_step.py")]
     (folder / "step.goal").write_bytes(subprocess.run(step, capture_output=True, check=True).stdout)
+    trace = [sys.executable, str(examples / "chakra_trace.py"), str(folder / "trace")]
+    subprocess.run(trace, check=True)
     prepared = Shell(folder)
     assert prepared.run("knotless flows torus,4,4 --engine dor --out rules").status == 0
     assert prepared.run("knotless topology my.graphml --out my.json").status == 0

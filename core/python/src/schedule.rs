@@ -4,13 +4,18 @@
 use std::sync::Mutex;
 
 use numpy::PyReadonlyArray1;
-use programs::{scheduled, GoalReader, RankSchedule, Transfer};
+use programs::{row_schedule, scheduled, GoalReader, Operation, RankSchedule, Transfer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use simulator::Traffic;
 
 use crate::replay::PyEnds;
 use crate::simulator::PyTraffic;
+
+const SEND: u8 = 0;
+const RECEIVE: u8 = 1;
+const COMPUTE: u8 = 2;
+const JOIN: u8 = 3;
 
 /// See the `.pyi`.
 #[pyclass(frozen, name = "Schedule", module = "knotless._core.schedule")]
@@ -102,8 +107,46 @@ fn transfer_schedule(
     ranks.map(PySchedule).map_err(PyValueError::new_err)
 }
 
+/// The schedule of operations in rows; see the `.pyi`.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "the columns of one table")]
+fn operation_schedule(
+    ranks: u32,
+    rank: PyReadonlyArray1<'_, u32>,
+    kind: PyReadonlyArray1<'_, u8>,
+    peer: PyReadonlyArray1<'_, u32>,
+    amount: PyReadonlyArray1<'_, u64>,
+    tag: PyReadonlyArray1<'_, u32>,
+    waiting: PyReadonlyArray1<'_, u32>,
+    needed: PyReadonlyArray1<'_, u32>,
+) -> PyResult<PySchedule> {
+    let (rank, kind, peer) = (rank.as_slice()?, kind.as_slice()?, peer.as_slice()?);
+    let (amount, tag) = (amount.as_slice()?, tag.as_slice()?);
+    let (waiting, needed) = (waiting.as_slice()?, needed.as_slice()?);
+    let count = rank.len();
+    let equal = [kind.len(), peer.len(), amount.len(), tag.len()] == [count; 4];
+    if !equal || waiting.len() != needed.len() {
+        return Err(PyValueError::new_err("the columns must be equally long"));
+    }
+    let mut rows = Vec::with_capacity(count);
+    for row in 0..count {
+        let (peer, amount, tag) = (peer[row], amount[row], tag[row]);
+        let operation = match kind[row] {
+            SEND => Operation::Send { to: peer, bytes: amount, tag },
+            RECEIVE => Operation::Receive { from: peer, tag },
+            COMPUTE => Operation::Compute { time: amount, processor: peer },
+            JOIN => Operation::Join,
+            other => return Err(PyValueError::new_err(format!("row {row}: no kind {other}"))),
+        };
+        rows.push((rank[row], operation));
+    }
+    let pairs = waiting.iter().copied().zip(needed.iter().copied());
+    row_schedule(ranks, &rows, pairs).map(PySchedule).map_err(PyValueError::new_err)
+}
+
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySchedule>()?;
     module.add_class::<PyGoalReader>()?;
-    module.add_function(wrap_pyfunction!(transfer_schedule, module)?)
+    module.add_function(wrap_pyfunction!(transfer_schedule, module)?)?;
+    module.add_function(wrap_pyfunction!(operation_schedule, module)?)
 }

@@ -1,4 +1,4 @@
-"""The options of workloads: flow sizes, incasts, collective operations, programs in GOAL."""
+"""The options of workloads: flow sizes, incasts, collective operations, programs and traces."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from knotless.simulation import SimulationError
 from knotless.simulation.workload import (
+    ChakraTrace,
     CollectiveRun,
     Flows,
     GoalProgram,
@@ -18,6 +19,7 @@ from knotless.simulation.workload import (
     Workload,
 )
 from knotless.topologies.fabric import Fabric
+from knotless.traffic.chakra.operations import ALL_REDUCES
 from knotless.traffic.collectives import collectives
 from knotless.traffic.sizes import PUBLISHED, sizes_named
 
@@ -62,17 +64,36 @@ _OPTIONS = {
     "goal": click.option(
         "--goal", metavar="F.goal", help="A program in GOAL, the text that LogGOPSim reads."
     ),
+    "chakra": click.option(
+        "--chakra",
+        metavar="DIR|NAME",
+        help="An execution trace of MLCommons Chakra: a folder, or NAME for NAME.0.et, NAME.1.et"
+        " and so on.",
+    ),
+    "chakra_groups": click.option(
+        "--chakra-groups",
+        metavar="F.json",
+        help='Ranks of process groups that the trace does not list, as {"1": [0, 1]}.',
+    ),
+    "all_reduce": click.option(
+        "--all-reduce",
+        type=click.Choice(ALL_REDUCES),
+        help=f"What an all-reduce of --chakra is [default: {ALL_REDUCES[0]}].",
+    ),
     "placement": click.option(
         "--placement",
         metavar="FILE",
-        help="The host of each rank of --goal, a name per line [default: hosts in order].",
+        help="The host of each rank of --goal or --chakra, a name per line [default: hosts in"
+        " order].",
     ),
 }
-KINDS = ("sizes", "incast", "collective", "goal")
+KINDS = ("sizes", "incast", "collective", "goal", "chakra")
 _BELONGS = {
-    "flows": "sizes",
-    "placement": "goal",
-    **dict.fromkeys(("incast_to", "incast_every", "incast_load", "incasts"), "incast"),
+    "flows": ("sizes",),
+    "placement": ("goal", "chakra"),
+    "chakra_groups": ("chakra",),
+    "all_reduce": ("chakra",),
+    **dict.fromkeys(("incast_to", "incast_every", "incast_load", "incasts"), ("incast",)),
 }
 """What an option is for."""
 
@@ -86,10 +107,10 @@ def workload_options(command: Command) -> Command:
     @wraps(command)
     def with_workload(*args: Any, **given: Any) -> Any:
         options = {name: given.pop(name) for name in _OPTIONS}
-        for name, owner in _BELONGS.items():
-            if options[name] is not None and options[owner] is None:
+        for name, owners in _BELONGS.items():
+            if options[name] is not None and all(options[owner] is None for owner in owners):
                 option = name.replace("_", "-")
-                raise SimulationError(f"--{option} is for --{owner}")
+                raise SimulationError(f"--{option} is for --{' or --'.join(owners)}")
         kinds = [kind for kind in KINDS if options[kind] is not None]
         if len(kinds) > 1 and kinds != ["sizes", "incast"]:
             raise SimulationError(f"--{kinds[0]} and --{kinds[1]} cannot be combined")
@@ -109,6 +130,13 @@ def workload_of(fabric: Fabric, options: Mapping[str, Any], given: Mapping[str, 
     _refuse(options, given)
     if options["goal"] is not None:
         return GoalProgram(options["goal"], options["placement"])
+    if options["chakra"] is not None:
+        return ChakraTrace(
+            options["chakra"],
+            options["placement"],
+            options["chakra_groups"],
+            options["all_reduce"] or ALL_REDUCES[0],
+        )
     if options["collective"] is not None:
         return _collective(fabric, options["collective"], given["message_bytes"])
     flows = None

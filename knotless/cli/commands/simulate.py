@@ -50,6 +50,7 @@ from knotless.simulation.completion_plot import draw_completions
 from knotless.simulation.memory import check_memory
 from knotless.simulation.pause_tree import pause_tree as pause_trees
 from knotless.simulation.pause_tree import tree_lines
+from knotless.simulation.pause_tree_plot import draw_pause_trees
 from knotless.simulation.recorder import Recorder
 from knotless.simulation.result import (
     OPTIONAL_KEYS,
@@ -86,7 +87,7 @@ DEADLOCKED = 3
     default=1.0,
     show_default=True,
     metavar="FACTOR",
-    help="Factor for the compute times of a recorded program; 0: no computing.",
+    help="Factor for the compute times of --trace or --chakra; 0: no computing.",
 )
 @click.option(
     "--send",
@@ -181,7 +182,10 @@ DEADLOCKED = 3
     help="Report the completion times of messages, as workloads always do.",
 )
 @click.option(
-    "--plot", metavar="F.svg", help="Draw completion times and slowdowns (.svg, .png, .pdf)."
+    "--plot",
+    metavar="F.svg",
+    help="Draw completion times and slowdowns, or with --pause-tree how pauses spread (.svg, .png,"
+    " .pdf).",
 )
 @click.option("--pause-tree", is_flag=True, help="Show which channel was paused because of which.")
 @click.option(
@@ -235,7 +239,7 @@ def command(
     """
     if plot is not None:
         check_format(plot)
-        given["fct"] = True
+        given["fct"] = given["fct"] or not pause_tree
     fabric = with_lines(fabric_of(spec), given["rate"], given["delay"])
     scenario = _scenario(fabric, request, given)
     for line in cautions(scenario):
@@ -267,8 +271,11 @@ def command(
             "pause_tree": trees,
         }
         write_whole(out, json.dumps(everything) + "\n")
-    if plot is not None and result.completions is not None:
-        draw_completions(f"{values['pattern']} on {values['fabric']}", result.completions, plot)
+    title = f"{values['pattern']} on {values['fabric']}"
+    if plot is not None and pause_tree:
+        draw_pause_trees(title, trees, plot)
+    elif plot is not None and result.completions is not None:
+        draw_completions(title, result.completions, plot)
     if as_json:
         print_json({**values, "pause_tree": trees} if pause_tree else values)
     else:
@@ -284,7 +291,8 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
         kinds.append(given["pattern"] is None)
     if kinds.count(False) != 1:
         raise SimulationError(
-            "give one of --pattern, --trace, --send, --sizes, --incast, --collective and --goal"
+            "give one of --pattern, --trace, --send, --sizes, --incast, --collective, --goal and"
+            " --chakra"
         )
     workload = None if options is None else workload_of(fabric, options, given)
     if given["load_share"] is not None:

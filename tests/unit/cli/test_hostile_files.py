@@ -89,6 +89,13 @@ def test_input(words: list[str], odd: Callable[[Path], str], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("name", ["a.0.et", "a.0.json"])
+def test_execution_traces(name: str, odd: Callable[[Path], str], tmp_path: Path) -> None:
+    message = odd(tmp_path / name)
+    assert message in complaint("simulate", "ring,4", "--chakra", str(tmp_path))
+
+
+@pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("name", ["fabric.json", "s1.flows", "tags.json"])
 def test_rules(name: str, odd: Callable[[Path], str], tmp_path: Path) -> None:
     CliRunner().invoke(main, ["flows", "ring,3", "--out", str(tmp_path)])

@@ -115,8 +115,22 @@ def test_the_report_says_what_was_measured() -> None:
     assert "they did not move again" in shown.sentences[0]
     assert "frames of these flows were lost" in shown.sentences[1] or not rows[1]["lost_others"]
     assert f"well again after {rows[2]['well_again_ms']:.0f} ms" in shown.sentences[2]
-    assert [plot.name for plot in shown.plots] == ["storm", "channels"]
+    assert [plot.name for plot in shown.plots] == ["storm", "channels", "pause-tree"]
     assert [len(line) for line in shown.columns.table(rows)] == [len(shown.columns.headings)] * 3
+
+
+def test_a_row_has_the_tree_of_first_pauses() -> None:
+    row, _ = run("none")
+    (tree,) = show.trees_of(row["first_pauses"])
+    assert tree["congested"] == "s1:1/0"
+    depth, count, level = 0, 0, tree["paused"]
+    while level:
+        depth, count = depth + 1, count + len(level)
+        below = [child for node in level for child in node["paused"]]
+        assert all(c["since_us"] >= n["since_us"] for n in level for c in n["paused"])
+        level = below
+    assert (depth, count) == (row["depth"], len(row["first_pauses"]))
+    assert count > row["depth"] > 1
 
 
 def test_the_small_set_shows_the_main_result() -> None:

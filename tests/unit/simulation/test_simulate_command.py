@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from knotless.base.errors import SimulationError
 from knotless.cli.commands.simulate import DEADLOCKED, command
 from knotless.cli.main import main
 
@@ -86,20 +88,37 @@ def test_mistakes_are_one_line_and_exit_2(
 
 def test_a_workload_is_printed_drawn_and_written(tmp_path: Path) -> None:
     plot, out = tmp_path / "times.svg", tmp_path / "all.json"
-    workload = ["flat,6", "--incast", "h2,h3,h4:400000", "--incast-to", "h1", "--pause-tree"]
+    workload = ["flat,6", "--incast", "h2,h3,h4:400000", "--incast-to", "h1"]
     done = CliRunner().invoke(command, [*workload, "--plot", str(plot), "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert done.output.startswith("incast on flat,6")
     assert "completion times, us" in done.output
     assert "above 100000 to 1000000 bytes" in done.output
-    assert "s1:1/0 is congested" in done.output
-    assert "  h2/0 paused at" in done.output
+    assert "s1:1/0 is congested" not in done.output
     assert "completion time, us" in plot.read_text()
     written = json.loads(out.read_text())
     assert [row["bytes"] for row in written["by_message"]] == [400_000] * 3
     assert written["pause_tree"][0]["congested"] == "s1:1/0"
-    quiet = CliRunner().invoke(command, [*workload[:-1], "--json"])
+    quiet = CliRunner().invoke(command, [*workload, "--json"])
     assert "pause_tree" not in json.loads(quiet.output)
+
+
+def test_pause_trees_are_printed_and_drawn(tmp_path: Path) -> None:
+    plot = tmp_path / "tree.svg"
+    arguments = ["mesh,3,1,hosts=3", "--pause-tree", "--plot", str(plot)]
+    incast = ["--incast", "h2,h3,h7:300000", "--incast-to", "h1"]
+    done = CliRunner().invoke(command, [*arguments, *incast])
+    assert done.exit_code == 0, done.output
+    printed = re.findall(r"^ +(\S+) paused at", done.output, re.MULTILINE)
+    assert printed[:2] == ["h2/0", "h3/0"]
+    assert "s1:1/0 is congested" in done.output
+    drawn = plot.read_text()
+    assert all(f">{name}</text>" in drawn for name in ["s1:1/0: congested", *printed])
+    assert "completion time" not in drawn
+    with pytest.raises(SimulationError, match="no channel was paused: there is nothing to plot"):
+        CliRunner().invoke(
+            command, [*arguments, "--pattern", "shift:1", "--load", "0.01"], catch_exceptions=False
+        )
 
 
 def test_a_collective_says_how_far_it_is_from_its_bound() -> None:

@@ -131,6 +131,7 @@ FORMULAS: dict[str, Callable[[int, int], int]] = {
     "reduce-scatter": lambda n, m: (n - 1) * star_ps(m // n),
     "ring-allgather": lambda n, m: (n - 1) * star_ps(m // n),
     "tree-allreduce": lambda n, m: 2 * int(math.log2(n)) * star_ps(m),
+    "tree-broadcast": lambda n, m: int(math.log2(n)) * star_ps(m),
     "halving-doubling-allreduce": lambda n, m: 2
     * sum(star_ps(m >> level) for level in range(1, n.bit_length())),
 }

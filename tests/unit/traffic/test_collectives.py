@@ -42,8 +42,12 @@ def test_transfers_require_what_their_sender_has_received_before(name: str, rank
 
 
 @pytest.mark.parametrize(("name", "ranks"), CASES)
-def test_every_rank_gets_data_of_all(name: str, ranks: int) -> None:
-    assert known(collective_named(name).make(ranks, 1000)) == [set(range(ranks))] * ranks
+def test_every_rank_gets_data_of_all_or_of_the_first(name: str, ranks: int) -> None:
+    senders = known(collective_named(name).make(ranks, 1000))
+    if name == "tree-broadcast":
+        assert all(0 in of_rank for of_rank in senders)
+    else:
+        assert senders == [set(range(ranks))] * ranks
 
 
 @pytest.mark.parametrize(("name", "ranks"), CASES)

@@ -12,6 +12,7 @@ mod goal;
 mod processor;
 pub mod real;
 mod replay;
+mod rows;
 mod schedule;
 mod transfers;
 
@@ -19,5 +20,6 @@ pub use barriers::{barriers, Bench, Outcome, Passage};
 pub use goal::GoalReader;
 pub use processor::Costs;
 pub use replay::{replay, Ends, Step};
+pub use rows::row_schedule;
 pub use schedule::{scheduled, Operation, RankSchedule};
 pub use transfers::{transfer_schedule, Transfer};

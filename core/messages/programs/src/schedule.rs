@@ -39,6 +39,8 @@ pub enum Operation {
         /// On which processor of the rank.
         processor: u32,
     },
+    /// Nothing: it ends when it starts, and joins what it requires with what requires it.
+    Join,
 }
 
 /// Edges from each operation to others, in one array.
@@ -182,6 +184,10 @@ impl Scheduled {
                     } else {
                         matching.waiting.push_back(operation);
                     }
+                }
+                Operation::Join => {
+                    self.started(operation);
+                    self.ended(operation);
                 }
                 Operation::Compute { processor, .. } => {
                     if let Some(waiting) = self.computing.get_mut(&processor) {

@@ -1,5 +1,6 @@
 //! Schedules of transfers between ranks, each of which starts when what it needs has arrived.
 
+use crate::rows::row_schedule;
 use crate::schedule::{Operation, RankSchedule};
 
 /// A message from one rank to another.
@@ -23,33 +24,13 @@ pub fn transfer_schedule(
     transfers: &[Transfer],
     requirements: impl Iterator<Item = (u32, u32)>,
 ) -> Result<Vec<RankSchedule>, &'static str> {
-    let mut operations: Vec<Vec<Operation>> = vec![Vec::new(); ranks as usize];
-    let mut places = Vec::with_capacity(transfers.len());
-    for (tag, &Transfer { from, to, bytes }) in (0..).zip(transfers) {
-        if from >= ranks || to >= ranks || from == to || bytes == 0 {
-            return Err("a transfer needs two ranks and at least one byte");
-        }
-        let mut add = |rank: u32, operation| {
-            let of_rank = &mut operations[rank as usize];
-            of_rank.push(operation);
-            of_rank.len() as u32 - 1
-        };
-        let sent = add(from, Operation::Send { to, bytes, tag });
-        places.push((sent, add(to, Operation::Receive { from, tag })));
-    }
-    let mut ended: Vec<Vec<(u32, u32)>> = vec![Vec::new(); ranks as usize];
-    for (waits, needs) in requirements {
-        let (waits, needs) = (waits as usize, needs as usize);
-        match (transfers.get(waits), transfers.get(needs)) {
-            (Some(one), Some(other)) if one.from == other.to => {
-                ended[one.from as usize].push((places[waits].0, places[needs].1));
-            }
-            _ => return Err("a transfer waits for what its sender receives"),
-        }
-    }
-    let of_ranks = operations.into_iter().zip(&ended);
-    let of_ranks = of_ranks.map(|(operations, ended)| RankSchedule::new(operations, ended, &[]));
-    of_ranks.collect::<Result<_, _>>().map_err(|_| "a transfer waits for itself")
+    let rows = (0..).zip(transfers).flat_map(|(tag, &Transfer { from, to, bytes })| {
+        [(from, Operation::Send { to, bytes, tag }), (to, Operation::Receive { from, tag })]
+    });
+    // Each transfer has two rows: it waits with its first for the second of what it needs.
+    let pairs = requirements
+        .map(|(waits, needs)| (waits.saturating_mul(2), needs.saturating_mul(2).saturating_add(1)));
+    row_schedule(ranks, &rows.collect::<Vec<_>>(), pairs)
 }
 
 #[cfg(test)]

@@ -105,18 +105,53 @@ NOTES = (
 )
 
 
-def plots(samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Draw the counters of every channel, emulated over simulated."""
-    if not samples:
-        return []
-    return [
-        Plot(
-            "channels",
-            "Each dot is a channel of a case: the emulator's counter over the simulator's. On the "
-            "line both are equal.",
-            _channels(samples),
+def plots(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> list[Plot]:
+    """Draw the counters of every channel and the times to deadlock, emulated over simulated."""
+    drawn = []
+    if samples:
+        drawn.append(
+            Plot(
+                "channels",
+                "Each dot is a channel of a case: the emulator's counter over the simulator's. On "
+                "the line both are equal.",
+                _channels(samples),
+            )
         )
-    ]
+    both = [row for row in rows if row["emulated_deadlock"] and row["simulated_deadlock"]]
+    if both:
+        drawn.append(
+            Plot(
+                "time-to-deadlock",
+                "When the deadlock was there: in the simulator when its last channel stopped, in "
+                "the emulator at the first check, every 50 ms, that saw it.",
+                _times(both),
+            )
+        )
+    return drawn
+
+
+def _times(rows: Sequence[Row]) -> Figure:
+    from knotless.results import plots as style
+
+    figure = style.new_figure(8.4, 1.2 + 0.5 * len(rows))
+    axes = figure.subplots()
+    for place, row in enumerate(rows):
+        simulated, emulated = row["simulated_frozen_ms"], row["emulated_frozen_ms"]
+        axes.plot([simulated, emulated], [place, place], color=style.GRID, linewidth=3, zorder=1)
+        for value, colour, label in (
+            (simulated, style.BLUE, "simulated"),
+            (emulated, style.RED, "emulated"),
+        ):
+            axes.plot([value], [place], "o", color=colour, label="" if place else label)
+    keys = ("fabric", "pattern", "flow_control", "settings")
+    names = [", ".join(str(row[key]) for key in keys if row.get(key)) for row in rows]
+    axes.set_yticks(range(len(rows)), names)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0)
+    axes.grid(visible=False, axis="y")
+    axes.set(xlabel="time to deadlock, ms")
+    figure.legend(loc="outside right upper")
+    return figure
 
 
 def _channels(samples: Sequence[Mapping[str, Any]]) -> Figure:
@@ -151,5 +186,5 @@ def present(
         columns=COLUMNS,
         rows=rows,
         notes=NOTES,
-        plots=plots(samples) if draw else (),
+        plots=plots([row for row in rows if row["valid"]], samples) if draw else (),
     )

@@ -22,6 +22,8 @@ WORDS = {
     TAGGED: "bounces to a priority of their own",
 }
 
+COLOURS = (plots.RED, plots.BLUE, plots.GREEN, plots.AMBER, plots.INK, plots.MUTED)
+
 
 def sentences(rows: Sequence[Row]) -> Iterator[str]:
     """Say what was found in the valid rows."""
@@ -76,6 +78,44 @@ def _figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
+def _times(rows: Sequence[Row], samples: Sequence[Row]) -> Figure | None:
+    """Draw the times to deadlock of the seeds of each case; None if none froze."""
+    keys = ("fabric", "without", "routes", "traffic", "repeat")
+    figure = plots.new_figure(8.4, 3.4)
+    axes = figure.subplots()
+    drawn = 0
+    for row in rows:
+        own = [one for one in samples if all(one[key] == row[key] for key in keys)]
+        times = sorted(one["since_us"] for one in own if one["deadlock"])
+        if not times:
+            continue
+        shares = [100 * (place + 1) / row["seeds"] for place in range(len(times))]
+        label = f"{WORDS[row['routes']]}, without {row['without']}, {row['traffic']}"
+        axes.step(
+            times,
+            shares,
+            where="post",
+            color=COLOURS[drawn % len(COLOURS)],
+            label=label,
+            marker=".",
+        )
+        drawn += 1
+    axes.set(xlabel="time to deadlock, us", ylabel="seeds that froze by then, %")
+    axes.set_xscale("log")
+    axes.set_ylim(bottom=0)
+    if not drawn:
+        return None
+    figure.legend(loc="outside lower left", fontsize=8)
+    return figure
+
+
+def _plots(rows: Sequence[Row], samples: Sequence[Row]) -> Iterator[Plot]:
+    if rows:
+        yield Plot("frozen", "Runs that deadlocked, of all seeds of a case.", _figure(rows))
+        if (times := _times(rows, samples)) is not None:
+            yield Plot("time-to-deadlock", "When the last channel of the deadlock stopped.", times)
+
+
 def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Explain the figures."""
     about = run["parameters"]
@@ -106,10 +146,8 @@ def present(
     run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], with_plots: bool
 ) -> Presentation:
     """Return the presentation of a run; with plots only if ``with_plots``."""
-    del samples
     rows = run["rows"]
     valid = [row for row in rows if row["valid"]]
-    caption = "Runs that deadlocked, of all seeds of a case."
     return Presentation(
         title="Links of a fat-tree fail, and frames bounce",
         lead="A fat-tree whose paths go up and then down cannot deadlock. After links fail, frames"
@@ -118,5 +156,5 @@ def present(
         columns=COLUMNS,
         rows=rows,
         notes=notes(run),
-        plots=[Plot("frozen", caption, _figure(valid))] if with_plots and valid else [],
+        plots=tuple(_plots(valid, samples)) if with_plots else (),
     )

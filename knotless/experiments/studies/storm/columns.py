@@ -63,6 +63,11 @@ COLUMNS = columns(
         meaning="channels one behind the other in the tree of first pauses that begins at the host",
     ),
     Column(
+        *("first_pauses", "list<string>"),
+        meaning="the channels of this tree, each with the time from the beginning of the storm and"
+        " the channel because of which it was paused",
+    ),
+    Column(
         *("well_again_ms", "double", "ms", "well again after", Role.MEASURE),
         form=_ms,
         brief=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -136,6 +136,7 @@ def _row(
         flows=len(others),
         stopped_flows=max(look.silent for look in looks),
         spread_ms=_after_ms(most) if most.standing else None,
+        first_pauses=list(_first_pauses(trees)),
         depth=max((_depth(tree["paused"]) for tree in trees), default=0),
         well_again_ms=well_again_ms(looks),
         storms=int((report.channel_storms[0] > 0).sum()),
@@ -145,6 +146,16 @@ def _row(
         deadlock=report.deadlock is not None,
         result_sha256=result.result_sha256,
     )
+
+
+def _first_pauses(trees: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the channels of trees: since when (ms), because of which channel, and its name."""
+    for tree in trees:
+        waiting = [(tree["congested"], node) for node in tree["paused"]]
+        for cause, node in waiting:
+            since_ms = round(node["since_us"] / 1000 - 1000 * BEGINS_S, 6)
+            yield f"{since_ms:g} {cause} {node['channel']}"
+            waiting += [(node["channel"], child) for child in node["paused"]]
 
 
 def _depth(paused: list[dict[str, Any]]) -> int:

@@ -11,6 +11,7 @@ from knotless.experiments.framework.experiment import Plot, Presentation
 from knotless.experiments.studies.storm.cases import protection_named
 from knotless.experiments.studies.storm.columns import COLUMNS
 from knotless.results import plots
+from knotless.simulation.pause_tree_plot import pause_tree_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,6 +84,31 @@ def draw(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Iterator[
             "Channels that stand still behind that host, in percent.",
             _figure(rows, first, "standing", "channels"),
         )
+    # Rows of older runs have no tree. One drawing says how a storm spreads.
+    spread = next((row for row in rows if row.get("first_pauses")), None)
+    if spread is not None:
+        case = f"{spread['fabric']}, {spread['traffic']}, {spread['protection']}"
+        yield Plot(
+            "pause-tree",
+            "How the storm spreads: when each channel was paused first, from the beginning of the"
+            " storm, below the channel because of which.",
+            pause_tree_figure(case, trees_of(spread["first_pauses"])),
+        )
+
+
+def trees_of(first_pauses: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the trees of a row, as :mod:`knotless.simulation.pause_tree` does; times in us."""
+    paused: dict[str, list[dict[str, Any]]] = {}
+    trees = []
+    for line in first_pauses:
+        since_ms, cause, channel = line.split()
+        if cause not in paused:
+            paused[cause] = []
+            trees.append({"congested": cause, "by_host": True, "paused": paused[cause]})
+        paused[channel] = []
+        since_us = 1000 * float(since_ms)
+        paused[cause].append({"channel": channel, "since_us": since_us, "paused": paused[channel]})
+    return trees
 
 
 def _figure(
