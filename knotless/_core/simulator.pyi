@@ -143,8 +143,8 @@ class _Channels(Protocol):
     def restoration_ps(self) -> NDArray[np.uint64]:
         """Restoration time of that watchdog."""
     @property
-    def forward_in_storms(self) -> bool:
-        """Whether watchdogs ignore pauses in a storm; else they drop the frames."""
+    def watchdog_action(self) -> str:
+        """What watchdogs do in a storm: ``drop``, ``drop-egress`` or ``forward``."""
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""
