@@ -143,8 +143,8 @@ class _Channels(Protocol):
     def restoration_ps(self) -> NDArray[np.uint64]:
         """Restoration time of that watchdog."""
     @property
-    def forward_in_storms(self) -> bool:
-        """Whether watchdogs ignore pauses in a storm; else they drop the frames."""
+    def watchdog_action(self) -> str:
+        """What watchdogs do in a storm: ``drop``, ``drop-egress`` or ``forward``."""
     @property
     def jitter_ps(self) -> NDArray[np.uint64]:
         """Frames arrive up to this much later, at random, in order."""
@@ -201,6 +201,28 @@ class _Dcqcn(Protocol):
     @property
     def min_bps(self) -> float | None: ...
 
+class _Nscc(Protocol):
+    """The parameters of :class:`knotless.simulation.transport.Nscc`."""
+
+    @property
+    def rtt_ps(self) -> int | None: ...
+    @property
+    def target_ps(self) -> int | None: ...
+    @property
+    def fair(self) -> float: ...
+    @property
+    def proportional(self) -> float: ...
+    @property
+    def constant(self) -> float: ...
+    @property
+    def gamma(self) -> float: ...
+    @property
+    def delay_gain(self) -> float: ...
+    @property
+    def low_share(self) -> float: ...
+    @property
+    def largest(self) -> float: ...
+
 class _Recovery(Protocol):
     """The parameters of :class:`knotless.simulation.transport.Recovery`."""
 
@@ -210,7 +232,7 @@ class _Recovery(Protocol):
     @property
     def timeout_ps(self) -> int | None: ...
     @property
-    def window(self) -> int: ...
+    def window(self) -> int | None: ...
     @property
     def retries(self) -> int: ...
 
@@ -219,6 +241,8 @@ class _Transport(Protocol):
 
     @property
     def dcqcn(self) -> _Dcqcn | None: ...
+    @property
+    def nscc(self) -> _Nscc | None: ...
     @property
     def recovery(self) -> _Recovery | None: ...
 

@@ -184,12 +184,13 @@ class WatchdogSettings(_Part):
     """A watchdog as SONiC has it: queues that are paused for too long.
 
     ``polling_us`` is how often it looks; None: it finds out at once. ``priorities`` None: all that
-    are lossless. With action ``alert`` storms are only counted.
+    are lossless. Action ``drop`` also drops what arrives from the port in the same priority,
+    ``drop-egress`` does not. With action ``alert`` storms are only counted.
     """
 
     detection_us: Annotated[float, Field(gt=0, le=1e9, strict=False)]
     restoration_us: Annotated[float, Field(ge=0, le=1e9, strict=False)] | None = None
-    action: Literal["drop", "forward", "alert"] = "drop"
+    action: Literal["drop", "drop-egress", "forward", "alert"] = "drop"
     polling_us: Annotated[float, Field(gt=0, le=1e9, strict=False)] | None = None
     priorities: Priorities | None = None
 

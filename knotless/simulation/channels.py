@@ -91,7 +91,7 @@ class ChannelTable:
     broadcast_burst_bytes: int = simulator.BROADCAST_BURST_BYTES
     pause_limit: tuple[int, int] | None = None
     hubs: bool = False
-    forward_in_storms: bool = False
+    watchdog_action: str = "drop"
     switches: tuple[str, ...] = ()
     switch_settings: str | None = None
 
@@ -191,7 +191,7 @@ def channel_table(
         broadcast_burst_bytes=broadcast_burst_bytes,
         pause_limit=pause_limit.for_model(),
         hubs=fabric.hub is not None,
-        forward_in_storms=watchdog_action == "forward",
+        watchdog_action=watchdog_action,
         switches=tuple(switch.name for switch in fabric.switches),
         switch_settings=None
         if switch_settings is None

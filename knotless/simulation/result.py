@@ -46,6 +46,8 @@ _ARRAYS = (
 )
 _HASHED_AS = {"channel_ingress_peak_bytes": "channel_account_peak_bytes"}
 """Names that ``result_sha256`` has for arrays whose names have changed since."""
+STORM_COUNTS = ("detected", "restored", "alerts")
+"""What watchdogs count of each channel, as the emulator names it."""
 _TRANSPORT_KEYS = ("transport", "cnps", "retransmitted_frames")
 OPTIONAL_KEYS = (
     *("collective_us", "collective_bound_us", "collective_ratio"),
@@ -288,7 +290,7 @@ class Result:
     def storms(self) -> dict[str, int]:
         """Return how many storms watchdogs have detected, and how many are over or only counted."""
         counted = (int(count.sum()) for count in self.report.channel_storms)
-        return dict(zip(("detected", "restored", "alerts"), counted, strict=True))
+        return dict(zip(STORM_COUNTS, counted, strict=True))
 
     def pool_peaks(self) -> dict[str, dict[str, Any]]:
         """Return, for each name of a pool, the switch whose pool was fullest, and how full."""
@@ -369,6 +371,7 @@ def by_message(result: Result) -> list[dict[str, Any]]:
 def by_channel(result: Result) -> list[dict[str, Any]]:
     """Return the counters of each channel, with the names of the emulator's counters."""
     report, loads = result.report, result.loads
+    storms = report.channel_storms
     return [
         {
             "channel": name,
@@ -384,6 +387,10 @@ def by_channel(result: Result) -> list[dict[str, Any]]:
             "drops": {
                 cause: int(drops[channel])
                 for cause, drops in zip(DROP_CAUSES, report.channel_drops, strict=True)
+            },
+            "storms": {
+                kind: int(counted[channel])
+                for kind, counted in zip(STORM_COUNTS, storms, strict=True)
             },
         }
         for channel, name in enumerate(result.channels.names)

@@ -89,7 +89,7 @@ class Scenario:
     cut_through: int = 0
     watchdog_us: float | None = None
     watchdog_restore_us: float | None = None
-    watchdog_action: Literal["drop", "forward"] = "drop"
+    watchdog_action: Literal["drop", "drop-egress", "forward"] = "drop"
     broadcast_share: float = BROADCAST_SHARE
     broadcast_burst_bytes: int = BROADCAST_BURST_BYTES
     link_changes: tuple[LinkChange, ...] = ()

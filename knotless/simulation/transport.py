@@ -14,7 +14,10 @@ MAX_US = 1e9
 MAX_MBPS = 1e9
 MAX_BYTES = 2**50
 MAX_STEPS = 1000
+MAX_INCREASE = 1e6
 MAX_WINDOW = 65_000
+WHOLE = ("int", "int | None")
+"""The types of whole numbers."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,68 @@ class Dcqcn:
 
 
 @dataclass(frozen=True)
+class Nscc:
+    """NSCC: the network-signalled congestion control of Ultra Ethernet (specification 1.0).
+
+    The defaults are those of its public simulator (csg-htsim, uec.cpp). Increases are in packets
+    for each round trip at 100 Gbit/s and a round trip of 12 us, and scaled to the line of the host
+    and the path.
+
+    Parameters
+    ----------
+    rtt_us : float
+        The time of a round trip without queues. None: that of a full packet and its answer on the
+        path on which a queue pair begins.
+    target_us : float
+        The target of the queueing delay. None: a round trip.
+    fair, proportional, constant : float
+        Fair increase, proportional increase, and what is added in any case.
+    gamma : float
+        How strong a decrease is, over 0 and at most 1.
+    delay_gain : float
+        The gain of the mean delay, over 0 and at most 1.
+    low_share : float
+        Quick adapt acts if less of the largest window has arrived; at most 1, and 0 never.
+    largest : float
+        The largest window, in bandwidth-delay products without queues.
+
+    """
+
+    rtt_us: float | None = None
+    target_us: float | None = None
+    fair: float = 5.0
+    proportional: float = 4.0
+    constant: float = 0.15
+    gamma: float = 0.8
+    delay_gain: float = 0.0125
+    low_share: float = 0.125
+    largest: float = 1.5
+
+    name = "nscc"
+
+    def validate(self) -> None:
+        """Raise SimulationError for a parameter that is not possible."""
+        for name in ("rtt_us", "target_us"):
+            _check(self.name, name, getattr(self, name), MAX_US)
+        for name in ("fair", "proportional", "constant"):
+            _check(self.name, name, getattr(self, name), MAX_INCREASE, zero=True)
+        for name in ("gamma", "delay_gain"):
+            _check(self.name, name, getattr(self, name), 1.0)
+        _check(self.name, "low_share", self.low_share, 1.0, zero=True)
+        _check(self.name, "largest", self.largest, MAX_INCREASE)
+
+    @property
+    def rtt_ps(self) -> int | None:
+        """The time of a round trip without queues."""
+        return None if self.rtt_us is None else _ps(self.rtt_us)
+
+    @property
+    def target_ps(self) -> int | None:
+        """The target of the queueing delay."""
+        return None if self.target_us is None else _ps(self.target_us)
+
+
+@dataclass(frozen=True)
 class Recovery:
     """Recovery of lost packets.
 
@@ -110,14 +175,15 @@ class Recovery:
         SIGCOMM 2018), or twice the time of a window on the line of the host if that is longer. It
         doubles with each timeout in a row, up to 64 times that.
     window : int
-        Packets of a queue pair that may be unacknowledged.
+        Packets of a queue pair that may be unacknowledged. None: 128, or with NSCC as many as its
+        largest window has.
     retries : int
         After more timeouts than this in a row, the queue pair stops.
 
     """
 
     rto_us: float | None = None
-    window: int = 128
+    window: int | None = None
     retries: int = 7
 
     name = "recovery"
@@ -126,7 +192,7 @@ class Recovery:
     def validate(self) -> None:
         """Raise SimulationError for a parameter that is not possible."""
         _check(self.name, "rto_us", self.rto_us, MAX_US)
-        if not 1 <= self.window <= MAX_WINDOW:
+        if self.window is not None and not 1 <= self.window <= MAX_WINDOW:
             raise SimulationError(
                 f"{self.name}: window must be 1 to {MAX_WINDOW} packets, not {self.window}"
             )
@@ -156,24 +222,41 @@ class Selective(Recovery):
 
 @dataclass(frozen=True)
 class Transport:
-    """How hosts send: with control of rates, recovery of lost packets, or both."""
+    """How hosts send: with control of rates or windows, recovery of lost packets, or both.
+
+    NSCC needs acknowledgements: without another recovery it has :class:`Selective`.
+    """
 
     dcqcn: Dcqcn | None = None
+    nscc: Nscc | None = None
     recovery: Recovery | None = None
+
+    def __post_init__(self) -> None:
+        """Give NSCC its recovery."""
+        if self.nscc is not None and self.recovery is None:
+            object.__setattr__(self, "recovery", Selective())
+
+    @property
+    def parts(self) -> list[Dcqcn | Nscc | Recovery]:
+        """Its parts."""
+        return [one for one in (self.dcqcn, self.nscc, self.recovery) if one is not None]
 
     @property
     def names(self) -> list[str]:
         """The names of its parts."""
-        return [part.name for part in (self.dcqcn, self.recovery) if part is not None]
+        return [part.name for part in self.parts]
 
     def validate(self) -> None:
         """Raise SimulationError for parameters that are not possible."""
-        for part in (self.dcqcn, self.recovery):
-            if part is not None:
-                part.validate()
+        if self.dcqcn is not None and self.nscc is not None:
+            raise SimulationError("transport nscc: dcqcn is given already: choose one of them")
+        for part in self.parts:
+            part.validate()
 
 
-KINDS: dict[str, type[Dcqcn | Recovery]] = {kind.name: kind for kind in (Dcqcn, GoBackN, Selective)}
+KINDS: dict[str, type[Dcqcn | Nscc | Recovery]] = {
+    kind.name: kind for kind in (Dcqcn, Nscc, GoBackN, Selective)
+}
 
 
 def transport_of(texts: Sequence[str]) -> Transport | None:
@@ -188,7 +271,7 @@ def transport_of(texts: Sequence[str]) -> Transport | None:
             known = ", ".join(KINDS)
             raise SimulationError(f"transport {name!r}: must be one of {known}")
         part = KINDS[name](**_parameters(name, given))
-        place = "recovery" if isinstance(part, Recovery) else "dcqcn"
+        place = "recovery" if isinstance(part, Recovery) else name
         if place in parts:
             raise SimulationError(f"transport {name}: {parts[place].name} is given already")
         parts[place] = part
@@ -208,18 +291,20 @@ def _parameters(name: str, given: Sequence[str]) -> dict[str, Any]:
                 f"transport {name}: {text!r} must be KEY=VALUE with one of {', '.join(kinds)}"
             )
         try:
-            values[key] = int(value) if kinds[key] == "int" else float(value)
+            values[key] = int(value) if kinds[key] in WHOLE else float(value)
         except ValueError:
-            number = "a whole number" if kinds[key] == "int" else "a number"
+            number = "a whole number" if kinds[key] in WHOLE else "a number"
             raise SimulationError(
                 f"transport {name}: {key} must be {number}, not {value!r}"
             ) from None
     return values
 
 
-def _check(part: str, name: str, value: float | None, most: float) -> None:
-    if value is not None and not (math.isfinite(value) and 0 < value <= most):
-        raise SimulationError(f"{part}: {name} must be over 0 and at most {most:g}, not {value:g}")
+def _check(part: str, name: str, value: float | None, most: float, *, zero: bool = False) -> None:
+    if value is None or (math.isfinite(value) and (0 < value <= most or (zero and value == 0))):
+        return
+    least = "0 or more" if zero else "over 0"
+    raise SimulationError(f"{part}: {name} must be {least} and at most {most:g}, not {value:g}")
 
 
 def _ps(time_us: float) -> int:

@@ -32,6 +32,9 @@ const NIC_BYTES: u64 = 16_384;
 /// it was late; after more than that it had nothing to send.
 const LATE_WITHIN: Time = 100_000 * MICROSECOND;
 
+/// Watchdogs that poll more often do so only after this time.
+const LEAST_POLLING: Time = 100 * MICROSECOND;
+
 /// What virtual time waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
@@ -49,6 +52,8 @@ pub struct Engine {
     pub(crate) nics: HashMap<EndId, Nic>,
     /// When the host at an end will have sent all its MAC control frames.
     pub(crate) control_free: HashMap<EndId, Time>,
+    /// When a watchdog polls next; MAX if none does.
+    next_poll: Time,
     detector: Detector,
     pause_history: PauseHistory,
     seed: u64,
@@ -80,11 +85,13 @@ impl Engine {
         let cut = vec![false; fabric.channels.len()];
         let stopped = vec![false; fabric.switches.len()];
         let state = State::new(fabric, clock);
+        let next_poll = model.next_poll().unwrap_or(Time::MAX);
         Engine {
             model,
             state,
             nics,
             control_free: HashMap::new(),
+            next_poll,
             detector: Detector::new(patience),
             pause_history: PauseHistory::default(),
             seed,
@@ -133,6 +140,10 @@ impl Engine {
                 continue;
             }
             let next = self.state.events.peek().filter(|(at, _)| *at <= target);
+            if self.next_poll <= next.map_or(target, |(at, _)| at) {
+                self.poll();
+                continue;
+            }
             let Some((at, arriving)) = next else {
                 self.state.clock.reach(target);
                 break None;
@@ -155,6 +166,15 @@ impl Engine {
         self.detector.run(now, &self.model);
         self.pause_history.run(now, &self.model);
         held
+    }
+
+    /// Watchdogs that poll do so exactly then.
+    fn poll(&mut self) {
+        let at = self.next_poll.max(self.now());
+        self.state.clock.reach(at);
+        self.model.run_watchdog(at, &mut self.state);
+        let next = self.model.next_poll().unwrap_or(Time::MAX);
+        self.next_poll = next.max(at + LEAST_POLLING);
     }
 
     fn handle(&mut self, at: Time, event: Event) {
@@ -287,6 +307,8 @@ impl Engine {
     /// are cut, and switches that are stopped, stay so.
     pub fn reset(&mut self, fabric: Fabric) {
         self.model = model_of(&fabric, self.tick, self.seed);
+        self.model.begin_polls(self.now());
+        self.next_poll = self.model.next_poll().unwrap_or(Time::MAX);
         for nic in self.nics.values_mut() {
             nic.reset(NIC_BYTES);
         }
@@ -403,6 +425,7 @@ fn model_of(fabric: &Fabric, tick: Time, seed: u64) -> Model<Vec<u8>> {
     let mut model = Model::new(channel_configs(fabric, tick), seed);
     let set = fabric.set_switches(&mut model, seed);
     debug_assert!(set.is_ok(), "`Fabric::check_switches` has found no mistake");
+    model.set_directions(fabric.channels.iter().map(|channel| fabric.ends[channel.from].incoming));
     model
 }
 

@@ -72,6 +72,7 @@ pub fn storms(engine: &Engine, now: Time) -> Value {
                 "restored": counted.storms_restored,
                 "alerts": counted.storm_alerts,
                 "dropped_frames": counted.drops[DropCause::Watchdog as usize],
+                "dropped_arrivals": counted.storm_arrivals,
                 "storming": since,
             })
         })

@@ -130,6 +130,30 @@ fn a_watchdog_cuts_a_storm_off_and_counts_it() {
 }
 
 #[test]
+fn a_watchdog_drops_what_arrives_from_the_port_of_a_storm_unless_it_is_told_not_to() {
+    for (action, drops) in [("drop", true), ("drop-egress", false)] {
+        let mut settings = configuration("pause");
+        for link in settings["links"].as_array_mut().unwrap() {
+            link["watchdog_us"] = json!(200_000);
+            link["watchdog_action"] = json!(action);
+            link["pause_limit"] = json!({ "share": 1.0 });
+        }
+        let mut bench = Bench::of(&settings);
+        load(&mut bench, 3000, storm);
+        for _ in 0..10 {
+            // h2 sends to h3, while nothing is sent to h2.
+            bench.send("ah2", &frame(3, 1000));
+            bench.run_for(2 * MS);
+        }
+        bench.run_for(20 * MS);
+        let storm = bench.ask(json!({"do": "status"}))["storms"][0].clone();
+        assert_eq!(storm["dropped_arrivals"], if drops { 10 } else { 0 }, "{action}: {storm}");
+        assert_eq!(bench.channel("h2")["drops"]["watchdog"], storm["dropped_arrivals"]);
+        assert_eq!(arrived(&bench, "h3"), if drops { 300 } else { 310 }, "{action}");
+    }
+}
+
+#[test]
 fn requests_leave_no_events_behind() {
     let mut bench = with("flow_control", json!("pfc"));
     for quanta in (0..500).map(|n| 60_000 + n % 7 * 500) {
@@ -159,14 +183,22 @@ fn switch_settings_name_the_watchdogs_of_ports() {
         load(&mut bench, 3000, storm);
         let storms = bench.ask(json!({"do": "status"}))["storms"].clone();
         assert_eq!(storms.as_array().unwrap().len(), 1, "{storms}");
-        let storm = &storms[0];
-        assert_eq!((&storm["channel"], &storm["detected"]), (&json!("s1:2"), &json!(1)));
-        assert_eq!(storm["alerts"], json!(u64::from(!dropped)));
-        assert_eq!(storm["dropped_frames"].as_u64().unwrap() > 0, dropped, "{storm}");
-        // At a poll, or up to a tick later.
-        let since = storm["storming"][0]["since_us"].as_u64().unwrap();
-        assert!(since % 400_000 <= 1000, "{since}");
+        let first = &storms[0];
+        assert_eq!((&first["channel"], &first["detected"]), (&json!("s1:2"), &json!(1)));
+        assert_eq!(first["alerts"], json!(u64::from(!dropped)));
+        assert_eq!(first["dropped_frames"].as_u64().unwrap() > 0, dropped, "{first}");
+        // Exactly at a poll, which count from the last reset.
+        let since = |bench: &mut Bench| {
+            let storms = bench.ask(json!({"do": "status"}))["storms"].clone();
+            storms[0]["storming"][0]["since_us"].as_f64().unwrap()
+        };
+        assert_eq!(since(&mut bench) % 400e3, 0.0);
         assert!(arrived(&bench, "h3") > 0);
+        load(&mut bench, 70, |_, _| {});
+        let reset = bench.ask(json!({"do": "reset"}))["now_us"].as_f64().unwrap();
+        assert_ne!(reset % 400e3, 0.0);
+        load(&mut bench, 3000, storm);
+        assert_eq!((since(&mut bench) - reset) % 400e3, 0.0);
     }
 }
 

@@ -86,6 +86,9 @@ impl Network {
                 .and_then(|()| model.set_pause_frames(inside, names, ports, longest));
             set.map_err(|text| Error::new(format!("switch settings: {text}")))?;
         }
+        if model.watchdogs().next().is_some() {
+            model.set_directions(fabric.back.iter().copied());
+        }
         Ok(Network {
             model,
             links: Links::new(&fabric, settings.forwarding),

@@ -297,7 +297,11 @@ impl Simulation {
                 Order::Send(message) => {
                     match &mut self.pairs {
                         None => self.hosts.accept(message),
-                        Some(pairs) => pairs.accept(at, message, &mut self.hosts),
+                        Some(pairs) => {
+                            let (network, bytes) = (&self.network, self.settings.packet_bytes);
+                            let round_trip = || transports::round_trip(network, &message, bytes);
+                            pairs.accept(at, message, &mut self.hosts, round_trip);
+                        }
                     }
                     self.feed(at, message.from);
                 }
@@ -444,11 +448,7 @@ impl Simulation {
         if self.hubs.is_some() || from == to {
             return None;
         }
-        let configs = &self.network.fabric().configs;
-        let lines = |from, to| -> Option<Vec<Line>> {
-            let path = self.network.path(from, to)?;
-            Some(path.iter().map(|channel| Line::of(&configs[channel.index()])).collect())
-        };
+        let lines = |from, to| lines_between(&self.network, from, to);
         let there = message_time(&lines(from, to)?, bytes, self.settings.packet_bytes);
         Some(there + if acknowledged { acknowledgement_time(&lines(to, from)?) } else { 0 })
     }
@@ -478,4 +478,11 @@ impl Simulation {
         }
         report
     }
+}
+
+/// The lines of the path from one host to another; None if a switch drops what takes it.
+fn lines_between(network: &Network, from: u32, to: u32) -> Option<Vec<Line>> {
+    let configs = &network.fabric().configs;
+    let path = network.path(from, to)?;
+    Some(path.iter().map(|channel| Line::of(&configs[channel.index()])).collect())
 }

@@ -35,6 +35,8 @@ pub(crate) struct Ingress {
     /// The last signal was XOFF. Always so under credits, where all that leaves is signalled.
     pub xoff_sent: bool,
     flow_control: FlowControl,
+    /// A watchdog drops what arrives.
+    pub refuses: bool,
     /// What takes its place in a switch with settings.
     pub place: IngressPlace,
 }
@@ -55,6 +57,7 @@ impl Ingress {
             signals_in_flight: 0,
             xoff_sent: config.flow_control.uses_credits(),
             flow_control: config.flow_control,
+            refuses: false,
             place: IngressPlace::Own,
         }
     }
@@ -224,6 +227,7 @@ pub(crate) struct ColdState {
     pub broadcasts: Option<BroadcastMeter>,
     pub storms_detected: u64,
     pub storms_restored: u64,
+    pub storm_arrivals: u64,
     pub storm_alerts: u64,
     /// Pause frames that it has carried.
     pub pause_frames: u64,
@@ -246,6 +250,7 @@ impl ColdState {
             duplicated: 0,
             storms_detected: 0,
             storms_restored: 0,
+            storm_arrivals: 0,
             storm_alerts: 0,
             pause_frames: 0,
             next_poll: config.watchdog.map_or(0, |watchdog| watchdog.polling),

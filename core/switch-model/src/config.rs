@@ -82,13 +82,24 @@ impl Buffer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum WatchdogAction {
-    /// Drop the frames that wait, and all further frames.
+    /// Drop the frames that wait, all further frames, and the frames of its class that arrive from
+    /// its port.
     #[default]
     Drop,
+    /// The same, but not what arrives.
+    #[serde(rename = "drop-egress")]
+    DropEgress,
     /// Send on, as if it were not paused.
     Forward,
     /// Nothing: the storm is only counted.
     Alert,
+}
+
+impl WatchdogAction {
+    /// Whether it drops the frames of the virtual channel.
+    pub fn drops(self) -> bool {
+        matches!(self, WatchdogAction::Drop | WatchdogAction::DropEgress)
+    }
 }
 
 /// A watchdog for virtual channels that are paused too long, as SONiC's for PFC.

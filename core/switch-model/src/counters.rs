@@ -93,6 +93,9 @@ pub struct ChannelCounters {
     pub storms_detected: u64,
     /// Those that are over.
     pub storms_restored: u64,
+    /// Frames that were dropped because they arrived from the port of a storm, on the other direction
+    /// of its link; they count there as dropped.
+    pub storm_arrivals: u64,
     /// Those that were only reported, see [`crate::WatchdogAction::Alert`].
     pub storm_alerts: u64,
     /// PAUSE and PFC frames that it has carried, where these take their place on the wire.
@@ -117,6 +120,7 @@ impl ChannelCounters {
         since.broadcasts_over -= before.broadcasts_over;
         since.storms_detected -= before.storms_detected;
         since.storms_restored -= before.storms_restored;
+        since.storm_arrivals -= before.storm_arrivals;
         since.storm_alerts -= before.storm_alerts;
         since.pause_frames -= before.pause_frames;
         for (count, former) in since.drops.iter_mut().zip(before.drops) {

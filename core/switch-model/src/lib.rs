@@ -15,6 +15,7 @@
 //! By default the buffers of a switch are independent. [`Model::set_switches`] says what switches
 //! are like inside: pools that their buffers share, priorities that may lose frames, schedulers,
 //! and marking. [`Model::set_pause_frames`] has pause signals take their place on the wire.
+//! [`Model::set_directions`] says which channels are the two directions of a link.
 //!
 //! # A frame through a switch
 //!

@@ -248,3 +248,60 @@ fn drivers_run_watchdogs_at_each_poll_or_eighth_of_the_shortest_detection_time()
     assert_eq!(next(&[polls(25), at_once(240)], 0), Some(25));
     assert_eq!(next(&[at_once(3)], 3), Some(4));
 }
+
+/// From the host that pauses, and from the other one, with the other direction of each channel.
+const BACK: u32 = 2;
+const OTHER_BACK: u32 = 3;
+const DIRECTIONS: [u32; 4] = [BACK, OTHER_BACK, PAUSED, OTHER];
+
+/// One switch and two hosts that send to each other in two priorities; one of them pauses the first.
+/// Returns the frames of the storm's channel that were dropped, those that were dropped on arrival,
+/// and how many of each priority the other host has got.
+fn both_ways(action: WatchdogAction, flow_control: FlowControl, ms: u64) -> (u64, u64, [u64; 2]) {
+    let mut configs: Vec<ChannelConfig> =
+        (0..4).map(|index| channel(flow_control, index >= BACK, 500, 32_768)).collect();
+    configs[PAUSED as usize].watchdog = Some(Watchdog::new(200 * MS, Some(100 * MS), action));
+    let mut simulation = Simulation::new(configs, 1);
+    simulation.model.set_directions(DIRECTIONS.map(ChannelId));
+    pause(&mut simulation, 500 * MS);
+    for at in 0..ms {
+        if at.is_multiple_of(10) {
+            for priority in [0, 1] {
+                let (there, back) = ([(OTHER_BACK, priority)], [(BACK, priority)]);
+                simulation.send(9, FRAME, &[&there[..], &[(PAUSED, priority)]].concat());
+                let flow = usize::from(priority);
+                simulation.send(flow, FRAME, &[&back[..], &[(OTHER, priority)]].concat());
+            }
+        }
+        simulation.run_until((at + 1) * MS);
+        let now = simulation.now;
+        simulation.model.run_watchdog(now, &mut simulation.world);
+    }
+    simulation.run_until((ms + 100) * MS);
+    let counters = |channel| simulation.model.counters(simulation.now, ChannelId(channel));
+    let (to, from) = (counters(PAUSED), counters(BACK));
+    let arrivals = from.drops[DropCause::Watchdog as usize];
+    assert_eq!((to.storm_arrivals, from.storm_arrivals), (arrivals, 0));
+    assert_eq!(counters(OTHER).dropped() + counters(OTHER_BACK).dropped(), 0);
+    let frames = |flow| simulation.by_flow.get(&flow).copied().unwrap_or(0) / u64::from(FRAME);
+    (to.drops[DropCause::Watchdog as usize], arrivals, [frames(0), frames(1)])
+}
+
+#[test]
+fn dropping_also_means_what_arrives_from_the_port_of_the_storm() {
+    // The storm begins soon after 200 ms, and ends 100 ms after the pause: some 40 frames each way.
+    for flow_control in [FlowControl::Pfc, FlowControl::Pause] {
+        let (dropped, arrivals, frames) = both_ways(WatchdogAction::Drop, flow_control, 1000);
+        let classes = if flow_control == FlowControl::Pfc { 1 } else { 2 };
+        assert!((38 * classes..=41 * classes).contains(&arrivals), "{flow_control:?}: {arrivals}");
+        assert!(dropped >= 55 * classes, "also those that waited: {dropped}");
+        assert_eq!(frames[0] + frames[1] + arrivals, 200);
+        // The other priority is only dropped where it is paused, too.
+        assert_eq!(frames[1] == 100, classes == 1, "{flow_control:?}: {frames:?}");
+        for action in [WatchdogAction::DropEgress, WatchdogAction::Forward, WatchdogAction::Alert] {
+            let (dropped, arrivals, frames) = both_ways(action, flow_control, 1000);
+            assert_eq!((arrivals, frames), (0, [100, 100]), "{action:?}");
+            assert_eq!(dropped > 0, action == WatchdogAction::DropEgress, "{action:?}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ from knotless.base.finite_range import FiniteRange
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-ACTIONS = ("drop", "forward")
+ACTIONS = ("drop", "drop-egress", "forward")
 LONGEST_US = 1e9
 
 _OPTIONS = [
@@ -33,7 +33,8 @@ _OPTIONS = [
     click.option(
         "--watchdog-action",
         type=click.Choice(ACTIONS),
-        help="In a storm, drop the frames of the queue [default], or ignore its pauses.",
+        help="In a storm, drop the frames of the queue and what arrives from its port [default],"
+        " only the frames of the queue, or ignore its pauses.",
     ),
 ]
 

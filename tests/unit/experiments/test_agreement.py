@@ -94,6 +94,25 @@ def test_other_losses_or_marks_do_not_agree() -> None:
     assert (other["emulated_marked"], other["simulated_marked"], other["agrees"]) == (20, 0, False)
 
 
+def test_other_storms_do_not_agree() -> None:
+    (case,) = (case for case in cases(Common(), "switches") if case.settings == "late watchdog")
+    seen = simulated(result(case))
+    assert seen.knot == KNOT
+    (name, counts), *_ = seen.inside.storms.items()
+    line = row(case)
+    assert (line["agrees"], line["storms_apart"]) == (True, [])
+    assert line["emulated_storms"] == line["simulated_storms"] == seen.inside.storms_detected > 0
+    (*_, watched) = show.sentences([line])
+    assert watched.startswith("In 1 cases watchdogs have detected storms: ")
+    assert "In 1 of them" in watched
+    # One frame more is within two frames, but watchdogs must drop the same.
+    other = {**seen.inside.storms, name: (*counts[:-1], counts[-1] + 1)}
+    line = row(case, inside=replace(seen.inside, storms=other))
+    assert (line["agrees"], line["storms_apart"]) == (False, [name])
+    missing = {key: found for key, found in seen.inside.storms.items() if key != name}
+    assert row(case, inside=replace(seen.inside, storms=missing))["storms_apart"] == [name]
+
+
 def test_a_peak_that_differs_is_named() -> None:
     seen = simulated(result(SHARED))
     channels = {name: dict(one) for name, one in seen.channels.items()}

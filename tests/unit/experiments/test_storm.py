@@ -36,8 +36,8 @@ def run(protection: str, traffic: str = ALL_TO_ALL) -> tuple[dict[str, Any], lis
 def test_without_protection_a_storm_stops_flows_to_all_hosts_for_ever() -> None:
     row, looks = run("none")
     # All but those of the host itself.
-    assert row["flows"] == 16 * 15 - 15
-    assert row["stopped_flows"] == row["flows"] - 15
+    assert row["flows"] == 15 * 14
+    assert row["stopped_flows"] == row["flows"]
     assert row["stopped_channels"] > 15, "the lines of all other hosts, and channels between"
     assert row["well_again_ms"] is None
     assert (row["lost_frames"], row["lost_others"], row["storms"]) == (0, 0, 0)
@@ -52,8 +52,8 @@ def test_without_protection_a_storm_stops_flows_to_all_hosts_for_ever() -> None:
 
 def test_a_permutation_leaves_flows_alone_that_share_nothing_with_the_storm() -> None:
     row, _ = run("none", PERMUTATION)
-    assert row["flows"] == 15
-    assert row["stopped_flows"] < 15
+    assert row["flows"] == 14
+    assert row["stopped_flows"] < 14
     assert row["stopped_channels"] >= 1, "at least the line of the host that sends to it"
 
 
@@ -64,6 +64,12 @@ def test_watchdogs_end_a_storm_and_lose_frames() -> None:
     assert row["storms"] >= 1
     assert row["lost_frames"] > 0
     assert row["delivered_share"] > run("none")[0]["delivered_share"]
+
+
+def test_watchdogs_drop_what_the_host_sends_unless_they_are_told_not_to() -> None:
+    both_ways, one_way = (run(protection)[0] for protection in ("drop:10", "drop-egress:10"))
+    assert both_ways["lost_frames"] > 1.5 * one_way["lost_frames"] > 0
+    assert both_ways["lost_others"] == one_way["lost_others"] == 0
 
 
 def test_a_limit_of_hosts_ends_a_storm_and_loses_nothing() -> None:
@@ -111,7 +117,7 @@ def test_the_report_says_what_was_measured() -> None:
     about = {"on": SIMULATION, "begins_s": 0.02, "load": 0.3}
     shown = show.present({"rows": rows, "parameters": about}, samples, True)
     assert "without protection: " in shown.sentences[0]
-    assert f"{rows[0]['stopped_flows']} of 225 flows to other hosts" in shown.sentences[0]
+    assert f"{rows[0]['stopped_flows']} of 210 flows between other hosts" in shown.sentences[0]
     assert "they did not move again" in shown.sentences[0]
     assert "frames of these flows were lost" in shown.sentences[1] or not rows[1]["lost_others"]
     assert f"well again after {rows[2]['well_again_ms']:.0f} ms" in shown.sentences[2]

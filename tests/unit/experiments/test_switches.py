@@ -26,7 +26,7 @@ lossless: [3]
 pools: {shared: {side: ingress, bytes: 60000}}
 ingress: [{priorities: [0], pool: shared, alpha: 0.5}]
 """
-WINDOW_US = 1e6
+WINDOW_US = 2e6
 
 
 def run(
@@ -139,6 +139,7 @@ def test_each_kind_of_settings_has_a_case() -> None:
     assert set(names) == {
         *(switches.ALPHA, switches.HEADROOM_POOL, switches.DWRR),
         *(switches.STRICT, switches.LOSSY, switches.MARKING),
+        *(switches.WATCHDOG, switches.LATE_WATCHDOG, switches.ALERT),
     }
     with pytest.raises(KnotlessError, match="no case is left"):
         cases(Common(quick=True), "switches")
@@ -152,11 +153,14 @@ def test_the_settings_show_in_what_is_compared(case: Case) -> None:
     # Every flow delivers, or there is a deadlock: else the emulator's senders do not start.
     assert result.knot or min(result.report.flow_packets.tolist()) >= 20
     assert (inside.marked > 0) == (case.settings == switches.MARKING)
-    assert (result.lost_frames > 0) == (case.settings == switches.LOSSY)
+    assert bool(inside.storms) == plain.has_watchdog
+    drops = (switches.LOSSY, switches.WATCHDOG, switches.LATE_WATCHDOG)
+    assert (result.lost_frames > 0) == (case.settings in drops)
     assert bool(inside.pools) == bool(plain.pools)
     headroom = sum(peaks[1] for peaks in inside.pools.values())
     assert headroom > 0 or not plain.pools
-    assert bool(result.knot) == (case.pattern == "shift:2" and case.settings == switches.ALPHA)
+    knots = (switches.ALPHA, switches.LATE_WATCHDOG, switches.ALERT)
+    assert bool(result.knot) == (case.pattern == "shift:2" and case.settings in knots)
 
 
 def test_marked_frames_agree_within_three_standard_deviations() -> None:

@@ -190,7 +190,7 @@ RING = ["ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port", "--js
 RING += ["--pattern", "shift:2", "--flow-control", "pfc", "--duration", "300000"]
 
 
-@pytest.mark.parametrize("action", ["drop", "forward"])
+@pytest.mark.parametrize("action", ["drop", "drop-egress", "forward"])
 def test_a_watchdog_of_the_file_is_that_of_the_option(tmp_path: Path, action: str) -> None:
     path = tmp_path / "switch.yaml"
     path.write_text(f"watchdog: {{detection_us: 20000, restoration_us: 30000, action: {action}}}\n")

@@ -180,14 +180,16 @@ def test_hosts_have_no_watchdog() -> None:
     assert sum(result.flows_mbps) == pytest.approx(sum(usual.flows_mbps), rel=0.01)
 
 
-@pytest.mark.parametrize("action", ["drop", "forward"])
-def test_a_watchdog_ends_a_deadlock_in_its_way(action: Literal["drop", "forward"]) -> None:
+@pytest.mark.parametrize("action", ["drop", "drop-egress", "forward"])
+def test_a_watchdog_ends_a_deadlock_in_its_way(
+    action: Literal["drop", "drop-egress", "forward"],
+) -> None:
     plan = make_plan(load("ring,4"), "dor", vcs=1, select="low-port")
     settings = Scenario(
         plan, "shift:2", watchdog_us=100_000, watchdog_action=action, duration_us=3e6
     )
     result = simulate(settings).summary()
-    assert (result["drops"]["watchdog"] > 0) == (action == "drop")
+    assert (result["drops"]["watchdog"] > 0) == (action != "forward")
     assert result["deadlock"]
     assert result["knot_broken_us"] is not None
     short = simulate(replace(settings, watchdog_restore_us=0.0)).summary()

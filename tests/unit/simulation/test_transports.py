@@ -15,7 +15,15 @@ from knotless.cli.main import main
 from knotless.routing.plan import make_plan
 from knotless.simulation import Buffers, Load, Result, Scenario, simulate
 from knotless.simulation.result import by_flow
-from knotless.simulation.transport import Dcqcn, Transport, transport_of
+from knotless.simulation.transport import (
+    Dcqcn,
+    GoBackN,
+    Nscc,
+    Recovery,
+    Selective,
+    Transport,
+    transport_of,
+)
 from knotless.simulation.workload import CollectiveRun, Flows, Incast
 from knotless.topologies import load
 from knotless.traffic.patterns.pattern import pattern_of
@@ -78,6 +86,23 @@ def test_notifications_take_room_on_the_way_back() -> None:
         int(result.report.channel_tx_frames[result.channels.place[host]])
         for host in ("h1", "h2", "h3")
     )
+
+
+@pytest.mark.parametrize("recovery", [None, GoBackN(), Selective()])
+def test_nscc_keeps_an_incast_short_also_if_frames_are_lost(recovery: Recovery | None) -> None:
+    """Where nothing pauses and queues are short, what is lost is sent again, and less is lost."""
+    nscc = Transport(nscc=Nscc(), recovery=recovery)
+    late = run(nscc, warm_up_us=20_000.0).summary()
+    assert (late["pauses"], late["lost_frames"], late["retransmitted_frames"]) == (0, 0, 0)
+    assert late["throughput_mbps"] > 0.97 * 40_000 * 1500 / 1538
+    flows = Flows(incast=Incast(3, 3_000_000, "h4"))
+    more: dict[str, Any] = {"workload": flows, "duration_us": None, "flow_control": "none"}
+    more |= {"buffers": Buffers(queue=60_000), "switch_settings": None}
+    free = run(Transport(recovery=nscc.recovery), **more).summary()
+    controlled = run(nscc, **more).summary()
+    for values in (free, controlled):
+        assert (values["messages"], values["messages_under_way"]) == (3, 0)
+    assert 0 < controlled["lost_frames"] < free["lost_frames"] / 2
 
 
 def test_a_seed_gives_one_result_which_depends_on_the_transport() -> None:
@@ -172,6 +197,10 @@ def test_hubs_have_no_transports() -> None:
         (["dcqcn,steps=0"], r"steps must be 1 to 1000, not 0"),
         (["dcqcn,rai_mbps=-1"], r"rai_mbps must be over 0"),
         (["dcqcn", "dcqcn"], r"dcqcn is given already"),
+        (["nscc", "dcqcn"], r"transport nscc: dcqcn is given already: choose one of them"),
+        (["nscc,gamma=2"], r"nscc: gamma must be over 0 and at most 1, not 2"),
+        (["nscc,fair=-1"], r"nscc: fair must be 0 or more and at most 1e\+06, not -1"),
+        (["nscc,rtt_us=0"], r"nscc: rtt_us must be over 0"),
     ],
 )
 def test_transports_that_are_not_possible_are_refused(texts: list[str], message: str) -> None:
@@ -184,6 +213,12 @@ def test_a_transport_is_read_from_its_text() -> None:
     assert transport_of(["dcqcn"]) == DCQCN
     read = transport_of(["dcqcn,g=0.01,steps=3,rhai_mbps=500"])
     assert read == Transport(dcqcn=Dcqcn(g=0.01, steps=3, rhai_mbps=500.0))
+    # NSCC needs answers: it has a recovery in any case.
+    nscc = transport_of(["nscc,target_us=5"])
+    assert nscc == Transport(nscc=Nscc(target_us=5.0), recovery=Selective())
+    assert nscc.names == ["nscc", "selective"]
+    other = transport_of(["nscc", "go-back-n,window=16"])
+    assert other == Transport(nscc=Nscc(), recovery=GoBackN(window=16))
 
 
 def test_the_command_reports_the_transport(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ pub struct Channels<'py> {
     credit_unit_bytes: PyReadonlyArray1<'py, u32>,
     watchdog_ps: PyReadonlyArray1<'py, u64>,
     restoration_ps: PyReadonlyArray1<'py, u64>,
-    forward_in_storms: bool,
+    watchdog_action: String,
     jitter_ps: PyReadonlyArray1<'py, u64>,
     loss: PyReadonlyArray1<'py, f64>,
     broadcast_share: f64,
@@ -75,9 +75,11 @@ impl Channels<'_> {
         }
         let watchdog_ps = column(&self.watchdog_ps, count)?;
         let restoration_ps = column(&self.restoration_ps, count)?;
-        let action = match self.forward_in_storms {
-            false => WatchdogAction::Drop,
-            true => WatchdogAction::Forward,
+        let action = match self.watchdog_action.as_str() {
+            "drop" => WatchdogAction::Drop,
+            "drop-egress" => WatchdogAction::DropEgress,
+            "forward" => WatchdogAction::Forward,
+            other => return Err(PyValueError::new_err(format!("no action of watchdogs: {other}"))),
         };
         let jitter_ps = column(&self.jitter_ps, count)?;
         let loss = column(&self.loss, count)?;

@@ -1,12 +1,13 @@
 //! Settings of hosts.
 
 use pyo3::prelude::*;
-use simulator::{Dcqcn, Recovery, RecoveryKind, Transport};
+use simulator::{Dcqcn, Nscc, Recovery, RecoveryKind, Transport};
 
 /// See the `.pyi`.
 #[derive(FromPyObject)]
 pub struct TransportSettings {
     dcqcn: Option<DcqcnSettings>,
+    nscc: Option<NsccSettings>,
     recovery: Option<RecoverySettings>,
 }
 
@@ -14,7 +15,7 @@ pub struct TransportSettings {
 struct RecoverySettings {
     selective: bool,
     timeout_ps: Option<u64>,
-    window: u32,
+    window: Option<u32>,
     retries: u32,
 }
 
@@ -31,6 +32,19 @@ struct DcqcnSettings {
     min_bps: Option<f64>,
 }
 
+#[derive(FromPyObject)]
+struct NsccSettings {
+    rtt_ps: Option<u64>,
+    target_ps: Option<u64>,
+    fair: f64,
+    proportional: f64,
+    constant: f64,
+    gamma: f64,
+    delay_gain: f64,
+    low_share: f64,
+    largest: f64,
+}
+
 impl From<TransportSettings> for Transport {
     fn from(given: TransportSettings) -> Transport {
         let dcqcn = |dcqcn: DcqcnSettings| Dcqcn {
@@ -44,6 +58,17 @@ impl From<TransportSettings> for Transport {
             hyper_bps: dcqcn.rhai_bps,
             least_bps: dcqcn.min_bps,
         };
+        let nscc = |nscc: NsccSettings| Nscc {
+            round_trip: nscc.rtt_ps,
+            target: nscc.target_ps,
+            fair: nscc.fair,
+            proportional: nscc.proportional,
+            constant: nscc.constant,
+            gamma: nscc.gamma,
+            delay_gain: nscc.delay_gain,
+            low_share: nscc.low_share,
+            largest: nscc.largest,
+        };
         let recovery = |recovery: RecoverySettings| Recovery {
             kind: match recovery.selective {
                 true => RecoveryKind::Selective,
@@ -53,6 +78,10 @@ impl From<TransportSettings> for Transport {
             window: recovery.window,
             retries: recovery.retries,
         };
-        Transport { rate_control: given.dcqcn.map(dcqcn), recovery: given.recovery.map(recovery) }
+        Transport {
+            rate_control: given.dcqcn.map(dcqcn),
+            window_control: given.nscc.map(nscc),
+            recovery: given.recovery.map(recovery),
+        }
     }
 }

@@ -1,14 +1,16 @@
 //! Hosts with a transport.
 
-use switch_model::Time;
+use switch_model::{Time, MICROSECOND};
 
-use super::Simulation;
+use super::{lines_between, Simulation};
+use crate::alone::{acknowledgement_time, message_time};
 use crate::error::Error;
 use crate::event::TransportEvent;
 use crate::fabric::Fabric;
 use crate::host_settings::HostSettings;
 use crate::hosts::Outgoing;
-use crate::message::Packet;
+use crate::message::{Destination, Message, Packet};
+use crate::network::Network;
 use crate::traffic::Traffic;
 use crate::transport::QueuePairs;
 
@@ -30,6 +32,21 @@ pub(super) fn queue_pairs(
     let line_bps = fabric.up.iter().map(|up| fabric.configs[up.index()].rate_bps).collect();
     let of_messages = matches!(traffic, Traffic::Trace(_));
     Ok(Some(Box::new(QueuePairs::new(transport, line_bps, packet_bytes, of_messages))))
+}
+
+/// The time of a round trip where there is no path: nothing is answered then.
+const NO_ROUND_TRIP: Time = 12 * MICROSECOND;
+
+/// The time of a full packet to the receiver of a message and of its answer, if nothing else is in
+/// the network.
+pub(super) fn round_trip(network: &Network, message: &Message, packet_bytes: u32) -> Time {
+    let Destination::Host(to) = message.to else { return NO_ROUND_TRIP };
+    let lines = |from, to| lines_between(network, from, to);
+    let (there, back) = (lines(message.from, to), lines(to, message.from));
+    let time = there.zip(back).map(|(there, back)| {
+        message_time(&there, packet_bytes.into(), packet_bytes) + acknowledgement_time(&back)
+    });
+    time.unwrap_or(NO_ROUND_TRIP)
 }
 
 impl Simulation {

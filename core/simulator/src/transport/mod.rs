@@ -12,6 +12,9 @@
 //! (CNP) for its queue pair at once. Then it waits for [`Dcqcn::cnp_interval`]; if another packet
 //! with a mark has arrived by the end, it sends the next and waits again.
 //!
+//! With NSCC, the answers to packets, which say whether these were marked, open and close a window
+//! of what may be under way: see `nscc.rs`.
+//!
 //! With [`Recovery`], the receiver answers each packet by a control frame, and what is lost is sent
 //! again: see `recovery.rs`. A message has arrived when all of its bytes have, and those of all
 //! messages before in its queue pair.
@@ -19,6 +22,7 @@
 //! Multicast needs no queue pair: hosts send it as without a transport.
 
 mod dcqcn;
+mod nscc;
 mod queue_pair;
 mod recovery;
 mod settings;
@@ -28,15 +32,16 @@ use std::collections::{HashMap, VecDeque};
 
 use switch_model::{wire_bytes, Time};
 
-pub use settings::{Dcqcn, Recovery, RecoveryKind, Transport};
+pub use settings::{Dcqcn, Nscc, Recovery, RecoveryKind, Transport};
 
 use crate::event::{Event, EventQueue, TransportEvent};
 use crate::hosts::{Hosts, Next, Outgoing};
 use crate::message::{
     ControlKind, Destination, Message, Packet, ACKNOWLEDGEMENT_BYTES, HEADER_BYTES, ON_TREE,
 };
+use nscc::Acknowledged;
 use queue_pair::{ControlFrame, QueuePair, Recovering, SendQueue};
-use recovery::Answer;
+use recovery::{Answer, Answered, Bytes};
 
 /// How often a timeout doubles at most.
 const MOST_DOUBLINGS: u32 = 6;
@@ -92,12 +97,19 @@ impl QueuePairs {
         self.follows.pop_front()
     }
 
-    /// A host has a message to send.
-    pub fn accept(&mut self, at: Time, message: Message, hosts: &mut Hosts) {
+    /// A host has a message to send. `round_trip` is the time of a full packet to its receiver and
+    /// of the answer without other traffic.
+    pub fn accept(
+        &mut self,
+        at: Time,
+        message: Message,
+        hosts: &mut Hosts,
+        round_trip: impl FnOnce() -> Time,
+    ) {
         let Destination::Host(to) = message.to else { return hosts.accept(message) };
         let key = (message.flow, to);
         let known = self.shared.get(&key).copied().filter(|_| !self.of_messages);
-        let pair = known.unwrap_or_else(|| self.open(&message, to, hosts));
+        let pair = known.unwrap_or_else(|| self.open(&message, to, hosts, round_trip));
         if !self.of_messages {
             self.shared.insert(key, pair);
         }
@@ -112,10 +124,16 @@ impl QueuePairs {
         self.queue(at, pair);
     }
 
-    fn open(&mut self, message: &Message, to: u32, hosts: &mut Hosts) -> u32 {
+    fn open(
+        &mut self,
+        message: &Message,
+        to: u32,
+        hosts: &mut Hosts,
+        round_trip: impl FnOnce() -> Time,
+    ) -> u32 {
         let line_bps = self.line_bps[message.from as usize];
         let frame = wire_bytes(self.packet_bytes + HEADER_BYTES);
-        let pair = QueuePair::new(&self.transport, message, to, (line_bps, frame));
+        let pair = QueuePair::new(&self.transport, message, to, (line_bps, frame), round_trip);
         let number = match self.free.pop() {
             Some(number) => {
                 self.pairs[number as usize] = pair;
@@ -219,7 +237,7 @@ impl QueuePairs {
                         recovering.deadline = at.saturating_add(recovering.timeout);
                     }
                     let (sender, last) = (&mut recovering.sender, outgoing.last);
-                    outgoing.packet.born = sender.send(message, payload, last, born);
+                    outgoing.packet.born = sender.send(at, message, payload, last, born);
                 }
                 outgoing
             }
@@ -296,15 +314,13 @@ impl QueuePairs {
                 self.follows.extend(notice.map(Next::Tell));
             }
         }
-        let (kind, value) = match answer {
-            None => (None, 0),
-            Some(Answer::Rejection { next }) => (Some(ControlKind::Rejection), next << 16),
-            Some(Answer::Acknowledgement { next, also }) => {
-                let ahead = also.map_or(0, |also| also - next);
-                (Some(ControlKind::PacketAcknowledgement), next << 16 | ahead)
-            }
-        };
-        if let Some(kind) = kind {
+        if let Some(answer) = answer {
+            let (kind, next) = match answer {
+                Answer::Rejection { next } => (ControlKind::Rejection, next),
+                Answer::Acknowledgement { next, .. } => (ControlKind::PacketAcknowledgement, next),
+            };
+            let is_marked = packet.is_marked();
+            let value = Answered { next, number: packet.born, is_marked }.value();
             self.send_control(ControlFrame { pair: number, kind, value });
         }
         self.copy_left(packet.message(), hosts);
@@ -320,17 +336,26 @@ impl QueuePairs {
     ) {
         let pair = &mut self.pairs[number as usize];
         let Some(recovering) = &mut pair.recovering else { return };
-        let (next, ahead) = (value >> 16, value & 0xffff);
+        let Answered { next, number: answers, is_marked } = Answered::of(value);
+        let (before, sent) = (recovering.sender.bytes(), recovering.sender.sent_at(answers));
         let acknowledged = recovering.sender.acknowledged(next);
         if !acknowledged.is_empty() {
             recovering.deadline = at.saturating_add(recovering.timeout);
             recovering.timeouts = 0;
         }
-        if kind == ControlKind::Rejection && recovering.sender.misses(next) {
+        let is_rejection = kind == ControlKind::Rejection;
+        if is_rejection && recovering.sender.misses(next) {
             recovering.sender.go_back();
         }
-        if ahead > 0 {
-            recovering.sender.received(next + ahead);
+        if !is_rejection && answers > next {
+            recovering.sender.received(answers);
+        }
+        recovering.count_lost(at, before.lost);
+        let Bytes { in_flight, arrived, .. } = recovering.sender.bytes();
+        if let Some(congestion) = &mut recovering.congestion {
+            let bytes = arrived - before.arrived;
+            let round_trip = sent.filter(|_| !is_rejection).map(|sent| at - sent);
+            congestion.acknowledged(at, Acknowledged { bytes, round_trip, is_marked, in_flight });
         }
         let host = pair.from;
         for packet in acknowledged.iter().filter(|packet| packet.last) {
@@ -453,7 +478,9 @@ impl QueuePairs {
         let timeout = TransportEvent::Timeout { pair: number };
         events.add(recovering.deadline, Event::Transport(timeout));
         if is_late {
+            let before = recovering.sender.bytes().lost;
             recovering.sender.go_back();
+            recovering.count_lost(at, before);
             let host = pair.from;
             self.queue(at, number);
             self.follows.push_back(Next::Feed(host));

@@ -6,8 +6,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use switch_model::Time;
 
 use super::dcqcn::RateLimiter;
+use super::nscc::CongestionWindow;
 use super::recovery::{Receiver, Sender};
-use super::settings::{Dcqcn, Recovery, Transport};
+use super::settings::{Dcqcn, Nscc, Recovery, Transport};
 use crate::message::{ControlKind, Message};
 
 /// A control frame that waits for the line of its host.
@@ -70,6 +71,10 @@ pub(super) struct QueuePair {
 #[derive(Debug)]
 pub(super) struct Recovering {
     pub settings: Recovery,
+    /// Packets that may be unacknowledged,
+    pub window: u32,
+    /// and with NSCC, bytes that may be under way.
+    pub congestion: Option<CongestionWindow>,
     pub sender: Sender,
     pub receiver: Receiver,
     pub timeout: Time,
@@ -85,23 +90,39 @@ impl Recovering {
     pub fn has_stopped(&self) -> bool {
         self.timeouts > self.settings.retries
     }
+
+    /// Have the window react to what was lost since the sender had lost so many bytes.
+    pub fn count_lost(&mut self, at: Time, before: u64) {
+        let bytes = self.sender.bytes();
+        if let Some(congestion) = self.congestion.as_mut().filter(|_| bytes.lost > before) {
+            congestion.lost(at, bytes.lost - before, bytes.in_flight);
+        }
+    }
 }
 
 impl QueuePair {
     /// That of a message to a host, on a line of that rate, of which a whole packet takes so many
-    /// bytes.
+    /// bytes. `round_trip` is the time of such a packet and its answer without other traffic.
     pub fn new(
         transport: &Transport,
         message: &Message,
         to: u32,
         (line_bps, packet_line_bytes): (u64, u32),
+        round_trip: impl FnOnce() -> Time,
     ) -> QueuePair {
+        let congestion =
+            |nscc: &Nscc| CongestionWindow::new(nscc, line_bps, round_trip(), packet_line_bytes);
+        let congestion = transport.window_control.as_ref().map(congestion);
         let recovering = |settings: Recovery| {
+            let permitted = congestion.as_ref().map(CongestionWindow::most_packets);
+            let window = settings.window_within(permitted);
             Box::new(Recovering {
                 settings,
+                window,
+                congestion,
                 sender: Sender::new(settings.kind),
                 receiver: Receiver::default(),
-                timeout: settings.timeout_on(line_bps, packet_line_bytes),
+                timeout: settings.timeout_on(line_bps, packet_line_bytes, window),
                 deadline: 0,
                 is_timed: false,
                 timeouts: 0,
@@ -126,9 +147,11 @@ impl QueuePair {
     /// Whether it has a packet to send.
     pub fn has_packet(&self) -> bool {
         let Some(recovering) = &self.recovering else { return !self.messages.is_empty() };
-        let Recovering { settings, sender, .. } = &**recovering;
-        let has_new = !self.messages.is_empty() && sender.has_room(settings.window);
-        !recovering.has_stopped() && (sender.repeats() || has_new)
+        let Recovering { window, congestion, sender, .. } = &**recovering;
+        let has_new = !self.messages.is_empty() && sender.has_room(*window);
+        let in_flight = sender.bytes().in_flight;
+        let permits = congestion.as_ref().is_none_or(|congestion| congestion.permits(in_flight));
+        !recovering.has_stopped() && (sender.repeats() || has_new) && permits
     }
 
     /// Whether nothing of it is left to do.

@@ -16,9 +16,10 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use switch_model::Time;
+use switch_model::{wire_bytes, Time};
 
 use super::settings::RecoveryKind;
+use crate::message::HEADER_BYTES;
 
 /// What a sender knows of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,26 @@ pub(crate) struct Unacknowledged {
     state: State,
     /// How many packets were sent before it, or before it was sent again.
     sent_after: u64,
+    /// When it was sent; None if more than once.
+    sent: Option<Time>,
+}
+
+impl Unacknowledged {
+    /// What it takes of the line.
+    fn line_bytes(&self) -> u64 {
+        wire_bytes(u32::from(self.payload) + HEADER_BYTES).into()
+    }
+}
+
+/// Bytes on the line, as far as a sender knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bytes {
+    /// Of packets that are under way.
+    pub in_flight: u64,
+    /// Of all packets that have arrived so far,
+    pub arrived: u64,
+    /// and of all that were taken for lost.
+    pub lost: u64,
 }
 
 /// The sender of a queue pair.
@@ -54,11 +75,30 @@ pub(crate) struct Sender {
     /// Selective: how many packets are lost.
     lost: usize,
     sends: u64,
+    bytes: Bytes,
 }
 
 impl Sender {
     pub fn new(kind: RecoveryKind) -> Sender {
-        Sender { kind, first: 0, packets: VecDeque::new(), resume: 0, lost: 0, sends: 0 }
+        Sender {
+            kind,
+            first: 0,
+            packets: VecDeque::new(),
+            resume: 0,
+            lost: 0,
+            sends: 0,
+            bytes: Bytes::default(),
+        }
+    }
+
+    /// What is under way, and what has become of the rest.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// When a packet was sent that is not known to have arrived; None if more than once.
+    pub fn sent_at(&self, number: u64) -> Option<Time> {
+        self.packet(number).filter(|packet| packet.state != State::Received)?.sent
     }
 
     /// Whether all packets are acknowledged.
@@ -90,9 +130,11 @@ impl Sender {
     }
 
     /// A new packet is sent; returns its number.
-    pub fn send(&mut self, message: u32, payload: u16, last: bool, born: Time) -> u64 {
-        let (state, sent_after) = (State::UnderWay, self.sends);
-        self.packets.push_back(Unacknowledged { message, payload, last, born, state, sent_after });
+    pub fn send(&mut self, at: Time, message: u32, payload: u16, last: bool, born: Time) -> u64 {
+        let (state, sent_after, sent) = (State::UnderWay, self.sends, Some(at));
+        let packet = Unacknowledged { message, payload, last, born, state, sent_after, sent };
+        self.bytes.in_flight += packet.line_bytes();
+        self.packets.push_back(packet);
         self.sends += 1;
         self.resume = self.end();
         self.end() - 1
@@ -108,8 +150,12 @@ impl Sender {
         };
         let packet = self.packets.get_mut(place)?;
         self.lost -= usize::from(packet.state == State::Lost);
+        if packet.state != State::UnderWay {
+            self.bytes.in_flight += packet.line_bytes();
+        }
         packet.state = State::UnderWay;
         packet.sent_after = self.sends;
+        packet.sent = None;
         let repeated = *packet;
         self.sends += 1;
         self.resume = self.first + place as u64 + 1;
@@ -123,6 +169,7 @@ impl Sender {
         self.resume = self.resume.max(self.first);
         let taken: Vec<_> = self.packets.drain(..count as usize).collect();
         self.lost -= taken.iter().filter(|packet| packet.state == State::Lost).count();
+        taken.iter().for_each(|packet| self.bytes.count_arrived(packet));
         taken
     }
 
@@ -133,12 +180,14 @@ impl Sender {
         };
         let Some(packet) = self.packets.get_mut(place) else { return };
         self.lost -= usize::from(packet.state == State::Lost);
+        self.bytes.count_arrived(packet);
         packet.state = State::Received;
         let later = packet.sent_after;
         for before in self.packets.iter_mut() {
             if before.state == State::UnderWay && before.sent_after < later {
                 before.state = State::Lost;
                 self.lost += 1;
+                self.bytes.count_lost(before);
             }
         }
     }
@@ -150,11 +199,62 @@ impl Sender {
         for packet in self.packets.iter_mut().filter(|packet| packet.state == State::UnderWay) {
             packet.state = State::Lost;
             self.lost += 1;
+            self.bytes.count_lost(packet);
         }
     }
 
     fn end(&self) -> u64 {
         self.first + self.packets.len() as u64
+    }
+}
+
+impl Bytes {
+    /// A packet is known to have arrived; its state is still that of before.
+    fn count_arrived(&mut self, packet: &Unacknowledged) {
+        match packet.state {
+            State::UnderWay => self.in_flight -= packet.line_bytes(),
+            State::Lost => {}
+            State::Received => return,
+        }
+        self.arrived += packet.line_bytes();
+    }
+
+    /// A packet that was under way is lost.
+    fn count_lost(&mut self, packet: &Unacknowledged) {
+        self.in_flight -= packet.line_bytes();
+        self.lost += packet.line_bytes();
+    }
+}
+
+/// What a control frame of a receiver says: all packets before `next` have arrived, and it answers
+/// packet `number`, which has arrived marked or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub next: u64,
+    pub number: u64,
+    pub is_marked: bool,
+}
+
+impl Answered {
+    /// The bits of a number relative to `next`; both are in the windows of two round trips.
+    const NUMBER_BITS: u32 = 17;
+    const MIDDLE: u64 = 1 << (Answered::NUMBER_BITS - 1);
+    const MARK: u64 = 1 << 63;
+
+    /// The value that a frame carries.
+    pub fn value(self) -> u64 {
+        let most = 2 * Answered::MIDDLE - 1;
+        let number = (self.number + Answered::MIDDLE).saturating_sub(self.next).min(most);
+        let mark = if self.is_marked { Answered::MARK } else { 0 };
+        mark | self.next << Answered::NUMBER_BITS | number
+    }
+
+    /// The reverse of [`Answered::value`].
+    pub fn of(value: u64) -> Answered {
+        let next = (value & !Answered::MARK) >> Answered::NUMBER_BITS;
+        let relative = value & (2 * Answered::MIDDLE - 1);
+        let number = (next + relative).saturating_sub(Answered::MIDDLE);
+        Answered { next, number, is_marked: value & Answered::MARK != 0 }
     }
 }
 
@@ -216,9 +316,48 @@ mod tests {
     fn sender(kind: RecoveryKind, count: u32) -> Sender {
         let mut sender = Sender::new(kind);
         for message in 0..count {
-            assert_eq!(sender.send(message, 1000, true, 0), u64::from(message));
+            assert_eq!(sender.send(0, message, 1000, true, 0), u64::from(message));
         }
         sender
+    }
+
+    #[test]
+    fn an_answer_is_read_from_the_value_that_its_frame_carries() {
+        for next in [0, 1, 65_000, 1 << 40] {
+            for (ahead, is_marked) in [(0, true), (7, false), (64_999, true)] {
+                let answer = Answered { next, number: next + ahead, is_marked };
+                assert_eq!(Answered::of(answer.value()), answer);
+                let answer = Answered { next: next + ahead, number: next, is_marked };
+                assert_eq!(Answered::of(answer.value()), answer);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_under_way_until_they_have_arrived_or_are_lost() {
+        let line = u64::from(wire_bytes(1000 + HEADER_BYTES));
+        let mut sender = sender(RecoveryKind::Selective, 5);
+        let packets = |in_flight, arrived, lost| Bytes {
+            in_flight: in_flight * line,
+            arrived: arrived * line,
+            lost: lost * line,
+        };
+        assert_eq!(sender.bytes(), packets(5, 0, 0));
+        sender.acknowledged(1);
+        assert_eq!(sender.bytes(), packets(4, 1, 0));
+        // 1 and 2 are lost.
+        sender.received(3);
+        assert_eq!(sender.bytes(), packets(1, 2, 2));
+        assert_eq!(
+            (sender.sent_at(1), sender.sent_at(3), sender.sent_at(4)),
+            (Some(0), None, Some(0))
+        );
+        assert_eq!(repeated(&mut sender), [1, 2]);
+        assert_eq!(sender.bytes(), packets(3, 2, 2));
+        assert_eq!(sender.sent_at(1), None, "it was sent twice");
+        sender.acknowledged(5);
+        assert_eq!(sender.bytes(), packets(0, 5, 2));
+        assert_eq!(sender.sent_at(4), None);
     }
 
     /// The numbers of the packets that it sends again.
@@ -263,7 +402,7 @@ mod tests {
         assert!(receiver.arrived(kind, 1).0);
         sender.acknowledged(2);
         assert_eq!(repeated(&mut sender), [2, 3, 4]);
-        assert_eq!(sender.send(5, 1000, true, 0), 5);
+        assert_eq!(sender.send(0, 5, 1000, true, 0), 5);
         // A new gap is rejected again; a duplicate is acknowledged.
         assert_eq!(receiver.arrived(kind, 3), (false, Some(Answer::Rejection { next: 2 })));
         let again = Answer::Acknowledgement { next: 2, also: None };
@@ -327,7 +466,7 @@ mod tests {
                 if let Some((number, _)) = sender.repeats().then(|| sender.repeat()).flatten() {
                     line.push_back(number);
                 } else if sent < 500 && sender.has_room(20) {
-                    line.push_back(sender.send(sent, 1000, true, 0));
+                    line.push_back(sender.send(0, sent, 1000, true, 0));
                     sent += 1;
                 } else if line.is_empty() && answers.is_empty() {
                     sender.go_back();

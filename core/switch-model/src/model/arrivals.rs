@@ -132,7 +132,7 @@ impl<P> Model<P> {
         let class = state.flow_control.class(priority);
         let place = self.place(channel, class);
         let ingress = &mut self.ingress[place];
-        if ingress.place != IngressPlace::Own {
+        if ingress.place != IngressPlace::Own || ingress.refuses {
             return self.charge_group(now, VirtualChannel { channel, class }, bytes, fx);
         }
         let charged = ingress.bytes + u64::from(bytes);

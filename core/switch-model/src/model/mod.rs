@@ -125,6 +125,10 @@ pub struct Model<P> {
     /// What switches with settings have.
     pub(crate) switches: Switches,
     storms: BTreeMap<VirtualChannel, Storm>,
+    /// What the times of polls of watchdogs count from.
+    polls_from: Time,
+    /// By channel: the other direction of its link; empty if that was not said.
+    back: Vec<ChannelId>,
     /// By channel; empty if no switch sends pause frames.
     pause_frames: Vec<Option<Box<PauseLink>>>,
     /// Virtual channels that hosts have paused.
@@ -170,11 +174,19 @@ impl<P> Model<P> {
             entries: Entries::default(),
             switches: Switches::default(),
             storms: BTreeMap::new(),
+            polls_from: 0,
+            back: Vec::new(),
             pause_frames: Vec::new(),
             host_pauses: BTreeMap::new(),
             priorities,
             jitter_state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
         }
+    }
+
+    /// Say which channel is the other direction of each, before any frame has arrived: watchdogs
+    /// that drop what arrives from the port of a storm need that.
+    pub fn set_directions(&mut self, back: impl IntoIterator<Item = ChannelId>) {
+        self.back = back.into_iter().collect();
     }
 
     /// Have state for every priority from now on.

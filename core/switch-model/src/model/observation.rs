@@ -71,6 +71,7 @@ impl<P> Model<P> {
             broadcasts_over: cold.broadcasts.map_or(0, |meter| meter.over),
             storms_detected: cold.storms_detected,
             storms_restored: cold.storms_restored,
+            storm_arrivals: cold.storm_arrivals,
             storm_alerts: cold.storm_alerts,
             pause_frames: cold.pause_frames,
             priorities,

@@ -66,7 +66,8 @@ impl<P> Model<P> {
         }
     }
 
-    /// Charge a frame that has arrived to what takes the place of its ingress buffer.
+    /// Charge a frame that has arrived to what takes the place of its ingress buffer, unless a
+    /// watchdog drops it.
     #[cold]
     pub(super) fn charge_group(
         &mut self,
@@ -77,6 +78,10 @@ impl<P> Model<P> {
     ) -> Option<Hold> {
         let VirtualChannel { channel, class } = target;
         let ingress = &mut self.ingress[usize::from(class) * self.channels.len() + channel.index()];
+        if ingress.refuses {
+            self.refuse_in_storm(now, target, bytes, fx);
+            return None;
+        }
         let IngressPlace::Group(group) = ingress.place else {
             self.channels[channel.index()].count_received(bytes);
             return Some(Hold::Uncharged);

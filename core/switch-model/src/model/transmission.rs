@@ -78,7 +78,7 @@ impl<P> Model<P> {
         let storming = state.storming & (1 << priority) != 0;
         match () {
             () if !state.up => Some(DropCause::Down),
-            () if storming && self.storm_action(out) == Some(WatchdogAction::Drop) => {
+            () if storming && self.storm_action(out).is_some_and(WatchdogAction::drops) => {
                 Some(DropCause::Watchdog)
             }
             () if self.exceeds_credit(out, priority, bytes) => Some(DropCause::Headroom),

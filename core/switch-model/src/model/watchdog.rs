@@ -4,8 +4,14 @@
 //! virtual channel for the detection time, with none sent. It ends when the channel has not been
 //! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored,
 //! or the storm is only counted. A watchdog that polls sees both only then, as SONiC's does.
+//!
+//! [`WatchdogAction::Drop`] also drops what arrives from the port of the storm in the same class, as
+//! SONiC does by access lists for ingress and egress, and until 2022 by a buffer profile of no bytes
+//! for the priority group and the queue (`pfcactionhandler.cpp` of sonic-swss).
+//! [`WatchdogAction::DropEgress`] does not, as that profile has been for the queue alone since then.
 
 use super::{Effects, Model};
+use crate::channel::ColdState;
 use crate::config::{Watchdog, WatchdogAction};
 use crate::counters::DropCause;
 use crate::ids::{ChannelId, VirtualChannel};
@@ -35,12 +41,29 @@ impl<P> Model<P> {
                 }
             }
         }
+        let from = self.polls_from;
         for cold in &mut self.cold {
             let polling = cold.config.watchdog.map_or(0, |watchdog| watchdog.polling);
             if polling > 0 && cold.next_poll <= now {
-                cold.next_poll = (now / polling + 1) * polling;
+                cold.next_poll = from + ((now - from) / polling + 1) * polling;
             }
         }
+    }
+
+    /// Have watchdogs that poll do so in multiples of their time after `now`. Without this, they
+    /// count from 0.
+    pub fn begin_polls(&mut self, now: Time) {
+        self.polls_from = now;
+        for cold in &mut self.cold {
+            cold.next_poll = now + cold.config.watchdog.map_or(0, |watchdog| watchdog.polling);
+        }
+    }
+
+    /// When a watchdog polls next: [`Model::run_watchdog`] is due then. None if none polls.
+    pub fn next_poll(&self) -> Option<Time> {
+        let polls =
+            |cold: &&ColdState| cold.config.watchdog.is_some_and(|watchdog| watchdog.polling > 0);
+        self.cold.iter().filter(polls).map(|cold| cold.next_poll).min()
     }
 
     /// Whether [`Model::run_watchdog`] will change something sooner or later although nothing else
@@ -126,7 +149,8 @@ impl<P> Model<P> {
             state.storming |= mask;
         }
         match action {
-            WatchdogAction::Drop => {
+            WatchdogAction::Drop | WatchdogAction::DropEgress => {
+                self.set_refuses(target, action == WatchdogAction::Drop);
                 for priority in self.priorities().filter(|p| mask & (1 << p) != 0) {
                     self.flush(now, channel, priority, DropCause::Watchdog, fx);
                 }
@@ -142,6 +166,7 @@ impl<P> Model<P> {
 
     fn end_storms(&mut self, now: Time) {
         let (channels, cold) = (&mut self.channels, &mut self.cold);
+        let mut ended = Vec::new();
         self.storms.retain(|target, storm| {
             let index = target.channel.index();
             let restoration =
@@ -152,8 +177,34 @@ impl<P> Model<P> {
             }
             cold[index].storms_restored += 1;
             channels[index].storming &= !channels[index].flow_control.mask(target.class);
+            ended.push(*target);
             false
         });
+        for target in ended {
+            self.set_refuses(target, false);
+        }
+    }
+
+    /// Have the ingress buffer of a class at the port of a storm take nothing, or be as usual.
+    fn set_refuses(&mut self, storm: VirtualChannel, refuses: bool) {
+        if let Some(&channel) = self.back.get(storm.channel.index()) {
+            self.ingress_mut(VirtualChannel { channel, ..storm }).refuses = refuses;
+        }
+    }
+
+    /// Drop a frame that has arrived from the port of a storm.
+    pub(super) fn refuse_in_storm(
+        &mut self,
+        now: Time,
+        target: VirtualChannel,
+        bytes: u32,
+        fx: &mut impl Effects<P>,
+    ) {
+        let VirtualChannel { channel, class } = target;
+        self.reject(now, channel, (class, bytes), DropCause::Watchdog, fx);
+        if let Some(&storm) = self.back.get(channel.index()) {
+            self.cold[storm.index()].storm_arrivals += 1;
+        }
     }
 
     fn every_channel(&self) -> impl Iterator<Item = ChannelId> {

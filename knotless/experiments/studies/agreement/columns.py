@@ -58,12 +58,17 @@ def _marked(clock: str) -> Callable[[Row], str]:
     return lambda row: f"{row.get(f'{clock}_marked', 0):,}"
 
 
+def _storms(clock: str) -> Callable[[Row], str]:
+    return lambda row: f"{row.get(f'{clock}_storms') or 0:,}"
+
+
 def _peaks_apart(row: Row) -> str:
     return f"{len(row['peaks_apart'])} of {row['channels']}"
 
 
 def _remarks(row: Row) -> str:
-    apart = [*row["peaks_apart"][:4], *row.get("pools_apart", ())[:4]]
+    storms = [f"storms of {name}" for name in row.get("storms_apart") or ()]
+    apart = [*row["peaks_apart"][:4], *row.get("pools_apart", ())[:4], *storms[:4]]
     return "; ".join([*row["problems"], *apart])
 
 
@@ -132,13 +137,26 @@ COLUMNS = columns(
         cell=_pools_apart,
         meaning="pools of switches whose peak, or that of their headroom, differs",
     ),
+    *(
+        Column(
+            *(f"{clock}_storms", "int64", "", f"storms {clock}", Role.MEASURE),
+            cell=_storms(clock),
+            meaning="detected by watchdogs",
+        )
+        for clock in CLOCKS
+    ),
+    Column(
+        *("storms_apart", "list<string>"),
+        meaning="channels whose storms (detected, restored, only counted) or whose frames that "
+        "watchdogs dropped differ",
+    ),
     _STRETCH,
     Column(
         *("agrees", "bool", "", "agrees"),
         brief=True,
         meaning="ratio is within 1 %, every flow and the lost frames within 1 % or two frames, the "
-        "verdict and the knot are equal, and marked frames differ by at most three standard "
-        "deviations",
+        "verdict, the knot and all storms are equal, and marked frames differ by at most three "
+        "standard deviations",
     ),
     SHA,
     *_VALIDITY,

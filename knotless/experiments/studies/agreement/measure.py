@@ -85,13 +85,15 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
     pairs = [(flow.source, flow.destination) for flow in case.flows]
     with _flood(lab, pairs) as sending:
         problems += _started(daemon, case)
-        begin_us = daemon.reset(flow_control=control)
+        begin_us, deadlock = daemon.reset(flow_control=control), None
         while (counters := daemon.counters())["now_us"] < begin_us + duration_s * 1e6:
+            # The first one: a watchdog can end it.
+            deadlock = deadlock or daemon.status()["deadlock"]
             time.sleep(waiting.LOOK_EVERY_S)
         counters, status = daemon.counters(), daemon.status()
+        deadlock = deadlock or status["deadlock"]
         if not sending():
             problems.append("the senders ended before the window did")
-    deadlock = status["deadlock"]
     channels = {one["channel"]: _counted(one, control) for one in counters["channels"]}
     seen = Seen(
         [channels[flow.last_channel]["rx_frames"] for flow in case.flows],
@@ -185,6 +187,7 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
     counted = [*pairs, (real.lost_frames, virtual.lost_frames)]
     near = all(abs(a - b) <= max(EDGE_FRAMES, CLOSE * b) for a, b in counted)
     marks = real.inside.marks_agree(virtual.inside)
+    storms_apart = real.inside.storms_apart(virtual.inside)
     frames_off = abs(sum(real.flows_frames) - sum(virtual.flows_frames))
     close = abs(ratio - 1) <= CLOSE or frames_off <= EDGE_FRAMES
     fabric = case.routed.fabric
@@ -245,7 +248,10 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
         simulated_marked=virtual.inside.marked,
         pools=len(virtual.inside.pools),
         pools_apart=list(real.inside.pools_apart(virtual.inside)),
-        agrees=near and close and marks and real.knot == virtual.knot,
+        emulated_storms=real.inside.storms_detected,
+        simulated_storms=virtual.inside.storms_detected,
+        storms_apart=storms_apart,
+        agrees=near and close and marks and real.knot == virtual.knot and not storms_apart,
         result_sha256=result.result_sha256,
     )
 

@@ -27,7 +27,7 @@ TABLE = (
     *("frame difference", "knot simulated", "knot emulated", "pauses emulated"),
     *("pauses simulated", "pause difference", "paused emulated", "paused simulated"),
     *("peak emulated", "peak simulated", "peaks that differ", "pools that differ"),
-    *("marked emulated", "marked simulated", "agrees"),
+    *("marked emulated", "marked simulated", "storms emulated", "storms simulated", "agrees"),
 )
 READING = """\
 | column | meaning |
@@ -43,6 +43,7 @@ READING = """\
 | peaks that differ | channels that carried frames and whose peak is not equal to the byte |
 | pools that differ | pools of switches whose peak, or that of their headroom, is not equal |
 | marked | frames that queues have marked |
+| storms | [storms](pause-storms.md#the-watchdog) that watchdogs have detected |
 
 `samples.parquet` of a run has every channel.
 """

@@ -53,6 +53,15 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
                 f"{sum(row['simulated_marked'] for row in inside):,} and "
                 f"{sum(row['simulated_lost'] for row in inside):,}."
             )
+        if watched := [row for row in good if row.get("simulated_storms")]:
+            same = sum(not row["storms_apart"] for row in watched)
+            yield (
+                f"In {len(watched)} cases watchdogs have detected storms: "
+                f"{sum(row['emulated_storms'] for row in watched):,} in the emulator and "
+                f"{sum(row['simulated_storms'] for row in watched):,} in the simulator. In {same} "
+                "of them, the storms of every channel and the frames that watchdogs dropped are "
+                "equal."
+            )
 
 
 NOTES = (
@@ -94,6 +103,13 @@ NOTES = (
         "marking, as knotless/experiments/studies/agreement/switches.py says. Both clocks draw "
         "marks from the same seed; numbers of marked frames may differ by three standard "
         "deviations. A pool agrees if its peak and that of its headroom are equal to the byte.",
+    ),
+    (
+        "Watchdogs",
+        "They poll, so that both clocks see storms at the same times after the reset. A case "
+        "agrees only if, for each channel, as many storms were detected, restored and only "
+        "counted, and watchdogs dropped as many frames. Where a watchdog ends a deadlock, the "
+        "knot is that of the first one, and the emulator must see it while it lasts.",
     ),
     (
         "Time of the deadlock",

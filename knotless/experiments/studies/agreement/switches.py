@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from knotless.base.switch_settings import SwitchFile
 from knotless.simulation import Result
-from knotless.simulation.result import by_channel, by_pool
+from knotless.simulation.result import STORM_COUNTS, by_channel, by_pool
 
 ALPHA, HEADROOM_POOL = "alpha", "headroom pool"
 DWRR, STRICT = "DWRR", "strict and DWRR"
 LOSSY, MARKING = "lossy beside lossless", "marking"
+WATCHDOG, LATE_WATCHDOG, ALERT = "watchdog", "late watchdog", "watchdog that alerts"
 SIGMAS = 3
 """Marked frames are drawn at random: their numbers may differ by this many standard deviations."""
+
+
+def _watchdog(action: str, detection_us: int) -> dict[str, Any]:
+    """Return a watchdog that polls: then both clocks know storms at the same times."""
+    return {
+        "detection_us": detection_us,
+        "restoration_us": 2 * detection_us,
+        "action": action,
+        "polling_us": 10_000,
+    }
+
 
 _SHARED: dict[str, Any] = {
     "pools": {"shared": {"side": "ingress", "bytes": 60_000}},
@@ -51,6 +63,10 @@ _SETTINGS: Mapping[str, dict[str, Any]] = {
         "egress": [{"priorities": [1], "limit_bytes": 10_000}],
         "scheduler": [{"priorities": [0], "weight": 9}, {"priorities": [1], "weight": 1}],
     },
+    WATCHDOG: {"watchdog": _watchdog("drop", 50_000)},
+    # Later than a knot must persist to be reported by the emulator.
+    LATE_WATCHDOG: {"watchdog": _watchdog("drop", 1_000_000)},
+    ALERT: {"watchdog": _watchdog("alert", 50_000)},
     MARKING: {
         **_SHARED,
         "ecn": [{"priorities": [0], "kmin_bytes": 3000, "kmax_bytes": 20_000, "pmax": 0.5}],
@@ -69,12 +85,25 @@ class Inside:
     """What was counted inside switches with settings.
 
     ``marked`` are the frames that were marked, of ``sent``. ``pools`` has for each switch and pool
-    the most bytes in use, and the most of its headroom.
+    the most bytes in use, and the most of its headroom. ``storms`` has for each channel how many
+    storms watchdogs have detected, how many are over or were only counted, and how many frames were
+    dropped; channels without any are left out.
     """
 
     marked: int = 0
     sent: int = 0
     pools: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    storms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def storms_detected(self) -> int:
+        """The number of storms."""
+        return sum(detected for detected, *_ in self.storms.values())
+
+    def storms_apart(self, other: Inside) -> list[str]:
+        """Return the channels whose storms differ from those of another clock."""
+        names = sorted({*self.storms, *other.storms})
+        return [name for name in names if self.storms.get(name) != other.storms.get(name)]
 
     def marks_agree(self, other: Inside) -> bool:
         """Return whether two clocks have marked as many frames, but for chance."""
@@ -98,6 +127,7 @@ def inside_emulated(counters: Mapping[str, Any]) -> Inside:
         sum(one["marked_frames"] for one in counted),
         sum(one["tx_frames"] for one in counted),
         {(one["switch"], one["pool"]): _peaks(one) for one in counters["pools"]},
+        _storms(counters["channels"]),
     )
 
 
@@ -108,7 +138,19 @@ def inside_simulated(result: Result) -> Inside:
         sum(one["marked_frames"] for one in counted),
         sum(one["tx_frames"] for one in counted),
         {(one["switch"], one["pool"]): _peaks(one) for one in by_pool(result)},
+        _storms(counted),
     )
+
+
+def _storms(channels: Iterable[Mapping[str, Any]]) -> dict[str, tuple[int, ...]]:
+    counts = {
+        one["channel"]: (
+            *(int(one["storms"][kind]) for kind in STORM_COUNTS),
+            int(one["drops"]["watchdog"]),
+        )
+        for one in channels
+    }
+    return {channel: found for channel, found in counts.items() if any(found)}
 
 
 def _peaks(pool: Mapping[str, Any]) -> tuple[int, int]:

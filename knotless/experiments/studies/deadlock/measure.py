@@ -106,6 +106,7 @@ def simulated(
                 flow_control=case.flow_control,
                 packet_bytes=theory.MTU_BYTES,
                 watchdog_us=watchdog_us,
+                watchdog_action="drop-egress",
                 switch_settings=switches,
                 warm_up_us=1e6 * warm_up_s,
                 duration_us=1e6 * (warm_up_s + window_s),

@@ -80,8 +80,8 @@ EXPERIMENT = Experiment(
         list_option("--traffic", "all-to-all, permutation, or both."),
         list_option(
             "--protection",
-            "none; drop:MS or forward:MS, a watchdog with this detection time; limit:MS, hosts may"
-            " pause 60 % of the time and this long at once.",
+            "none; drop:MS, drop-egress:MS or forward:MS, a watchdog with this detection time;"
+            " limit:MS, hosts may pause 60 % of the time and this long at once.",
         ),
         click.Option(
             ["--load"],

@@ -18,8 +18,17 @@ from knotless.topologies.fabric import Fabric
 FABRICS = ("torus,4,4", "fattree3,4")
 ALL_TO_ALL, PERMUTATION = "all-to-all", "permutation"
 TRAFFIC = (ALL_TO_ALL, PERMUTATION)
-NONE, DROP, FORWARD, LIMIT = "none", "drop", "forward", "limit"
-DEFAULT_PROTECTIONS = ("none", "drop:10", "drop:100", "drop:200", "forward:100", "limit:500")
+NONE, LIMIT = "none", "limit"
+ACTIONS = {
+    "drop": "drop",
+    "drop-egress": "drop what waits",
+    "forward": "forward",
+}
+"""What a watchdog does, in words."""
+DEFAULT_PROTECTIONS = (
+    *("none", "drop:10", "drop:100", "drop:200", "drop-egress:10", "drop-egress:100"),
+    *("forward:100", "limit:500"),
+)
 QUICK_PROTECTIONS = ("none", "drop:10", "limit:20")
 RATE_MBPS = 1000.0
 LIMITS_MBPS = (1.0, 1e6)
@@ -55,7 +64,7 @@ class Protection:
             return "without protection"
         if self.kind == LIMIT:
             return f"with hosts limited to {self.ms:g} ms at once"
-        return f"with watchdogs that {self.kind} after {self.ms:g} ms"
+        return f"with watchdogs that {ACTIONS[self.kind]} after {self.ms:g} ms"
 
     def __str__(self) -> str:
         """Return the name, as it is given."""
@@ -71,10 +80,10 @@ def protection_named(text: str) -> Protection:
         ms = float(number)
     except ValueError:
         ms = math.nan
-    if not (colon and kind in (DROP, FORWARD, LIMIT) and 0.01 <= ms <= LONGEST_MS):
+    if not (colon and kind in (*ACTIONS, LIMIT) and 0.01 <= ms <= LONGEST_MS):
         raise ExperimentError(
-            f"--protection: {text[:LONGEST_QUOTE]!r} is not none, drop:MS, forward:MS or limit:MS,"
-            f" with 0.01 to {LONGEST_MS:g} milliseconds"
+            f"--protection: {text[:LONGEST_QUOTE]!r} is not none, drop:MS, drop-egress:MS,"
+            f" forward:MS or limit:MS, with 0.01 to {LONGEST_MS:g} milliseconds"
         )
     return Protection(kind, ms)
 

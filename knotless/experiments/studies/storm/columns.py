@@ -80,7 +80,7 @@ COLUMNS = columns(
     ),
     Column(
         *("lost_frames", "int64", "frames", "lost", Role.MEASURE, "{:,}"),
-        meaning="to the host that pauses",
+        meaning="to the host that pauses, or from it",
     ),
     Column(
         *("lost_others", "int64", "frames", "lost of others", Role.MEASURE, "{:,}"),

@@ -31,7 +31,7 @@ has arrived stands still: with Poisson arrivals, chance does this less than once
 
 @dataclass(frozen=True)
 class Look:
-    """What stands still at a time: channels behind the host, and flows to other hosts."""
+    """What stands still at a time: channels behind the host, and flows between other hosts."""
 
     at_us: float
     standing: int
@@ -68,7 +68,7 @@ def simulated(case: Case, *, duration_s: float, load: float, seed: int) -> Measu
     fabric, seed = case.routed.fabric, seed + case.repeat - 1
     index = fabric.host_index[case.host]
     pairs = pairs_of(case.traffic, fabric, seed)
-    others = [flow for flow, (_, to) in enumerate(pairs) if to != index]
+    others = [flow for flow, ends in enumerate(pairs) if index not in ends]
     flows_of_host = len(pairs) / len(fabric.hosts)
     line_mbps = fabric.hosts[0].rate_mbps
     frame_us = 8 * line_bytes(PACKET_BYTES, PACKET_BYTES) * flows_of_host / (line_mbps * load)

@@ -49,7 +49,7 @@ def _finding(runs: Sequence[Row]) -> str:
     worst = max(runs, key=lambda row: (row["stopped_channels"], row["stopped_flows"]))
     stood = (
         f"{worst['stopped_channels']} of {worst['channels']} channels and"
-        f" {worst['stopped_flows']} of {worst['flows']} flows to other hosts stood still"
+        f" {worst['stopped_flows']} of {worst['flows']} flows between other hosts stood still"
         if worst["stopped_channels"] or worst["stopped_flows"]
         else "nothing stood still"
     )
@@ -75,8 +75,8 @@ def draw(rows: Sequence[Row], samples: Sequence[Mapping[str, Any]]) -> Iterator[
     if rows and first:
         yield Plot(
             "storm",
-            "Flows to other hosts that stand still, in percent, from the beginning of the storm. A"
-            " host pauses its link at time 0 and never resumes.",
+            "Flows between other hosts that stand still, in percent, from the beginning of the"
+            " storm. A host pauses its link at time 0 and never resumes.",
             _figure(rows, first, "silent", "flows"),
         )
         yield Plot(
@@ -157,13 +157,15 @@ def notes(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         (
             "Stopped flows",
             "A flow stands still if none of its frames has arrived since the look before, in a time"
-            " in which about 20 would on average. Flows to the host that pauses do not count.",
+            " in which about 20 would on average. Flows to and from the host that pauses do not"
+            " count: their frames are lost where a watchdog drops.",
         ),
         (
             "Protection",
-            "`drop:MS` and `forward:MS` are watchdogs of all switches, as the PFC watchdog of"
-            " SONiC: after the detection time they drop all frames of a paused queue, or ignore its"
-            " pause. The restoration time is twice the detection time. `limit:MS`: switches obey a"
+            "`drop:MS`, `drop-egress:MS` and `forward:MS` are watchdogs of all switches, as the PFC"
+            " watchdog of SONiC: after the detection time they drop all frames of a paused queue"
+            " and what arrives from its port, or only the frames of the queue, or ignore its pause."
+            " The restoration time is twice the detection time. `limit:MS`: switches obey a"
             " host that pauses for at most 60 % of the time and this long at once, and ignore what"
             " is beyond.",
         ),
