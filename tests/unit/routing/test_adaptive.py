@@ -231,6 +231,7 @@ def test_what_no_switch_pauses_is_free_for_ever(tmp_path: Path) -> None:
         ("fullmesh,6", 1, False),
         ("mesh,4,4", 2, False),
         ("torus,4,4", 2, False),
+        ("torus,3,4,2", 2, False),
         ("torus,5,5", 3, False),
         ("hyperx,S=4x4", 2, False),
         ("irregular-b", 2, True),
