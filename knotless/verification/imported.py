@@ -101,7 +101,8 @@ class ImportedVerdict:
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""
-        return {**asdict(self), "safe": self.safe, "theorem": self.theorem}
+        blocked = self.cycle if self.safe is False else []
+        return {**asdict(self), "safe": self.safe, "theorem": self.theorem, "blocked": blocked}
 
 
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
