@@ -84,8 +84,13 @@ class Plan:
 
     @property
     def acyclic(self) -> bool:
-        """Whether the plan cannot deadlock under its flow control."""
+        """Whether the dependencies have no cycle under the plan's flow control; then it is safe."""
         return self.checked.verdict.acyclic
+
+    @property
+    def safe(self) -> bool:
+        """Whether the plan cannot deadlock under its flow control."""
+        return self.checked.verdict.safe
 
     @property
     def cycle(self) -> list[str]:
@@ -441,7 +446,11 @@ def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparis
     chosen = _fabric(fabric)
     advice = advice_of(chosen, list(compare(chosen, engines, PlanRequest.from_options(**options))))
     rows = [
-        (row.engine, *(row.summary[key] for key in COMPARED.values()), advice.reasons[row.engine])
+        (
+            row.engine,
+            *(row.summary.get(key, "-") for key in COMPARED.values()),
+            advice.reasons[row.engine],
+        )
         for row in advice.rows
         if row.summary is not None
     ]

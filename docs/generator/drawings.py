@@ -6,8 +6,8 @@ from collections import Counter
 
 from knotless.drawing import fabric_svg
 from knotless.results.plots import AMBER, BLUE, GREEN, RED
-from knotless.routing.plan import make_plan
-from knotless.topologies import load
+from knotless.routing.plan import Plan, make_plan
+from knotless.topologies import Host, load
 
 COLOURS = (BLUE, AMBER, GREEN, RED, "#7b4fa3", "#20929e", "#8c6d31", "#c2559d")
 """The colour of each virtual channel."""
@@ -27,6 +27,21 @@ def cycle(spec: str, **options: object) -> str:
     return svg
 
 
+def _hops(plan: Plan, source: Host, host: str) -> list[tuple[str, int, int]]:
+    """Return (switch, output port, priority) on the path to a host.
+
+    Of an adaptive plan they are all choices at the switch of the source.
+    """
+    if plan.next_hops is None:
+        return [
+            (hop.switch, hop.out_port, hop.priority) for hop in plan.path(source.name, host)[:-1]
+        ]
+    index, channels = plan.fabric.switch_index, plan.channels
+    to_switch = plan.fabric.hosts[plan.fabric.host_index[host]].switch
+    choices = plan.next_hops.hops_at(index[source.switch], index[to_switch])
+    return [(source.switch, int(channels.out_port[channel]), vc) for channel, vc in choices]
+
+
 def paths_to(spec: str, engine: str, host: str) -> tuple[str, int]:
     """Return a drawing of all paths to a host, and the number of virtual channels in it.
 
@@ -38,8 +53,8 @@ def paths_to(spec: str, engine: str, host: str) -> tuple[str, int]:
     for source in plan.fabric.hosts:
         if source.switch == to_switch:
             continue
-        for hop in plan.path(source.name, host)[:-1]:
-            used.setdefault((hop.switch, hop.out_port), Counter())[hop.priority] += 1
+        for switch, out_port, priority in _hops(plan, source, host):
+            used.setdefault((switch, out_port), Counter())[priority] += 1
     colours = {
         channel: COLOURS[min(counted, key=lambda vc: (-counted[vc], vc)) % len(COLOURS)]
         for channel, counted in used.items()

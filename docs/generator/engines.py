@@ -56,7 +56,8 @@ knotless advise torus,4,4
 [Choosing an engine](../tutorials/choosing-an-engine.md) explains these figures step by step. The
 engines are deterministic: the same fabric and options give the same paths. All except `minimal`,
 and `dor` on a torus with a single virtual channel, give plans that cannot deadlock, and
-[`check`](verdicts.md) proves it for each plan from the rules.
+[`check`](verdicts.md) proves it for each plan from the rules. [`adaptive`](../adaptive-routing.md)
+has no rules: it is proven by `plan`, and simulated.
 
 A picture shows all paths to one host; the colour of a channel is the virtual channel on which most
 of them use it: {colours}. The tables are computed whenever this page is built:
@@ -146,9 +147,9 @@ def _section(engine: Engine) -> Iterator[str]:
 
 
 def _cost_row(fabric: str, of: Mapping[str, Any]) -> str:
-    verdict = "cannot" if of["acyclic"] else "**can**"
+    verdict = "cannot" if of["safe"] else "**can**"
     return (
         f"| `{fabric}` | {of['max_channel_load']} | {of['load_bound']:.1f} |"
         f" {of['mean_switches']:.2f} | {of['max_switches']} | {of['vcs']} | {of['vlans']} |"
-        f" {of['rules']} | {verdict} |"
+        f" {of.get('rules', 'none')} | {verdict} |"
     )

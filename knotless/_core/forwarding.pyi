@@ -10,6 +10,8 @@ End = tuple[int, int]
 """A switch (its index) and a port."""
 Hop = tuple[int, int, int]
 """A channel (those between switches, then of hosts); the packet's label and priority on it."""
+FirstFreeTuple = tuple[tuple[int, int], list[tuple[int, int]], int, int]
+"""Held channel and priority, requested ones, source, destination."""
 Trace = tuple[list[Hop], list[tuple[int, int]], list[int], list[int], bool, bool]
 """See :class:`knotless.forwarding.state.Trace`."""
 
@@ -39,6 +41,11 @@ class State:
     """The most switches on a path of a delivered pair."""
     edges: NDArray[np.int64]
     """(edges, 6) dependencies: held channel and priority, requested ones, source, destination."""
+    alone: NDArray[np.bool_]
+    """(edges,) whether some packet requests the second alone, and not the first free of several."""
+    first_free: list[FirstFreeTuple]
+    """The packets that wait for the first free of several virtual channels, sorted. Their single
+    dependencies are in ``edges``, too."""
     failed: list[tuple[int, int]]
     """Some of the undelivered pairs, (source, destination)."""
     failed_floods: list[tuple[int, int]]
@@ -131,7 +138,10 @@ def of_plan(
     channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths; or
     set_ends, set_channels : (switches, switches) uint32 and (channels of all sets,) int32, the sets
         of next hops by destination switch and switch; packets take any one. All have one VLAN.
-        first_priority : (rows, switches) uint8; or
+        first_priority : (rows, switches) uint8;
+        set_vcs : (channels of all sets,) uint8, the virtual channel on each, of which packets take
+        the first that is free. Missing: they take any one, and keep that of first_priority;
+        set_stays : bool, with set_vcs: packets that have left virtual channel 0 never return; or
     table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
     first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
     changes : (changes, 4) int32, channel before, channel after, priority before and after.

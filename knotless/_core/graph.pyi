@@ -14,6 +14,18 @@ Ints = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Paths = tuple[Ints, NDArray[np.uint8]]
 
+def blocking(
+    nodes: int, holds: Ints, ends: Ints, requests: Ints
+) -> tuple[list[int], list[int], list[int]]:
+    """Return which nodes below ``nodes`` can block each other for ever.
+
+    Wait w holds the node ``holds[w]`` and requests the first free of the distinct nodes
+    ``requests[ends[w - 1]:ends[w]]``. Returns the nodes that hold something and cannot be blocked,
+    in an order in which each wait of a node has a member that comes before it or holds nothing; the
+    other ones, ascending; and the waits of a small part of these that block each other, one for
+    each of its nodes. See core/graph/src/blocking.rs.
+    """
+
 class Channels:
     """The channels of a fabric, ordered by ``tail``, the switch that they leave.
 

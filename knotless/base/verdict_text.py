@@ -8,17 +8,21 @@ from knotless.base.flow_control import FlowControl
 
 SHOWN_MISSING = 3
 """Missing facts in the sentence."""
+SHOWN_BLOCKED = 8
+"""Channels in the sentence that block each other without a cycle of single waits."""
 
 
 def verdict_text(
     flow_control: FlowControl,
     cycle: Sequence[str],
     missing: Sequence[str] = (),
+    blocked: Sequence[str] = (),
 ) -> str:
     """Return the verdict as text.
 
     ``cycle`` is a cycle of dependencies, or empty. ``missing`` are facts without which the verdict
-    is unknown; the cycle is only possible then.
+    is unknown; the cycle is only possible then. ``blocked``, if there is no cycle, are channels
+    whose frames wait for the first free of several, all of which can be blocked.
     """
     under = flow_control.condition
     ring = " -> ".join([*cycle, *cycle[:1]])
@@ -27,6 +31,10 @@ def verdict_text(
         shown = "; ".join(missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
         possible = f"; possible: {ring}" if cycle else ""
         return f"UNKNOWN whether it can deadlock {under}: missing {shown}{possible}"
+    if blocked and not cycle:
+        more = len(blocked) - SHOWN_BLOCKED
+        shown = ", ".join(blocked[:SHOWN_BLOCKED]) + (f" and {more} more" * (more > 0))
+        return f"CAN DEADLOCK {under}: frames on {shown} can all wait for each other"
     return f"CAN DEADLOCK {under}: {ring}" if cycle else f"cannot deadlock {under}"
 
 

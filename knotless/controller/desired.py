@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from knotless.base.errors import faults_in_one_line
 from knotless.controller.config import Config
 from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.routing.multipath import refuse_adaptive
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import Fabric
@@ -54,12 +55,13 @@ class DesiredState:
         FaultError if an engine, or Knotless, fails.
         """
         plan = make_plan(fabric, config)
+        refuse_adaptive(plan)
         unused = avoided(fabric, NO_FAILURES, drained).failures
         checked = CheckedPlan(repair(plan, unused).plan if unused else plan)
         if not config.allow_deadlock:
             # The plan first: one that is refused is not compiled.
             checked.refuse_deadlock()
-            refuse_deadlock(checked.plan, checked.rules_verdict.cycle)
+            refuse_deadlock(checked.plan, checked.rules_verdict)
             checked.refuse_unproven_backups()
         verdict = checked.rules_verdict
         none = SwitchRules(())

@@ -40,7 +40,7 @@ class Mixture:
         """Return whether packets cannot wait for each other in a cycle, in any order of events."""
         context = ProofContext(self.fabric, self.flow_control, self.groups)
         try:
-            return context.judge(self.generations).outcome.acyclic
+            return context.judge(self.generations).outcome.safe
         except KnotlessError:
             return False  # nobody knows what these rules do
 

@@ -364,7 +364,7 @@ def _report(desired: DesiredState) -> None:
     _LOG.info("%s", desired.describe())
     for note in desired.fabric.notes:
         _LOG.warning("fabric: %s", printable(note))
-    if not desired.verdict.acyclic:
+    if not desired.verdict.safe:
         _LOG.warning("it is installed nevertheless: allow_deadlock is set")
 
 

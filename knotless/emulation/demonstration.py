@@ -34,7 +34,7 @@ def freeze(names: Names, limit_s: float = FREEZE_LIMIT_S) -> Deadlock:
         raise EmulationError("it is deadlocked already: 'knotless release' ends that")
     rules, flow_control = live_state(names.name)
     verdict = verdict_of(rules, flow_control)
-    if verdict.acyclic:
+    if verdict.safe:
         raise EmulationError(f"there is nothing to freeze: by the rules, it {verdict.text}")
     index = fabric.host_index
     found = find_freeze(rules, verdict.flow_control, searches=SEARCHES)

@@ -57,6 +57,7 @@ def _of_sets(plan: Plan) -> dict[str, object] | None:
     if plan.next_hops is None:
         return None
     routes = plan.routes
+    priorities, stays = plan.next_hops.priorities, plan.next_hops.stays
     if isinstance(routes, TableRoutes):
         first = routes.first_priority[routes.table]
     elif routes.channels.shape[2]:
@@ -67,6 +68,7 @@ def _of_sets(plan: Plan) -> dict[str, object] | None:
         "vlan": plan.vlans.astype(np.uint16),
         "set_ends": plan.next_hops.ends,
         "set_channels": plan.next_hops.channels,
+        **({} if priorities is None else {"set_vcs": priorities, "set_stays": stays}),
         "first_priority": np.ascontiguousarray(first),
     }
 

@@ -58,6 +58,18 @@ class Trace(NamedTuple):
     loops: bool
 
 
+class FirstFree(NamedTuple):
+    """Packets that hold a virtual channel while they wait for the first free of several.
+
+    Each is a channel and a priority. ``source`` and ``destination`` are the numbers of one packet.
+    """
+
+    held: tuple[int, int]
+    requested: list[tuple[int, int]]
+    source: int
+    destination: int
+
+
 @dataclass(frozen=True)
 class ChannelEnds:
     """The ends of the channels between switches that they leave and enter, and those of hosts."""
@@ -130,6 +142,20 @@ class ForwardingState:
         destination of a packet that does so. Those of the ``concurrent`` states follow.
         """
         return np.concatenate([self.core.edges, *(state.dependencies for state in self.concurrent)])
+
+    @cached_property
+    def alone(self) -> NDArray[np.bool_]:
+        """(dependencies,) whether some packet waits for the second virtual channel alone.
+
+        The others are those of ``first_free``: their packets wait for other ones as well.
+        """
+        return np.concatenate([self.core.alone, *(state.alone for state in self.concurrent)])
+
+    @cached_property
+    def first_free(self) -> list[FirstFree]:
+        """The packets that wait for the first free of several virtual channels."""
+        own = [FirstFree(*wait) for wait in self.core.first_free]
+        return own + [wait for state in self.concurrent for wait in state.first_free]
 
     def trace(self, source: str, destination: str) -> Trace:
         """Trace a packet from a host to another, or to an address that no host has (names)."""

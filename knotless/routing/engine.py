@@ -44,6 +44,9 @@ class Engine:
     next_hops : callable or None
         For multipath, returns all next hops of a task instead of one for each pair; raises
         PlanError. None: the engine has one path for each pair.
+    is_adaptive : bool
+        Whether it returns :class:`~knotless.routing.routes.AdaptiveRoutes`, which no OpenFlow or
+        802.1Q switch can follow.
 
     """
 
@@ -55,6 +58,7 @@ class Engine:
     proof: str = ""
     use: str = ""
     next_hops: Callable[[Task], NextHopSets] | None = None
+    is_adaptive: bool = False
 
 
 @cache

@@ -23,12 +23,26 @@ import numpy as np
 from knotless.base.errors import PlanError
 from knotless.routing.engine import engine_named, engines
 from knotless.routing.graphs.task import Task
-from knotless.routing.plan import Plan
+from knotless.routing.plan import Plan, refuse_single_path_options
 from knotless.routing.vlans.assignment import FIRST_VLAN
 
 Multipath = Literal["none", "ecmp", "spray"]
 MULTIPATHS: tuple[Multipath, ...] = get_args(Multipath)
 MAX_HASH_SEED = 2**32 - 1
+
+
+def refuse_adaptive(plan: Plan) -> None:
+    """Raise PlanError if the frames of ``plan`` are bound to an output when they begin to be sent.
+
+    OpenFlow rules, Open vSwitch and the tables of 802.1Q switches bind them on arrival: the proof
+    would not hold for them.
+    """
+    if plan.multipath == "adaptive":
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name}: switches would have to choose a port when"
+            " a frame begins to be sent, and OpenFlow and 802.1Q ones choose on arrival; use plan,"
+            " analyse and simulate, or another engine"
+        )
 
 
 def with_multipath(plan: Plan, multipath: Multipath, hash_seed: int = 0) -> Plan:
@@ -66,6 +80,8 @@ def with_multipath(plan: Plan, multipath: Multipath, hash_seed: int = 0) -> Plan
     """
     if multipath == "none":
         return plan
+    if plan.multipath == "adaptive":
+        raise PlanError(f"multipath: {plan.engine} has a choice of its own; omit --multipath")
     engine, request = engine_named(plan.engine), plan.request
     if engine.next_hops is None:
         having = [name for name, other in engines().items() if other.next_hops is not None]
@@ -75,13 +91,7 @@ def with_multipath(plan: Plan, multipath: Multipath, hash_seed: int = 0) -> Plan
         )
     if plan.failures:
         raise PlanError("multipath needs the plan of an intact fabric")
-    for option, value, only in (
-        ("tagging", request.tagging, "switch"),
-        ("vlans", request.vlans, "default"),
-        ("protection", request.protection, "none"),
-    ):
-        if value != only:
-            raise PlanError(f"multipath: {option} {value} needs one path for each pair")
+    refuse_single_path_options(request, "multipath")
     root = None if request.root is None else plan.fabric.switch_index[request.root]
     task = Task(plan.fabric, plan.channels, request.vcs, request.select, root)
     return replace(

@@ -26,7 +26,7 @@ from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.multicast import MulticastGroup, groups_of
 from knotless.routing.request import PlanRequest, SourceCheck
-from knotless.routing.routes import Routes, TableRoutes
+from knotless.routing.routes import AdaptiveRoutes, Routes, TableRoutes
 from knotless.routing.vlans.assignment import (
     FIRST_VLAN,
     assign_table_vlans,
@@ -86,8 +86,9 @@ class Plan:
     failures : Failures
         The parts of the fabric that a repaired plan does not use (:mod:`knotless.routing.repair`);
         pairs of hosts that only they connect have no path.
-    multipath : {"none", "ecmp", "spray"}
-        How a frame takes one of several next hops: see :mod:`knotless.routing.multipath`.
+    multipath : {"none", "ecmp", "spray", "adaptive"}
+        How a frame takes one of several next hops: see :mod:`knotless.routing.multipath`;
+        ``adaptive`` is that of an engine, see :mod:`knotless.routing.engines.adaptive`.
     next_hops : NextHopSets or None
         The next hops of a plan with multipath. Of its ``routes``, only the priorities and the
         broadcast trees count.
@@ -316,7 +317,10 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
-    if request.vlans == "tree" and request.tagging == "host":
+    if isinstance(routes, AdaptiveRoutes):
+        refuse_single_path_options(request, engine.name)
+        plan = replace(plan, multipath="adaptive", next_hops=routes.next_hops)
+    elif request.vlans == "tree" and request.tagging == "host":
         plan = with_broadcast_vlans(plan)
     if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
@@ -324,6 +328,17 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
+
+
+def refuse_single_path_options(request: PlanRequest, subject: str) -> None:
+    """Raise PlanError if ``request`` has an option that needs one path for each pair."""
+    for option, value, only in (
+        ("tagging", request.tagging, "switch"),
+        ("vlans", request.vlans, "default"),
+        ("protection", request.protection, "none"),
+    ):
+        if value != only:
+            raise PlanError(f"{subject}: {option} {value} needs one path for each pair")
 
 
 def with_broadcast_vlans(plan: Plan) -> Plan:
@@ -375,21 +390,26 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
     ``paths``. A path maps the name of a destination switch to a list of virtual channels, such
     as ``s1:2/0`` for output port 2 of s1 with priority 0; switches that failures separate from the
     source are omitted. With multipath, ``next_hops`` has the output ports instead, of which a
-    packet takes any one, by the names of the switch and of the destination switch.
+    packet takes any one, by the names of the switch and of the destination switch. Of an adaptive
+    plan these are virtual channels, in the order of preference; packets that ``stays`` applies to
+    keep away from priority 0 once they have left it.
     """
     routes, channels = plan.routes, plan.channels
     if (sets := plan.next_hops) is not None:
         switches, ports = channels.names, channels.out_port
         to_hosts = np.flatnonzero(plan.receivers).tolist()
+
+        def listed(switch: int, to: int) -> list[int] | list[str]:
+            if sets.priorities is None:
+                return [int(ports[channel]) for channel in sets.at(switch, to)]
+            return [channels.name(*hop) for hop in sets.hops_at(switch, to)]
+
         next_hops = {
-            name: {
-                switches[to]: [int(ports[channel]) for channel in sets.at(switch, to)]
-                for to in to_hosts
-                if to != switch
-            }
+            name: {switches[to]: listed(switch, to) for to in to_hosts if to != switch}
             for switch, name in enumerate(switches)
         }
-        return {**summary, "next_hops": next_hops}
+        stays = {} if sets.priorities is None else {"stays": sets.stays}
+        return {**summary, **stays, "next_hops": next_hops}
     sources = []
     for row in range(len(plan.vlans)):
         names = [

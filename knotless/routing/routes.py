@@ -1,6 +1,6 @@
-"""Routes: explicit paths, or next-hop tables that imply the paths.
+"""Routes: explicit paths, next-hop tables that imply the paths, or sets of next hops.
 
-Both classes have the same attributes. Tables compute explicit paths only when ``channels`` or
+All classes have the same attributes. Tables compute explicit paths only when ``channels`` or
 ``priorities`` is used.
 """
 
@@ -14,6 +14,7 @@ import numpy as np
 from knotless._core import graph as core
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints, Priorities
+from knotless.routing.graphs.next_hop_sets import NextHopSets
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,28 @@ class ExplicitRoutes:
         """The number of virtual channels that unicasts and broadcasts use."""
         highest = int(self.priorities[self.channels >= 0].max(initial=0))
         return 1 + max(highest, int(self.tree_priorities.max(initial=0)))
+
+
+@dataclass(frozen=True)
+class AdaptiveRoutes(ExplicitRoutes):
+    """Broadcast trees, and for unicasts sets of next hops instead of paths.
+
+    Attributes
+    ----------
+    next_hops : NextHopSets
+        The next hops, with their priorities: packets wait for all at once, and take the first that
+        is free.
+
+    """
+
+    next_hops: NextHopSets
+
+    @property
+    def vcs(self) -> int:
+        """The number of virtual channels that unicasts and broadcasts use."""
+        priorities = self.next_hops.priorities
+        highest = 0 if priorities is None else int(priorities.max(initial=0))
+        return max(super().vcs, 1 + highest)
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,7 @@ class Result:
         multipath = self.scenario.plan.multipath
         if multipath == "none":
             return {}
-        return {"multipath": multipath, "order": "not kept" if multipath == "spray" else "kept"}
+        return {"multipath": multipath, "order": "kept" if multipath == "ecmp" else "not kept"}
 
     def _collective(self) -> dict[str, float | None]:
         """Return the time of a collective operation, its bound and their ratio."""

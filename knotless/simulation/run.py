@@ -165,6 +165,8 @@ def prepare(
         simulation.take_turns()
     if plan.multipath == "spray":
         simulation.spray()
+    elif plan.multipath == "adaptive":
+        simulation.first_free()
     elif plan.multipath == "ecmp":
         macs = [mac_value(host.mac) for host in plan.fabric.hosts]
         simulation.hash_addresses(macs, plan.hash_seed)

@@ -52,9 +52,9 @@ class Advice:
 def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
     """Return which engine of a comparison on ``fabric`` to choose.
 
-    Among the plans that cannot deadlock, it is the one with the lowest load of the most loaded
-    channel; if equal, with the shortest paths, then with the fewest virtual channels, VLANs and
-    rules; if all are equal, the default engine of the fabric, or the first name.
+    Among the plans that have rules and cannot deadlock, it is the one with the lowest load of the
+    most loaded channel; if equal, with the shortest paths, then with the fewest virtual channels,
+    VLANs and rules; if all are equal, the default engine of the fabric, or the first name.
     """
     default = default_engine(fabric)
 
@@ -62,7 +62,7 @@ def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
         summary = row.summary or {}
         return (*(summary[key] for key in _ORDER), row.engine != default, row.engine)
 
-    safe = sorted((row for row in rows if row.summary and row.summary["acyclic"]), key=rank)
+    safe = sorted((row for row in rows if _is_choice(row)), key=rank)
     if not safe:
         reasons = {row.engine: _unsafe(row) for row in rows}
         return Advice(None, "no engine has a plan that cannot deadlock", reasons, (), tuple(rows))
@@ -79,10 +79,17 @@ def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
     return Advice(best.engine, reason, reasons, _cheaper(safe), tuple(rows))
 
 
+def _is_choice(row: Compared) -> bool:
+    """Return whether an engine has a plan that cannot deadlock, with rules for switches."""
+    return row.summary is not None and bool(row.summary["safe"]) and "rules" in row.summary
+
+
 def _unsafe(row: Compared) -> str:
     """Return why an engine's plan is not safe, or why it has none."""
     if row.summary is None:
         return row.reason
+    if row.summary["safe"]:
+        return "no OpenFlow rules exist for it: it can be simulated"
     return f"can deadlock under {FlowControl(str(row.summary['flow_control'])).description}"
 
 
@@ -90,7 +97,7 @@ def _compared(row: Compared, best: Compared) -> str:
     """Return why an engine is not advised, in comparison with the best."""
     if row is best:
         return "advised"
-    if row.summary is None or not row.summary["acyclic"]:
+    if row.summary is None or not _is_choice(row):
         return _unsafe(row)
     metrics, other = row.summary, best.summary or {}
     for key in _ORDER:

@@ -15,7 +15,8 @@ from knotless.routing.graphs.dependencies import cycle_names
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
-from knotless.verification.dependencies import Witness, cycle_of, priorities_of, witnesses
+from knotless.verification.blocking import judge
+from knotless.verification.dependencies import Witness, priorities_of
 from knotless.verification.explain import problems_of
 from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
 
@@ -25,14 +26,17 @@ class Outcome:
     """The metrics of a check, and a cycle.
 
     ``pairs`` ordered pairs of different hosts were traced; ``undelivered`` of them failed: not
-    exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts
-    (source, receiver) pairs of broadcasts in the same way, ``multicasts`` (source, member) pairs
-    of groups; a copy to any other host counts as undelivered too. ``max_channel_load`` is the
-    largest number of paths on a channel between switches. In the mean number of switches a host
-    to itself counts as one switch. ``cycle`` is a cycle of the joint channel dependency graph of
-    all packets under ``flow_control``; ``witnesses`` are packets that close it. ``unreachable``
-    pairs are separated by the state's failures; what they send is dropped, which is no failure of
-    delivery.
+    exactly one copy, at the right host only, untagged and unchanged. ``broadcasts`` counts (source,
+    receiver) pairs of broadcasts in the same way, ``multicasts`` (source, member) pairs of groups;
+    a copy to any other host counts as undelivered too. ``max_channel_load`` is the largest number
+    of paths on a channel between switches. In the mean number of switches a host to itself counts
+    as one switch. ``cycle`` is a cycle of the joint channel dependency graph of all packets under
+    ``flow_control``. ``safe`` tells whether no deadlock is possible, and ``theorem`` by which
+    argument (:mod:`knotless.verification.blocking`): it differs from ``acyclic`` only where packets
+    wait for the first free of several channels. If it is not safe, ``blocked`` are virtual channels
+    that can block each other, the cycle if one suffices, and ``witnesses`` are packets that do so,
+    one for each. ``unreachable`` pairs are separated by the state's failures; what they send is
+    dropped, which is no failure of delivery.
     """
 
     fabric: str
@@ -49,6 +53,9 @@ class Outcome:
     max_switches: int
     acyclic: bool
     cycle: list[str]
+    safe: bool
+    theorem: str | None
+    blocked: list[str]
     witnesses: tuple[Witness, ...]
 
     @property
@@ -59,12 +66,14 @@ class Outcome:
     @property
     def ok(self) -> bool:
         """Return whether everything is delivered and no deadlock is possible."""
-        return self.failed == 0 and self.acyclic
+        return self.failed == 0 and self.safe
 
     @property
     def text(self) -> str:
         """The deadlock verdict as text, with the flow control."""
-        return verdict_text(self.flow_control, self.cycle)
+        if self.blocked == self.cycle:
+            return verdict_text(self.flow_control, self.cycle)
+        return verdict_text(self.flow_control, [], blocked=self.blocked)
 
     def as_json(self) -> dict[str, object]:
         """Return the metrics as plain values."""
@@ -113,7 +122,7 @@ def verdict_of(state: ForwardingState, flow_control: str = AUTO) -> Verdict:
 def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
     """Return the metrics of :func:`verdict_of`, without the time that descriptions take."""
     control = resolved(flow_control, priorities_of(state))
-    cycle = cycle_of(state, control)
+    judged = judge(state, control)
     hosts, pairs, core = len(state.fabric.hosts), state.pairs, state.core
     load = round(float(state.loads.max(initial=0.0)), 9)  # sums of equal shares
     receivers = sum(len(group.members) for group in state.groups)
@@ -132,9 +141,12 @@ def outcome_of(state: ForwardingState, flow_control: str = AUTO) -> Outcome:
         max_channel_load=int(load) if load.is_integer() else load,
         mean_switches=(core.switches_passed + hosts) / (pairs - core.undelivered + hosts),
         max_switches=core.max_switches,
-        acyclic=not cycle,
-        cycle=cycle_names(state.channels, cycle),
-        witnesses=witnesses(state, cycle, control),
+        acyclic=not judged.cycle,
+        cycle=cycle_names(state.channels, judged.cycle),
+        safe=not judged.steps,
+        theorem=judged.theorem,
+        blocked=cycle_names(state.channels, [step.holds for step in judged.steps]),
+        witnesses=judged.witnesses,
     )
 
 

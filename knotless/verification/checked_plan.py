@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,7 +11,6 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
 from knotless.base.switch_settings import SwitchFile
-from knotless.base.verdict_text import verdict_text
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.compiler import compile_state, with_backups
@@ -20,6 +18,7 @@ from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.graphs.channels import Channels, channels_of
+from knotless.routing.multipath import refuse_adaptive
 from knotless.routing.plan import Plan
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.failover import Coverage, coverage
@@ -53,9 +52,9 @@ class CheckedPlan:
 
     @cached_property
     def _compiled(self) -> tuple[CompiledRules, float]:
-        state = self.state
+        plan, state = self.plan, self.state
+        refuse_adaptive(plan)
         began = time.perf_counter()
-        plan = self.plan
         rules = compile_state(
             state,
             tagging=plan.tagging,
@@ -103,16 +102,16 @@ class CheckedPlan:
         return self.state.loads.astype(np.int64)
 
     @property
-    def _hops(self) -> int:
-        """The channels on all paths between hosts; several paths of a pair count as their mean.
-
-        These are equally long, so that the sum is a whole number.
-        """
-        return round(float(self.state.loads.sum()))
+    def _hops(self) -> float:
+        """The channels on all paths between hosts; several paths of a pair count as their mean."""
+        return round(float(self.state.loads.sum()), 6)  # a sum of equal shares
 
     @property
     def cycle(self) -> list[str]:
-        """A cycle of dependencies under the plan's flow control (``s1:2/0`` ..), or []."""
+        """A cycle of dependencies under the plan's flow control (``s1:2/0`` ..), or [].
+
+        An adaptive plan with a cycle can be safe.
+        """
         return self.verdict.cycle
 
     @cached_property
@@ -143,7 +142,7 @@ class CheckedPlan:
 
     def refuse_deadlock(self) -> None:
         """Raise PlanError if the plan can deadlock under its flow control."""
-        refuse_deadlock(self.plan, self.cycle)
+        refuse_deadlock(self.plan, self.verdict)
 
     def summary(self) -> dict[str, object]:
         """Return the plan's metrics, which ``knotless plan --json`` prints.
@@ -151,7 +150,8 @@ class CheckedPlan:
         The mean number of switches is over all ordered pairs of hosts, including a host to itself,
         as in Table 1 of Otsuka et al. ``load_bound`` is the mean load of a channel if all pairs
         take shortest paths: a lower bound of the largest load of any plan. With multipath, loads
-        are those if each of several next hops takes an equal share; no rules spray frames.
+        are those if each of several next hops takes an equal share; no rules spray frames or route
+        adaptively. ``safe`` tells whether no deadlock is possible, by ``theorem``.
         """
         plan, verdict = self.plan, self.verdict
         return {
@@ -168,14 +168,22 @@ class CheckedPlan:
             "minimal": self.is_minimal,
             "acyclic": verdict.acyclic,
             "cycle": verdict.cycle,
+            "safe": verdict.safe,
+            "theorem": verdict.theorem,
             "routing_ms": round(plan.routing_ms, 3),
             **({} if plan.next_hops is None else self._multipath_summary()),
-            **({} if plan.multipath == "spray" else self._rules_summary()),
+            **self._rules_summary(),
             **({} if self.switches is None else {"losses": verdict.losses}),
-            **({} if plan.multipath == "spray" or not self.coverage else self.coverage.as_json()),
+            **({} if not self._has_rules or not self.coverage else self.coverage.as_json()),
         }
 
+    @property
+    def _has_rules(self) -> bool:
+        return self.plan.multipath in ("none", "ecmp")
+
     def _rules_summary(self) -> dict[str, object]:
+        if not self._has_rules:
+            return {}
         rules, compile_ms = self._compiled
         return {
             "compile_ms": round(compile_ms, 3),
@@ -191,21 +199,22 @@ class CheckedPlan:
             "multipath": plan.multipath,
             "sets_of_next_hops": int((sizes > 1).sum()),
             "max_next_hops": int(sizes.max(initial=0)),
+            **({"blocked": self.verdict.blocked} if plan.multipath == "adaptive" else {}),
         }
 
 
-def refuse_deadlock(plan: Plan, cycle: Sequence[str]) -> None:
-    """Refuse a plan whose channels can wait for each other in a ``cycle``, if there is one.
+def refuse_deadlock(plan: Plan, verdict: Verdict) -> None:
+    """Refuse a plan whose ``verdict`` is that it can deadlock.
 
     Raises
     ------
     PlanError
-        ``cycle`` is not empty; the message names it and the remedies.
+        It is; the message names the channels and the remedies.
 
     """
-    if cycle:
+    if not verdict.safe:
         raise PlanError(
-            f"{plan.engine} on {plan.fabric.name} {verdict_text(plan.flow_control, cycle)};"
+            f"{plan.engine} on {plan.fabric.name} {verdict.text};"
             " choose another flow control, engine or number of virtual channels, or allow it with"
             " --allow-deadlock (knotless.yaml: allow_deadlock: true)"
         )

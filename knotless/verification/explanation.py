@@ -10,8 +10,10 @@ from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.flow_control import AUTO
 from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import waiting
+from knotless.routing.graphs.dependencies import cycle_names
 from knotless.routing.plan import Plan
 from knotless.routing.request import PlanRequest
+from knotless.verification.blocking import removal_order, waits_of
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.dependencies import edges_of, longest_chain
 
@@ -94,7 +96,15 @@ def _proof(checked: CheckedPlan) -> str:
             f"{summary}. They form no cycle: at most {chain} virtual channels wait for each other"
             f" in a row, and the last one can always send. The plan {verdict.text}."
         )
+    if verdict.safe:
+        _, single, waits = waits_of(state, verdict.flow_control)
+        order = cycle_names(state.channels, removal_order(single, waits))
+        first, last = " then ".join(order[:3]), order[-1]
+        return (
+            f"{summary}. They form cycles, but packets wait for the first free of several virtual"
+            f" channels, and no set of these can block itself: the {len(order)} that packets hold"
+            f" can be emptied in an order, first {first}, last {last}. The plan {verdict.text}."
+        )
     steps = "; ".join(witness.text for witness in verdict.witnesses)
-    return (
-        f"{summary}. {len(verdict.cycle)} of them form a cycle: {steps}. The plan {verdict.text}."
-    )
+    form = "form a cycle" if verdict.blocked == verdict.cycle else "can block each other"
+    return f"{summary}. {len(verdict.blocked)} of them {form}: {steps}. The plan {verdict.text}."

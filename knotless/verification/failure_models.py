@@ -94,11 +94,11 @@ class RulesModel:
     ) -> FailureVerdict:
         """Return the verdict on a state; pairs with hosts of dead switches do not count."""
         verdict = verdict_of(state, self._flow_control)
-        missing = self._findings.doubts if verdict.cycle else self._findings.gaps
+        missing = self._findings.doubts if verdict.blocked else self._findings.gaps
         return FailureVerdict(
             failed,
-            None if missing else verdict.acyclic,
-            verdict.cycle,
+            None if missing else verdict.safe,
+            verdict.blocked,
             verdict.undelivered - of_dead_switches,
             verdict.witnesses,
         )
@@ -152,9 +152,7 @@ class EngineModel:
         ]
         separated = len(parts) ** 2 - sum(count**2 for count in Counter(parts).values())
         undelivered = verdict.undelivered + separated
-        return FailureVerdict(
-            failed, verdict.acyclic, verdict.cycle, undelivered, verdict.witnesses
-        )
+        return FailureVerdict(failed, verdict.safe, verdict.blocked, undelivered, verdict.witnesses)
 
 
 class TablesModel:

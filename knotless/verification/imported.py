@@ -13,6 +13,7 @@ from knotless.base.verdict_text import assumptions, verdict_text
 from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
+from knotless.verification.blocking import theorem_of
 from knotless.verification.dependencies import Witness, first_rows
 from knotless.verification.explain import problems_of
 from knotless.verification.imported_buffers import losses_in, pool_cycle_of, reads_all_reserves
@@ -79,9 +80,19 @@ class ImportedVerdict:
         return self.undelivered
 
     @property
+    def safe(self) -> bool | None:
+        """Whether no deadlock is possible; None: unknown. Here it depends on cycles alone."""
+        return self.acyclic
+
+    @property
+    def theorem(self) -> str | None:
+        """The name of what proves that no deadlock is possible; None if nothing does."""
+        return theorem_of(is_acyclic=self.acyclic is True, is_safe=False)
+
+    @property
     def ok(self) -> bool:
         """Return whether all is delivered, no deadlock is possible, and nothing can be lost."""
-        return self.failed == 0 and self.acyclic is True and not self.losses
+        return self.failed == 0 and self.safe is True and not self.losses
 
     @property
     def text(self) -> str:
@@ -90,7 +101,8 @@ class ImportedVerdict:
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""
-        return asdict(self)
+        blocked = self.cycle if self.safe is False else []
+        return {**asdict(self), "safe": self.safe, "theorem": self.theorem, "blocked": blocked}
 
 
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:

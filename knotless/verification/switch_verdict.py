@@ -19,8 +19,9 @@ from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
+from knotless.verification.blocking import Wait, blocking_steps, theorem_of, witnesses_of_steps
 from knotless.verification.check import Verdict, verdict_of
-from knotless.verification.dependencies import Witness, first_rows, is_pool
+from knotless.verification.dependencies import Witness, is_pool
 from knotless.verification.pool_waits import Waits, pool_cycle
 from knotless.verification.switch_ends import SwitchEnds
 from knotless.verification.switch_losses import losses_of
@@ -68,25 +69,32 @@ def verdict_with_switches(
         return verdict
     longest = packet_bytes + FRAME_OVERHEAD_BYTES
     waits = _waits(state, ends)
-    cycle = find_cycle(waits.edges)
-    if cycle:
-        names = cycle_names(state.channels, cycle)
-        rows = waits.causes[first_rows(waits.edges, cycle)]
-        witnesses = [
-            _witness(state, name, following, *state.dependencies[row, 4:6].tolist())
-            for name, following, row in zip(names, [*names[1:], *names[:1]], rows, strict=True)
-        ]
+    alone = state.alone[waits.causes]
+    first_free = _first_free(state, waits)
+    steps = blocking_steps(waits.edges[alone], first_free)
+    cycle = cycle_names(state.channels, find_cycle(waits.edges))
+    if steps:
+        blocked = cycle_names(state.channels, [step.holds for step in steps])
+        rows = state.dependencies[waits.causes[alone]]
+        witnesses = witnesses_of_steps(state, rows, first_free, steps)
     else:
-        steps = pool_cycle(waits, ends.shares(longest))
-        names = [step.holds for step in steps]
-        witnesses = [_witness(state, step.holds, step.requests, *step.packet[1:]) for step in steps]
+        # Of pools without reserves, frames count as waiting for each of several outputs alone.
+        through_pools = pool_cycle(waits, ends.shares(longest))
+        blocked = [step.holds for step in through_pools]
+        cycle = cycle or blocked
+        witnesses = tuple(
+            _witness(state, step.holds, step.requests, *step.packet[1:]) for step in through_pools
+        )
     return replace(
         verdict,
-        acyclic=not names,
-        cycle=names,
-        witnesses=tuple(witnesses),
+        acyclic=not cycle,
+        cycle=cycle,
+        safe=not blocked,
+        theorem=theorem_of(is_acyclic=not cycle, is_safe=not blocked),
+        blocked=blocked,
+        witnesses=witnesses,
         losses=losses_of(ends, longest),
-        notes=[*_notes(ends), *_remedies(names, longest)],
+        notes=[*_notes(ends), *_remedies(blocked, longest)],
         assumes=[_GIVEN, *verdict.assumes[1:]],
     )
 
@@ -128,6 +136,17 @@ def _waits(state: ForwardingState, ends: SwitchEnds) -> Waits:
         },
         source_pools=ends.source_pools(),
     )
+
+
+def _first_free(state: ForwardingState, waits: Waits) -> list[Wait]:
+    """Return the waits for the first free of several virtual channels that all pause."""
+    found = []
+    for wait in state.first_free:
+        held, *requested = ([*waits.nodes_of(*hop)] for hop in (wait.held, *wait.requested))
+        if held and all(requested):
+            requests = sorted({nodes[0] for nodes in requested})
+            found.append(Wait(held[0], requests, wait.source, wait.destination))
+    return found
 
 
 def _witness(

@@ -10,19 +10,19 @@ from knotless.base.errors import PlanError
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import Field, Output, Rule, SwitchRules
-from knotless.routing.engine import engines
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
 from knotless.verification.changes.planner import between_plans
+from tests.support.rule_engines import RULE_ENGINES
 from tests.support.ties import ties
 
 SPECS = ("mesh,4,4", "torus,5,5", "ring,6,hosts=2", "random,12,degree=4,hosts=2,seed=1")
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", RULE_ENGINES)
 def test_our_own_rules_do_not_tie(spec: str, engine: str) -> None:
     try:
         plan = make_plan(load(spec), engine)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from knotless.base.errors import FabricError, PlanError
+from knotless.base.errors import PlanError
+from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.routing.engine import engines
@@ -20,12 +21,13 @@ from knotless.routing.graphs.task import MAX_VCS
 from knotless.routing.plan import make_plan
 from knotless.routing.vlans.assignment import TAGGINGS
 from knotless.topologies import Fabric, load
-from knotless.topologies.validate import validate
+from knotless.verification.blocking import removal_order, waits_of
 from knotless.verification.check import check, verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 from tests.support.fabric_strategies import (
     cluster_fabrics,
     cubes,
+    cut,
     dragonflies,
     dragonflies_plus,
     graphs,
@@ -34,8 +36,10 @@ from tests.support.fabric_strategies import (
     of_diameter_2,
     rails_and_clos,
     shuffled,
+    thinned,
     without_a_switch,
 )
+from tests.support.rule_engines import RULE_ENGINES
 
 
 @dataclass(frozen=True)
@@ -111,33 +115,6 @@ def squares(draw: st.DrawFn) -> Fabric:
     return load(f"lsft,{order},sides={sides},hosts={draw(st.integers(1, 3))}")
 
 
-@st.composite
-def cut(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
-    """A fabric without some drawn links, as far as it stays connected."""
-    fabric = draw(fabrics)
-    for link in draw(st.lists(st.sampled_from(fabric.links), max_size=8)) if fabric.links else []:
-        without = replace(fabric, links=tuple(kept for kept in fabric.links if kept != link))
-        try:
-            validate(without)
-        except FabricError:
-            continue
-        fabric = without
-    return fabric
-
-
-@st.composite
-def thinned(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
-    """A fabric without some of its hosts; a switch that had hosts keeps one at least."""
-    fabric = draw(fabrics)
-    dropped = draw(st.sets(st.sampled_from(fabric.hosts), max_size=12))
-    kept = [
-        host
-        for host in fabric.hosts
-        if host not in dropped or host is next(iter(fabric.hosts_at[host.switch].values()))
-    ]
-    return replace(fabric, hosts=tuple(kept))
-
-
 def joined_by_going_up_and_down(fabric: Fabric) -> bool:
     """Return whether every two switches with hosts have a common switch above (or are the same)."""
     level = {name: 0 for name, hosts in fabric.hosts_at.items() if hosts}
@@ -185,8 +162,8 @@ FABRICS = {
 }
 
 
-def test_there_is_a_row_for_every_engine() -> None:
-    assert [promise.engine for promise in PROMISES] == list(engines())
+def test_there_is_a_row_for_every_engine_with_rules() -> None:
+    assert [promise.engine for promise in PROMISES] == RULE_ENGINES
 
 
 def promise_holds(promise: Promise, data: st.DataObject) -> bool:
@@ -221,7 +198,11 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
     verdict = verdict_of(read, "pfc")
     assert verdict.problems == []
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
-    assert verdict.acyclic is summary["acyclic"]
+    assert verdict.acyclic is summary["acyclic"] is verdict.safe
+    _, edges, several = waits_of(read, FlowControl.PFC)
+    assert several == []
+    everything_is_removed = set(removal_order(edges, [])) == set(edges[:, 0].tolist())
+    assert everything_is_removed is verdict.acyclic
     assert verdict.max_channel_load == summary["max_channel_load"]
     if promise.acyclic:
         assert verdict.acyclic

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from knotless.base.errors import PlanError
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
-from knotless.routing.engine import engines
 from knotless.routing.plan import make_plan
 from knotless.topologies import Fabric
 from knotless.topologies.numbering import mac_text
@@ -22,6 +21,7 @@ from knotless.verification.dependencies import edges_of
 from tests.support.fabric_strategies import graphs, grids
 from tests.support.independent import RuleTracer
 from tests.support.one_switch import OneByOne
+from tests.support.rule_engines import RULE_ENGINES
 
 FABRICS = st.one_of(graphs(), grids())
 
@@ -34,7 +34,7 @@ def groups(draw: st.DrawFn, fabric: Fabric) -> dict[int, list[str]]:
     return draw(st.dictionaries(st.integers(1, 65535), members, min_size=1, max_size=3))
 
 
-@pytest.mark.parametrize("engine", engines())
+@pytest.mark.parametrize("engine", RULE_ENGINES)
 @settings(max_examples=15)
 @given(data=st.data())
 def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataObject) -> None:

@@ -15,9 +15,15 @@ from knotless.routing.plan import Plan, make_plan, plan_to_json
 from knotless.topologies import Fabric
 from knotless.topologies.formats.files import to_json
 from knotless.verification.check import verdict_of
-from tests.property.test_every_engine import cut, trees
+from tests.property.test_every_engine import trees
 from tests.support.cycles import has_cycle
-from tests.support.fabric_strategies import graphs, grids, rails_and_clos, without_a_switch
+from tests.support.fabric_strategies import (
+    cut,
+    graphs,
+    grids,
+    rails_and_clos,
+    without_a_switch,
+)
 from tests.support.multipath_walker import MultipathWalker, Port
 
 LEVELLED = st.one_of(trees(), cut(trees()), rails_and_clos())
@@ -67,6 +73,7 @@ def judge(plan: Plan) -> None:
     }
     assert waits <= known
     assert verdict.acyclic == (not has_cycle(known))
+    assert verdict.safe is verdict.acyclic
     loads = {port(plan, channel): value for channel, value in enumerate(state.loads) if value}
     assert loads == pytest.approx(load)
 

@@ -77,7 +77,9 @@ def test_plans_verified_as_safe_never_deadlock(engine: str) -> None:
     for number, plan in enumerate(plans(engine)):
         state = state_of_plan(plan)
         for flow_control in PAUSING:
-            if not verdict_of(state, flow_control).acyclic:
+            if plan.multipath == "adaptive" and flow_control == "credits":
+                continue  # refused: frames cannot wait for several credits at once
+            if not verdict_of(state, flow_control).safe:
                 continue
             for pattern in ("uniform", f"shift:{len(plan.fabric.hosts) // 2}", "broadcast"):
                 result = overloaded(plan, flow_control, pattern, seed=number)

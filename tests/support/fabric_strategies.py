@@ -171,3 +171,30 @@ def without_a_switch(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fab
     except FabricError:
         return fabric
     return damaged
+
+
+@st.composite
+def cut(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
+    """A fabric without some drawn links, as far as it stays connected."""
+    fabric = draw(fabrics)
+    for link in draw(st.lists(st.sampled_from(fabric.links), max_size=8)) if fabric.links else []:
+        without = replace(fabric, links=tuple(kept for kept in fabric.links if kept != link))
+        try:
+            validate(without)
+        except FabricError:
+            continue
+        fabric = without
+    return fabric
+
+
+@st.composite
+def thinned(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
+    """A fabric without some of its hosts; a switch that had hosts keeps one at least."""
+    fabric = draw(fabrics)
+    dropped = draw(st.sets(st.sampled_from(fabric.hosts), max_size=12))
+    kept = [
+        host
+        for host in fabric.hosts
+        if host not in dropped or host is next(iter(fabric.hosts_at[host.switch].values()))
+    ]
+    return replace(fabric, hosts=tuple(kept))

@@ -23,6 +23,6 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
     // Last: a dependency is better known by a packet for a host.
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned();
-    found.edges = edges.sorted();
+    edges.report(&mut found);
     found
 }

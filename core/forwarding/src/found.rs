@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::state::{Hop, HopId, State};
+use crate::state::{Choice, Hop, HopId, State, Step};
 
 /// The most failed pairs, and the most failed floods, that are listed by name.
 pub const KEPT_FAILURES: usize = 1000;
@@ -15,6 +15,23 @@ pub struct Edge {
     /// Those that are waited for.
     pub after: (u32, u8),
     /// A host whose packets cause it.
+    pub source: u32,
+    /// The destination of those packets.
+    pub destination: u32,
+    /// Whether some packet waits for `after` alone; false: all that cause it are
+    /// [`FirstFreeWait`]s, and wait for others as well.
+    pub alone: bool,
+}
+
+/// One virtual channel is held while a packet waits for several, of which it takes the first that
+/// is free.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FirstFreeWait {
+    /// The channel and the virtual channel that is held.
+    pub before: (u32, u8),
+    /// Those that are waited for, ascending.
+    pub after: Vec<(u32, u8)>,
+    /// A host whose packets wait so.
     pub source: u32,
     /// The destination of those packets.
     pub destination: u32,
@@ -92,12 +109,35 @@ pub struct Found {
     pub max_switches: u32,
     /// The dependencies between virtual channels, sorted; labels do not matter to them.
     pub edges: Vec<Edge>,
+    /// The waits for the first free of several virtual channels, sorted. Their single dependencies
+    /// are in `edges`, too.
+    pub first_free: Vec<FirstFreeWait>,
+}
+
+/// A virtual channel as a number: the channel and the priority.
+type Node = u64;
+
+fn parts(node: Node) -> (u32, u8) {
+    ((node >> 8) as u32, node as u8)
+}
+
+/// What is held, and what a packet waits for the first free of.
+type Wait = (Node, Box<[Node]>);
+
+/// What first caused an edge, and whether its packets wait for nothing else.
+#[derive(Debug, Clone, Copy)]
+struct Cause {
+    source: u32,
+    destination: u32,
+    alone: bool,
 }
 
 /// The edges found so far, with what first caused each.
 #[derive(Debug, Default)]
 pub(crate) struct Edges {
-    known: FxHashMap<(u64, u64), (u32, u32)>,
+    known: FxHashMap<(Node, Node), Cause>,
+    /// By what is held and what is waited for: the source and the destination.
+    first_free: FxHashMap<Wait, (u32, u32)>,
     /// By place of an entry: whether its edges were added.
     seen: Vec<bool>,
 }
@@ -113,31 +153,57 @@ impl Edges {
             return;
         }
         let held = state.hop(id);
-        let node = |hop: Hop| u64::from(hop.channel) << 8 | u64::from(hop.vc);
+        let node = |hop: Hop| Node::from(hop.channel) << 8 | Node::from(hop.vc);
         if state.fabric.host(held.channel).is_some() {
             return;
         }
-        for &next in state.entry(place).hops() {
-            let next = state.hop(next);
-            if state.fabric.host(next.channel).is_none() {
-                self.known.entry((node(held), node(next))).or_insert((source, destination));
+        let step = state.entry(place);
+        let waits = || {
+            let next = step.hops().iter().map(|&next| state.hop(next));
+            next.filter(|next| state.fabric.host(next.channel).is_none()).map(node)
+        };
+        let alone = !matches!(step, Step::Next(Choice::FirstFree, _));
+        let cause = Cause { source, destination, alone };
+        for next in waits() {
+            let known = self.known.entry((node(held), next)).or_insert(cause);
+            if alone && !known.alone {
+                *known = cause;
             }
+        }
+        // A packet that can also leave to a host, which takes it, waits for nothing.
+        if !alone && waits().count() == step.hops().len() {
+            let mut after: Vec<Node> = waits().collect();
+            after.sort_unstable();
+            after.dedup();
+            let key = (node(held), after.into());
+            self.first_free.entry(key).or_insert((source, destination));
         }
     }
 
-    pub fn sorted(self) -> Vec<Edge> {
-        let parts = |node: u64| ((node >> 8) as u32, node as u8);
-        let mut edges: Vec<Edge> = self
+    /// Adds all to `found`, sorted.
+    pub fn report(self, found: &mut Found) {
+        found.edges = self
             .known
             .into_iter()
-            .map(|((before, after), (source, destination))| Edge {
+            .map(|((before, after), Cause { source, destination, alone })| Edge {
                 before: parts(before),
                 after: parts(after),
                 source,
                 destination,
+                alone,
             })
             .collect();
-        edges.sort_by_key(|edge| (edge.before, edge.after));
-        edges
+        found.edges.sort_by_key(|edge| (edge.before, edge.after));
+        found.first_free = self
+            .first_free
+            .into_iter()
+            .map(|((before, after), (source, destination))| FirstFreeWait {
+                before: parts(before),
+                after: after.iter().map(|&node| parts(node)).collect(),
+                source,
+                destination,
+            })
+            .collect();
+        found.first_free.sort_by(|a, b| (a.before, &a.after).cmp(&(b.before, &b.after)));
     }
 }

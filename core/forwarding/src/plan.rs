@@ -1,5 +1,7 @@
 //! The tables and trees of a plan.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use crate::channel_array::ChannelArray;
@@ -54,14 +56,28 @@ pub struct HopSets {
     pub ends: Vec<u32>,
     /// The sets, one after the other.
     pub channels: Vec<u32>,
+    /// The virtual channel on each of `channels`, of which packets take the first that is free.
+    /// Empty: they take any one, and keep the virtual channel with which they were admitted.
+    pub vcs: Vec<u8>,
+    /// Whether packets that have left virtual channel 0 never return to it.
+    pub stays: bool,
 }
 
 impl HopSets {
     /// The next hops at a switch to another.
     pub(crate) fn at(&self, switches: usize, at: u32, to: u32) -> &[u32] {
+        &self.channels[self.range(switches, at, to)]
+    }
+
+    /// The virtual channels of the same next hops; None: packets keep theirs.
+    pub(crate) fn vcs_at(&self, switches: usize, at: u32, to: u32) -> Option<&[u8]> {
+        (!self.vcs.is_empty()).then(|| &self.vcs[self.range(switches, at, to)])
+    }
+
+    fn range(&self, switches: usize, at: u32, to: u32) -> Range<usize> {
         let place = to as usize * switches + at as usize;
         let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.channels[first as usize..self.ends[place] as usize]
+        first as usize..self.ends[place] as usize
     }
 }
 

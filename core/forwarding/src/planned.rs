@@ -157,7 +157,11 @@ impl Planned {
                     let here = listed.at(switches, at, to).iter();
                     key.extend(here.flat_map(|&(vlan, channel)| [u32::from(vlan), channel]));
                 }
-                NextHops::Sets(sets) => key.extend(sets.at(switches, at, to)),
+                NextHops::Sets(sets) => {
+                    key.extend(sets.at(switches, at, to));
+                    let vcs = sets.vcs_at(switches, at, to).unwrap_or_default();
+                    key.extend(vcs.iter().map(|&vc| u32::from(vc)));
+                }
                 NextHops::Tables(..) => {}
             }
             if let Some(tables) = &tables {
@@ -233,7 +237,11 @@ impl Behaviour for Planned {
             Some(flood) => self.copies(fabric, hop, flood, out),
         }
         let unicast = (destination as usize) < self.at.len();
-        Ok(if unicast && out.len() > 1 { Choice::OneOf } else { Choice::All })
+        Ok(match &self.plan.next {
+            _ if !unicast || out.len() < 2 => Choice::All,
+            NextHops::Sets(sets) if !sets.vcs.is_empty() => Choice::FirstFree,
+            _ => Choice::OneOf,
+        })
     }
 }
 
@@ -257,6 +265,15 @@ impl Planned {
             // No host sends to itself: a packet on its channel is one of a host that it represents.
             out.push(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
             return;
+        }
+        if let NextHops::Sets(sets) = &self.plan.next {
+            if let Some(vcs) = sets.vcs_at(switches, at, to).filter(|_| sets.vlan == vlan) {
+                let has_left = sets.stays && hop.vc > 0;
+                let next = sets.at(switches, at, to).iter().zip(vcs);
+                let allowed = next.filter(|(_, &vc)| vc > 0 || !has_left);
+                out.extend(allowed.map(|(&channel, &vc)| Hop { channel, label: vlan, vc }));
+                return;
+            }
         }
         let one;
         let next = match &self.plan.next {

@@ -10,11 +10,20 @@ pub type HopId = u32;
 pub enum Choice {
     /// One copy takes each of them. No hops: the packet is dropped.
     All,
-    /// The packet takes any one of them: multipath.
+    /// The packet takes any one of them, chosen when it arrives: multipath.
     OneOf,
+    /// It waits for all of them at once and takes the first that is free: adaptive routing.
+    FirstFree,
     /// One copy takes each hop of any one of several sets: the switch may hold one of several rule
     /// sets. See [`crate::state::Behaviour::set_ends`].
     AnyOf,
+}
+
+impl Choice {
+    /// Whether a packet takes a single one of the hops.
+    pub fn takes_one(self) -> bool {
+        matches!(self, Self::OneOf | Self::FirstFree)
+    }
 }
 
 /// Sets of hops, of which a packet takes any one.

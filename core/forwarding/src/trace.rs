@@ -133,7 +133,7 @@ pub fn shares(state: &State, source: u32, destination: u32) -> Vec<(Hop, f64)> {
     for &id in order.iter().rev() {
         let (step, share) = (onward(id), shares[&id]);
         let each = match step {
-            Step::Next(Choice::OneOf, hops) => share / hops.len() as f64,
+            Step::Next(choice, hops) if choice.takes_one() => share / hops.len() as f64,
             Step::AnyOf(sets) => share / sets.iter().len() as f64,
             _ => share,
         };
@@ -157,7 +157,7 @@ impl Trace {
                 (false, false)
             }
             Step::AnyOf(sets) => (sets.iter().any(lost), true),
-            Step::Next(choice, onward) => (lost(onward), choice == Choice::OneOf),
+            Step::Next(choice, onward) => (lost(onward), choice.takes_one()),
             Step::Unreached => (true, false),
         };
         if dropped {

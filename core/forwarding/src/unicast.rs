@@ -3,7 +3,7 @@
 use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
 use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass, SenderClass};
-use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
+use crate::state::{Behaviour, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -283,7 +283,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let start = Outcome { switches: 1, ..Outcome::default() };
         match self.state.entry(place) {
             Step::Unreached | Step::Unsupported => Outcome { bad: true, ..start },
-            Step::Next(Choice::OneOf, onward) => {
+            Step::Next(choice, onward) if choice.takes_one() => {
                 self.any_of(onward.iter().map(std::slice::from_ref), destination)
             }
             Step::Next(_, onward) => self.any_of(std::iter::once(onward), destination),
@@ -342,7 +342,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             self.found.switches_passed += pairs;
             let step = self.state.entry(place as usize);
             let share = match step {
-                Step::Next(Choice::OneOf, onward) => pairs / onward.len() as f64,
+                Step::Next(choice, onward) if choice.takes_one() => pairs / onward.len() as f64,
                 Step::AnyOf(sets) => pairs / sets.iter().len() as f64,
                 _ => pairs,
             };

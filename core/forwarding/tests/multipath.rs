@@ -71,3 +71,47 @@ fn a_copy_by_each_side_arrives_twice() {
     assert_eq!(found(Choice::All, None).undelivered, 2);
     assert_eq!(found(Choice::All, Some(1)).undelivered, 1, "one copy is lost, the other arrives");
 }
+
+/// Host 0 on switch 0 sends by switch 1 to host 1 on switch 2; switch 1 has a choice of two virtual
+/// channels of the channel on.
+struct Line(Choice);
+
+impl Behaviour for Line {
+    fn next(
+        &mut self,
+        fabric: &Fabric,
+        hop: Hop,
+        destination: u32,
+        out: &mut Vec<Hop>,
+    ) -> Result<Choice, Unsupported> {
+        let (at, _) = fabric.enters(hop.channel);
+        let by = |channel, vc| Hop { channel, label: 0, vc };
+        match (destination, at) {
+            (0, _) => {}
+            (_, 0) => out.push(by(0, 0)),
+            (_, 1) => out.extend([by(1, 1), by(1, 0)]),
+            _ => out.push(by(fabric.host_channel(1), 0)),
+        }
+        Ok(if at == 1 { self.0 } else { Choice::All })
+    }
+}
+
+#[test]
+fn a_wait_for_the_first_free_of_several_is_one_wait() {
+    let found = |choice| {
+        let fabric = Fabric::new(3, vec![(0, 2), (1, 2)], vec![(1, 1), (2, 1)], &[(0, 1), (2, 2)]);
+        let mut state = State::new(fabric, Vec::new(), [[0; 3], [1; 3]].concat());
+        explore(&mut state, &mut Line(choice), &[])
+    };
+    let (bound, first_free) = (found(Choice::OneOf), found(Choice::FirstFree));
+    for found in [&bound, &first_free] {
+        let edges: Vec<_> = found.edges.iter().map(|edge| (edge.before, edge.after)).collect();
+        assert_eq!(edges, [((0, 0), (1, 0)), ((0, 0), (1, 1))]);
+        assert_eq!((found.undelivered, &found.loads[..]), (1, &[1.0, 1.0][..]));
+    }
+    assert!(bound.edges.iter().all(|edge| edge.alone) && bound.first_free.is_empty());
+    assert!(first_free.edges.iter().all(|edge| !edge.alone));
+    let [wait] = &first_free.first_free[..] else { panic!("one wait") };
+    assert_eq!((wait.before, &wait.after[..]), ((0, 0), &[(1, 0), (1, 1)][..]));
+    assert_eq!((wait.source, wait.destination), (0, 1));
+}

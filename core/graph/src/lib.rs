@@ -6,6 +6,7 @@
 
 pub mod acyclic;
 pub mod balance;
+pub mod blocking;
 pub mod channels;
 pub mod counted;
 pub mod cycle;

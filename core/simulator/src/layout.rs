@@ -1,6 +1,6 @@
 //! The layout of a forwarding state as [`Routes`].
 
-use forwarding::state::{Choice, Hop, HopId, State, Step};
+use forwarding::state::{Hop, HopId, State, Step};
 
 use crate::columns::{Columns, Unicasts};
 use crate::error::Error;
@@ -91,7 +91,7 @@ impl Layout<'_> {
         match self.unicasts.step(id, host) {
             Step::Unreached | Step::Next(_, []) => Ok(Entry::Nowhere),
             Step::Next(_, &[only]) => Ok(self.onward(only, host)),
-            Step::Next(Choice::OneOf, hops) => {
+            Step::Next(choice, hops) if choice.takes_one() => {
                 let first = choices.len() as u32;
                 choices.extend(hops.iter().map(|&id| self.onward(id, host)));
                 Ok(Entry::OneOf { first, count: hops.len() as u16 })
@@ -153,7 +153,7 @@ impl Layout<'_> {
 mod tests {
     use forwarding::explore::explore;
     use forwarding::fabric::Fabric;
-    use forwarding::state::{Behaviour, Unsupported};
+    use forwarding::state::{Behaviour, Choice, Unsupported};
 
     use super::*;
 

@@ -25,7 +25,7 @@ COLUMNS = {
     "bound": "load_bound",
     "minimal": "minimal",
     "flow control": "flow_control",
-    "acyclic": "acyclic",
+    "safe": "safe",
     "ms": "routing_ms",
 }
 """The columns of a comparison: heading -> key of the plan's summary."""
@@ -65,7 +65,7 @@ def print_comparison(
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         if row.summary is not None:
-            cells = [table_cell(row.summary[key]) for key in COLUMNS.values()]
+            cells = [table_cell(row.summary.get(key, "-")) for key in COLUMNS.values()]
             name = row.engine.rpartition("/")[2]  # of a file, its name
             table.add_row(*map(rich_text, [name, *cells]))
     Console(width=max(100, Console().width)).print(table)

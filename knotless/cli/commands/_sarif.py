@@ -61,10 +61,10 @@ def findings(
     verdict: Verdict | ImportedVerdict, certificate: Certificate | None
 ) -> Iterator[Finding]:
     """Yield what ``knotless check`` finds; none if all is well."""
-    if verdict.acyclic is False:
+    if verdict.safe is False:
         steps = [witness.text for witness in verdict.witnesses]
         yield Finding("deadlock", "\n".join([verdict.text, *steps]), verdict.cycle)
-    elif verdict.acyclic is None:
+    elif verdict.safe is None:
         yield Finding("unknown", verdict.text, verdict.cycle)
     if certificate is not None and certificate.acyclic is False:
         yield Finding("deadlock-after-failure", "\n".join(certificate_lines(certificate)))

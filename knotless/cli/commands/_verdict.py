@@ -89,14 +89,14 @@ def print_verdict(
         if verdict.losses:
             count = len(verdict.losses)
             say(f"packets of lossless priorities can be lost: {count} of the problems above")
-        if verdict.assumes and not verdict.cycle:
+        if verdict.assumes and (verdict.safe is True or not verdict.cycle):
             say(f"assumed: {'; '.join(verdict.assumes)}")
         say(verdict.text)
         for line in freeze.lines if freeze is not None else ():
             say(line)
         for line in certificate_lines(certificate) if certificate is not None else ():
             say(line)
-        unsafe = verdict.acyclic is not True or not survives
+        unsafe = verdict.safe is not True or not survives
         for line in remedy_lines(remedies) if remedies is not None and unsafe else ():
             say(line)
     sys.exit(0 if verdict.ok and survives else 1)

@@ -76,9 +76,9 @@ def command(
     to hosts included; 1 means no contention. max_channel_load is the largest number of
     simultaneous flows on a channel between switches. Fair rates are max-min fair, in Mbit/s.
 
-    With --multipath, loads and rates are those of flows that are split equally, and with ecmp those
-    of hashed flows: the median, the 99th percentile and the worst of many seeds of the hash, which
-    are those of --hash-seed.
+    With --multipath or adaptive routing, loads and rates are those of flows that are split equally,
+    and with ecmp those of hashed flows: the median, the 99th percentile and the worst of many seeds
+    of the hash, which are those of --hash-seed.
 
     Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
 
@@ -91,14 +91,14 @@ def command(
     began = time.perf_counter()
     values: dict[str, object]
     plan = with_multipath(make_plan(fabric, request), multipath)
-    if multipath != "none":
+    if plan.next_hops is not None:
         if plot is not None:
             raise PlanError("--plot is for plans with one path for each pair; omit it")
         found = analyse_multipath(plan, pattern, seed, seeds)
         values = {
             "fabric": fabric.name,
             "engine": plan.engine,
-            "multipath": multipath,
+            "multipath": plan.multipath,
             "pattern": pattern.name,
             **found.metrics(),
             "seconds": round(time.perf_counter() - began, 3),

@@ -192,7 +192,7 @@ def command(
         certificate = certified(model, tried)
     if draw is not None:
         draw_cycle(fabric, state.channels, draw, verdict.cycle)
-    hidden = {"fabric", "problems", "witnesses", "assumes", "losses", "notes"}
+    hidden = {"fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
     lines = [*verdict.problems, *verdict.losses, *(f"note: {line}" for line in verdict.notes)]

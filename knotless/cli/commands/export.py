@@ -71,7 +71,7 @@ def command(
     # If hosts tag, this state includes the dependencies of untagged frames.
     verdict = next(iter(verdicts.values()))
     if not allow_deadlock:
-        refuse_deadlock(plan, verdict.cycle)
+        refuse_deadlock(plan, verdict)
     _write(Path(out), files)
     macs = [sum(map(len, switch.macs.values())) for switch in read.switches]
     counts = {
@@ -87,6 +87,7 @@ def command(
         "flow_control": plan.flow_control,
         "acyclic": verdict.acyclic,
         "cycle": verdict.cycle,
+        "safe": verdict.safe,
     }
     if as_json:
         print_json(counts)

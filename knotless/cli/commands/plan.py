@@ -80,6 +80,8 @@ def command(
     Example: knotless plan ring,4 --engine minimal --vcs 1 --freeze --write-trace freeze.csv
 
     Example: knotless plan fattree2,4 --multipath ecmp
+
+    Example: knotless plan torus,4,4 --engine adaptive
     """
     refuse_trace_alone(write_trace, freezing=freezing)
     of_single_paths = {
@@ -113,6 +115,8 @@ def command(
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = with_multipath(make_plan(fabric, request), multipath)
+    if freezing and plan.next_hops is not None:
+        raise PlanError("--freeze is for plans with one path for each pair; omit it")
     figures: dict[str, object] = {}
     if failures:
         repaired = repair(plan, failures)
@@ -142,9 +146,10 @@ def command(
             say(line)
         for line in checked.verdict.notes:
             say(f"note: {line}")
-        for witness in checked.verdict.witnesses if switch_settings is not None else ():
+        shows_witnesses = switch_settings is not None or plan.multipath == "adaptive"
+        for witness in checked.verdict.witnesses if shows_witnesses else ():
             say(witness.text)
         say(checked.verdict.text)
         for line in found.lines if found is not None else ():
             say(line)
-    return 1 if checked.cycle or checked.verdict.losses else 0
+    return 0 if checked.verdict.safe and not checked.verdict.losses else 1

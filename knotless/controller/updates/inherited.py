@@ -112,7 +112,7 @@ def adopted_rules(
     unused = frozenset(unused_links(fabric, inherited.held.rules))
     verdict = _verdict_of(inherited, fabric)
     dead = {link.name for link in failures.dead_links(fabric)}
-    is_whole = verdict.acyclic and not verdict.undelivered and dead <= unused
+    is_whole = verdict.safe and not verdict.undelivered and dead <= unused
     return replace(inherited, unused=unused) if is_whole else inherited
 
 
@@ -148,7 +148,7 @@ def replaced_if_unsafe(inherited: InheritedRules, fabric: Fabric) -> InheritedRu
     :func:`~knotless.verification.changes.planner.plan_change`. ``fabric`` is what exists.
     """
     goal = inherited.goal
-    if _verdict_of(inherited, fabric).acyclic and goal.desired.verdict.acyclic:
+    if _verdict_of(inherited, fabric).safe and goal.desired.verdict.safe:
         return inherited
     try:
         plan = _plan_of(goal)

@@ -244,7 +244,7 @@ def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
             Generation({**older.rules, **task.unread}, older.tags)
             for older in step.proof.generations
         ]
-        if not context.judge(generations).outcome.acyclic:
+        if not context.judge(generations).outcome.safe:
             names = ", ".join(task.unread)
             raise PlanError(
                 f"there are no proven steps as long as {names} may forward by older rules; connect"
@@ -269,4 +269,4 @@ def _is_safe_with_links(change: Change, task: UpdateTask, older: tuple[Generatio
     context = ProofContext(task.whole, change.before.flow_control, change.groups)
     steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
-    return all(context.judge(each).outcome.acyclic for each in generations)
+    return all(context.judge(each).outcome.safe for each in generations)

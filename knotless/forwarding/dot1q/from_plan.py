@@ -23,6 +23,7 @@ from knotless._core.graph import first_loop
 from knotless.base.errors import PlanError
 from knotless.forwarding.dot1q.model import L2Fabric, L2Port, L2Switch, Macs
 from knotless.routing.graphs.channels import Channels, Ints
+from knotless.routing.multipath import refuse_adaptive
 from knotless.routing.plan import Plan, distinct_rows
 
 NextHops = dict[tuple[int, int], int]
@@ -44,6 +45,7 @@ def export(plan: Plan) -> L2Fabric:
 
     """
     plan.fabric.refuse_hub("exported")
+    refuse_adaptive(plan)
     if plan.vcs > 1:
         raise PlanError(
             f"ordinary switches cannot change priorities, but {plan.engine} uses {plan.vcs}"

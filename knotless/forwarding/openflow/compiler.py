@@ -25,6 +25,7 @@ from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.rules import Field
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.failover.choose import choose_backups
+from knotless.routing.multipath import refuse_adaptive
 from knotless.routing.plan import Plan
 from knotless.routing.request import SourceCheck
 from knotless.topologies.fabric import known_ips
@@ -45,6 +46,7 @@ def compile_rules(plan: Plan) -> CompiledRules:
         The switches' tables cannot express the plan.
 
     """
+    refuse_adaptive(plan)
     state = state_of_plan(plan)
     rules = compile_state(
         state,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
 from knotless.base.memory import refuse_beyond
-from knotless.routing.graphs.channels import Ints
+from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.state_graph import FAR, Mask, graph_of, plain_graph
 from knotless.routing.graphs.task import Task
 
@@ -33,12 +33,20 @@ class NextHopSets:
     ends : array of uint32, shape (destination switches, switches)
         The end of each set in ``channels``; it begins where the one before it ends.
     channels : array of int32
-        All sets, one after the other, each ascending.
+        All sets, one after the other. Each is ascending, or with ``priorities`` in the order of
+        preference.
+    priorities : array of uint8, same shape as channels, or None
+        The virtual channel on each, of which packets take the first that is free; None: packets
+        take any one, and keep the virtual channel with which they were admitted.
+    stays : bool
+        With ``priorities``, whether packets that have left virtual channel 0 never return to it.
 
     """
 
     ends: NDArray[np.uint32]
     channels: Ints
+    priorities: Priorities | None = None
+    stays: bool = False
 
     def at(self, switch: int, destination: int) -> list[int]:
         """Return the channels that a packet at ``switch`` may take; none at its destination."""
@@ -46,6 +54,20 @@ class NextHopSets:
         flat = self.ends.reshape(-1)
         first = int(flat[place - 1]) if place else 0
         return [int(channel) for channel in self.channels[first : int(flat[place])]]
+
+    def hops_at(self, switch: int, destination: int) -> list[tuple[int, int]]:
+        """Return the channel and the priority of each next hop, with ``priorities``."""
+        assert self.priorities is not None  # noqa: S101 - of adaptive plans
+        first = int(self.firsts[destination, switch])
+        priorities = self.priorities[first : first + int(self.sizes[destination, switch])]
+        return list(zip(self.at(switch, destination), priorities.tolist(), strict=True))
+
+    def on_priority(self, priority: int) -> NextHopSets:
+        """Return the same sets with the next hops on one priority alone, as sets of any one."""
+        assert self.priorities is not None  # noqa: S101 - of adaptive plans
+        taken = self.priorities == priority
+        before = np.concatenate([[0], np.cumsum(taken)])
+        return NextHopSets(before[self.ends].astype(np.uint32), self.channels[taken])
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -59,18 +81,38 @@ class NextHopSets:
         return self.ends.astype(np.int64) - self.sizes
 
 
-def shortest_next_hops(task: Task) -> NextHopSets:
-    """Return the channels of all shortest paths; nothing prevents a cycle of them."""
+def on_shortest_paths(task: Task) -> tuple[Mask, Ints]:
+    """Return which channels are on a shortest path to each switch, and the numbers of hops.
+
+    Shapes are (destination switches, channels) and (destination switches, switches). Raises
+    PlanError if memory is short.
+    """
     channels = task.channels
     _refuse_too_large(task)
     hops = plain_graph(channels).hops()
-    closer = hops[:, channels.head] + 1 == hops[:, channels.tail]
-    return _sets(task, closer, hops, "shortest paths")
+    return hops[:, channels.head] + 1 == hops[:, channels.tail], hops
+
+
+def shortest_next_hops(task: Task) -> NextHopSets:
+    """Return the channels of all shortest paths; nothing prevents a cycle of them."""
+    return _sets(task, *on_shortest_paths(task), "shortest paths")
 
 
 def up_down_next_hops(
     task: Task, rises: Mask, falls: Mask, order: Ints, engine: str
 ) -> NextHopSets:
+    """Return the sets of :func:`up_down_channels`; ``engine`` is its name, for errors.
+
+    Raises
+    ------
+    PlanError
+        There is no such path between two switches with hosts, or memory is short.
+
+    """
+    return _sets(task, *up_down_channels(task, rises, falls, order), engine)
+
+
+def up_down_channels(task: Task, rises: Mask, falls: Mask, order: Ints) -> tuple[Mask, Ints]:
     """Return the channels of shortest paths up, as far as needed, and then down.
 
     Parameters
@@ -81,13 +123,18 @@ def up_down_next_hops(
         Which channels lead up and down. Other channels are not used.
     order : array of int32, shape (switches,)
         All switches, each after those to which its channels up lead.
-    engine : str
-        The name of the engine, for errors.
+
+    Returns
+    -------
+    channels : array of bool, shape (destination switches, channels)
+        Those that lead to each switch.
+    hops : array of int32, shape (destination switches, switches)
+        The lengths of these paths.
 
     Raises
     ------
     PlanError
-        There is no such path between two switches with hosts, or memory is short.
+        Memory is short.
 
     """
     channels = task.channels
@@ -105,7 +152,7 @@ def up_down_next_hops(
     can_fall = down[:, tail] < FAR
     closer = (hops[:, head] + 1 == hops[:, tail]) & (can_fall | rises)
     closer &= np.where(can_fall, falls & (down[:, head] + 1 == down[:, tail]), True)
-    return _sets(task, closer, hops, engine)
+    return closer, hops
 
 
 def _refuse_too_large(task: Task) -> None:

@@ -17,6 +17,7 @@ from knotless.verification.advice import Advice, advise
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL, Compared, compare
 from knotless.verification.explanation import explain
+from tests.support.rule_engines import RULE_ENGINES
 
 
 def run(*arguments: str) -> Result:
@@ -33,7 +34,9 @@ def advice(spec: str, names: str = ALL, **options: object) -> Advice:
 def test_no_safe_plan_has_a_lower_load_than_the_one_advised(spec: str, control: str) -> None:
     answer = advice(spec, flow_control=control)
     safe = {
-        row.engine: row.summary for row in answer.rows if row.summary and row.summary["acyclic"]
+        row.engine: row.summary
+        for row in answer.rows
+        if row.summary and row.summary["safe"] and row.engine in RULE_ENGINES
     }
     assert answer.engine in safe
     loads = {name: float(str(summary["max_channel_load"])) for name, summary in safe.items()}
@@ -54,9 +57,9 @@ def test_fewer_virtual_channels_are_offered_with_their_load() -> None:
     assert "turn needs only 1 (pause)" in answer.cheaper[0]
 
 
-def figures(load_: int, rules: int = 1, *, acyclic: bool = True) -> dict[str, object]:
+def figures(load_: int, rules: int = 1, *, safe: bool = True) -> dict[str, object]:
     usual = {"mean_switches": 2.0, "vcs": 1, "vlans": 1, "load_bound": 1.0}
-    control = {"flow_control": "pause", "acyclic": acyclic}
+    control = {"flow_control": "pause", "safe": safe}
     return {**usual, **control, "max_channel_load": load_, "rules": rules}
 
 
@@ -66,8 +69,8 @@ def figures(load_: int, rules: int = 1, *, acyclic: bool = True) -> dict[str, ob
         ([Compared("updown", figures(3)), Compared("lash", figures(2))], "lash"),
         ([Compared("updown", figures(2, 5)), Compared("lash", figures(2, 6))], "updown"),
         ([Compared("dfsssp", figures(2)), Compared("dor", figures(2))], "dor"),
-        ([Compared("minimal", figures(1, acyclic=False)), Compared("dl", figures(9))], "dl"),
-        ([Compared("minimal", figures(1, acyclic=False)), Compared("dor", None, "no")], None),
+        ([Compared("minimal", figures(1, safe=False)), Compared("dl", figures(9))], "dl"),
+        ([Compared("minimal", figures(1, safe=False)), Compared("dor", None, "no")], None),
     ],
 )
 def test_ranking(rows: Sequence[Compared], expected: str | None) -> None:

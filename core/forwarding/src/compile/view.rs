@@ -141,6 +141,13 @@ impl Unicasts {
             Step::Next(Choice::OneOf, hops) => {
                 return self.note_set(state, switch, id, class, hops);
             }
+            Step::Next(Choice::FirstFree, _) => {
+                return refused(
+                    "it would have to choose a port when a frame begins to be sent, and OpenFlow \
+                     switches choose on arrival"
+                        .into(),
+                )
+            }
             Step::AnyOf(_) => {
                 return refused(format!("frames from port {in_port} may take one of several ways"))
             }

@@ -78,8 +78,13 @@ pub fn of_plan(
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
         let vlan = plan.vlan.first().copied().unwrap_or(0);
-        let channels = sets.into_iter().map(|channel| channel as u32).collect();
-        plan.next = NextHops::Sets(HopSets { vlan, ends, channels });
+        let channels: Vec<u32> = sets.into_iter().map(|channel| channel as u32).collect();
+        let vcs = match arrays.contains("set_vcs")? {
+            true => flat(arrays, "set_vcs", &[channels.len()])?,
+            false => Vec::new(),
+        };
+        let stays = arrays.get_item("set_stays")?.map_or(Ok(false), |stays| stays.extract())?;
+        plan.next = NextHops::Sets(HopSets { vlan, ends, channels, vcs, stays });
     } else {
         let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len(arrays, "table_vlan")?])?;
         let tables: Vec<i32> = flat(arrays, "next_hop", &[vlans.len(), switches, switches])?;

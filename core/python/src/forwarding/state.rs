@@ -22,6 +22,9 @@ type Ends = Vec<(u32, u32)>;
 type HopTuple = (u32, u16, u8);
 type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool, bool);
 
+/// What is held, what is waited for, the source and the destination.
+type FirstFreeTuple = ((u32, u8), Vec<(u32, u8)>, u32, u32);
+
 /// Hops of one trace that Python gets to see.
 const TRACED_HOPS: usize = 1_000_000;
 
@@ -123,6 +126,18 @@ impl PyState {
         };
         let flat: Vec<i64> = self.found.edges.iter().flat_map(columns).collect();
         flat.into_pyarray(py).reshape([self.found.edges.len(), 6])
+    }
+
+    #[getter]
+    fn alone<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<bool>> {
+        let alone: Vec<bool> = self.found.edges.iter().map(|edge| edge.alone).collect();
+        alone.into_pyarray(py)
+    }
+
+    #[getter]
+    fn first_free(&self) -> Vec<FirstFreeTuple> {
+        let waits = self.found.first_free.iter();
+        waits.map(|of| (of.before, of.after.clone(), of.source, of.destination)).collect()
     }
 
     #[getter]

@@ -1,5 +1,6 @@
 //! `knotless._core.graph`.
 
+use graph::blocking::{Blocking, Waits};
 use graph::{acyclic, cycle, trees, HostRows};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray3};
 use pyo3::prelude::*;
@@ -85,6 +86,20 @@ fn shortest_cycle(
     py.detach(|| cycle::shortest(before, after)).map_err(refused)
 }
 
+#[pyfunction]
+fn blocking(
+    py: Python<'_>,
+    nodes: usize,
+    holds: Ints<'_>,
+    ends: Ints<'_>,
+    requests: Ints<'_>,
+) -> PyResult<(Vec<u32>, Vec<u32>, Vec<u32>)> {
+    let (holds, ends, requests) = (holds.as_slice()?, ends.as_slice()?, requests.as_slice()?);
+    let waits = Waits { nodes, holds, ends, requests };
+    let Blocking { removed, blocked, witness } = py.detach(|| waits.blocking()).map_err(refused)?;
+    Ok((removed, blocked, witness))
+}
+
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyChannels>()?;
     module.add_class::<PyShortestPaths>()?;
@@ -95,6 +110,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(is_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(grow_acyclic, module)?)?;
     module.add_function(wrap_pyfunction!(shortest_cycle, module)?)?;
+    module.add_function(wrap_pyfunction!(blocking, module)?)?;
     module.add_function(wrap_pyfunction!(repair::repair, module)?)?;
     module.add_function(wrap_pyfunction!(vlans::assign_vlans, module)?)?;
     module.add_function(wrap_pyfunction!(vlans::first_loop, module)?)

@@ -1,0 +1,57 @@
+"""The rule for adaptive choices, against trying all sets, and against the rule of cycles."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.dependencies import find_cycle
+from knotless.verification.blocking import Wait, blocking_steps, removal_order
+from tests.support.adaptive_walker import greatest_blocking_set
+
+NODES = 9
+EDGES = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=14)
+SEVERAL = st.sets(st.integers(0, NODES - 1), min_size=1, max_size=4)
+WAITS = st.lists(st.tuples(st.integers(0, NODES - 1), SEVERAL), max_size=14)
+
+
+def array(edges: list[tuple[int, int]]) -> Edges:
+    return np.array(sorted(set(edges)), dtype=np.int64).reshape(-1, 2)
+
+
+@settings(max_examples=300)
+@given(EDGES, WAITS)
+def test_the_greatest_set_is_found(
+    edges: list[tuple[int, int]], waits: list[tuple[int, set[int]]]
+) -> None:
+    rows = array(edges)
+    several = [Wait(holds, sorted(requests), 0, 0) for holds, requests in waits]
+    everything = [(holds, [requests]) for holds, requests in rows.tolist()]
+    everything += [(wait.holds, wait.requests) for wait in several]
+    by_hand = greatest_blocking_set(
+        [(("", holds, 0), frozenset(("", node, 0) for node in of)) for holds, of in everything]
+    )
+    held = {holds for holds, _ in everything}
+    blocked = {node for _, node, _ in by_hand}
+    order = removal_order(rows, several)
+    assert sorted(order) == sorted(held - blocked)
+    steps = blocking_steps(rows, several)
+    members = {step.holds for step in steps}
+    assert bool(steps) == bool(blocked)
+    assert members <= blocked
+    assert len(members) == len(steps)
+    for step in steps:
+        assert everything[step.cause] == (step.holds, step.requests)
+        assert set(step.requests) <= members
+
+
+@settings(max_examples=300)
+@given(EDGES)
+def test_without_several_it_is_the_rule_of_cycles(edges: list[tuple[int, int]]) -> None:
+    rows = array(edges)
+    cycle = find_cycle(rows)
+    assert [step.holds for step in blocking_steps(rows, [])] == cycle
+    held = set(rows[:, 0].tolist())
+    assert (set(removal_order(rows, [])) == held) is (not cycle)
