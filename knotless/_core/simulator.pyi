@@ -547,6 +547,13 @@ class Simulation:
 
         Otherwise all frames from one host to another take the same, by a hash of the seed.
         """
+    def first_free(self) -> None:
+        """Have each frame take, of several next hops, the first that is free and not paused.
+
+        A frame waits for all of them at once and is bound to one when it begins to be sent. If
+        several are free then, it takes the first in the order of the state. A switch that can
+        deliver a frame delivers it. ValueError under credits, and if rules change in the simulation.
+        """
     def hash_addresses(self, addresses: list[int], seed: int) -> None:
         """Have switches choose among several next hops as Open vSwitch does by a group.
 

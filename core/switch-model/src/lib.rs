@@ -167,6 +167,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alternatives;
 mod broadcast_limit;
 mod buffers;
 mod channel;
