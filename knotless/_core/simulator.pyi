@@ -576,7 +576,7 @@ class Simulation:
 
         A frame waits for all of them at once and is bound to one when it begins to be sent. If
         several are free then, it takes the first in the order of the state. A switch that can
-        deliver a frame delivers it. ValueError if rules change in the simulation.
+        deliver a frame delivers it. ValueError under credits, and if rules change meanwhile.
         """
     def hash_addresses(self, addresses: list[int], seed: int) -> None:
         """Have switches choose among several next hops as Open vSwitch does by a group.

@@ -21,6 +21,8 @@ use crate::select::select_bucket;
 use crate::settings::Settings;
 use crate::tables::Tables;
 
+mod first_free;
+
 /// Number of channels above which prefetching pays: their state exceeds a processor's own caches.
 const LARGE: usize = 2000;
 /// How many flights before its turn each step of prefetching for a transmission is taken.
@@ -52,6 +54,8 @@ enum Binding {
     Addresses(Vec<u64>, u32),
     /// Each frame anew; how often this was done.
     Frames(u64),
+    /// Each frame when it begins to be sent, the first that is free; memory for one.
+    FirstFree(Vec<(ChannelId, Frame<Packet>)>),
 }
 
 /// All switches and links.
@@ -388,6 +392,14 @@ impl Network {
                 *number += 1;
             }
             entry = self.choose(switch, (messages.sender_of(&packet), packet.to), first, count);
+            if let (Binding::FirstFree(_), Entry::Forward { .. }) = (&self.binding, entry) {
+                return self.pass_to_first_free(
+                    at,
+                    flight,
+                    tagged,
+                    first..first + u32::from(count),
+                );
+            }
         }
         let (out, frame) = match entry {
             // To hosts, frames keep the priority with which they arrived.
@@ -421,7 +433,8 @@ impl Network {
         }
     }
 
-    /// Choose one of `count` entries for a packet from one host to another.
+    /// Choose one of `count` entries for a packet from one host to another; if the first that is free
+    /// forwards it, the one that is preferred.
     #[cold]
     fn choose(&self, switch: u32, (from, to): (u32, u32), first: u32, count: u16) -> Entry {
         let drawn = |numbers| (mixed(self.seed, numbers) % u64::from(count)) as u32;
@@ -433,6 +446,7 @@ impl Network {
                 let [source, destination] = [from, to].map(|host| addresses[host as usize]);
                 select_bucket(parameter, source, destination, count).into()
             }
+            Binding::FirstFree(_) => return self.preferred(first..first + u32::from(count)),
         };
         self.tables.choice(first + place)
     }

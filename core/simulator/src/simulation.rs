@@ -431,6 +431,17 @@ impl Simulation {
         Ok(())
     }
 
+    /// Have frames take, of several next hops, the first that is free and not paused: a frame waits
+    /// for all of them at once, and is bound to one when it begins to be sent. If several are free
+    /// then, it takes the first of them in the order of the tables. A switch that can deliver a frame
+    /// delivers it.
+    ///
+    /// # Errors
+    /// There are several generations of rules, or credits.
+    pub fn first_free(&mut self) -> Result<(), Error> {
+        self.network.first_free()
+    }
+
     /// Keep the completion of every message from now on, of at most `limit` messages; a warm-up
     /// that ends discards those before. The results are the same as without.
     pub fn record_completions(&mut self, limit: usize) {
@@ -443,7 +454,8 @@ impl Simulation {
     }
 
     /// The time that a message takes from one host to another if nothing else is in the network:
-    /// see `alone.rs`. None if a switch drops it, or in a fabric of hubs.
+    /// see `alone.rs`. None if a switch drops it, or in a fabric of hubs. Where frames take the first
+    /// of several next hops that is free, its path is that of its first frame.
     pub fn alone(&self, from: u32, to: u32, bytes: u64, acknowledged: bool) -> Option<Time> {
         if self.hubs.is_some() || from == to {
             return None;

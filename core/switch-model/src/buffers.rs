@@ -209,12 +209,15 @@ impl IngressGroup {
 pub(crate) struct EgressGroup {
     pub share: Share,
     pub lossless: bool,
+    /// The length of the queue.
     bytes: u64,
+    /// Bytes that count for the pool: without frames that count for it in another queue.
+    pooled: u64,
 }
 
 impl EgressGroup {
     pub fn new(share: Share, lossless: bool) -> EgressGroup {
-        EgressGroup { share, lossless, bytes: 0 }
+        EgressGroup { share, lossless, bytes: 0, pooled: 0 }
     }
 }
 
@@ -340,27 +343,54 @@ impl Buffers {
         }
     }
 
+    /// Whether there is room for a frame in an egress queue.
+    pub fn admits(&self, number: u32, bytes: u64) -> bool {
+        let group = &self.egress[number as usize];
+        bytes <= group.share.room(group.bytes, Buffers::free(&self.pools, &group.share))
+    }
+
     /// Charge a frame to an egress queue; false, without effect, if there is no room.
     pub fn enqueue(&mut self, number: u32, bytes: u64) -> bool {
-        let group = &mut self.egress[number as usize];
-        if bytes > group.share.room(group.bytes, Buffers::free(&self.pools, &group.share)) {
-            return false;
+        let admits = self.admits(number, bytes);
+        if admits {
+            self.lengthen(number, bytes);
+            self.take_from_pool(number, bytes);
         }
-        self.set_queued(number, |queued| queued + bytes);
-        true
+        admits
     }
 
     /// A frame has left an egress queue.
     pub fn dequeue(&mut self, number: u32, bytes: u64) {
-        self.set_queued(number, |queued| queued - bytes);
+        self.shorten(number, bytes);
+        self.return_to_pool(number, bytes);
     }
 
-    fn set_queued(&mut self, number: u32, change: impl FnOnce(u64) -> u64) {
+    /// A frame joins an egress queue, which does not count for the pool yet.
+    pub fn lengthen(&mut self, number: u32, bytes: u64) {
+        self.egress[number as usize].bytes += bytes;
+    }
+
+    /// A frame has left an egress queue, which does not count for the pool any more.
+    pub fn shorten(&mut self, number: u32, bytes: u64) {
+        self.egress[number as usize].bytes -= bytes;
+    }
+
+    /// A frame in an egress queue counts for the pool.
+    pub fn take_from_pool(&mut self, number: u32, bytes: u64) {
+        self.set_pooled(number, |pooled| pooled + bytes);
+    }
+
+    /// It does not any more.
+    pub fn return_to_pool(&mut self, number: u32, bytes: u64) {
+        self.set_pooled(number, |pooled| pooled - bytes);
+    }
+
+    fn set_pooled(&mut self, number: u32, change: impl FnOnce(u64) -> u64) {
         let group = &mut self.egress[number as usize];
-        let before = group.share.taken(group.bytes);
-        group.bytes = change(group.bytes);
+        let before = group.share.taken(group.pooled);
+        group.pooled = change(group.pooled);
         if let Some(pool) = group.share.pool.map(|pool| &mut self.pools[pool]) {
-            pool.set_used(pool.counters.used_bytes - before + group.share.taken(group.bytes));
+            pool.set_used(pool.counters.used_bytes - before + group.share.taken(group.pooled));
         }
     }
 }

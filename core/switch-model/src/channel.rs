@@ -170,10 +170,10 @@ impl Channel {
         self.flow_control.uses_credits() && self.to_switch
     }
 
-    /// The priority whose frame is sent next, if any may be.
+    /// The priority whose frame is sent next, if any may be; those in `deferring`, as bits, may not.
     #[inline]
-    pub fn choose(&self) -> Option<u8> {
-        let ready = self.waiting & !self.paused;
+    pub fn choose(&self, deferring: u8) -> Option<u8> {
+        let ready = self.waiting & !self.paused & !deferring;
         if ready == 0 || !self.up {
             return None;
         }

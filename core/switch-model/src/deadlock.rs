@@ -7,9 +7,13 @@
 //! is what it would be then. Repeat until no channel can be removed. The channels that remain can
 //! never send again: each waits for frames that can only leave through queues of the set. The channels
 //! that were removed can. So the set is exactly the deadlock.
+//!
+//! A frame that waits in several queues counts only while all of them are of channels of the set:
+//! otherwise one of them sends it in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::alternatives::AlternativesId;
 use crate::cycle::smallest_cycle;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel};
@@ -29,8 +33,9 @@ pub struct Deadlock {
 /// Of several copies of a frame, which have the same `entry`, only one counts.
 pub(crate) struct Wait {
     pub ingress: VirtualChannel,
-    queue: VirtualChannel,
+    pub queue: VirtualChannel,
     pub entry: Option<usize>,
+    pub alternatives: Option<AlternativesId>,
     pub bytes: u64,
 }
 
@@ -57,8 +62,8 @@ impl<P> Model<P> {
             }
         }
         let mut edges: BTreeMap<VirtualChannel, BTreeSet<VirtualChannel>> = BTreeMap::new();
-        for wait in &waits {
-            if members.contains(&wait.ingress) && members.contains(&wait.queue) {
+        for wait in waits.iter().filter(|wait| self.is_held(wait, &members)) {
+            if members.contains(&wait.ingress) {
                 edges.entry(wait.ingress).or_default().insert(wait.queue);
             }
         }
@@ -92,11 +97,12 @@ impl<P> Model<P> {
         paused
     }
 
-    /// The frames in the queues of `members` that are in an ingress buffer.
+    /// The frames in the queues of `members` that are in an ingress buffer. Of several queues of one
+    /// virtual channel in which a frame waits, only the first counts.
     pub(crate) fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
         let mut waits = Vec::new();
         for &queue in members {
-            for frame in self.frames_of(queue) {
+            for (priority, frame, alternatives) in self.frames_and_alternatives(queue) {
                 let (ingress, bytes, entry) = match frame.hold {
                     Hold::Uncharged | Hold::Behind(_) => continue,
                     Hold::Sole { channel, class, bytes } => {
@@ -107,26 +113,59 @@ impl<P> Model<P> {
                         None => continue,
                     },
                 };
-                waits.push(Wait { ingress, queue, entry, bytes: self.room(ingress, bytes) });
+                if alternatives.is_some_and(|id| !self.is_first_of(id, queue, priority)) {
+                    continue;
+                }
+                let bytes = self.room(ingress, bytes);
+                waits.push(Wait { ingress, queue, entry, alternatives, bytes });
             }
         }
         waits
     }
 
-    /// Bytes of each ingress buffer that wait in queues of `members`; each frame counts once.
+    /// Whether a frame can only leave through queues of `members`.
+    pub(crate) fn is_held(&self, wait: &Wait, members: &BTreeSet<VirtualChannel>) -> bool {
+        members.contains(&wait.queue) && self.is_confined(wait.alternatives, members)
+    }
+
+    /// Bytes of each ingress buffer that can only leave through queues of `members`; each frame
+    /// counts once.
     fn held_bytes(
         &self,
         waits: &[Wait],
         members: &BTreeSet<VirtualChannel>,
     ) -> BTreeMap<VirtualChannel, u64> {
-        let mut seen = vec![false; self.entries.slots()];
+        let mut seen = SeenFrames::new(self);
         let mut held = BTreeMap::new();
-        for wait in waits.iter().filter(|wait| members.contains(&wait.queue)) {
-            let again = wait.entry.is_some_and(|entry| std::mem::replace(&mut seen[entry], true));
-            if !again {
+        for wait in waits.iter().filter(|wait| self.is_held(wait, members)) {
+            if seen.is_new(wait) {
                 *held.entry(wait.ingress).or_default() += wait.bytes;
             }
         }
         held
+    }
+}
+
+/// The frames that have been counted, of those that may be met more than once.
+pub(crate) struct SeenFrames {
+    entries: Vec<bool>,
+    alternatives: Vec<bool>,
+}
+
+impl SeenFrames {
+    pub fn new<P>(model: &Model<P>) -> SeenFrames {
+        SeenFrames {
+            entries: vec![false; model.entries.slots()],
+            alternatives: vec![false; model.waiting.alternatives.numbers()],
+        }
+    }
+
+    /// Whether the frame has not been met before.
+    pub fn is_new(&mut self, wait: &Wait) -> bool {
+        let of_copy = wait.entry.map(|entry| &mut self.entries[entry]);
+        let of_choice = wait.alternatives.map(|id| &mut self.alternatives[id.index()]);
+        // No frame is both.
+        let seen = of_copy.or(of_choice);
+        !seen.is_some_and(|seen| std::mem::replace(seen, true))
     }
 }

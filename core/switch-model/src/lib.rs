@@ -168,6 +168,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alternatives;
 mod broadcast_limit;
 mod buffers;
 mod channel;

@@ -192,6 +192,10 @@ impl Simulation {
         Ok(())
     }
 
+    fn first_free(&self) -> PyResult<()> {
+        self.inner()?.first_free().map_err(wrong)
+    }
+
     fn hash_addresses(&self, addresses: Vec<u64>, seed: u32) -> PyResult<()> {
         self.inner()?.hash_addresses(addresses, seed).map_err(wrong)
     }

@@ -90,21 +90,32 @@ impl<P> Model<P> {
         let Some(hold) = self.charge(now, channel, priority, bytes, fx) else {
             return Err(frame.payload);
         };
-        let since = if complete > now {
-            let rate_bps = || self.cold[out.index()].config.rate_bps;
-            let lasts = self.channels[out.index()].wire_time(frame.bytes, rate_bps);
-            now.max(complete.saturating_sub(lasts))
-        } else {
-            now
-        };
+        let since = self.earliest(now, out, frame.bytes, complete);
         self.enqueue(now, hold, out, frame, since, fx);
         Ok(())
+    }
+
+    /// When the transmission of a frame may begin whose last bit arrives at `complete`.
+    #[inline(always)]
+    pub(super) fn earliest(
+        &mut self,
+        now: Time,
+        out: ChannelId,
+        bytes: u32,
+        complete: Time,
+    ) -> Time {
+        if complete <= now {
+            return now;
+        }
+        let rate_bps = || self.cold[out.index()].config.rate_bps;
+        let lasts = self.channels[out.index()].wire_time(bytes, rate_bps);
+        now.max(complete.saturating_sub(lasts))
     }
 
     /// Charge a frame that has arrived to its ingress buffer, and pause the sender above XOFF. None
     /// if it was dropped.
     #[inline(always)]
-    fn charge(
+    pub(super) fn charge(
         &mut self,
         now: Time,
         channel: ChannelId,

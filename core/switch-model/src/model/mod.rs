@@ -1,5 +1,6 @@
 //! The model: what each input does to the channels, and what follows from it.
 
+mod alternatives;
 mod arrivals;
 mod credits;
 mod lines;
@@ -116,7 +117,7 @@ pub struct Model<P> {
     /// Empty if no channel uses credits.
     credits: Vec<Credits>,
     /// The frames of all queues.
-    waiting: Queues<P>,
+    pub(crate) waiting: Queues<P>,
     pub(crate) entries: Entries,
     /// State of the xorshift generator of jitter; docs/decisions/own-random-and-histogram.md says
     /// why it is ours.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Model;
+use crate::alternatives::AlternativesId;
 use crate::buffers::PoolCounters;
 use crate::config::ChannelConfig;
 use crate::counters::{ChannelCounters, PriorityCounters};
@@ -124,15 +125,25 @@ impl<P> Model<P> {
 
     /// The frames that wait for a virtual channel, by priority, in queue order.
     pub(crate) fn frames_of(&self, target: VirtualChannel) -> impl Iterator<Item = &Queued<P>> {
+        self.frames_and_alternatives(target).map(|(_, frame, _)| frame)
+    }
+
+    /// The same with the priority of each, and its alternatives if it waits in other queues too.
+    pub(crate) fn frames_and_alternatives(
+        &self,
+        target: VirtualChannel,
+    ) -> impl Iterator<Item = (u8, &Queued<P>, Option<AlternativesId>)> {
         let flow_control = self.channels[target.channel.index()].flow_control;
-        self.priorities()
-            .filter(move |&priority| flow_control.class(priority) == target.class)
-            .map(move |priority| &self.queues[self.place(target.channel, priority)])
-            .flat_map(|queue| self.waiting.frames(queue))
+        let of_class = move |&priority: &u8| flow_control.class(priority) == target.class;
+        self.priorities().filter(of_class).flat_map(move |priority| {
+            let queue = &self.queues[self.place(target.channel, priority)];
+            let frames = self.waiting.frames_and_alternatives(queue);
+            frames.map(move |(frame, alternatives)| (priority, frame, alternatives))
+        })
     }
 
     /// By class of a channel that leaves the switch of an ingress buffer: the bytes in that buffer
-    /// that wait for it.
+    /// that wait for it, alone or among others.
     pub fn awaited(
         &self,
         ingress: VirtualChannel,
@@ -156,7 +167,7 @@ impl<P> Model<P> {
         self.priorities().map(|p| self.queues[self.place(channel, p)].bytes).sum()
     }
 
-    /// Frames in all egress queues.
+    /// Frames in all egress queues; one that waits in several counts once.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.waiting()
     }

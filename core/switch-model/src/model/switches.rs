@@ -130,9 +130,10 @@ impl<P> Model<P> {
         }
     }
 
-    /// The priority that the scheduler of a channel serves next; some of them may send.
+    /// The priority that the scheduler of a channel serves next; some of them may send, but not
+    /// those in `deferring`, as bits.
     #[cold]
-    pub(super) fn schedule(&mut self, channel: ChannelId) -> u8 {
+    pub(super) fn schedule(&mut self, channel: ChannelId, deferring: u8) -> u8 {
         let head = |priority: u8| {
             let queue = &self.queues[self.place(channel, priority)];
             self.waiting.frames(queue).next().map_or(0, |frame| frame.bytes)
@@ -142,7 +143,7 @@ impl<P> Model<P> {
             *bytes = head(priority);
         }
         let state = &self.channels[channel.index()];
-        let (ready, waiting) = (state.waiting & !state.paused, state.waiting);
+        let (ready, waiting) = (state.waiting & !state.paused & !deferring, state.waiting);
         match &mut self.switches.schedulers[channel.index()] {
             Some(scheduler) => scheduler.choose(ready, waiting, &heads),
             None => 0,

@@ -73,7 +73,7 @@ impl<P> Model<P> {
 
     /// Why a queue takes no frames at all, if it does not.
     #[cold]
-    fn refusal(&self, out: ChannelId, priority: u8, bytes: u32) -> Option<DropCause> {
+    pub(super) fn refusal(&self, out: ChannelId, priority: u8, bytes: u32) -> Option<DropCause> {
         let state = &self.channels[out.index()];
         let storming = state.storming & (1 << priority) != 0;
         match () {
@@ -89,30 +89,33 @@ impl<P> Model<P> {
     /// Begin the next transmission of a sender that is free, if it may send.
     #[inline(always)]
     pub(super) fn start(&mut self, now: Time, channel: ChannelId, fx: &mut impl Effects<P>) {
-        let state = &mut self.channels[channel.index()];
-        if state.sending.is_some() {
+        if self.channels[channel.index()].sending.is_some() {
             return;
         }
-        let Some(mut priority) = state.choose() else {
+        let deferring = if self.waiting.alternatives.any() { self.deferring(channel) } else { 0 };
+        let Some(mut priority) = self.channels[channel.index()].choose(deferring) else {
             return;
         };
-        if state.next_priority == SCHEDULED {
-            priority = self.schedule(channel);
+        if self.channels[channel.index()].next_priority == SCHEDULED {
+            priority = self.schedule(channel, deferring);
         }
         let state = &mut self.channels[channel.index()];
         let place = usize::from(priority) * self.cold.len() + channel.index();
         let queue = &mut self.queues[place];
-        let Some(queued) = self.waiting.pop(queue) else {
+        let Some((queued, alternatives)) = self.waiting.pop(queue) else {
             return;
         };
         if queue.is_empty() {
             state.waiting &= !(1 << priority);
         }
-        self.transmit(now, channel, priority, queued, fx);
+        match alternatives {
+            None => self.transmit(now, channel, priority, queued, fx),
+            Some(id) => self.transmit_alternative(now, (channel, priority), queued, id, fx),
+        }
     }
 
     #[inline(always)]
-    fn transmit(
+    pub(super) fn transmit(
         &mut self,
         now: Time,
         channel: ChannelId,
@@ -195,6 +198,7 @@ impl<P> Model<P> {
         }
     }
 
+    /// The frames of a queue are lost, apart from those that wait in other queues too.
     pub(super) fn flush(
         &mut self,
         now: Time,
@@ -204,7 +208,11 @@ impl<P> Model<P> {
         fx: &mut impl Effects<P>,
     ) {
         let place = self.place(channel, priority);
-        while let Some(queued) = self.waiting.pop(&mut self.queues[place]) {
+        while let Some((queued, alternatives)) = self.waiting.pop(&mut self.queues[place]) {
+            if let Some(id) = alternatives {
+                self.lose_alternative(id, (channel, priority), &queued);
+                continue;
+            }
             self.left_queue(queued.hold, place, queued.bytes);
             self.count_drop(channel, cause);
             fx.dropped(channel, cause, queued.payload);

@@ -5,6 +5,8 @@ pub mod random;
 
 use std::collections::BTreeMap;
 
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use rand_xoshiro::SplitMix64;
 use switch_model::{
     Buffer, ChannelConfig, ChannelId, DropCause, Effects, Faults, FlowControl, Frame, Model,
     PauseFrameEvent, Sent, Signal, Time, VirtualChannel, MICROSECOND,
@@ -21,11 +23,35 @@ pub type Hop = (u32, u8);
 /// A frame on its way: the rest of its path, last hop first.
 #[derive(Clone, Debug)]
 pub struct Trip {
+    /// Which frame it is: its number in the order of [`Simulation::send`].
+    pub number: usize,
     pub flow: usize,
     pub bytes: u32,
     pub rest: Vec<Hop>,
     /// The hop by which it came to its switch.
     pub came: Option<Hop>,
+}
+
+type NextHops = Box<dyn Fn(&mut Trip) -> Vec<Hop>>;
+
+/// How frames go on from a switch, in place of the rest of their paths.
+pub struct Router {
+    /// The hops that a frame may take which has arrived by [`Trip::came`]; at least one.
+    next: NextHops,
+    /// A frame takes the first hop that is free. Else it is bound when it arrives: nine of ten frames
+    /// to the first hop, others to the second.
+    first_free: bool,
+    random: SplitMix64,
+}
+
+impl Router {
+    pub fn new(
+        first_free: bool,
+        seed: u64,
+        next: impl Fn(&mut Trip) -> Vec<Hop> + 'static,
+    ) -> Self {
+        Router { next: Box::new(next), first_free, random: SplitMix64::seed_from_u64(seed) }
+    }
 }
 
 #[derive(Debug)]
@@ -121,6 +147,8 @@ pub struct Simulation {
     pub delivered_bytes: u64,
     /// Bytes delivered by flow.
     pub by_flow: BTreeMap<usize, u64>,
+    pub router: Option<Router>,
+    sent: usize,
 }
 
 impl Simulation {
@@ -132,6 +160,8 @@ impl Simulation {
             entered_bytes: 0,
             delivered_bytes: 0,
             by_flow: BTreeMap::new(),
+            router: None,
+            sent: 0,
         }
     }
 
@@ -140,7 +170,9 @@ impl Simulation {
         let mut rest: Vec<Hop> = path.iter().rev().copied().collect();
         let (first, priority) = rest.pop().expect("a path has a first hop");
         self.entered_bytes += u64::from(bytes);
-        let frame = Frame { priority, bytes, payload: Trip { flow, bytes, rest, came: None } };
+        let payload = Trip { number: self.sent, flow, bytes, rest, came: None };
+        self.sent += 1;
+        let frame = Frame { priority, bytes, payload };
         self.model.inject(self.now, ChannelId(first), frame, &mut self.world);
     }
 
@@ -176,6 +208,9 @@ impl Simulation {
     fn arrive(&mut self, at: Time, channel: ChannelId, priority: u8, mut trip: Trip) {
         let bytes = trip.bytes;
         trip.came = Some((channel.0, priority));
+        if self.router.is_some() && self.model.config(channel).to_switch {
+            return self.route(at, channel, priority, trip);
+        }
         let Some((next, next_priority)) = trip.rest.pop() else {
             self.model.delivered(channel, bytes);
             self.delivered_bytes += u64::from(bytes);
@@ -192,6 +227,25 @@ impl Simulation {
         }
     }
 
+    fn route(&mut self, at: Time, channel: ChannelId, priority: u8, mut trip: Trip) {
+        let Some(router) = &mut self.router else { return };
+        let mut hops = (router.next)(&mut trip);
+        if !router.first_free {
+            let drawn = router.random.next_u64() % 10;
+            hops = vec![hops[usize::from(drawn == 0 && hops.len() > 1)]];
+        }
+        let bytes = trip.bytes;
+        let alternative = |&(next, priority): &Hop| {
+            (ChannelId(next), Frame { priority, bytes, payload: trip.clone() })
+        };
+        let mut alternatives: Vec<_> = hops.iter().map(alternative).collect();
+        let (model, world) = (&mut self.model, &mut self.world);
+        let arrived = (priority, bytes);
+        if !model.pass_to_first_free(at, channel, arrived, &mut alternatives, at, world) {
+            self.world.dropped_bytes += u64::from(bytes);
+        }
+    }
+
     pub fn run_until(&mut self, end: Time) {
         while self.world.agenda.first_key_value().is_some_and(|((at, _), _)| *at <= end) {
             self.do_next();
@@ -203,11 +257,30 @@ impl Simulation {
     pub fn inside_bytes(&self) -> u64 {
         let waiting: u64 =
             (0..self.model.channels()).map(|c| self.model.queued_bytes(ChannelId(c as u32))).sum();
+        waiting + self.travelling_bytes()
+    }
+
+    fn travelling_bytes(&self) -> u64 {
         let travelling = self.world.agenda.values().map(|event| match event {
             Event::Arrived { trip, .. } => u64::from(trip.bytes),
             _ => 0,
         });
-        waiting + travelling.sum::<u64>()
+        travelling.sum()
+    }
+
+    /// The same, where frames may wait in several queues.
+    pub fn inside_bytes_once(&self) -> u64 {
+        let channels = (0..self.model.channels()).map(|number| ChannelId(number as u32));
+        let mut waiting = BTreeMap::new();
+        for trip in channels.flat_map(|channel| {
+            let classes = self.model.config(channel).flow_control.classes().max(1);
+            let targets = (0..classes).map(move |class| VirtualChannel { channel, class });
+            targets.flat_map(|target| self.model.queued(target))
+        }) {
+            waiting.insert(trip.number, u64::from(trip.bytes));
+        }
+        assert_eq!(waiting.len() as u64, self.model.waiting_frames());
+        waiting.values().sum::<u64>() + self.travelling_bytes()
     }
 
     /// Every paused channel has an ingress occupancy above XON, or XON is in flight to it.

@@ -17,7 +17,7 @@ pub struct Case {
 }
 
 /// The ports that channels join: 1 is the host's, others are numbered by their channels.
-fn ports(channels: &[(usize, usize)], switches: usize) -> Vec<ChannelPorts> {
+pub fn ports(channels: &[(usize, usize)], switches: usize) -> Vec<ChannelPorts> {
     let leaves = |number: usize| Some((channels[number].0 as u32, number as u32 + 10));
     let between = (0..channels.len())
         .map(|number| ChannelPorts { from: leaves(number), to: leaves(number ^ 1) });
@@ -28,7 +28,7 @@ fn ports(channels: &[(usize, usize)], switches: usize) -> Vec<ChannelPorts> {
 }
 
 /// Ends of the channels between `switches` switches: a ring, so that all are joined, and chords.
-fn links(switches: usize, chords: &[(usize, usize)]) -> Vec<(usize, usize)> {
+pub fn links(switches: usize, chords: &[(usize, usize)]) -> Vec<(usize, usize)> {
     let ring = (0..switches).map(|switch| (switch, (switch + 1) % switches));
     let chords = chords.iter().map(|(a, b)| (a % switches, b % switches));
     let joined = ring.chain(chords).filter(|(a, b)| a != b);
