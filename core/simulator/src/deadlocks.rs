@@ -1,7 +1,8 @@
 //! Finding deadlocks, and recording when they formed and ended.
 
-use switch_model::{Model, Time, VirtualChannel};
+use switch_model::{Model, Time, VirtualChannel, MICROSECOND};
 
+use crate::fabric::Fabric;
 use crate::message::{Messages, Packet};
 use crate::report::{DeadlockReport, Report};
 
@@ -10,6 +11,9 @@ const SEARCH_EVENTS: u64 = 1 << 16;
 /// The same for each channel and waiting frame that a search examines, so that searches take a few
 /// percent of the run time at most.
 const SEARCH_EVENTS_EACH: u64 = 64;
+/// Searches are at multiples of this many times the longest delay of a link, between two events and
+/// not after a certain one, so that they do not depend on the order of events at one time.
+const SEARCH_DELAYS: Time = 16;
 
 /// The deadlocks of a simulation. Only a watchdog or a link change can end a deadlock; the
 /// simulation calls [`Deadlocks::look`] before and after both, so every deadlock is recorded.
@@ -21,25 +25,52 @@ pub(crate) struct Deadlocks {
     formed: u64,
     /// The cycle of the one that persists; else empty.
     persisting: Vec<VirtualChannel>,
-    /// Number of events at which the next search is due.
+    /// Number of events after which the next search is due.
     next_search: u64,
+    /// When it is made, if it is due.
+    search_at: Option<Time>,
+    /// Searches are at multiples of this.
+    interval: Time,
 }
 
 impl Deadlocks {
-    pub fn new() -> Deadlocks {
-        Deadlocks { first: None, formed: 0, persisting: Vec::new(), next_search: SEARCH_EVENTS }
+    pub fn new(fabric: &Fabric) -> Deadlocks {
+        let longest = fabric.configs.iter().map(|config| config.delay).max().unwrap_or(0);
+        Deadlocks {
+            first: None,
+            formed: 0,
+            persisting: Vec::new(),
+            next_search: SEARCH_EVENTS,
+            search_at: None,
+            interval: longest.saturating_mul(SEARCH_DELAYS).max(MICROSECOND),
+        }
     }
 
-    /// Whether a search is due after `events` events.
-    #[inline(always)]
-    pub fn search_due(&self, events: u64) -> bool {
-        events >= self.next_search
+    /// After how many events the next search becomes due.
+    pub fn due_after(&self) -> u64 {
+        match self.search_at {
+            None => self.next_search,
+            Some(_) => u64::MAX,
+        }
+    }
+
+    /// Have the next search at the next multiple of the interval, if so many events are enough.
+    pub fn note(&mut self, now: Time, events: u64) {
+        if events >= self.due_after() {
+            self.search_at = (now / self.interval + 1).checked_mul(self.interval);
+        }
+    }
+
+    /// The last time before the next search.
+    pub fn last_before(&self) -> Time {
+        self.search_at.map_or(Time::MAX, |at| at - 1)
     }
 
     /// Look for a deadlock, and set when the next search is due.
     pub fn search(&mut self, now: Time, events: u64, model: &Model<Packet>, messages: &Messages) {
         let examined = model.channels() as u64 + model.waiting_frames();
         self.next_search = events + SEARCH_EVENTS.max(SEARCH_EVENTS_EACH * examined);
+        self.search_at = None;
         self.look(now, model, messages);
     }
 

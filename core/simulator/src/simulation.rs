@@ -90,8 +90,8 @@ impl Simulation {
             pairs,
             receivers: Receiver::all(&hosts.receivers, &fabric)?,
             driver,
+            deadlocks: Deadlocks::new(&fabric),
             network: Network::new(fabric, tables, &settings)?,
-            deadlocks: Deadlocks::new(),
             orders: Orders::new(),
             events: 0,
             at_warm_up: Vec::new(),
@@ -130,7 +130,24 @@ impl Simulation {
     /// Process about `events` events up to a time; false if none is left.
     fn advance(&mut self, events: u64, end: Time) -> bool {
         let stop = self.events.saturating_add(events);
-        while self.events < stop {
+        loop {
+            let until = end.min(self.deadlocks.last_before());
+            if self.process_until(stop.min(self.deadlocks.due_after()), until) {
+                self.deadlocks.note(self.now(), self.events);
+            } else if until < end {
+                self.search();
+            } else {
+                return false;
+            }
+            if self.events >= stop {
+                return true;
+            }
+        }
+    }
+
+    /// Process what is due up to a time, until so many events are processed; false if none is left.
+    fn process_until(&mut self, events: u64, end: Time) -> bool {
+        while self.events < events {
             let Some((at, due)) = self.network.next(end) else { return false };
             self.events += 1;
             match due {
@@ -147,9 +164,6 @@ impl Simulation {
             }
             while let Some(packet) = self.network.take_dropped() {
                 self.lose(at, &packet);
-            }
-            if self.deadlocks.search_due(self.events) {
-                self.search();
             }
         }
         true
