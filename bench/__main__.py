@@ -86,6 +86,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     ),
     "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
+    "simulation_cores": Benchmark(
+        "the simulator on two cores, and two simulations at once, beside one core", "minutes"
+    ),
     "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
     "validation": Benchmark("flow completion times beside those of csg-htsim", "a minute"),
 }

@@ -31,6 +31,7 @@ from bench import (
     routing,
     seeded,
     simulation,
+    simulation_cores,
     takeover,
     validation,
 )
@@ -76,6 +77,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "routing": routing.table_of,
     "seeded": seeded.table_of,
     "simulation": simulation.table_of,
+    "simulation-cores": simulation_cores.table_of,
     "takeover": takeover.table_of,
     "takeover-normal": takeover.table_of,
     "validation": validation.table_of,

@@ -103,7 +103,7 @@ pub trait Effects<P> {
 }
 
 /// All channels of a fabric and the frames in its switches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model<P> {
     pub(crate) channels: Vec<Channel>,
     cold: Vec<ColdState>,

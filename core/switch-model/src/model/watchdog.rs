@@ -5,6 +5,8 @@
 //! paused for the restoration time. In between, its frames are dropped, or its pauses are ignored,
 //! or the storm is only counted. A watchdog that polls sees both only then, as SONiC's does.
 
+use std::ops::Range;
+
 use super::{Effects, Model};
 use crate::config::{Watchdog, WatchdogAction};
 use crate::counters::DropCause;
@@ -27,7 +29,13 @@ impl<P> Model<P> {
             return;
         }
         self.end_storms(now);
-        for channel in self.every_channel() {
+        self.begin_storms(now, 0..self.channels.len() as u32, fx);
+        self.end_watchdog_run(now);
+    }
+
+    /// The second step of [`Model::run_watchdog`], for some of the channels: begin storms.
+    pub fn begin_storms(&mut self, now: Time, channels: Range<u32>, fx: &mut impl Effects<P>) {
+        for channel in channels.map(ChannelId) {
             for class in self.classes(channel) {
                 let target = VirtualChannel { channel, class };
                 if let Some(watchdog) = self.detects(now, target) {
@@ -35,6 +43,10 @@ impl<P> Model<P> {
                 }
             }
         }
+    }
+
+    /// The third step of [`Model::run_watchdog`]: watchdogs that poll wait for the next time.
+    pub fn end_watchdog_run(&mut self, now: Time) {
         for cold in &mut self.cold {
             let polling = cold.config.watchdog.map_or(0, |watchdog| watchdog.polling);
             if polling > 0 && cold.next_poll <= now {
@@ -140,7 +152,8 @@ impl<P> Model<P> {
         }
     }
 
-    fn end_storms(&mut self, now: Time) {
+    /// The first step of [`Model::run_watchdog`]: end storms.
+    pub fn end_storms(&mut self, now: Time) {
         let (channels, cold) = (&mut self.channels, &mut self.cold);
         self.storms.retain(|target, storm| {
             let index = target.channel.index();
@@ -161,7 +174,7 @@ impl<P> Model<P> {
     }
 
     /// The classes of a channel that may be paused.
-    fn classes(&self, channel: ChannelId) -> std::ops::Range<u8> {
+    fn classes(&self, channel: ChannelId) -> Range<u8> {
         match self.channels[channel.index()].paused {
             0 => 0..0,
             _ => self.classes_of(channel),
