@@ -127,3 +127,25 @@ impl<F: Copy> Lane<F> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_may_contain_more_flights_than_a_lane_has_room() {
+        let mut lane = Lane::new([1, 2], 0);
+        lane.begin_window();
+        for number in 0..3 * FIRST_ROOM as u64 {
+            lane.push(number, 100 + 2 * number, number);
+            if number > 1 {
+                lane.take(Milestone::TxDone);
+                lane.take(Milestone::Arrival);
+            }
+        }
+        // Each number is replaced once.
+        lane.end_window(|number| number + 1000);
+        let last = 3 * FIRST_ROOM as u64 - 2;
+        assert_eq!(lane.due(Milestone::TxDone), Some((last + 1, 1100 + 2 * last)));
+    }
+}
