@@ -75,7 +75,9 @@ class Server:
 def measure(number: int, rounds: int) -> dict[str, Any]:
     """Measure a case, and return its figures: medians over rounds."""
     servers = [Server(number), Server(number)]
-    one, several, both = [], [], []
+    one: list[dict[str, Any]] = []
+    several: list[dict[str, Any]] = []
+    both: list[list[dict[str, Any]]] = []
     load_1min = machine()["load_1min"]
     try:
         # The first simulation of a process also allocates.
