@@ -87,6 +87,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     ),
     "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
+    "simulation_cores": Benchmark(
+        "the simulator on two cores, and two simulations at once, beside one core", "minutes"
+    ),
     "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
     "training_step": Benchmark("a training step of 128 hosts in the simulator", "minutes"),
     "validation": Benchmark("flow completion times beside those of csg-htsim", "a minute"),

@@ -554,6 +554,11 @@ class Simulation:
         """
     def take_turns(self) -> None:
         """Have messages of a host take turns, packet by packet; else one follows the other."""
+    def use_cores(self, cores: int) -> str | None:
+        """Use several cores, before the simulation starts and after all other settings.
+
+        The results are those of one core. Returns None, or why one core is used nevertheless.
+        """
     def pause_host(self, at_ps: int, host: int, until_ps: int) -> None:
         """Have a host's request to pause all priorities of its link reach its switch at a time.
 

@@ -73,7 +73,7 @@ class Result:
 
     ``flows`` are the (source, destination) names of the flows in ``report``; ``*`` is any host.
     ``ends`` are the end times of the processes of a program. ``bound_us`` is the least time of a
-    collective operation.
+    collective operation. ``one_core_because`` says why one core was used in place of several.
     """
 
     scenario: Scenario
@@ -85,6 +85,8 @@ class Result:
     setup_s: float
     completions: Completions | None = None
     bound_us: float | None = None
+    cores: int = 1
+    one_core_because: str | None = None
 
     @property
     def flows_mbps(self) -> NDArray[np.float64]:
@@ -210,6 +212,7 @@ class Result:
             "events": report.events,
             "wall_s": round(self.wall_s, 6),
             "setup_s": round(self.setup_s, 6),
+            "cores": self.cores,
             "packet_hops_per_s": round(report.packet_hops / max(self.wall_s, 1e-9)),
             "simulated_us": report.now_ps / PICOSECONDS_PER_US,
             "measured_us": report.measured_ps / PICOSECONDS_PER_US,

@@ -39,11 +39,16 @@ Runner = Callable[[simulator.Simulation, Callable[[], None]], None]
 
 
 def simulate(
-    scenario: Scenario, progress: Progress | None = None, runner: Runner | None = None
+    scenario: Scenario,
+    progress: Progress | None = None,
+    runner: Runner | None = None,
+    *,
+    cores: int = 1,
 ) -> Result:
     """Run a scenario and return its result; ``runner`` may record what happens.
 
-    Without one, ``knotless.simulation.recorder.keep`` may ask for a recording.
+    Without one, ``knotless.simulation.recorder.keep`` may ask for a recording. With several
+    ``cores`` the result is the same; what cannot be divided is simulated on one.
 
     Raises
     ------
@@ -59,6 +64,7 @@ def simulate(
     simulation, table, flows, ends = prepare(scenario)
     if scenario.records_completions:
         simulation.record_completions(MAX_RECORDED)
+    one_core_because = simulation.use_cores(cores) if cores > 1 else None
     prepared = time.perf_counter()
 
     def report_progress() -> None:
@@ -88,6 +94,8 @@ def simulate(
         setup_s=prepared - began,
         completions=Completions.of(simulation) if scenario.records_completions else None,
         bound_us=_bound_us(scenario, simulation),
+        cores=1 if one_core_because is not None else cores,
+        one_core_because=one_core_because,
     )
     if store_recording is not None and recorder is not None:
         store_recording(recorder.recording(result))

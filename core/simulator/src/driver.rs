@@ -4,9 +4,12 @@
 //! [`Notice`] of what happened to a message, and answers with [`Order`]s, which the simulation
 //! carries out in their order.
 
+use std::sync::Arc;
+
 use switch_model::Time;
 
 use crate::message::{Destination, Message, Notice, ENDLESS};
+use crate::parallel::Places;
 use crate::random::Stream;
 use crate::traffic::{Arrivals, Process, Target, Traffic, Wish, NOBODY};
 
@@ -25,8 +28,13 @@ pub(crate) type Orders = Vec<Order>;
 /// The traffic of a simulation and its progress.
 #[derive(Debug)]
 pub(crate) struct TrafficDriver {
-    traffic: Traffic,
+    /// Without its processes.
+    traffic: Arc<Traffic>,
+    /// By host, or by process if it has several interfaces; None in another part.
+    processes: Vec<Option<Box<dyn Process>>>,
     hosts: u32,
+    /// In a part of a fabric: its number.
+    part: Option<(Arc<Places>, u8)>,
     /// By source: its random numbers.
     streams: Vec<Stream>,
     /// By source: messages sent, or the number of its phase.
@@ -38,16 +46,62 @@ pub(crate) struct TrafficDriver {
 }
 
 impl TrafficDriver {
-    pub fn new(traffic: Traffic, hosts: usize, seed: u64) -> TrafficDriver {
+    pub fn new(mut traffic: Traffic, hosts: usize, seed: u64) -> TrafficDriver {
         let sources = traffic.sources(hosts);
+        let processes = match &mut traffic {
+            Traffic::Processes(processes) => std::mem::take(processes),
+            _ => Vec::new(),
+        };
         TrafficDriver {
-            traffic,
+            traffic: Arc::new(traffic),
+            processes: processes.into_iter().map(Some).collect(),
             hosts: hosts as u32,
+            part: None,
             streams: (0..sources as u64).map(|source| Stream::new(seed, source)).collect(),
             progress: vec![0; sources],
             outstanding: 0,
             wishes: Vec::new(),
         }
+    }
+
+    /// Be the driver of part 0 of a fabric from now on. Returns those of the others.
+    pub fn divide(&mut self, places: &Arc<Places>) -> Vec<TrafficDriver> {
+        let mut others = Vec::new();
+        for part in 1..places.parts as u8 {
+            let is_its = |host: usize| places.of_host[host] == part;
+            let processes = self.processes.iter_mut().enumerate();
+            others.push(TrafficDriver {
+                traffic: Arc::clone(&self.traffic),
+                processes: processes.map(|(host, one)| one.take_if(|_| is_its(host))).collect(),
+                hosts: self.hosts,
+                part: Some((Arc::clone(places), part)),
+                streams: self.streams.clone(),
+                progress: self.progress.clone(),
+                outstanding: 0,
+                wishes: Vec::new(),
+            });
+        }
+        self.part = Some((Arc::clone(places), 0));
+        others
+    }
+
+    /// The traffic, without its processes.
+    pub fn traffic(&self) -> &Traffic {
+        &self.traffic
+    }
+
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.processes.len()
+    }
+
+    /// Whether a call belongs to the part of this driver. Calls for the lines of a trace follow one
+    /// from the other, so that all parts have all of them.
+    pub fn is_its_own(&self, tag: u64) -> bool {
+        let (Traffic::Trace(lines), Some((places, part))) = (&*self.traffic, &self.part) else {
+            return true;
+        };
+        places.of_host[lines[tag as usize].from as usize] == *part
     }
 
     /// Number of sources: flows, or hosts where traffic has no flows of its own.
@@ -57,7 +111,7 @@ impl TrafficDriver {
 
     /// Time 0.
     pub fn begin(&mut self, orders: &mut Orders) {
-        match &self.traffic {
+        match &*self.traffic {
             Traffic::Flows { arrivals, .. } => {
                 let arrivals = *arrivals;
                 for source in 0..self.progress.len() as u32 {
@@ -75,8 +129,8 @@ impl TrafficDriver {
                     orders.push(Order::Call { at: first.at, source: 0, tag: 0 });
                 }
             }
-            Traffic::Processes(processes) => {
-                for host in 0..processes.len() as u32 {
+            Traffic::Processes(_) => {
+                for host in 0..self.processes.len() as u32 {
                     self.run_process(0, host, orders, |process, wishes| process.begin(0, wishes));
                 }
             }
@@ -85,7 +139,7 @@ impl TrafficDriver {
 
     /// The time of an [`Order::Call`] has come.
     pub fn due(&mut self, at: Time, source: u32, tag: u64, orders: &mut Orders) {
-        match &self.traffic {
+        match &*self.traffic {
             Traffic::Flows { arrivals, .. } => {
                 let arrivals = *arrivals;
                 self.next_of_flow(at, source, orders);
@@ -96,8 +150,10 @@ impl TrafficDriver {
                 if let Some(next) = lines.get(tag as usize + 1) {
                     orders.push(Order::Call { at: next.at, source, tag: tag + 1 });
                 }
-                let to = Destination::Host(line.to);
-                orders.push(Order::Send(message(at, line.from, line.from, to, line.bytes, tag)));
+                if self.is_its_own(tag) {
+                    let (from, to) = (line.from, Destination::Host(line.to));
+                    orders.push(Order::Send(message(at, from, from, to, line.bytes, tag)));
+                }
             }
             Traffic::Processes(_) => {
                 self.run_process(at, source, orders, |process, wishes| {
@@ -110,7 +166,7 @@ impl TrafficDriver {
 
     /// Something has happened to a message.
     pub fn hear(&mut self, at: Time, notice: Notice, orders: &mut Orders) {
-        match (&self.traffic, notice) {
+        match (&*self.traffic, notice) {
             (Traffic::Flows { .. }, Notice::Acknowledged { flow }) => {
                 self.next_of_flow(at, flow, orders);
             }
@@ -159,7 +215,7 @@ impl TrafficDriver {
     }
 
     fn next_of_flow(&mut self, at: Time, source: u32, orders: &mut Orders) {
-        let Traffic::Flows { flows, arrivals, message_bytes } = &self.traffic else { return };
+        let Traffic::Flows { flows, arrivals, message_bytes } = &*self.traffic else { return };
         let (flow, arrivals, bytes) = (flows[source as usize], *arrivals, *message_bytes);
         let number = &mut self.progress[source as usize];
         let acknowledged = match arrivals {
@@ -188,7 +244,7 @@ impl TrafficDriver {
     /// Begin the first phase from `phase` on in which a host sends.
     fn begin_phase(&mut self, at: Time, mut phase: usize, orders: &mut Orders) {
         let hosts = self.hosts as usize;
-        let Traffic::Phases { destinations, message_bytes, .. } = &self.traffic else { return };
+        let Traffic::Phases { destinations, message_bytes, .. } = &*self.traffic else { return };
         while let Some(of_phase) = destinations.get(phase * hosts..(phase + 1) * hosts) {
             phase += 1;
             let before = orders.len();
@@ -207,7 +263,7 @@ impl TrafficDriver {
     /// Without barriers: the next message of one host.
     fn next_of_phases(&mut self, at: Time, host: u32, orders: &mut Orders) {
         let hosts = self.hosts as usize;
-        let Traffic::Phases { destinations, message_bytes, .. } = &self.traffic else { return };
+        let Traffic::Phases { destinations, message_bytes, .. } = &*self.traffic else { return };
         let phase = &mut self.progress[host as usize];
         while let Some(&to) = destinations.get(*phase as usize * hosts + host as usize) {
             *phase += 1;
@@ -227,14 +283,14 @@ impl TrafficDriver {
         orders: &mut Orders,
         call: impl FnOnce(&mut dyn Process, &mut Vec<Wish>),
     ) {
-        let Traffic::Processes(processes) = &mut self.traffic else { return };
-        let count = processes.len() as u32;
+        let count = self.processes.len() as u32;
         if count == 0 {
             return;
         }
         let host = host % count;
+        let Some(process) = &mut self.processes[host as usize] else { return };
         let mut wishes = std::mem::take(&mut self.wishes);
-        call(processes[host as usize].as_mut(), &mut wishes);
+        call(process.as_mut(), &mut wishes);
         for wish in wishes.drain(..) {
             let (from, to, bytes, tag) = match wish {
                 Wish::Send { to, bytes, tag } => (host, to, bytes, tag),

@@ -23,6 +23,8 @@ pub(crate) struct Flight {
 pub(crate) enum Event {
     /// The pause signal of this number has arrived.
     Signalled(u32),
+    /// The same moment in the part of its receiver, if its sender is in another part.
+    StopTakesEffect(VirtualChannel),
     /// A host asks its switch to pause until a time.
     HostPause { host: u32, until: Time },
     /// A pause may have expired.

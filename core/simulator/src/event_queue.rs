@@ -17,6 +17,8 @@ use switch_model::Time;
 
 use crate::lane::{Lane, Milestone};
 
+mod windows;
+
 /// Heads: one of the heap and two of each lane. With more, finding the next event would cost more
 /// than the heap does.
 const MOST_HEADS: usize = 16;
@@ -24,8 +26,9 @@ const MOST_HEADS: usize = 16;
 const HEAP: usize = 0;
 const HEAD_BITS: u32 = MOST_HEADS.trailing_zeros();
 /// Time, sequence and number of the head as one number, which compares by time and sequence.
-type Key = u128;
-const NEVER: Key = Key::MAX;
+pub(crate) type Key = u128;
+/// After the keys of all events.
+pub(crate) const NEVER: Key = Key::MAX;
 
 #[inline(always)]
 fn key(at: Time, sequence: u64, head: usize) -> Key {
@@ -33,8 +36,24 @@ fn key(at: Time, sequence: u64, head: usize) -> Key {
 }
 
 #[inline(always)]
-fn time_of(key: Key) -> Time {
+pub(crate) fn time_of(key: Key) -> Time {
     (key >> 64) as Time
+}
+
+/// The sequence number of an event.
+#[inline(always)]
+pub(crate) fn sequence_of(key: Key) -> u64 {
+    key as u64 >> HEAD_BITS
+}
+
+/// The key of the event of this time and sequence number, or before it.
+pub(crate) fn key_at(at: Time, sequence: u64) -> Key {
+    key(at, sequence, 0)
+}
+
+/// Before the keys of all events after a time.
+pub(crate) fn limit_after(end: Time) -> Key {
+    end.checked_add(1).map_or(NEVER, |next| key_at(next, 0))
 }
 
 fn head_of(lane: usize, milestone: Milestone) -> usize {
@@ -67,7 +86,7 @@ impl<'a, F: Copy> Upcoming<'a, F> {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct InHeap<F, E> {
     key: Key,
     due: Due<F, E>,
@@ -91,7 +110,7 @@ impl<F, E> Ord for InHeap<F, E> {
 }
 
 /// Flights and events that are due in the future.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EventQueue<F, E> {
     now: Time,
     sequence: u64,
@@ -102,6 +121,12 @@ pub struct EventQueue<F, E> {
     /// The head that the last was taken from.
     taken: usize,
     heap: BinaryHeap<Reverse<InHeap<F, E>>>,
+    /// In a window of a part: events from its end on, which wait for their final sequence numbers.
+    later: Vec<InHeap<F, E>>,
+    /// The end of the window; [`NEVER`] without one.
+    window_end: Key,
+    /// The last sequence number before the window.
+    window_base: u64,
 }
 
 impl<F: Copy, E: Copy> EventQueue<F, E> {
@@ -115,6 +140,9 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             used_heads: 2,
             taken: HEAP,
             heap: BinaryHeap::new(),
+            later: Vec::new(),
+            window_end: NEVER,
+            window_base: 0,
         }
     }
 
@@ -174,23 +202,36 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
         debug_assert!(at >= self.now, "an event in the past");
         self.sequence += 1;
         let key = key(at, self.sequence, HEAP);
+        if key >= self.window_end {
+            self.later.push(InHeap { key, due });
+        } else {
+            self.put_into_heap(key, due);
+        }
+    }
+
+    fn put_into_heap(&mut self, key: Key, due: Due<F, E>) {
         self.heap.push(Reverse(InHeap { key, due }));
         self.heads[HEAP] = self.heads[HEAP].min(key);
     }
 
     /// Take what is due next if it is due at or before `end`, and advance the time to it.
+    #[cfg(test)]
+    fn next(&mut self, end: Time) -> Option<(Time, Due<F, E>)> {
+        self.next_before(limit_after(end)).map(|(key, due)| (time_of(key), due))
+    }
+
+    /// Take what is due next if it is due before `limit`, and advance the time to it.
     #[inline(always)]
-    pub fn next(&mut self, end: Time) -> Option<(Time, Due<F, E>)> {
+    pub fn next_before(&mut self, limit: Key) -> Option<(Key, Due<F, E>)> {
         let (pairs, _) = self.heads[..self.used_heads].as_chunks();
         let [first, second] = pairs.iter().fold([NEVER; 2], |[first, second], &[done, arrival]| {
             [first.min(done), second.min(arrival)]
         });
         let key = first.min(second);
-        let at = time_of(key);
-        if key == NEVER || at > end {
+        if key >= limit {
             return None;
         }
-        self.now = at;
+        self.now = time_of(key);
         let head = key as usize % MOST_HEADS;
         self.taken = head;
         let due = match (head, head % 2) {
@@ -198,7 +239,7 @@ impl<F: Copy, E: Copy> EventQueue<F, E> {
             (_, 0) => Due::TxDone(self.take(head, Milestone::TxDone)?),
             _ => Due::Arrival(self.take(head, Milestone::Arrival)?),
         };
-        Some((at, due))
+        Some((key, due))
     }
 
     /// The flights that follow the one taken last in its lane; None if it was in none.

@@ -12,7 +12,7 @@ pub struct Passed {
 }
 
 /// What is needed where there are several generations of rules only.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct HeldRules {
     /// By switch: the generation of rules that it holds.
     generations: Vec<u16>,

@@ -13,9 +13,12 @@ use crate::message::{
 use crate::report::{Completion, FlowReport, Report};
 
 mod books;
+mod parts;
+
+pub(crate) use parts::{Exchanged, PartMessages};
 
 /// What a host has to send.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct SendQueue {
     /// Messages with bytes left, first come first served unless they take turns; endless messages
     /// do.
@@ -46,7 +49,7 @@ pub(crate) enum Next {
 }
 
 /// All hosts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Hosts {
     packet_bytes: u32,
     queues: Vec<SendQueue>,
@@ -60,10 +63,12 @@ pub(crate) struct Hosts {
     log: Log,
     /// Messages of a host take turns, packet by packet.
     take_turns: bool,
+    /// In a part of a fabric: what others have to know.
+    exchange: Option<Box<PartMessages>>,
 }
 
 /// The messages that have completed since the warm-up, up to a limit.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Log {
     limit: usize,
     completions: Vec<Completion>,
@@ -96,6 +101,7 @@ impl Hosts {
             last_complete: 0,
             log: Log::default(),
             take_turns: false,
+            exchange: None,
         }
     }
 
@@ -120,15 +126,18 @@ impl Hosts {
         &self.messages
     }
 
-    /// Whether packets are in the network.
-    pub fn any_in_network(&self) -> bool {
-        self.in_network > 0
+    /// How many copies of data packets are in the network.
+    pub fn in_network(&self) -> u64 {
+        self.in_network
     }
 
     /// Give a message to its host, which sends it when its turn comes.
     pub fn accept(&mut self, message: Message) {
         let number = self.messages.add(message);
         self.queues[message.from as usize].messages.push_back(number);
+        if let Some(exchange) = &mut self.exchange {
+            exchange.accepted(number, &message, self.packet_bytes);
+        }
     }
 
     /// Take the packet that a host sends next, if it has any.
@@ -152,7 +161,7 @@ impl Hosts {
         if turns {
             queue.messages.push_back(number);
         }
-        self.in_network += 1;
+        self.in_network = self.in_network.wrapping_add(1);
         Some(outgoing)
     }
 
@@ -184,10 +193,11 @@ impl Hosts {
             let flow = message.flow;
             return Next::Tell(Notice::Acknowledged { flow });
         }
-        self.in_network -= 1;
+        // Both counts are sums over parts, of which one may send and another one receive.
+        self.in_network = self.in_network.wrapping_sub(1);
         self.last_arrival = at;
         let message = self.messages.get_mut(packet.message());
-        message.under_way -= 1;
+        message.under_way = message.under_way.wrapping_sub(1);
         let flow = &mut self.flows[message.flow as usize];
         flow.packets += 1;
         flow.bytes += u64::from(packet.payload);
@@ -202,6 +212,11 @@ impl Hosts {
 
     /// A copy of a packet is lost.
     pub fn lost(&mut self, at: Time, packet: &Packet) -> Next {
+        if let Some(exchange) = &mut self.exchange {
+            if exchange.lost(packet) {
+                return Next::Nothing;
+            }
+        }
         if packet.is_acknowledgement() {
             let Message { flow, .. } = self.messages.remove(packet.message());
             return Next::Tell(Notice::Acknowledged { flow });
@@ -213,9 +228,9 @@ impl Hosts {
     /// A data packet has not passed the limit of its host's broadcasts: it is not received, and
     /// does not count as lost.
     pub fn limited(&mut self, at: Time, packet: &Packet) -> Next {
-        self.in_network -= 1;
+        self.in_network = self.in_network.wrapping_sub(1);
         let message = self.messages.get_mut(packet.message());
-        message.under_way -= 1;
+        message.under_way = message.under_way.wrapping_sub(1);
         message.lost = true;
         if message.left == 0 {
             self.end_of_packet(at, packet.to, packet.message())

@@ -5,6 +5,9 @@ use switch_model::Time;
 /// Initial capacity of a lane. Capacities are powers of two.
 const FIRST_ROOM: usize = 64;
 
+/// The duration until a milestone that the flights of a lane pass in another part.
+pub(crate) const ELSEWHERE: Time = Time::MAX;
+
 /// The two points in time at which a flight is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Milestone {
@@ -24,22 +27,26 @@ struct Begun<F> {
 }
 
 /// A ring of flights. Each milestone has a read position of its own.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lane<F> {
     /// Durations of a flight until each milestone.
     pub lasts: [Time; 2],
     ring: Vec<Begun<F>>,
     /// Number of flights so far: the last is at this index less one, modulo the ring's length.
     begun: usize,
-    /// Number of these that have passed each milestone.
+    /// Number of these that have passed each milestone; MAX if none passes it here.
     passed: [usize; 2],
+    /// Number of flights before the current window of a part.
+    before_window: usize,
 }
 
 impl<F: Copy> Lane<F> {
     /// An empty lane for flights like this.
     pub fn new(lasts: [Time; 2], like: F) -> Self {
         let unused = Begun { at: 0, sequence: 0, flight: like };
-        Lane { lasts, ring: vec![unused; FIRST_ROOM], begun: 0, passed: [0; 2] }
+        // A flight that passes a part boundary passes one of its milestones in another part.
+        let passed = lasts.map(|lasts| if lasts == ELSEWHERE { usize::MAX } else { 0 });
+        Lane { lasts, ring: vec![unused; FIRST_ROOM], begun: 0, passed, before_window: 0 }
     }
 
     #[inline(always)]
@@ -90,5 +97,55 @@ impl<F: Copy> Lane<F> {
         debug_assert!(number < self.begun, "no flight");
         self.passed[milestone as usize] += 1;
         self.at(number).flight
+    }
+
+    /// A window begins: the sequence numbers of flights from now on are not final.
+    pub fn begin_window(&mut self) {
+        self.before_window = self.begun;
+    }
+
+    /// The window ends: replace the sequence numbers since it began. Those of the two milestones of
+    /// a flight follow each other before and after.
+    pub fn end_window(&mut self, resolve: impl Fn(u64) -> u64) {
+        // Those before have passed both milestones, and others have taken their places.
+        let first = self.before_window.max(self.begun.saturating_sub(self.ring.len()));
+        for number in first..self.begun {
+            let place = number & (self.ring.len() - 1);
+            self.ring[place].sequence = resolve(self.ring[place].sequence);
+        }
+        self.before_window = self.begun;
+    }
+
+    /// Keep some of the flights, of which none has passed a milestone.
+    pub fn retain(&mut self, keep: impl Fn(&F) -> bool) {
+        let all: Vec<Begun<F>> = (0..self.begun).map(|number| *self.at(number)).collect();
+        self.begun = 0;
+        for Begun { at, sequence, flight } in all {
+            if keep(&flight) {
+                self.push(at, sequence, flight);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_may_contain_more_flights_than_a_lane_has_room() {
+        let mut lane = Lane::new([1, 2], 0);
+        lane.begin_window();
+        for number in 0..3 * FIRST_ROOM as u64 {
+            lane.push(number, 100 + 2 * number, number);
+            if number > 1 {
+                lane.take(Milestone::TxDone);
+                lane.take(Milestone::Arrival);
+            }
+        }
+        // Each number is replaced once.
+        lane.end_window(|number| number + 1000);
+        let last = 3 * FIRST_ROOM as u64 - 2;
+        assert_eq!(lane.due(Milestone::TxDone), Some((last + 1, 1100 + 2 * last)));
     }
 }

@@ -171,6 +171,7 @@ mod layout;
 mod links;
 mod message;
 mod network;
+mod parallel;
 mod pauses;
 mod random;
 mod receivers;

@@ -11,9 +11,10 @@ use switch_model::{
 use crate::event::{Event, EventQueue, Flight};
 use crate::fabric::{Fabric, Forwarding, Head, Node};
 use crate::message::Packet;
+use crate::parallel::Boundary;
 
 /// Frames and signals in flight, and the frames that the current event has lost.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Links {
     pub events: EventQueue,
     heads: Vec<Head>,
@@ -32,6 +33,10 @@ pub(crate) struct Links {
     /// With cut-through: bytes that a switch needs before it forwards, and the rate of each
     /// channel.
     cut_through: Option<(u32, Vec<u64>)>,
+    /// In a part of a fabric: what goes to other parts.
+    boundary: Option<Box<Boundary>>,
+    /// Neither cut-through nor a part.
+    is_plain: bool,
 }
 
 impl Links {
@@ -51,7 +56,34 @@ impl Links {
                 Forwarding::StoreAndForward => None,
                 Forwarding::CutThrough { header_bytes } => Some((header_bytes, rates_bps())),
             },
+            boundary: None,
+            is_plain: forwarding == Forwarding::StoreAndForward,
         }
+    }
+
+    /// Be the links of a part from now on.
+    pub fn set_boundary(&mut self, boundary: Boundary) {
+        if !boundary.is_first() {
+            // The first part goes on with the sum.
+            self.packet_hops = 0;
+        }
+        self.boundary = Some(Box::new(boundary));
+        self.is_plain = false;
+    }
+
+    /// What goes to other parts; None if there are none.
+    pub fn boundary_mut(&mut self) -> Option<&mut Boundary> {
+        self.boundary.as_deref_mut()
+    }
+
+    /// Whether frames are lost of which nobody knows yet.
+    pub fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
+    }
+
+    /// Whether the pauses of a channel take effect in the part of its receiver.
+    pub fn is_whole(&self, channel: ChannelId) -> bool {
+        self.boundary.as_ref().is_none_or(|boundary| boundary.is_whole(channel))
     }
 
     /// The receiving end of a channel.
@@ -103,6 +135,27 @@ impl Links {
         signal
     }
 
+    /// Number a signal that is in flight.
+    fn number_signal(&mut self, signal: Signal) -> u32 {
+        self.repeats += usize::from(signal.repeats);
+        match self.free_signals.pop() {
+            Some(number) => {
+                self.signals[number as usize] = signal;
+                number
+            }
+            None => {
+                self.signals.push(signal);
+                self.signals.len() as u32 - 1
+            }
+        }
+    }
+
+    /// A signal of another part is in flight.
+    pub fn import_signal(&mut self, sequence: u64, signal: Signal) {
+        let number = self.number_signal(signal);
+        self.events.add_with(signal.arrives, sequence, Event::Signalled(number));
+    }
+
     /// An event of a pause frame, or the end of a pause, was taken.
     pub fn took_repeat(&mut self) {
         self.repeats -= 1;
@@ -152,10 +205,17 @@ impl Links {
 impl Effects<Packet> for Links {
     #[inline(always)]
     fn started(&mut self, sent: Sent<Packet>) {
-        let (ends, arrives) = (sent.ends, sent.arrives);
-        let ahead = self.ahead(sent.channel, sent.frame.bytes);
+        let (ends, mut arrives) = (sent.ends, sent.arrives);
         let flight = self.depart(sent);
-        self.events.add_flight(ends, arrives - ahead, flight);
+        if !self.is_plain {
+            arrives -= self.ahead(flight.channel, u32::from(flight.bytes));
+            if let Some(boundary) = &mut self.boundary {
+                if boundary.carries(ends, arrives, flight, &mut self.events) {
+                    return;
+                }
+            }
+        }
+        self.events.add_flight(ends, arrives, flight);
     }
 
     fn lost(&mut self, sent: Sent<Packet>, _: DropCause) {
@@ -171,17 +231,12 @@ impl Effects<Packet> for Links {
     }
 
     fn signal(&mut self, signal: Signal) {
-        let number = match self.free_signals.pop() {
-            Some(number) => {
-                self.signals[number as usize] = signal;
-                number
+        if let Some(boundary) = &mut self.boundary {
+            if boundary.carries_signal(&signal, &mut self.events) {
+                return;
             }
-            None => {
-                self.signals.push(signal);
-                self.signals.len() as u32 - 1
-            }
-        };
-        self.repeats += usize::from(signal.repeats);
+        }
+        let number = self.number_signal(signal);
         self.events.add(signal.arrives, Event::Signalled(number));
     }
 

@@ -141,22 +141,92 @@ pub(crate) struct Message {
 }
 
 /// All messages under way, by number; numbers are reused.
-#[derive(Debug, Default)]
+///
+/// Of `parts` parts of a fabric, each gives every `parts`-th number to messages of its hosts, and
+/// knows those of others that its hosts receive.
+#[derive(Clone, Debug)]
 pub(crate) struct Messages {
     slots: Vec<Message>,
     free: Vec<u32>,
+    /// The number of this part, and how many there are.
+    part: u32,
+    parts: u32,
+    /// The next number that this part has never given, and how many it has given.
+    next: u32,
+    given: usize,
+    /// By number from before there were parts: the part that has it since.
+    parts_before: Vec<u8>,
+    /// Numbers of other parts that are free again.
+    released: Vec<u32>,
     /// By number of a queue pair: the hosts that send and receive its messages.
     pairs: Vec<(u32, u32)>,
 }
 
+impl Default for Messages {
+    fn default() -> Messages {
+        Messages {
+            slots: Vec::new(),
+            free: Vec::new(),
+            part: 0,
+            parts: 1,
+            next: 0,
+            given: 0,
+            parts_before: Vec::new(),
+            released: Vec::new(),
+            pairs: Vec::new(),
+        }
+    }
+}
+
 impl Messages {
     pub fn add(&mut self, message: Message) -> u32 {
-        if let Some(number) = self.free.pop() {
-            self.slots[number as usize] = message;
-            return number;
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.given += 1;
+            self.next += self.parts;
+            self.next - self.parts
+        });
+        self.put(number, message);
+        number
+    }
+
+    /// A message of this number, which another part has given to it.
+    pub fn put(&mut self, number: u32, message: Message) {
+        if number as usize >= self.slots.len() {
+            self.slots.resize(number as usize + 1, message);
         }
-        self.slots.push(message);
-        self.slots.len() as u32 - 1
+        self.slots[number as usize] = message;
+    }
+
+    /// Be those of one of several parts from now on. `part_of_host` has the part of each host.
+    pub fn set_part(&mut self, part: u8, parts: usize, part_of_host: &[u8]) {
+        let part_of = |message: &Message| part_of_host[message.from as usize];
+        self.parts_before = self.slots.iter().map(part_of).collect();
+        (self.part, self.parts) = (u32::from(part), parts as u32);
+        let known = self.slots.len() as u32;
+        self.next = (known..).find(|number| number % self.parts == self.part).unwrap_or(known);
+        self.given = self.parts_before.iter().filter(|&&before| before == part).count();
+        self.free.retain(|&number| self.parts_before[number as usize] == part);
+    }
+
+    /// Numbers are below this.
+    pub fn numbers(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    /// The part whose host has sent a message.
+    pub fn part_of(&self, number: u32) -> usize {
+        let before = self.parts_before.get(number as usize).copied();
+        before.map_or((number % self.parts) as usize, usize::from)
+    }
+
+    /// The numbers of other parts that became free since the last call.
+    pub fn take_released(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.released)
+    }
+
+    /// Other parts have released a number of this part.
+    pub fn free(&mut self, number: u32) {
+        self.free.push(number);
     }
 
     pub fn get(&self, number: u32) -> &Message {
@@ -168,12 +238,17 @@ impl Messages {
     }
 
     pub fn remove(&mut self, number: u32) -> Message {
-        self.free.push(number);
+        if self.parts > 1 && self.part_of(number) != self.part as usize {
+            self.released.push(number);
+        } else {
+            self.free.push(number);
+        }
         self.slots[number as usize]
     }
 
+    /// How many messages of hosts of this part there are.
     pub fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.given - self.free.len()
     }
 
     /// The hosts of a queue pair, which may have been those of another one of this number.

@@ -2,6 +2,7 @@
 //! in flight.
 
 use std::hint::black_box;
+use std::ops::Range;
 
 use switch_model::{
     longest_frame_bytes, ChannelCounters, ChannelId, DropCause, Frame, Model, PauseFrameEvent,
@@ -10,7 +11,7 @@ use switch_model::{
 
 use crate::error::Error;
 use crate::event::{Event, EventQueue, Flight};
-use crate::event_queue::{Due, Upcoming};
+use crate::event_queue::{Due, Key, Upcoming};
 use crate::fabric::{Fabric, FabricSwitches, Node};
 use crate::held_rules::{HeldRules, Passed};
 use crate::links::Links;
@@ -46,7 +47,7 @@ pub(crate) enum Arrival {
 }
 
 /// How frames take one of several next hops.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Binding {
     /// All frames from one host to another the same, by a hash of the seed.
     Pairs,
@@ -59,7 +60,7 @@ enum Binding {
 }
 
 /// All switches and links.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Network {
     fabric: Fabric,
     tables: Tables,
@@ -136,6 +137,38 @@ impl Network {
         }
     }
 
+    /// What travels on the links.
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// The same, to change it.
+    pub fn links_mut(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    /// Why it has to be simulated on one core, if it has to.
+    pub fn needs_one_core(&self) -> Option<&'static str> {
+        let configs = || self.fabric.configs.iter();
+        match () {
+            () if self.fabric.hubs => Some("hubs have one medium"),
+            () if self.held.is_some() => Some("rules change"),
+            () if self.tables.trees() > 0 => Some("multicast"),
+            () if matches!(self.binding, Binding::Frames(_)) => {
+                Some("frames are counted for the choice of paths")
+            }
+            () if matches!(self.binding, Binding::FirstFree(_)) => {
+                Some("frames wait for several outputs")
+            }
+            () if configs().any(|config| config.jitter > 0) => Some("jitter is one random stream"),
+            () if configs().any(|c| c.flow_control.uses_credits() && c.faults.any()) => {
+                Some("credits on lines that lose frames")
+            }
+            () if self.links.has_dropped() => Some("frames are lost at once"),
+            () => None,
+        }
+    }
+
     /// The switch model, for reading.
     pub fn model(&self) -> &Model<Packet> {
         &self.model
@@ -149,10 +182,10 @@ impl Network {
         &mut self.links.events
     }
 
-    /// Take what is due next if it is due at or before `end`.
+    /// Take what is due next if it is due before `limit`.
     #[inline(always)]
-    pub fn next(&mut self, end: Time) -> Option<(Time, Due<Flight, Event>)> {
-        self.links.events.next(end)
+    pub fn next_before(&mut self, limit: Key) -> Option<(Key, Due<Flight, Event>)> {
+        self.links.events.next_before(limit)
     }
 
     /// In a large fabric: prefetch what the next transmissions of a lane need when they are
@@ -318,6 +351,21 @@ impl Network {
     /// Begin and end storms.
     pub fn run_watchdog(&mut self, at: Time) {
         self.model.run_watchdog(at, &mut self.links);
+    }
+
+    /// The steps of [`Network::run_watchdog`]: storms end,
+    pub fn end_storms(&mut self, at: Time) {
+        self.model.end_storms(at);
+    }
+
+    /// begin on some of the channels,
+    pub fn begin_storms(&mut self, at: Time, channels: Range<u32>) {
+        self.model.begin_storms(at, channels, &mut self.links);
+    }
+
+    /// and watchdogs wait for the next time.
+    pub fn end_watchdog_run(&mut self, at: Time) {
+        self.model.end_watchdog_run(at);
     }
 
     /// Count a frame on a channel that nothing forwards.

@@ -8,7 +8,7 @@ use crate::network::Network;
 use crate::report::FirstPause;
 
 /// The first pause of each virtual channel, in order of time.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct FirstPauses {
     seen: HashSet<VirtualChannel>,
     pauses: Vec<FirstPause>,
@@ -24,6 +24,17 @@ impl FirstPauses {
         let model = network.model();
         let cause_paused = cause.is_some_and(|cause| model.is_paused(cause.channel, cause.class));
         self.pauses.push(FirstPause { at, paused, cause, cause_paused });
+    }
+
+    /// How many are noted.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.pauses.len()
+    }
+
+    /// Take those that are noted; they remain known.
+    pub fn take(&mut self) -> Vec<FirstPause> {
+        std::mem::take(&mut self.pauses)
     }
 
     /// All of them.

@@ -32,7 +32,7 @@ struct Buffered {
 }
 
 /// The buffer of a host.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Receiver {
     rate_bps: u64,
     host: u32,

@@ -25,6 +25,20 @@ pub struct FlowReport {
     pub latency: Histogram,
 }
 
+impl FlowReport {
+    /// Count what another part of the fabric has counted.
+    pub(crate) fn add(&mut self, more: &FlowReport) {
+        self.packets += more.packets;
+        self.bytes += more.bytes;
+        self.marked += more.marked;
+        self.messages += more.messages;
+        self.lost += more.lost;
+        self.notifications += more.notifications;
+        self.retransmitted += more.retransmitted;
+        self.latency.add_all(&more.latency);
+    }
+}
+
 /// A message that has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

@@ -7,17 +7,18 @@
 use switch_model::{ChannelCounters, ChannelId, PauseFrameEvent, Time, Watchdog};
 
 use crate::alone::{acknowledgement_time, message_time, Line};
-use crate::deadlocks::Deadlocks;
+use crate::deadlocks::{Deadlocks, Searched};
 use crate::driver::{Order, Orders, TrafficDriver};
 use crate::error::Error;
 use crate::event::{Event, Flight, MediumEvent};
-use crate::event_queue::Due;
+use crate::event_queue::{limit_after, time_of, Due, Key};
 use crate::fabric::Fabric;
 use crate::host_settings::HostSettings;
 use crate::hosts::{Hosts, Next, Outgoing};
 use crate::hub::{Hubs, Transmission};
 use crate::message::{Notice, Packet};
 use crate::network::{Arrival, Network};
+use crate::parallel::Parallel;
 use crate::pauses::FirstPauses;
 use crate::receivers::Receiver;
 use crate::report::{Completion, Report};
@@ -27,7 +28,9 @@ use crate::traffic::Traffic;
 use crate::traffic_check;
 use crate::transport::QueuePairs;
 
+mod cores;
 mod host_pauses;
+mod part;
 mod receiving;
 mod rule_changes;
 mod transports;
@@ -52,6 +55,8 @@ pub struct Simulation {
     /// Counters of the channels at the end of the warm-up.
     at_warm_up: Vec<ChannelCounters>,
     first_pauses: FirstPauses,
+    /// The other parts, if several cores are used: this is part 0 then.
+    parallel: Option<Box<Parallel>>,
 }
 
 impl Simulation {
@@ -90,12 +95,13 @@ impl Simulation {
             pairs,
             receivers: Receiver::all(&hosts.receivers, &fabric)?,
             driver,
+            deadlocks: Deadlocks::new(&fabric),
             network: Network::new(fabric, tables, &settings)?,
-            deadlocks: Deadlocks::new(),
             orders: Orders::new(),
             events: 0,
             at_warm_up: Vec::new(),
             first_pauses: FirstPauses::default(),
+            parallel: None,
             settings,
         };
         simulation.begin();
@@ -129,36 +135,61 @@ impl Simulation {
 
     /// Process about `events` events up to a time; false if none is left.
     fn advance(&mut self, events: u64, end: Time) -> bool {
+        if self.parallel.is_some() {
+            return self.advance_parts(events, end);
+        }
         let stop = self.events.saturating_add(events);
-        while self.events < stop {
-            let Some((at, due)) = self.network.next(end) else { return false };
-            self.events += 1;
-            match due {
-                Due::TxDone(flight) => {
-                    self.network.prefetch_senders();
-                    self.tx_done(at, flight.channel);
-                }
-                Due::Arrival(flight) => {
-                    let [before, last] = self.network.prefetch_receivers();
-                    self.hosts.prefetch(before, last);
-                    self.arrive(at, flight);
-                }
-                Due::Event(event) => self.process(at, event),
-            }
-            while let Some(packet) = self.network.take_dropped() {
-                self.lose(at, &packet);
-            }
-            if self.deadlocks.search_due(self.events) {
+        let limit = limit_after(end);
+        loop {
+            let until = limit.min(self.deadlocks.limit());
+            if self.process_until(stop.min(self.deadlocks.due_after()), until) {
+                self.deadlocks.note(self.now(), self.events);
+            } else if until < limit {
                 self.search();
+            } else {
+                return false;
+            }
+            if self.events >= stop {
+                return true;
             }
         }
+    }
+
+    /// Process what is due before `limit`, until so many events are processed; false if none is
+    /// left.
+    fn process_until(&mut self, events: u64, limit: Key) -> bool {
+        while self.events < events {
+            let Some((key, due)) = self.network.next_before(limit) else { return false };
+            self.process_due(time_of(key), due);
+        }
         true
+    }
+
+    #[inline(always)]
+    fn process_due(&mut self, at: Time, due: Due<Flight, Event>) {
+        self.events += 1;
+        match due {
+            Due::TxDone(flight) => {
+                self.network.prefetch_senders();
+                self.tx_done(at, flight.channel);
+            }
+            Due::Arrival(flight) => {
+                let [before, last] = self.network.prefetch_receivers();
+                self.hosts.prefetch(before, last);
+                self.arrive(at, flight);
+            }
+            Due::Event(event) => self.process(at, event),
+        }
+        while let Some(packet) = self.network.take_dropped() {
+            self.lose(at, &packet);
+        }
     }
 
     #[inline(always)]
     fn process(&mut self, at: Time, event: Event) {
         match event {
             Event::Signalled(number) => self.signalled(at, number),
+            Event::StopTakesEffect(target) => self.stop_takes_effect(at, target),
             Event::Expired(target) => self.network.expired(at, target),
             Event::HostPause { host, until } => self.network.pause_host(at, host, until),
             Event::PauseFrame(event) => self.pause_frame(at, event),
@@ -166,6 +197,8 @@ impl Simulation {
                 let first = self.orders.len();
                 self.driver.due(at, source, tag, &mut self.orders);
                 self.carry_out(at, first);
+                // Parts share the calls for a trace.
+                self.events -= u64::from(!self.driver.is_its_own(tag));
             }
             Event::Medium { station, what } => self.medium(at, station, what),
             Event::Repeat { station, bytes, packet } => self.repeat(at, station, bytes, packet),
@@ -182,7 +215,7 @@ impl Simulation {
     fn signalled(&mut self, at: Time, number: u32) {
         let signal = self.network.signal(number);
         self.network.signalled(at, number);
-        if signal.stop && !signal.repeats {
+        if signal.stop && !signal.repeats && self.network.links().is_whole(signal.target.channel) {
             self.first_pauses.note(at, signal.target, &self.network);
         }
     }
@@ -355,7 +388,7 @@ impl Simulation {
         if acts {
             self.look_for_deadlock(at);
         }
-        let may_act = self.hosts.any_in_network() && self.network.model().watchdog_pending();
+        let may_act = self.hosts.in_network() > 0 && self.network.model().watchdog_pending();
         let goes_on = may_act || !self.network.event_queue().is_empty();
         let next = Watchdog::next_run(self.network.model().watchdogs(), at);
         if let Some(next) = next.filter(|_| goes_on) {
@@ -364,12 +397,23 @@ impl Simulation {
     }
 
     fn search(&mut self) {
-        let (now, events) = (self.now(), self.events);
-        self.deadlocks.search(now, events, self.network.model(), self.hosts.messages());
+        let (now, events) = (self.now(), self.events());
+        let mut deadlocks = std::mem::take(&mut self.deadlocks);
+        deadlocks.search(now, events, &self.searched());
+        self.deadlocks = deadlocks;
     }
 
     fn look_for_deadlock(&mut self, at: Time) {
-        self.deadlocks.look(at, self.network.model(), self.hosts.messages());
+        let mut deadlocks = std::mem::take(&mut self.deadlocks);
+        deadlocks.look(at, &self.searched());
+        self.deadlocks = deadlocks;
+    }
+
+    /// What a search for deadlocks looks at.
+    fn searched(&self) -> Searched<'_> {
+        let parts = self.parts().map(|part| (part.network.model(), part.hosts.messages()));
+        let places = self.parallel.as_ref().map(|parallel| parallel.places());
+        Searched { parts: parts.collect(), places }
     }
 
     fn end_warm_up(&mut self, at: Time) {
@@ -382,12 +426,12 @@ impl Simulation {
 
     /// Virtual time.
     pub fn now(&self) -> Time {
-        self.network.event_queue().now()
+        self.parts().map(|part| part.network.event_queue().now()).max().unwrap_or(0)
     }
 
     /// Events so far.
     pub fn events(&self) -> u64 {
-        self.events
+        self.parts().map(|part| part.events).sum()
     }
 
     /// Process all events up to a time and return the counters of all channels, warm-up included.
@@ -396,7 +440,7 @@ impl Simulation {
     pub fn sample(&mut self, at: Time) -> Vec<ChannelCounters> {
         let at = at.min(self.settings.end);
         self.advance(u64::MAX, at);
-        self.network.counters(at.max(self.now()))
+        self.counters(at.max(self.now()))
     }
 
     /// The number of hosts.
@@ -407,7 +451,7 @@ impl Simulation {
     /// Have messages of a host take turns from now on, packet by packet, as the queue pairs of an
     /// interface do. Otherwise a host sends one message after the other.
     pub fn take_turns(&mut self) {
-        self.hosts.take_turns();
+        self.each_part(|part| part.hosts.take_turns());
     }
 
     /// Have switches choose among several next hops for each frame anew. Otherwise all frames from
@@ -445,12 +489,15 @@ impl Simulation {
     /// Keep the completion of every message from now on, of at most `limit` messages; a warm-up
     /// that ends discards those before. The results are the same as without.
     pub fn record_completions(&mut self, limit: usize) {
-        self.hosts.record_completions(limit);
+        self.each_part(|part| part.hosts.record_completions(limit));
     }
 
     /// The completions that were kept, in order, and how many were beyond the limit.
     pub fn completions(&self) -> (&[Completion], u64) {
-        self.hosts.completions()
+        match &self.parallel {
+            None => self.hosts.completions(),
+            Some(parallel) => parallel.completions(),
+        }
     }
 
     /// The time that a message takes from one host to another if nothing else is in the network:
@@ -469,22 +516,26 @@ impl Simulation {
     pub fn report(&self) -> Report {
         let now = if self.settings.end == Time::MAX { self.now() } else { self.settings.end };
         let since = if now >= self.settings.warm_up { self.settings.warm_up } else { 0 };
-        let mut channels = self.network.counters(now);
+        let mut channels = self.counters(now);
         for (counters, before) in channels.iter_mut().zip(&self.at_warm_up) {
             *counters = counters.since(before);
         }
         let mut report = Report {
             now,
             measured: now - since,
-            events: self.events,
-            packet_hops: self.network.packet_hops(),
+            events: self.events(),
+            packet_hops: self.parts().map(|part| part.network.packet_hops()).sum(),
             channels,
-            pools: self.network.model().pools().cloned().collect(),
+            pools: self.pools(),
             ..Report::default()
         };
         self.hosts.fill(&mut report);
+        self.parts().skip(1).for_each(|part| part.hosts.fill_more(&mut report));
         self.deadlocks.fill(&mut report);
-        report.first_pauses = self.first_pauses.all().to_vec();
+        report.first_pauses = match &self.parallel {
+            None => self.first_pauses.all().to_vec(),
+            Some(parallel) => parallel.first_pauses().to_vec(),
+        };
         if let Some(hubs) = &self.hubs {
             hubs.fill(&mut report, self.network.fabric());
         }

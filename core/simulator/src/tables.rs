@@ -133,6 +133,12 @@ impl Tables {
         self.trees.len() / self.routes.switches.max(1)
     }
 
+    /// Whether there are several next hops anywhere, of which switches choose by sender and
+    /// receiver of a packet.
+    pub(crate) fn has_choices(&self) -> bool {
+        !self.routes.choices.is_empty()
+    }
+
     /// The branches of a tree at a switch.
     pub(crate) fn branches(&self, tree: u32, switch: u32) -> &[Branch] {
         &self.trees[tree as usize * self.routes.switches + switch as usize]

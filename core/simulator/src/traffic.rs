@@ -87,7 +87,7 @@ pub enum Wish {
 }
 
 /// A program that runs on a host. Each call may append requests to `wishes`.
-pub trait Process: Send + std::fmt::Debug {
+pub trait Process: Send + Sync + std::fmt::Debug {
     /// Time 0.
     fn begin(&mut self, now: Time, wishes: &mut Vec<Wish>);
     /// A whole message has arrived.

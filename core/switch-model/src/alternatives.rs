@@ -32,7 +32,7 @@ impl Alternative {
 
 /// The queues of each frame that waits in several, at least two, in the order in which they are
 /// preferred. Numbers and memory are used again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Alternatives {
     lists: Vec<Vec<Alternative>>,
     free: Vec<AlternativesId>,

@@ -222,7 +222,7 @@ impl EgressGroup {
 }
 
 /// All pools, and all groups, which take from them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Buffers {
     pub pools: Vec<Pool>,
     /// In order of [`IngressGroup::target`].

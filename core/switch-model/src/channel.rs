@@ -113,7 +113,7 @@ pub(crate) struct PauseState {
 pub(crate) const SCHEDULED: u8 = PRIORITIES as u8;
 
 /// What the priorities of a channel share.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Channel {
     pub next_free: Time,
@@ -209,7 +209,7 @@ fn needs_credit(config: &ChannelConfig) -> bool {
 }
 
 /// The rarely used state of a channel.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ColdState {
     pub config: ChannelConfig,
     /// The highest rate and the longest reaction time of the lines that it has had, if it changed.

@@ -42,32 +42,7 @@ pub(crate) struct Wait {
 impl<P> Model<P> {
     /// The virtual channels that can never send again, if there are any.
     pub fn deadlock(&self) -> Option<Deadlock> {
-        let mut members = self.paused_by_switches();
-        if members.is_empty() {
-            return None;
-        }
-        let waits = self.waits(&members);
-        loop {
-            let before = members.len();
-            let held = self.held_bytes(&waits, &members);
-            let used = self.pool_use(&held);
-            members.retain(|member| {
-                held.contains_key(member) && !self.resumes_with(*member, &held, &used)
-            });
-            if members.is_empty() {
-                return None;
-            }
-            if members.len() == before {
-                break;
-            }
-        }
-        let mut edges: BTreeMap<VirtualChannel, BTreeSet<VirtualChannel>> = BTreeMap::new();
-        for wait in waits.iter().filter(|wait| self.is_held(wait, &members)) {
-            if members.contains(&wait.ingress) {
-                edges.entry(wait.ingress).or_default().insert(wait.queue);
-            }
-        }
-        Some(Deadlock { cycle: smallest_cycle(&edges), members: members.into_iter().collect() })
+        deadlock_of(&[self], |_| [0, 0])
     }
 
     /// Virtual channels whose last signal was XOFF and has reached the sender, or whose first frame
@@ -75,28 +50,128 @@ impl<P> Model<P> {
     /// update in flight brings no room that frames of the set hold; and in a storm frames leave. So
     /// they do if pause frames come too late to make a pause last.
     pub(crate) fn paused_by_switches(&self) -> BTreeSet<VirtualChannel> {
-        let mut paused = BTreeSet::new();
-        for (index, state) in self.channels.iter().enumerate() {
-            let effective = state.paused & !state.storming;
-            if effective == 0 || !state.up {
-                continue;
-            }
-            let channel = ChannelId(index as u32);
-            for class in self.classes_of(channel) {
-                let target = VirtualChannel { channel, class };
-                let ingress = self.ingress(target);
-                let in_effect = (ingress.signals_in_flight == 0 || state.needs_credit())
-                    && effective & state.flow_control.mask(class) != 0
-                    && self.pause_state(channel, class).paused_until > 0
-                    && self.pause_lasts(channel);
-                if ingress.xoff_sent && in_effect {
-                    paused.insert(target);
-                }
+        paused_by_switches_of(&[self], |_| [0, 0])
+    }
+}
+
+/// The deadlock of a fabric whose parts have copies of one model. `ends` says for each channel which
+/// copies have its sender, which knows its queues and pauses, and its receiver, which knows its
+/// ingress buffer.
+pub fn deadlock_of<P>(
+    copies: &[&Model<P>],
+    ends: impl Fn(ChannelId) -> [usize; 2],
+) -> Option<Deadlock> {
+    let mut members = paused_by_switches_of(copies, &ends);
+    if members.is_empty() {
+        return None;
+    }
+    let mut waits = Vec::new();
+    for (number, copy) in copies.iter().enumerate() {
+        let sends = |member: &&VirtualChannel| ends(member.channel)[0] == number;
+        waits.extend(copy.waits(&members.iter().filter(sends).copied().collect()));
+    }
+    loop {
+        let before = members.len();
+        let held = held_bytes(copies, &waits, &members);
+        let used = pool_use_of(copies, &held, &ends);
+        members.retain(|member| {
+            let [sender, receiver] = ends(member.channel);
+            // What waits for credit is known to the sender, what is resumed to the receiver.
+            let needs_credit = copies[sender].credits(*member).is_some();
+            let copy = copies[if needs_credit { sender } else { receiver }];
+            held.contains_key(member) && !copy.resumes_with(*member, &held, &used)
+        });
+        if members.is_empty() {
+            return None;
+        }
+        if members.len() == before {
+            break;
+        }
+    }
+    let mut edges: BTreeMap<VirtualChannel, BTreeSet<VirtualChannel>> = BTreeMap::new();
+    for wait in waits.iter().filter(|wait| is_held(copies, wait, &members)) {
+        if members.contains(&wait.ingress) {
+            edges.entry(wait.ingress).or_default().insert(wait.queue);
+        }
+    }
+    Some(Deadlock { cycle: smallest_cycle(&edges), members: members.into_iter().collect() })
+}
+
+/// See [`Model::paused_by_switches`] and [`deadlock_of`].
+fn paused_by_switches_of<P>(
+    copies: &[&Model<P>],
+    ends: impl Fn(ChannelId) -> [usize; 2],
+) -> BTreeSet<VirtualChannel> {
+    let mut paused = BTreeSet::new();
+    for channel in (0..copies[0].channels() as u32).map(ChannelId) {
+        let [at_sender, at_receiver] = ends(channel);
+        let (sender, receiver) = (copies[at_sender], copies[at_receiver]);
+        let state = &sender.channels[channel.index()];
+        let effective = state.paused & !state.storming;
+        if effective == 0 || !state.up {
+            continue;
+        }
+        for class in sender.classes_of(channel) {
+            let target = VirtualChannel { channel, class };
+            let ingress = receiver.ingress(target);
+            let taken =
+                if at_sender == at_receiver { 0 } else { sender.ingress(target).signals_in_flight };
+            let in_flight = ingress.signals_in_flight.wrapping_add(taken);
+            let in_effect = (in_flight == 0 || state.needs_credit())
+                && effective & state.flow_control.mask(class) != 0
+                && sender.pause_state(channel, class).paused_until > 0
+                && sender.pause_lasts(channel);
+            if ingress.xoff_sent && in_effect {
+                paused.insert(target);
             }
         }
-        paused
     }
+    paused
+}
 
+/// Bytes of each ingress buffer that can only leave through queues of `members`; each frame counts
+/// once.
+fn held_bytes<P>(
+    copies: &[&Model<P>],
+    waits: &[Wait],
+    members: &BTreeSet<VirtualChannel>,
+) -> BTreeMap<VirtualChannel, u64> {
+    let mut seen = SeenFrames::new(copies);
+    let mut held = BTreeMap::new();
+    for wait in waits.iter().filter(|wait| is_held(copies, wait, members)) {
+        if seen.is_new(wait) {
+            *held.entry(wait.ingress).or_default() += wait.bytes;
+        }
+    }
+    held
+}
+
+/// Whether a frame can only leave through queues of `members`.
+fn is_held<P>(copies: &[&Model<P>], wait: &Wait, members: &BTreeSet<VirtualChannel>) -> bool {
+    members.contains(&wait.queue) && copies[0].is_confined(wait.alternatives, members)
+}
+
+/// See [`Model::pool_use`] and [`deadlock_of`].
+fn pool_use_of<P>(
+    copies: &[&Model<P>],
+    held: &BTreeMap<VirtualChannel, u64>,
+    ends: impl Fn(ChannelId) -> [usize; 2],
+) -> Vec<u64> {
+    if let [only] = copies {
+        return only.pool_use(held);
+    }
+    let mut used = Vec::new();
+    for (number, copy) in copies.iter().enumerate() {
+        let receives = |(target, _): &(&VirtualChannel, _)| ends(target.channel)[1] == number;
+        let of_copy = held.iter().filter(receives).map(|(&target, &bytes)| (target, bytes));
+        let of_copy = copy.pool_use(&of_copy.collect());
+        used.resize(of_copy.len(), 0);
+        used.iter_mut().zip(of_copy).for_each(|(sum, more)| *sum += more);
+    }
+    used
+}
+
+impl<P> Model<P> {
     /// The frames in the queues of `members` that are in an ingress buffer. Of several queues of one
     /// virtual channel in which a frame waits, only the first counts.
     pub(crate) fn waits(&self, members: &BTreeSet<VirtualChannel>) -> Vec<Wait> {
@@ -125,38 +200,25 @@ impl<P> Model<P> {
 
     /// Whether a frame can only leave through queues of `members`.
     pub(crate) fn is_held(&self, wait: &Wait, members: &BTreeSet<VirtualChannel>) -> bool {
-        members.contains(&wait.queue) && self.is_confined(wait.alternatives, members)
-    }
-
-    /// Bytes of each ingress buffer that can only leave through queues of `members`; each frame
-    /// counts once.
-    fn held_bytes(
-        &self,
-        waits: &[Wait],
-        members: &BTreeSet<VirtualChannel>,
-    ) -> BTreeMap<VirtualChannel, u64> {
-        let mut seen = SeenFrames::new(self);
-        let mut held = BTreeMap::new();
-        for wait in waits.iter().filter(|wait| self.is_held(wait, members)) {
-            if seen.is_new(wait) {
-                *held.entry(wait.ingress).or_default() += wait.bytes;
-            }
-        }
-        held
+        is_held(&[self], wait, members)
     }
 }
 
-/// The frames that have been counted, of those that may be met more than once.
+/// The frames that have been counted, of those that may be met more than once: if there are several
+/// copies of the model, they are of one only.
 pub(crate) struct SeenFrames {
     entries: Vec<bool>,
     alternatives: Vec<bool>,
 }
 
 impl SeenFrames {
-    pub fn new<P>(model: &Model<P>) -> SeenFrames {
+    pub fn new<P>(copies: &[&Model<P>]) -> SeenFrames {
+        let most = |count: fn(&Model<P>) -> usize| {
+            vec![false; copies.iter().map(|copy| count(copy)).max().unwrap_or(0)]
+        };
         SeenFrames {
-            entries: vec![false; model.entries.slots()],
-            alternatives: vec![false; model.waiting.alternatives.numbers()],
+            entries: most(|copy| copy.entries.slots()),
+            alternatives: most(|copy| copy.waiting.alternatives.numbers()),
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) struct Entry {
 }
 
 /// Entries in reusable slots, so that memory is allocated only when a new maximum is reached.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Entries {
     slots: Vec<Entry>,
     free: Vec<u32>,

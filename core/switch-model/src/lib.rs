@@ -197,7 +197,7 @@ pub use broadcast_limit::BroadcastLimit;
 pub use buffers::PoolCounters;
 pub use config::{Buffer, ChannelConfig, Watchdog, WatchdogAction};
 pub use counters::{ChannelCounters, DropCause, PriorityCounters};
-pub use deadlock::Deadlock;
+pub use deadlock::{deadlock_of, Deadlock};
 pub use defaults::{default_jitter, Limits, CREDIT_UNIT_BYTES};
 pub use entries::EntryId;
 pub use faults::{Chance, Faults};

@@ -15,7 +15,7 @@ use crate::units::Time;
 const NONE: u32 = u32::MAX;
 
 /// A frame that waits in an egress queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queued<P> {
     pub hold: Hold,
     pub bytes: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Queued<P> {
 }
 
 /// The sender's queue of one priority.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(crate) struct Queue {
     first: u32,
@@ -61,7 +61,7 @@ impl Queue {
 }
 
 /// Storage for one frame.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Slot<P> {
     frame: Option<Queued<P>>,
@@ -74,7 +74,7 @@ struct Slot<P> {
 }
 
 /// The frames of all queues.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Queues<P> {
     slots: Vec<Slot<P>>,
     free: u32,

@@ -49,7 +49,7 @@ pub(crate) struct PortParts {
 }
 
 /// The parts of all switches.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Switches {
     pub buffers: Buffers,
     pub markers: Vec<Marker>,

@@ -47,6 +47,7 @@ from knotless.simulation import (
     simulate,
 )
 from knotless.simulation.completion_plot import draw_completions
+from knotless.simulation.cores import MAX_CORES
 from knotless.simulation.memory import check_memory
 from knotless.simulation.pause_tree import pause_tree as pause_trees
 from knotless.simulation.pause_tree import tree_lines
@@ -169,6 +170,13 @@ DEADLOCKED = 3
     show_default=True,
     help="Seed of all randomness.",
 )
+@click.option(
+    "--cores",
+    type=click.IntRange(1, MAX_CORES),
+    default=1,
+    show_default=True,
+    help="Cores to use, with the same result.",
+)
 @click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {DEADLOCKED} on deadlock.")
 @click.option("--out", metavar="F.json", help="Write every flow and channel to this file.")
 @click.option(
@@ -209,6 +217,7 @@ def command(
     fail_on_deadlock: bool,
     plot: str | None,
     pause_tree: bool,
+    cores: int,
     **given: Any,
 ) -> int:
     """Simulate a pattern's traffic, packet by packet, on the plan of SPEC.
@@ -256,7 +265,10 @@ def command(
                 completed=now_us, description=f"{events / 1e6:.0f} M events"
             ),
             None if recorder is None else recorder.run,
+            cores=cores,
         )
+    if result.one_core_because is not None:
+        say(f"knotless: simulated on one core: {result.one_core_because}", err=True)
     if recorder is not None and record is not None:
         recording.write(record, recorder.recording(result))
     values = result.summary()

@@ -178,6 +178,10 @@ impl Simulation {
         Ok(())
     }
 
+    fn use_cores(&self, py: Python<'_>, cores: usize) -> PyResult<Option<&'static str>> {
+        py.detach(|| self.inner().map(|mut simulation| simulation.use_cores(cores).err()))
+    }
+
     fn pause_host(&self, at_ps: u64, host: u32, until_ps: u64) -> PyResult<()> {
         self.inner()?.pause_host(at_ps, host, until_ps).map_err(wrong)
     }

@@ -31,7 +31,7 @@ use watchdog::Storm;
 pub use pause_frames::PauseFrameEvent;
 
 /// A frame as it is offered to an egress queue.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Frame<P> {
     /// PCP, which selects its egress queue.
     pub priority: u8,
@@ -104,7 +104,7 @@ pub trait Effects<P> {
 }
 
 /// All channels of a fabric and the frames in its switches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Model<P> {
     pub(crate) channels: Vec<Channel>,
     cold: Vec<ColdState>,

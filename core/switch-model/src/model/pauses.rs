@@ -14,7 +14,9 @@ impl<P> Model<P> {
         let Signal { target, stop, repeats, allowed, epoch, .. } = signal;
         let index = target.channel.index();
         if self.channels[index].up && self.cold[index].epoch == epoch {
-            self.ingress_mut(target).signals_in_flight -= u32::from(!repeats);
+            // Where sender and receiver are of different copies of the model, their sum counts.
+            let in_flight = &mut self.ingress_mut(target).signals_in_flight;
+            *in_flight = in_flight.wrapping_sub(u32::from(!repeats));
             if self.channels[index].needs_credit() {
                 self.take_update(now, target, allowed);
             } else {

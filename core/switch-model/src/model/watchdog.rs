@@ -10,6 +10,8 @@
 //! for the priority group and the queue (`pfcactionhandler.cpp` of sonic-swss).
 //! [`WatchdogAction::DropEgress`] does not, as that profile has been for the queue alone since then.
 
+use std::ops::Range;
+
 use super::{Effects, Model};
 use crate::channel::ColdState;
 use crate::config::{Watchdog, WatchdogAction};
@@ -33,7 +35,13 @@ impl<P> Model<P> {
             return;
         }
         self.end_storms(now);
-        for channel in self.every_channel() {
+        self.begin_storms(now, 0..self.channels.len() as u32, fx);
+        self.end_watchdog_run(now);
+    }
+
+    /// The second step of [`Model::run_watchdog`], for some of the channels: begin storms.
+    pub fn begin_storms(&mut self, now: Time, channels: Range<u32>, fx: &mut impl Effects<P>) {
+        for channel in channels.map(ChannelId) {
             for class in self.classes(channel) {
                 let target = VirtualChannel { channel, class };
                 if let Some(watchdog) = self.detects(now, target) {
@@ -41,6 +49,10 @@ impl<P> Model<P> {
                 }
             }
         }
+    }
+
+    /// The third step of [`Model::run_watchdog`]: watchdogs that poll wait for the next time.
+    pub fn end_watchdog_run(&mut self, now: Time) {
         let from = self.polls_from;
         for cold in &mut self.cold {
             let polling = cold.config.watchdog.map_or(0, |watchdog| watchdog.polling);
@@ -164,7 +176,8 @@ impl<P> Model<P> {
         }
     }
 
-    fn end_storms(&mut self, now: Time) {
+    /// The first step of [`Model::run_watchdog`]: end storms.
+    pub fn end_storms(&mut self, now: Time) {
         let (channels, cold) = (&mut self.channels, &mut self.cold);
         let mut ended = Vec::new();
         self.storms.retain(|target, storm| {
@@ -212,7 +225,7 @@ impl<P> Model<P> {
     }
 
     /// The classes of a channel that may be paused.
-    fn classes(&self, channel: ChannelId) -> std::ops::Range<u8> {
+    fn classes(&self, channel: ChannelId) -> Range<u8> {
         match self.channels[channel.index()].paused {
             0 => 0..0,
             _ => self.classes_of(channel),

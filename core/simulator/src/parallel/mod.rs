@@ -1,0 +1,199 @@
+//! Simulation on several cores, with the result of one core, bit for bit.
+//!
+//! The switches, each with its hosts, are divided among parts, and each part has a thread. A channel
+//! between two parts has a delay, so what happens at one end shows at the other end only after it;
+//! the *lookahead* is the least of these delays. Time passes in *windows* (Chandy and Misra's
+//! conservative simulation, with the barriers of Nicol: The cost of conservative synchronization in
+//! parallel discrete event simulations, 1993): the first event of all parts begins a window, which
+//! lasts for the lookahead. In it no part depends on another. At its end, parts exchange the frames
+//! and pause signals that have left for another part, and what they must know of each other's
+//! messages.
+//!
+//! Events at one time are processed in the order in which they were added. That order is one of the
+//! events that have added them, and so on, and does not depend on the parts: each part processes its
+//! events in the same order as one core does, and only how the events of two parts interleave is
+//! open. So each part keeps a log of its events that have added others. At the end of a window all
+//! logs are merged by (time, sequence), which gives what was added the sequence numbers that one
+//! core would have given (`merge.rs`). Until then they have numbers of the part (see
+//! `event_queue/windows.rs`).
+//!
+//! Each part has a copy of the switch model. Of a channel between two parts, the copy of its sender
+//! knows queues and pauses, that of its receiver the ingress buffer.
+//!
+//! What concerns several parts at once ends a window: cuts and repairs of links, the end of the
+//! warm-up, and searches for deadlocks. What a part would have to tell another one without delay is
+//! simulated on one core: see [`crate::Simulation::use_cores`].
+
+mod barrier;
+mod boundary;
+mod merge;
+mod partition;
+mod worker;
+
+use std::sync::{Arc, RwLock};
+use std::thread;
+
+pub(crate) use boundary::{Boundary, Departed, Outbox};
+pub(crate) use merge::Logged;
+pub(crate) use partition::{divide, Places};
+pub(crate) use worker::{Session, Worker};
+
+use crate::event::Event;
+use crate::event_queue::{key_at, Key, NEVER};
+use crate::report::{Completion, FirstPause};
+use crate::simulation::Simulation;
+use barrier::Barrier;
+use switch_model::Time;
+use worker::{Published, State};
+
+/// The most parts.
+pub(crate) const MOST_PARTS: usize = 64;
+
+/// What several parts have in common, and all parts but the first.
+#[derive(Debug)]
+pub(crate) struct Parallel {
+    places: Arc<Places>,
+    others: Vec<Simulation>,
+    workers: Vec<Worker>,
+    /// By part, and by whether the number of the window is odd.
+    published: Vec<[RwLock<Published>; 2]>,
+    /// The sequence number that was given last.
+    pub sequence: u64,
+    /// Events that concern several parts, the next one last.
+    shared: Vec<(Key, Event)>,
+    completions: Vec<Completion>,
+    omitted: u64,
+    first_pauses: Vec<FirstPause>,
+}
+
+impl Parallel {
+    /// `shared` are the events that concern several parts.
+    pub fn new(
+        places: Arc<Places>,
+        others: Vec<Simulation>,
+        sequence: u64,
+        mut shared: Vec<(Key, Event)>,
+    ) -> Parallel {
+        shared.sort_unstable_by_key(|&(key, _)| std::cmp::Reverse(key));
+        let parts = places.parts;
+        let published = || RwLock::new(Published::new(parts));
+        Parallel {
+            others,
+            workers: (0..parts).map(|_| Worker::new(parts)).collect(),
+            published: (0..parts).map(|_| [published(), published()]).collect(),
+            sequence,
+            shared,
+            completions: Vec::new(),
+            omitted: 0,
+            first_pauses: Vec::new(),
+            places,
+        }
+    }
+
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// All parts but the first.
+    pub fn others(&self) -> &[Simulation] {
+        &self.others
+    }
+
+    pub fn others_mut(&mut self) -> &mut [Simulation] {
+        &mut self.others
+    }
+
+    /// The key of the next event that concerns several parts.
+    pub fn next_shared(&self) -> Key {
+        self.shared.last().map_or(NEVER, |&(key, _)| key)
+    }
+
+    /// Take the next event that concerns several parts.
+    pub fn take_shared(&mut self) -> Option<(Key, Event)> {
+        self.shared.pop()
+    }
+
+    /// An event that concerns several parts is due.
+    pub fn add_shared(&mut self, at: Time, event: Event) {
+        self.sequence += 1;
+        let key = key_at(at, self.sequence);
+        let place = self.shared.partition_point(|&(other, _)| other > key);
+        self.shared.insert(place, (key, event));
+    }
+
+    /// The completions that were kept, in order, and how many were not.
+    pub fn completions(&self) -> (&[Completion], u64) {
+        (&self.completions, self.omitted)
+    }
+
+    /// Forget the completions.
+    pub fn forget_completions(&mut self) {
+        (self.completions, self.omitted) = (Vec::new(), 0);
+    }
+
+    /// The first pauses, in order.
+    pub fn first_pauses(&self) -> &[FirstPause] {
+        &self.first_pauses
+    }
+
+    /// Run windows until nothing is due before `until`, or so many events are processed. No window
+    /// contains a multiple of `interval`.
+    pub fn run(&mut self, first: &mut Simulation, until: Key, stop: u64, interval: Time) {
+        let mut parts: Vec<&mut Simulation> = vec![first];
+        parts.extend(&mut self.others);
+        let state = State {
+            sequence: self.sequence,
+            next: parts.iter().map(|part| part.next_key()).min().unwrap_or(NEVER),
+            events: parts.iter().map(|part| part.own_events()).sum(),
+        };
+        if state.next >= until || state.events >= stop {
+            return;
+        }
+        let session = Session {
+            places: &self.places,
+            published: &self.published,
+            barrier: Barrier::new(parts.len()),
+            until,
+            stop,
+            interval,
+        };
+        self.sequence = thread::scope(|scope| {
+            let session = &session;
+            let mut own = parts.into_iter().zip(&mut self.workers).enumerate();
+            let mine = own.next();
+            for (number, (part, worker)) in own {
+                scope.spawn(move || worker.run(number, part, session, state));
+            }
+            mine.map_or(state.sequence, |(number, (part, worker))| {
+                worker.run(number, part, session, state)
+            })
+        });
+        self.gather(first);
+    }
+
+    /// Put what parts have recorded into order.
+    fn gather(&mut self, first: &mut Simulation) {
+        let (mut completions, mut pauses) = (Vec::new(), Vec::new());
+        let limit = first.completion_limit();
+        let parts = std::iter::once(first).chain(&mut self.others);
+        for (part, worker) in parts.zip(&mut self.workers) {
+            let ((ended, omitted), paused) = part.take_records();
+            self.omitted += omitted;
+            completions.extend(worker.completions.drain(..).zip(ended));
+            pauses.extend(worker.pauses.drain(..).zip(paused));
+        }
+        completions.sort_by_key(|(sequence, one)| (one.completed, *sequence));
+        pauses.sort_by_key(|(sequence, one)| (one.at, *sequence));
+        let room = limit - self.completions.len();
+        self.omitted += completions.len().saturating_sub(room) as u64;
+        self.completions.extend(completions.into_iter().map(|(_, one)| one).take(room));
+        self.first_pauses.extend(pauses.into_iter().map(|(_, one)| one));
+    }
+}
+
+/// The end of a window that begins with the event of this key.
+pub(crate) fn window_end(first: Key, lookahead: Time, interval: Time) -> Key {
+    let begin = crate::event_queue::time_of(first);
+    let multiple = (begin / interval + 1).saturating_mul(interval);
+    key_at(begin.saturating_add(lookahead).min(multiple), 0)
+}
