@@ -5,7 +5,7 @@ use switch_model::{deadlock_of, ChannelId, Deadlock, Model, Time, VirtualChannel
 use crate::event_queue::{key_at, Key, NEVER};
 use crate::fabric::Fabric;
 use crate::message::{Messages, Packet};
-use crate::parallel::Places;
+use crate::parts::Places;
 use crate::report::{DeadlockReport, Report};
 
 /// Least number of events between two searches.

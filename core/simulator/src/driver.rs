@@ -9,7 +9,7 @@ use std::sync::Arc;
 use switch_model::Time;
 
 use crate::message::{Destination, Message, Notice, ENDLESS};
-use crate::parallel::Places;
+use crate::parts::Places;
 use crate::random::Stream;
 use crate::traffic::{Arrivals, Process, Target, Traffic, Wish, NOBODY};
 

@@ -171,7 +171,7 @@ mod layout;
 mod links;
 mod message;
 mod network;
-mod parallel;
+mod parts;
 mod pauses;
 mod random;
 mod receivers;

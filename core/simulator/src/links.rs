@@ -11,7 +11,7 @@ use switch_model::{
 use crate::event::{Event, EventQueue, Flight};
 use crate::fabric::{Fabric, Forwarding, Head, Node};
 use crate::message::Packet;
-use crate::parallel::Boundary;
+use crate::parts::Boundary;
 
 /// Frames and signals in flight, and the frames that the current event has lost.
 #[derive(Clone, Debug)]

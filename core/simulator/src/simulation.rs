@@ -18,7 +18,6 @@ use crate::hosts::{Hosts, Next, Outgoing};
 use crate::hub::{Hubs, Transmission};
 use crate::message::{Notice, Packet};
 use crate::network::{Arrival, Network};
-use crate::parallel::Parallel;
 use crate::pauses::FirstPauses;
 use crate::receivers::Receiver;
 use crate::report::{Completion, Report};
@@ -30,10 +29,13 @@ use crate::transport::QueuePairs;
 
 mod cores;
 mod host_pauses;
+mod parallel;
 mod part;
 mod receiving;
 mod rule_changes;
 mod transports;
+
+use parallel::Parallel;
 
 /// A simulation.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! The event queue of a part of a fabric, whose time passes in windows: see `parallel/mod.rs`.
+//! The event queue of a part of a fabric, whose time passes in windows: see `simulation/parallel/mod.rs`.
 //!
 //! Within a window, what is added gets the next numbers of the part in place of sequence numbers.
 //! They keep the order of what the part has added, after all that was added before. At the end they

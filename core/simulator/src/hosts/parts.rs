@@ -9,7 +9,7 @@ use switch_model::Time;
 
 use super::Hosts;
 use crate::message::{Destination, Message, Packet, ENDLESS};
-use crate::parallel::Places;
+use crate::parts::Places;
 use crate::report::{Completion, Report};
 
 /// What a part tells one other part of its messages.
@@ -107,7 +107,7 @@ impl Hosts {
             self.messages.put(number, message);
         }
         for packet in &told.lost {
-            // Nobody waits for a message of which a packet is lost: see `parallel/support.rs`.
+            // Nobody waits for a message of which a packet is lost: see `simulation/cores.rs`.
             self.lost(at, packet);
         }
         for &number in &told.released {

@@ -1,14 +1,15 @@
-//! A simulation on several cores: see `parallel/mod.rs`.
+//! A simulation on several cores: see `simulation/parallel/mod.rs`.
 
 use std::sync::Arc;
 
 use switch_model::{ChannelCounters, ChannelId, PoolCounters, Time, Watchdog};
 
+use super::parallel::{Parallel, MOST_PARTS};
 use super::Simulation;
 use crate::event::Event;
 use crate::event_queue::{limit_after, time_of, Due, Key, NEVER};
 use crate::hosts::Exchanged;
-use crate::parallel::{divide, Boundary, Outbox, Parallel, Places, MOST_PARTS};
+use crate::parts::{divide, Boundary, Outbox, Places};
 use crate::pauses::FirstPauses;
 use crate::settings::LinkChange;
 use crate::traffic::{Arrivals, Traffic};

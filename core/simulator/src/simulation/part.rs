@@ -1,11 +1,12 @@
-//! A simulation as one part of a fabric: see `parallel/mod.rs`.
+//! A simulation as one part of a fabric: see `simulation/parallel/mod.rs`.
 
 use switch_model::{Signal, Time, VirtualChannel};
 
+use super::parallel::Worker;
 use super::Simulation;
 use crate::event_queue::{sequence_of, time_of, Key};
 use crate::hosts::Exchanged;
-use crate::parallel::{Departed, Logged, Outbox, Worker};
+use crate::parts::{Departed, Logged, Outbox};
 use crate::report::{Completion, FirstPause};
 
 impl Simulation {

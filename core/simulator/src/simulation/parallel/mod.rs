@@ -14,7 +14,7 @@
 //! events in the same order as one core does, and only how the events of two parts interleave is
 //! open. So each part keeps a log of its events that have added others. At the end of a window all
 //! logs are merged by (time, sequence), which gives what was added the sequence numbers that one
-//! core would have given (`merge.rs`). Until then they have numbers of the part (see
+//! core would have given (`parts/merge.rs`). Until then they have numbers of the part (see
 //! `event_queue/windows.rs`).
 //!
 //! Each part has a copy of the switch model. Of a channel between two parts, the copy of its sender
@@ -25,29 +25,24 @@
 //! simulated on one core: see [`crate::Simulation::use_cores`].
 
 mod barrier;
-mod boundary;
-mod merge;
-mod partition;
 mod worker;
 
 use std::sync::{Arc, RwLock};
 use std::thread;
 
-pub(crate) use boundary::{Boundary, Departed, Outbox};
-pub(crate) use merge::Logged;
-pub(crate) use partition::{divide, Places};
-pub(crate) use worker::{Session, Worker};
+pub(super) use worker::{Session, Worker};
 
+use super::Simulation;
 use crate::event::Event;
 use crate::event_queue::{key_at, Key, NEVER};
+use crate::parts::Places;
 use crate::report::{Completion, FirstPause};
-use crate::simulation::Simulation;
 use barrier::Barrier;
 use switch_model::Time;
 use worker::{Published, State};
 
 /// The most parts.
-pub(crate) const MOST_PARTS: usize = 64;
+pub(super) const MOST_PARTS: usize = 64;
 
 /// What several parts have in common, and all parts but the first.
 #[derive(Debug)]

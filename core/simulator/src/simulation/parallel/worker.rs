@@ -3,11 +3,10 @@
 use std::sync::{PoisonError, RwLock};
 
 use super::barrier::{Barrier, Guard};
-use super::boundary::{Departed, Outbox};
-use super::merge::{Log, Logged, Merge};
-use super::{window_end, Places};
+use super::window_end;
 use crate::event_queue::{Key, NEVER};
 use crate::hosts::Exchanged;
+use crate::parts::{Departed, Log, Logged, Merge, Outbox, Places};
 use crate::simulation::Simulation;
 use switch_model::Time;
 

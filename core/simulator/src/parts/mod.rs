@@ -1,0 +1,10 @@
+//! The parts of a simulation on several cores, and what passes between them: see
+//! `simulation/parallel/mod.rs`.
+
+mod boundary;
+mod merge;
+mod partition;
+
+pub(crate) use boundary::{Boundary, Departed, Outbox};
+pub(crate) use merge::{Log, Logged, Merge};
+pub(crate) use partition::{divide, Places};
