@@ -56,7 +56,7 @@ impl<P> Model<P> {
 
 /// The deadlock of a fabric whose parts have copies of one model. `ends` says for each channel which
 /// copies have its sender, which knows its queues and pauses, and its receiver, which knows its
-/// ingress buffer.
+/// ingress buffer. Frames wait for several outputs only if there is one copy.
 pub fn deadlock_of<P>(
     copies: &[&Model<P>],
     ends: impl Fn(ChannelId) -> [usize; 2],
@@ -89,7 +89,7 @@ pub fn deadlock_of<P>(
         }
     }
     let mut edges: BTreeMap<VirtualChannel, BTreeSet<VirtualChannel>> = BTreeMap::new();
-    for wait in waits.iter().filter(|wait| is_held(copies, wait, &members)) {
+    for wait in waits.iter().filter(|wait| copies[0].is_held(wait, &members)) {
         if members.contains(&wait.ingress) {
             edges.entry(wait.ingress).or_default().insert(wait.queue);
         }
@@ -138,17 +138,12 @@ fn held_bytes<P>(
 ) -> BTreeMap<VirtualChannel, u64> {
     let mut seen = SeenFrames::new(copies);
     let mut held = BTreeMap::new();
-    for wait in waits.iter().filter(|wait| is_held(copies, wait, members)) {
+    for wait in waits.iter().filter(|wait| copies[0].is_held(wait, members)) {
         if seen.is_new(wait) {
             *held.entry(wait.ingress).or_default() += wait.bytes;
         }
     }
     held
-}
-
-/// Whether a frame can only leave through queues of `members`.
-fn is_held<P>(copies: &[&Model<P>], wait: &Wait, members: &BTreeSet<VirtualChannel>) -> bool {
-    members.contains(&wait.queue) && copies[0].is_confined(wait.alternatives, members)
 }
 
 /// See [`Model::pool_use`] and [`deadlock_of`].
@@ -200,7 +195,7 @@ impl<P> Model<P> {
 
     /// Whether a frame can only leave through queues of `members`.
     pub(crate) fn is_held(&self, wait: &Wait, members: &BTreeSet<VirtualChannel>) -> bool {
-        is_held(&[self], wait, members)
+        members.contains(&wait.queue) && self.is_confined(wait.alternatives, members)
     }
 }
 
