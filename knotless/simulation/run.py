@@ -28,6 +28,8 @@ from knotless.simulation.traffic import multicast_traffic, pattern_traffic
 from knotless.simulation.workload import ChakraTrace, CollectiveRun, Flows
 from knotless.topologies.numbering import mac_value
 
+MAX_CORES = 64
+"""The most cores that a simulation uses (``MOST_PARTS`` in the simulator)."""
 SLICE_EVENTS = 1 << 20
 """Events between checks for Ctrl-C and progress reports: some tens of milliseconds."""
 FOREVER_PS = 2**64 - 1

@@ -47,7 +47,6 @@ from knotless.simulation import (
     simulate,
 )
 from knotless.simulation.completion_plot import draw_completions
-from knotless.simulation.cores import MAX_CORES
 from knotless.simulation.memory import check_memory
 from knotless.simulation.pause_tree import pause_tree as pause_trees
 from knotless.simulation.pause_tree import tree_lines
@@ -60,6 +59,7 @@ from knotless.simulation.result import (
     by_message,
     by_pool,
 )
+from knotless.simulation.run import MAX_CORES
 from knotless.simulation.scenario import BROADCAST, DEFAULT_PACKETS
 from knotless.simulation.traffic import ARRIVALS
 from knotless.simulation.verdict import cautions
