@@ -267,21 +267,9 @@ class SwitchFile(SwitchSettings):
         ports = (port for switch in every for port in (switch, *switch.ports.values()))
         return any(port.watchdog is not None for port in ports)
 
-    def for_model(self, *, simulated: bool = False) -> dict[str, Any]:
-        """Return the settings as values for JSON, as simulator and emulator read them.
-
-        Raises SwitchSettingsError for what only simulated switches have, unless they are
-        ``simulated``.
-        """
-        values = self.model_dump(mode="json", exclude_none=True)
-        for name, switch in {"": values, **values.get("switches", {})}.items():
-            key = f"switches: {name}: " if name else ""
-            if "pause_frames" in switch and not simulated:
-                raise SwitchSettingsError(
-                    f"{key}pause_frames: in a running fabric, pause frames take no place on the "
-                    "wire: leave them out, or use knotless simulate"
-                )
-        return values
+    def for_model(self) -> dict[str, Any]:
+        """Return the settings as values for JSON, as simulator and emulator read them."""
+        return self.model_dump(mode="json", exclude_none=True)
 
 
 def read(path: Path) -> SwitchFile:

@@ -54,6 +54,7 @@ ChannelCounters = TypedDict(
         "up": bool,
         "cut": bool,
         "drops": dict[str, int],
+        "pause_frames": int,
         "storms": dict[str, int],
         "host_pauses": dict[str, int] | None,
         "priorities": list[PriorityCounters],

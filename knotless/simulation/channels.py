@@ -195,7 +195,7 @@ def channel_table(
         switches=tuple(switch.name for switch in fabric.switches),
         switch_settings=None
         if switch_settings is None
-        else json.dumps(switch_settings.for_model(simulated=True)),
+        else json.dumps(switch_settings.for_model()),
     )
 
 

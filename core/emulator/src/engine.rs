@@ -202,7 +202,11 @@ impl Engine {
             Event::HostPause { target, duration } => {
                 self.model.pause_until(at, target, at + duration, state);
             }
-            Event::Expired(target) => self.model.expired(at, target, state),
+            Event::Expired(target) => {
+                self.model.expired(at, target, state);
+                self.expect_host(target.channel);
+            }
+            Event::PauseFrame(event) => self.model.pause_frame_event(at, event, state),
         }
     }
 

@@ -1,9 +1,9 @@
 //! Future events, ordered by (virtual time, number).
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use switch_model::{ChannelId, Signal, Time, VirtualChannel};
+use switch_model::{ChannelId, PauseFrameEvent, Signal, Time, VirtualChannel};
 
 /// Something that happens at a virtual time.
 #[derive(Debug)]
@@ -33,8 +33,10 @@ pub enum Event {
         /// For how long; 0 resumes it.
         duration: Time,
     },
-    /// A host's pause may have expired.
+    /// A pause may have expired.
     Expired(VirtualChannel),
+    /// A pause frame is sent, or is to be repeated.
+    PauseFrame(PauseFrameEvent),
 }
 
 #[derive(Debug)]
@@ -66,8 +68,9 @@ impl Ord for Item {
 #[derive(Debug, Default)]
 pub struct EventQueue {
     heap: BinaryHeap<Item>,
-    /// When the pauses of hosts expire; few, since only a channel to a host has any.
+    /// When pauses expire, and the same in the order of these times.
     timers: BTreeMap<VirtualChannel, Time>,
+    expiring: BTreeSet<(Time, VirtualChannel)>,
     number: u64,
 }
 
@@ -78,12 +81,16 @@ impl EventQueue {
         self.heap.push(Item { at, number: self.number, event });
     }
 
-    /// Set when the pause of a host expires, in place of any earlier time; None: not any more.
+    /// Set when a pause expires, in place of any earlier time; None: not any more.
     pub fn set_timer(&mut self, target: VirtualChannel, at: Option<Time>) {
-        match at {
+        let before = match at {
             Some(at) => self.timers.insert(target, at),
             None => self.timers.remove(&target),
         };
+        self.expiring.extend(at.map(|at| (at, target)));
+        if let Some(before) = before.filter(|_| before != at) {
+            self.expiring.remove(&(before, target));
+        }
     }
 
     /// The time of the next event, and the number of the frame if it is one that arrives.
@@ -106,7 +113,7 @@ impl EventQueue {
     pub fn pop_due(&mut self, now: Time) -> Option<(Time, Event)> {
         let event = self.heap.peek().map_or(Time::MAX, |item| item.at);
         if let Some((at, target)) = self.next_timer().filter(|&(at, _)| at <= now && at < event) {
-            self.timers.remove(&target);
+            self.set_timer(target, None);
             return Some((at, Event::Expired(target)));
         }
         if event > now {
@@ -116,7 +123,7 @@ impl EventQueue {
     }
 
     fn next_timer(&self) -> Option<(Time, VirtualChannel)> {
-        self.timers.iter().map(|(&target, &at)| (at, target)).min()
+        self.expiring.first().copied()
     }
 
     /// Number of future events.
@@ -133,6 +140,7 @@ impl EventQueue {
     pub fn clear(&mut self) {
         self.heap.clear();
         self.timers.clear();
+        self.expiring.clear();
     }
 }
 

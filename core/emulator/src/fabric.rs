@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use switch_model::{
-    channel_order, ChannelConfig, ChannelId, ChannelPorts, ChannelSource, Model, SwitchSettings,
-    VirtualChannel,
+    channel_order, Buffer, ChannelConfig, ChannelId, ChannelPorts, ChannelSource, Model,
+    PauseFrameSettings, SwitchSettings, VirtualChannel, LONGEST_FRAME_BYTES,
 };
 
 use crate::config::{group_addresses, Config, Datapath, EndConfig, Settings};
@@ -171,12 +171,6 @@ impl Fabric {
     /// One line: settings of a switch or port that does not exist, or that cannot be.
     pub fn set_switches<P>(&self, model: &mut Model<P>, seed: u64) -> Result<(), Error> {
         let Some(settings) = &self.switch_settings else { return Ok(()) };
-        if settings.has_pause_frames() {
-            return Err(Error::Config(
-                "switch_settings: pause_frames: only simulated switches send them: leave them out"
-                    .to_owned(),
-            ));
-        }
         let port = |end: EndId| match self.ends[end].owner {
             Owner::Switch { switch, port } => Some((switch as u32, port)),
             Owner::Host { .. } => None,
@@ -188,6 +182,9 @@ impl Fabric {
             .collect();
         model
             .set_switches(settings, &self.switches, &ports, seed)
+            .and_then(|()| {
+                model.set_pause_frames(settings, &self.switches, &ports, LONGEST_FRAME_BYTES)
+            })
             .map_err(|text| Error::Config(format!("switch_settings: {text}")))
     }
 
@@ -312,6 +309,28 @@ impl Fabric {
         format!("{}/{}", self.channels[channel.channel.index()].name, channel.class)
     }
 
+    /// The pause frames for the sender of a channel, if its receiver sends any.
+    pub fn pause_frames(&self, channel: ChannelId) -> Option<&PauseFrameSettings> {
+        let switch = &self.switches[self.to_switch(channel)?];
+        self.switch_settings.as_ref()?.of_switch(switch).pause_frames.as_ref()
+    }
+
+    /// The limits of the buffer of a channel, with room for the pause frames of its receiver unless
+    /// a user has set its headroom.
+    fn limits(&self, channel: ChannelId) -> Buffer {
+        let from = self.channels[channel.index()].from;
+        let settings = self.ends[from].settings;
+        let mut limits = settings.limits();
+        let frames = self.pause_frames(channel);
+        if let Some(frames) = frames.filter(|_| settings.buffer.headroom_bytes.is_none()) {
+            let carrier = self.ends[self.channels[channel.index()].to].settings;
+            let line = (settings.rate_bps(), carrier.rate_bps());
+            limits.headroom_bytes +=
+                Buffer::headroom_of_pause_frames(line, frames.response(), LONGEST_FRAME_BYTES);
+        }
+        limits
+    }
+
     /// The configuration of each channel for the switch model.
     pub fn channel_configs(&self) -> impl Iterator<Item = ChannelConfig> + '_ {
         self.channels.iter().enumerate().map(|(index, info)| {
@@ -322,7 +341,7 @@ impl Fabric {
                 rate_bps: settings.rate_bps(),
                 delay: settings.delay(),
                 flow_control: settings.flow_control,
-                buffer: settings.limits(),
+                buffer: self.limits(ChannelId(index as u32)),
                 to_switch: self.to_switch(ChannelId(index as u32)).is_some(),
                 watchdog: settings.watchdog().filter(|_| from_switch),
                 pause_limit: settings.pause_limit(),

@@ -258,6 +258,7 @@ fn channel(engine: &Engine, fabric: &Fabric, now: Time, index: usize) -> (Value,
         "rx_bytes": counted.rx_bytes,
         "dropped_frames": counted.dropped(),
         "drops": drops,
+        "pause_frames": counted.pause_frames,
         "storms": {
             "detected": counted.storms_detected,
             "restored": counted.storms_restored,

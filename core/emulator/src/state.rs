@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 
 use switch_model::{
-    ChannelId, DropCause, Effects, Frame as Queued, Sent, Signal, Time, VirtualChannel, PRIORITIES,
+    ChannelId, DropCause, Effects, Frame as Queued, PauseFrameEvent, Sent, Signal, Time,
+    VirtualChannel, PRIORITIES,
 };
 
 use crate::capture::Capture;
@@ -282,7 +283,8 @@ impl Effects<Vec<u8>> for State {
         let flow_control = self.fabric.settings(channel).flow_control;
         // An update of credit is no Ethernet frame.
         if self.captures.contains_key(&link) && !flow_control.uses_credits() {
-            let quanta = if signal.stop { u16::MAX } else { 0 };
+            let quanta = self.fabric.pause_frames(channel).map_or(u16::MAX, |set| set.quanta);
+            let quanta = if signal.stop { quanta } else { 0 };
             let request = PauseRequest::of_class(flow_control, signal.target.class, quanta);
             let [_, _, b1, b2] = channel.0.to_be_bytes();
             let frame = pause_frame([0x02, 0x6b, 0x6e, 0, b1, b2], request);
@@ -297,5 +299,9 @@ impl Effects<Vec<u8>> for State {
 
     fn expires(&mut self, target: VirtualChannel, at: Option<Time>) {
         self.events.set_timer(target, at);
+    }
+
+    fn pause_frame(&mut self, at: Time, event: PauseFrameEvent) {
+        self.events.schedule(at, Event::PauseFrame(event));
     }
 }

@@ -70,6 +70,31 @@ fn pools_are_counted() {
 }
 
 #[test]
+fn pause_frames_take_their_place_on_the_wire_and_are_repeated() {
+    // Pauses of 20 ms, which are repeated after half of that.
+    let settings = json!({"pause_frames": {"quanta": 400, "response_us": 300}});
+    let mut bench = Bench::of(&with_settings("pfc", settings));
+    for _ in 0..100 {
+        for from in ["ah1", "ah2"] {
+            bench.send(from, &packet(3, 0));
+        }
+    }
+    bench.run_virtual(120 * MS);
+    let paused = |bench: &mut Bench| bench.channel("h1")["priorities"][0]["pauses"].as_u64();
+    let sent = |bench: &mut Bench| bench.channel("s1:1")["pause_frames"].as_u64();
+    assert!(paused(&mut bench) > Some(0), "{:?}", paused(&mut bench));
+    assert!(sent(&mut bench) > paused(&mut bench).map(|pauses| 2 * pauses));
+    bench.run_virtual(300 * MS);
+    assert_eq!(bench.delivered.len(), 200);
+    // None is repeated when nothing waits any more.
+    let before = sent(&mut bench);
+    bench.run_virtual(100 * MS);
+    assert_eq!(sent(&mut bench), before);
+    assert_eq!(bench.channel("s1:1")["tx_frames"], 0);
+    assert!(bench.engine.is_idle());
+}
+
+#[test]
 fn impossible_settings_are_refused_when_the_daemon_starts_and_at_a_reset() {
     let refused = |flow_control: &str, settings: Value| {
         let config = Config::parse(&with_settings(flow_control, settings).to_string());

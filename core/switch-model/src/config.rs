@@ -43,11 +43,17 @@ impl Buffer {
 
     /// What headroom needs in addition where pause frames take their place on the wire: a pause
     /// frame waits for the frame before it and is sent, and the sender obeys it `response` later.
-    pub fn headroom_of_pause_frames(rate_bps: u64, response: Time, max_frame_bytes: u32) -> u64 {
-        let bits = u128::from(rate_bps) * u128::from(response);
-        let answered = bits.div_ceil(8 * u128::from(SECOND));
-        let waits = wire_bytes(max_frame_bytes) + wire_bytes(PAUSE_FRAME_BYTES);
-        u64::try_from(answered).unwrap_or(u64::MAX).saturating_add(waits.into())
+    /// The line has one rate towards the buffer, and another one for the pause frames.
+    pub fn headroom_of_pause_frames(
+        (rate_bps, carrier_bps): (u64, u64),
+        response: Time,
+        max_frame_bytes: u32,
+    ) -> u64 {
+        let rate = u128::from(rate_bps);
+        let answered = (rate * u128::from(response)).div_ceil(8 * u128::from(SECOND));
+        let waits = u128::from(wire_bytes(max_frame_bytes) + wire_bytes(PAUSE_FRAME_BYTES));
+        let meanwhile = (waits * rate).div_ceil(u128::from(carrier_bps.max(1)));
+        u64::try_from(answered + meanwhile).unwrap_or(u64::MAX)
     }
 
     /// Check that credits can be counted in these units and, under credits, that the longest frame

@@ -87,6 +87,13 @@ pub struct PauseFrameSettings {
     pub response_us: f64,
 }
 
+impl PauseFrameSettings {
+    /// [`PauseFrameSettings::response_us`] as a time.
+    pub fn response(&self) -> Time {
+        (self.response_us * MICROSECOND as f64).round() as Time
+    }
+}
+
 /// A watchdog of the queues of a port.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -42,7 +42,11 @@ fn frames(quanta: u16) -> String {
 
 fn needed() -> u64 {
     Buffer::headroom_needed(RATE_BPS, DELAY_US * MICROSECOND, MAX_FRAME)
-        + Buffer::headroom_of_pause_frames(RATE_BPS, RESPONSE_US * MICROSECOND, MAX_FRAME)
+        + Buffer::headroom_of_pause_frames(
+            (RATE_BPS, RATE_BPS),
+            RESPONSE_US * MICROSECOND,
+            MAX_FRAME,
+        )
 }
 
 fn target(channel: u32) -> VirtualChannel {
@@ -222,4 +226,19 @@ fn credits_need_no_pause_frames() {
         refused.unwrap_err(),
         "s1:1: pause_frames: credits need none: leave them out, or use PFC"
     );
+}
+
+#[test]
+fn nothing_is_lost_while_the_line_of_the_pause_frames_becomes_slower() {
+    for step in 0..20 {
+        let mut simulation = star(&format!("{{{}}}", frames(4 * QUANTA)), needed());
+        congest(&mut simulation, step * 60 * MICROSECOND, MAX_FRAME);
+        simulation.run_until(step * 200 * MICROSECOND);
+        let carrier = ChannelId(4);
+        let slow = ChannelConfig { rate_bps: RATE_BPS / 4, ..*simulation.model.config(carrier) };
+        simulation.model.set_line(simulation.now, carrier, &slow, &mut simulation.world);
+        while simulation.step() {}
+        assert_eq!(simulation.model.counters(simulation.now, ChannelId(0)).dropped(), 0);
+        assert_eq!(simulation.inside_bytes(), 0);
+    }
 }

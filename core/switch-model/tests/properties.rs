@@ -55,7 +55,11 @@ fn shared_cases(flow_controls: Vec<FlowControl>) -> impl Strategy<Value = Case> 
         }
         if let Some(frames) = pause_frames {
             let response = frames.response_us as u64 * MICROSECOND;
-            let more = Buffer::headroom_of_pause_frames(harness::RATE_BPS, response, MAX_FRAME);
+            let more = Buffer::headroom_of_pause_frames(
+                (harness::RATE_BPS, harness::RATE_BPS),
+                response,
+                MAX_FRAME,
+            );
             case.configs.iter_mut().for_each(|config| config.buffer.headroom_bytes += more);
         }
         let given = settings.is_some() || pause_frames.is_some();

@@ -13,7 +13,7 @@ from knotless.base import switch_settings
 from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
-from knotless.experiments.framework.experiment import EMULATION, ExperimentError
+from knotless.experiments.framework.experiment import ExperimentError
 from knotless.experiments.framework.routed import Routed
 
 
@@ -48,7 +48,7 @@ def with_switches(routed: Routed, settings: SwitchFile, flow_control: FlowContro
     return replace(routed, request=routed.request.but(flow_control=flow_control), switch=text)
 
 
-def check(on: str, cases: Iterable[tuple[Routed, FlowControl]]) -> None:
+def check(cases: Iterable[tuple[Routed, FlowControl]]) -> None:
     """Raise ExperimentError or SwitchSettingsError for settings that a fabric cannot have."""
     from knotless.simulation import Load, Scenario
     from knotless.simulation.run import prepare
@@ -57,8 +57,6 @@ def check(on: str, cases: Iterable[tuple[Routed, FlowControl]]) -> None:
         settings = routed.switch_settings
         if settings is None:
             continue
-        if on == EMULATION:
-            settings.for_model()
         try:
             prepare(
                 Scenario(

@@ -10,9 +10,9 @@ import pytest
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
-from knotless.base.switch_settings import SwitchFile, SwitchSettingsError
+from knotless.base.switch_settings import SwitchFile
 from knotless.cli.main import main
-from knotless.experiments.framework.experiment import Common
+from knotless.experiments.framework.experiment import Common, ExperimentError
 from knotless.experiments.framework.routed import Routed
 from knotless.experiments.framework.switches import check, with_switches
 from knotless.experiments.studies.agreement import switches
@@ -122,12 +122,12 @@ def test_a_running_fabric_starts_with_the_settings_and_the_flow_control_of_its_c
     assert DeadlockCase("cyclic", FlowControl.PFC, "udp").routed.running().switch_settings is None
 
 
-def test_pause_frames_are_refused_in_a_running_fabric_only() -> None:
+def test_settings_that_a_fabric_cannot_have_are_refused() -> None:
     settings = SwitchFile.model_validate({"pause_frames": True})
     routed = with_switches(Routed("ring,4"), settings, FlowControl.PFC)
-    check("simulation", [(routed, FlowControl.PFC)])
-    with pytest.raises(SwitchSettingsError, match="pause_frames"):
-        check("emulation", [(routed, FlowControl.PFC)])
+    check([(routed, FlowControl.PFC)])
+    with pytest.raises(ExperimentError, match="pause_frames: credits need none"):
+        check([(routed, FlowControl.CREDITS)])
 
 
 def inside_cases() -> list[Case]:
@@ -138,7 +138,7 @@ def test_each_kind_of_settings_has_a_case() -> None:
     names = [case.settings for case in inside_cases()]
     assert set(names) == {
         *(switches.ALPHA, switches.HEADROOM_POOL, switches.DWRR),
-        *(switches.STRICT, switches.LOSSY, switches.MARKING),
+        *(switches.STRICT, switches.LOSSY, switches.MARKING, switches.PAUSE_FRAMES),
         *(switches.WATCHDOG, switches.LATE_WATCHDOG, switches.ALERT),
     }
     with pytest.raises(KnotlessError, match="no case is left"):
@@ -153,13 +153,14 @@ def test_the_settings_show_in_what_is_compared(case: Case) -> None:
     # Every flow delivers, or there is a deadlock: else the emulator's senders do not start.
     assert result.knot or min(result.report.flow_packets.tolist()) >= 20
     assert (inside.marked > 0) == (case.settings == switches.MARKING)
+    assert (inside.pause_frames > 0) == (case.settings == switches.PAUSE_FRAMES)
     assert bool(inside.storms) == plain.has_watchdog
     drops = (switches.LOSSY, switches.WATCHDOG, switches.LATE_WATCHDOG)
     assert (result.lost_frames > 0) == (case.settings in drops)
     assert bool(inside.pools) == bool(plain.pools)
     headroom = sum(peaks[1] for peaks in inside.pools.values())
     assert headroom > 0 or not plain.pools
-    knots = (switches.ALPHA, switches.LATE_WATCHDOG, switches.ALERT)
+    knots = (switches.ALPHA, switches.PAUSE_FRAMES, switches.LATE_WATCHDOG, switches.ALERT)
     assert bool(result.knot) == (case.pattern == "shift:2" and case.settings in knots)
 
 

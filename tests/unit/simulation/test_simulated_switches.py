@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.base.errors import SimulationError
-from knotless.base.switch_settings import SwitchFile, SwitchSettingsError
+from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands.simulate import command
 from knotless.cli.main import main
 from knotless.routing.plan import make_plan
@@ -136,16 +136,6 @@ def test_settings_need_pfc_where_priorities_differ() -> None:
         run("torus,4,4", "uniform", {"lossless": [3]}, flow_control="pause")
     with pytest.raises(SimulationError, match="hubs have no buffers"):
         run("hub,4", "shift:1", SHARED, flow_control="pause")
-
-
-@pytest.mark.parametrize(
-    "settings", [{"pause_frames": True}, {"switches": {"s1": {"pause_frames": {"quanta": 9}}}}]
-)
-def test_pause_frames_are_only_simulated(settings: dict[str, Any]) -> None:
-    file = SwitchFile.model_validate(settings)
-    with pytest.raises(SwitchSettingsError, match="pause_frames: .*use knotless simulate"):
-        file.for_model()
-    assert file.for_model(simulated=True)
 
 
 FRAMES = {"pause_frames": {"quanta": 1000, "response_us": 50}}

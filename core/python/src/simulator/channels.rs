@@ -122,7 +122,7 @@ fn headroom_bytes(rate_bps: u64, delay_ps: u64, longest_frame_bytes: u32) -> u64
 /// Bytes that it needs in addition where pause frames take their place on the wire.
 #[pyfunction]
 fn pause_frame_headroom_bytes(rate_bps: u64, response_ps: u64, longest_frame_bytes: u32) -> u64 {
-    Buffer::headroom_of_pause_frames(rate_bps, response_ps, longest_frame_bytes)
+    Buffer::headroom_of_pause_frames((rate_bps, rate_bps), response_ps, longest_frame_bytes)
 }
 
 /// The longest frame of packets of this size; see the `.pyi`.

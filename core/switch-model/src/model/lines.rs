@@ -70,6 +70,24 @@ impl<P> Model<P> {
         config: &ChannelConfig,
         fx: &mut impl Effects<P>,
     ) {
+        self.set_rate_of_pause_frames(channel, config.rate_bps);
+        self.set_one_line(now, channel, config, fx);
+        // The other direction may need more room while pause frames take longer.
+        if let Some(behind) = self.paused_over(channel) {
+            let config = self.cold[behind.index()].config;
+            self.set_one_line(now, behind, &config, fx);
+        }
+    }
+
+    fn set_one_line(
+        &mut self,
+        now: Time,
+        channel: ChannelId,
+        config: &ChannelConfig,
+        fx: &mut impl Effects<P>,
+    ) {
+        let fastest = self.cold[channel.index()].fastest_bps().max(config.rate_bps);
+        let for_pause_frames = self.room_for_pause_frames(channel, fastest);
         let state = &mut self.channels[channel.index()];
         let cold = &mut self.cold[channel.index()];
         let last = state.next_free + state.delay;
@@ -85,7 +103,8 @@ impl<P> Model<P> {
         let needs_credit = state.needs_credit();
         let (rate_bps, delay, jitter) = (config.rate_bps, config.delay, config.jitter);
         let faults = config.faults;
-        let buffer = Buffer { headroom_bytes: cold.room_on(config), ..config.buffer };
+        let buffer =
+            Buffer { headroom_bytes: cold.room_on(config, for_pause_frames), ..config.buffer };
         cold.config = ChannelConfig { rate_bps, delay, jitter, faults, buffer, ..cold.config };
         let reacts = state.up && state.to_switch && state.flow_control.pauses();
         let classes = if reacts { state.flow_control.classes() } else { 0 };
@@ -117,9 +136,14 @@ impl<P> Model<P> {
 }
 
 impl ColdState {
+    /// The highest rate of the lines that it has had.
+    fn fastest_bps(&self) -> u64 {
+        self.worst_line.map_or(self.config.rate_bps, |(rate_bps, _)| rate_bps)
+    }
+
     /// The headroom on another line: what its limits say, and if that of the present one was enough,
-    /// also enough for what is under way.
-    fn room_on(&mut self, config: &ChannelConfig) -> u64 {
+    /// also enough for what is under way, and for pause frames.
+    fn room_on(&mut self, config: &ChannelConfig, for_pause_frames: u64) -> u64 {
         let line = |config: &ChannelConfig| {
             let line = (config.rate_bps, config.delay, config.jitter);
             (config.rate_bps, config.faults.reaction(line, LONGEST_FRAME_BYTES))
@@ -132,7 +156,7 @@ impl ColdState {
         self.worst_line = Some(worst);
         let is_enough = self.config.buffer.headroom_bytes >= needed(old);
         if is_enough {
-            config.buffer.headroom_bytes.max(needed(worst))
+            config.buffer.headroom_bytes.max(needed(worst) + for_pause_frames)
         } else {
             config.buffer.headroom_bytes
         }

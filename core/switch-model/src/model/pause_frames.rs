@@ -14,13 +14,12 @@
 use std::collections::BTreeMap;
 
 use super::{Effects, Model, Signal};
+use crate::config::Buffer;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel, PRIORITIES};
 use crate::switch_settings::SwitchSettings;
 use crate::switches::{ChannelPorts, SwitchPort};
-use crate::units::{
-    transmission_time, wire_bytes, Time, MICROSECOND, PAUSE_FRAME_BYTES, QUANTUM_BITS, SECOND,
-};
+use crate::units::{transmission_time, wire_bytes, Time, PAUSE_FRAME_BYTES, QUANTUM_BITS, SECOND};
 
 /// What is due because of pause frames; [`Model::pause_frame_event`] takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +35,11 @@ pub enum PauseFrameEvent {
 pub(crate) struct PauseLink {
     /// The other direction of its link, which carries them.
     carrier: ChannelId,
+    quanta: u16,
     /// How long a pause lasts.
     pause: Time,
     response: Time,
+    longest_frame_bytes: u32,
     /// Whether a pause lasts until the next frame for it, whatever that has to wait for.
     lasts: bool,
     /// Classes that the next frame names, as bits.
@@ -49,6 +50,16 @@ pub(crate) struct PauseLink {
     refresh: [Time; PRIORITIES],
     /// What the frame that a pause frame waits for holds.
     held: Hold,
+}
+
+impl PauseLink {
+    /// Its carrier has another rate: further pauses last as many bit times of that.
+    fn set_rate(&mut self, rate_bps: u64) {
+        let bits = u128::from(self.quanta) * u128::from(QUANTUM_BITS);
+        self.pause = (bits * u128::from(SECOND) / u128::from(rate_bps)) as Time;
+        let waits = transmission_time(wire_bytes(self.longest_frame_bytes), rate_bps);
+        self.lasts = self.pause - self.pause / 2 > waits;
+    }
 }
 
 impl<P> Model<P> {
@@ -86,20 +97,20 @@ impl<P> Model<P> {
                 ));
             }
             let Some(&carrier) = leaving.get(&at) else { continue };
-            let rate_bps = self.cold[carrier.index()].config.rate_bps;
-            let bits = u128::from(frames.quanta) * u128::from(QUANTUM_BITS);
-            let pause = (bits * u128::from(SECOND) / u128::from(rate_bps)) as Time;
-            let waits = transmission_time(wire_bytes(longest_frame_bytes), rate_bps);
-            links[number] = Some(Box::new(PauseLink {
+            let mut link = PauseLink {
                 carrier,
-                pause,
-                response: (frames.response_us * MICROSECOND as f64).round() as Time,
-                lasts: pause - pause / 2 > waits,
+                quanta: frames.quanta,
+                pause: 0,
+                response: frames.response(),
+                longest_frame_bytes,
+                lasts: true,
                 pending: 0,
                 stopped: 0,
                 refresh: [0; PRIORITIES],
                 held: Hold::Uncharged,
-            }));
+            };
+            link.set_rate(self.cold[carrier.index()].config.rate_bps);
+            links[number] = Some(Box::new(link));
         }
         self.pause_frames = links;
         Ok(())
@@ -154,17 +165,44 @@ impl<P> Model<P> {
         self.pause_link(channel).is_none_or(|link| link.lasts)
     }
 
-    /// When a pause that begins, or is repeated, ends if it is not repeated.
+    /// When a pause that begins, or is repeated, ends if it is not repeated; 0 for the end of one.
     pub(super) fn pause_end(
         &mut self,
         now: Time,
         target: VirtualChannel,
+        stop: bool,
         fx: &mut impl Effects<P>,
     ) -> Time {
-        let Some(link) = self.pause_link(target.channel) else { return Time::MAX };
-        let until = now + link.pause;
-        fx.expires(target, Some(until));
+        let lasts = if stop { Time::MAX } else { 0 };
+        let Some(link) = self.pause_link(target.channel) else { return lasts };
+        let until = if stop { now + link.pause } else { 0 };
+        fx.expires(target, Some(until).filter(|_| stop));
         until
+    }
+
+    /// The line of a channel has another rate, which may carry pause frames.
+    pub(super) fn set_rate_of_pause_frames(&mut self, carrier: ChannelId, rate_bps: u64) {
+        let channel = self.paused_over(carrier);
+        if let Some(Some(link)) = channel.and_then(|id| self.pause_frames.get_mut(id.index())) {
+            link.set_rate(rate_bps);
+        }
+    }
+
+    /// The channel whose pause frames a channel carries, if it carries any.
+    pub(super) fn paused_over(&self, carrier: ChannelId) -> Option<ChannelId> {
+        let carries = |link: &Option<Box<PauseLink>>| {
+            link.as_ref().is_some_and(|link| link.carrier == carrier)
+        };
+        self.pause_frames.iter().position(carries).map(|number| ChannelId(number as u32))
+    }
+
+    /// What the headroom of a channel needs for pause frames if its line had this rate.
+    pub(super) fn room_for_pause_frames(&self, channel: ChannelId, rate_bps: u64) -> u64 {
+        self.pause_link(channel).map_or(0, |link| {
+            let carrier_bps = self.cold[link.carrier.index()].config.rate_bps;
+            let line = (rate_bps, carrier_bps);
+            Buffer::headroom_of_pause_frames(line, link.response, link.longest_frame_bytes)
+        })
     }
 
     /// Have the next pause frame name a class; false if the receiver sends none.
@@ -271,11 +309,8 @@ impl<P> Model<P> {
         carrier: ChannelId,
         fx: &mut impl Effects<P>,
     ) {
-        let carries = |link: &Option<Box<PauseLink>>| {
-            link.as_ref().is_some_and(|link| link.carrier == carrier && link.pending != 0)
-        };
-        if let Some(channel) = self.pause_frames.iter().position(carries) {
-            self.dispatch_pause_frame(now, ChannelId(channel as u32), fx);
+        if let Some(channel) = self.paused_over(carrier) {
+            self.dispatch_pause_frame(now, channel, fx);
         }
     }
 }

@@ -20,8 +20,7 @@ impl<P> Model<P> {
             if self.channels[index].needs_credit() {
                 self.take_update(now, target, allowed);
             } else {
-                let is_obeyed = stop && self.obeys(target);
-                let until = if is_obeyed { self.pause_end(now, target, fx) } else { 0 };
+                let until = self.pause_end(now, target, stop && self.obeys(target), fx);
                 self.set_paused(now, target, until);
             }
             self.start(now, target.channel, fx);

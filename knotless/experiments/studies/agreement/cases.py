@@ -122,6 +122,8 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
         (switches.STRICT, Routed(torus, PlanRequest(engine="sbp")), "shift:5"),
         (switches.LOSSY, ring_vcs, "shift:2"),
         (switches.MARKING, shared, "shift:3"),
+        (switches.PAUSE_FRAMES, cyclic, "shift:2"),
+        (switches.PAUSE_FRAMES, shared, "shift:3"),
         (switches.ALERT, cyclic, "shift:2"),
         (switches.LATE_WATCHDOG, cyclic, "shift:2"),
         (switches.WATCHDOG, Routed(torus, updown), "shift:5"),

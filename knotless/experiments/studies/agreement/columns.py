@@ -58,6 +58,10 @@ def _marked(clock: str) -> Callable[[Row], str]:
     return lambda row: f"{row.get(f'{clock}_marked', 0):,}"
 
 
+def _pause_frames(clock: str) -> Callable[[Row], str]:
+    return lambda row: f"{row.get(f'{clock}_pause_frames') or 0:,}"
+
+
 def _storms(clock: str) -> Callable[[Row], str]:
     return lambda row: f"{row.get(f'{clock}_storms') or 0:,}"
 
@@ -139,6 +143,14 @@ COLUMNS = columns(
     ),
     *(
         Column(
+            *(f"{clock}_pause_frames", "int64", "frames", f"pause frames {clock}", Role.MEASURE),
+            cell=_pause_frames(clock),
+            meaning="that took their place on the wire",
+        )
+        for clock in CLOCKS
+    ),
+    *(
+        Column(
             *(f"{clock}_storms", "int64", "", f"storms {clock}", Role.MEASURE),
             cell=_storms(clock),
             meaning="detected by watchdogs",
@@ -154,9 +166,9 @@ COLUMNS = columns(
     Column(
         *("agrees", "bool", "", "agrees"),
         brief=True,
-        meaning="ratio is within 1 %, every flow and the lost frames within 1 % or two frames, the "
-        "verdict, the knot and all storms are equal, and marked frames differ by at most three "
-        "standard deviations",
+        meaning="ratio is within 1 %, every flow, the lost frames and the pause frames within 1 % "
+        "or two frames, the verdict, the knot and all storms are equal, and marked frames differ "
+        "by at most three standard deviations",
     ),
     SHA,
     *_VALIDITY,

@@ -184,7 +184,8 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
     ratios = [a / b if b else float(a == b) for a, b in pairs]
     worst = max(ratios, key=lambda one: abs(one - 1))
     ratio = sum(real.flows_frames) / max(1, sum(virtual.flows_frames))
-    counted = [*pairs, (real.lost_frames, virtual.lost_frames)]
+    sent = (real.inside.pause_frames, virtual.inside.pause_frames)
+    counted = [*pairs, (real.lost_frames, virtual.lost_frames), sent]
     near = all(abs(a - b) <= max(EDGE_FRAMES, CLOSE * b) for a, b in counted)
     marks = real.inside.marks_agree(virtual.inside)
     storms_apart = real.inside.storms_apart(virtual.inside)
@@ -248,6 +249,8 @@ def compared(case: Case, live: Emulated, result: Result) -> dict[str, Any]:
         simulated_marked=virtual.inside.marked,
         pools=len(virtual.inside.pools),
         pools_apart=list(real.inside.pools_apart(virtual.inside)),
+        emulated_pause_frames=real.inside.pause_frames,
+        simulated_pause_frames=virtual.inside.pause_frames,
         emulated_storms=real.inside.storms_detected,
         simulated_storms=virtual.inside.storms_detected,
         storms_apart=storms_apart,

@@ -27,7 +27,8 @@ TABLE = (
     *("frame difference", "knot simulated", "knot emulated", "pauses emulated"),
     *("pauses simulated", "pause difference", "paused emulated", "paused simulated"),
     *("peak emulated", "peak simulated", "peaks that differ", "pools that differ"),
-    *("marked emulated", "marked simulated", "storms emulated", "storms simulated", "agrees"),
+    *("marked emulated", "marked simulated", "pause frames emulated", "pause frames simulated"),
+    *("storms emulated", "storms simulated", "agrees"),
 )
 READING = """\
 | column | meaning |
@@ -43,6 +44,7 @@ READING = """\
 | peaks that differ | channels that carried frames and whose peak is not equal to the byte |
 | pools that differ | pools of switches whose peak, or that of their headroom, is not equal |
 | marked | frames that queues have marked |
+| pause frames | [pause frames](switch-settings.md#pause-frames) that took their place on the wire |
 | storms | [storms](pause-storms.md#the-watchdog) that watchdogs have detected |
 
 `samples.parquet` of a run has every channel.

@@ -53,6 +53,12 @@ def sentences(rows: Sequence[Row]) -> Iterator[str]:
                 f"{sum(row['simulated_marked'] for row in inside):,} and "
                 f"{sum(row['simulated_lost'] for row in inside):,}."
             )
+        if framed := [row for row in good if row.get("simulated_pause_frames")]:
+            yield (
+                f"In {len(framed)} cases pause frames take their place on the wire: "
+                f"{sum(row['emulated_pause_frames'] for row in framed):,} in the emulator and "
+                f"{sum(row['simulated_pause_frames'] for row in framed):,} in the simulator."
+            )
         if watched := [row for row in good if row.get("simulated_storms")]:
             same = sum(not row["storms_apart"] for row in watched)
             yield (

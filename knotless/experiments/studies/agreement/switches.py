@@ -15,6 +15,7 @@ from knotless.simulation.result import STORM_COUNTS, by_channel, by_pool
 ALPHA, HEADROOM_POOL = "alpha", "headroom pool"
 DWRR, STRICT = "DWRR", "strict and DWRR"
 LOSSY, MARKING = "lossy beside lossless", "marking"
+PAUSE_FRAMES = "pause frames"
 WATCHDOG, LATE_WATCHDOG, ALERT = "watchdog", "late watchdog", "watchdog that alerts"
 SIGMAS = 3
 """Marked frames are drawn at random: their numbers may differ by this many standard deviations."""
@@ -63,6 +64,8 @@ _SETTINGS: Mapping[str, dict[str, Any]] = {
         "egress": [{"priorities": [1], "limit_bytes": 10_000}],
         "scheduler": [{"priorities": [0], "weight": 9}, {"priorities": [1], "weight": 1}],
     },
+    # Pauses of 20 ms on links of 10 Mbit/s, which are repeated after half of that.
+    PAUSE_FRAMES: {"pause_frames": {"quanta": 400, "response_us": 300}},
     WATCHDOG: {"watchdog": _watchdog("drop", 50_000)},
     # Later than a knot must persist to be reported by the emulator.
     LATE_WATCHDOG: {"watchdog": _watchdog("drop", 1_000_000)},
@@ -85,7 +88,8 @@ class Inside:
     """What was counted inside switches with settings.
 
     ``marked`` are the frames that were marked, of ``sent``. ``pools`` has for each switch and pool
-    the most bytes in use, and the most of its headroom. ``storms`` has for each channel how many
+    the most bytes in use, and the most of its headroom. ``pause_frames`` were sent by switches
+    whose pause frames take their place on the wire. ``storms`` has for each channel how many
     storms watchdogs have detected, how many are over or were only counted, and how many frames were
     dropped; channels without any are left out.
     """
@@ -94,6 +98,7 @@ class Inside:
     sent: int = 0
     pools: Mapping[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
     storms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    pause_frames: int = 0
 
     @property
     def storms_detected(self) -> int:
@@ -128,6 +133,7 @@ def inside_emulated(counters: Mapping[str, Any]) -> Inside:
         sum(one["tx_frames"] for one in counted),
         {(one["switch"], one["pool"]): _peaks(one) for one in counters["pools"]},
         _storms(counters["channels"]),
+        sum(channel["pause_frames"] for channel in counters["channels"]),
     )
 
 
@@ -139,6 +145,7 @@ def inside_simulated(result: Result) -> Inside:
         sum(one["tx_frames"] for one in counted),
         {(one["switch"], one["pool"]): _peaks(one) for one in by_pool(result)},
         _storms(counted),
+        int(result.report.channel_pause_frames.sum()),
     )
 
 

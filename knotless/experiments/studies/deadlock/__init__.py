@@ -61,7 +61,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         _ = delay_of(common, options, 0.0)
     switches = settings_of(options)
     runs = cases(common, options, switches)
-    check(common.on, ((case.routed, case.flow_control) for case in runs))
+    check((case.routed, case.flow_control) for case in runs)
     for case in runs:
         _ = scenario.for_case(case).flows  # report planning errors before anything is started
 

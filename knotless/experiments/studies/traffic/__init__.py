@@ -64,7 +64,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         within(common.rate_mbps, LIMITS_MBPS[common.on], "--rate", "Mbit/s")
     switches = settings_of(options)
     runs = cases.cases(common, options, delay_of(common, options, DELAY_US), switches)
-    check(common.on, ((case.routed, case.routed.plan.flow_control) for case in runs))
+    check((case.routed, case.routed.plan.flow_control) for case in runs)
 
     def live(lab: EmulatedFabric, case: Case, seed: int) -> Measured:
         return measure.emulated(lab, case, duration_s=duration_s, seed=seed)
