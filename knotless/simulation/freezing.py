@@ -150,6 +150,8 @@ def find_freeze(
         flows = [_Sends(*pair, simulated.longest_bytes) for pair in pairs]
         if simulated.freeze(flows):
             flows = _smallest(simulated, _irreducible(simulated, flows, chance))
+            if any(map(simulated.has_choice, flows)):
+                return Freeze(None, tried, "switches choose among paths, by a hash or otherwise")
             deadlock = simulated.deadlock(flows)
             assert deadlock is not None  # noqa: S101 - the same run has frozen before
             after_us, cycle = deadlock
@@ -275,6 +277,11 @@ class _Switches:
             self.deadlock(flows, [chance.randrange(_START_SPREAD_PACKETS) for _ in flows])
             for _ in range(OTHER_STARTS)
         )
+
+    def has_choice(self, flow: _Sends) -> bool:
+        """Return whether a flow has several paths: how switches choose is not simulated here."""
+        source = self._state.fabric.hosts[flow.source].name
+        return any(share < 1 for _, share in self._state.shares(source, flow.destination))
 
     def named(self, flow: _Sends) -> Flow:
         """Return a flow with the names of its hosts."""

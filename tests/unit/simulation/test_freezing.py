@@ -13,6 +13,7 @@ from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
 from knotless.cli.main import main
+from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Scenario, freezing, simulate
@@ -87,6 +88,13 @@ def test_a_cycle_that_only_broadcasts_close_is_undecided() -> None:
     found = freeze_of(cyclic_plan("ring,4"))
     assert (found.freezes, found.tried) == (None, 0)
     assert "broadcasts" in found.lines[0]
+
+
+def test_flows_that_have_a_choice_of_paths_are_undecided() -> None:
+    plan = with_multipath(cyclic_plan("mesh,3,3"), "ecmp")
+    found = freeze_of(plan)
+    assert found.freezes is None
+    assert "choose among paths" in found.reason
 
 
 def test_a_search_that_ends_too_early_is_undecided() -> None:
