@@ -37,7 +37,7 @@ def test_the_stored_runs_have_a_case_of_each_kind_of_switch_settings() -> None:
     rows = [row for row in stored.read().rows("agreement", "emulation") if row.get("settings")]
     assert {row["settings"] for row in rows} == {
         *(switches.ALPHA, switches.HEADROOM_POOL, switches.DWRR),
-        *(switches.STRICT, switches.LOSSY, switches.MARKING),
+        *(switches.STRICT, switches.LOSSY, switches.MARKING, switches.PAUSE_FRAMES),
         *(switches.WATCHDOG, switches.LATE_WATCHDOG, switches.ALERT),
     }
     assert all(row["pools_apart"] == [] for row in rows)
