@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from knotless.emulation import rest, state
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import REALTIME_PRIORITIES, Part
+from knotless.messages.exchange import Messenger
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.support.bare_fabric import until
@@ -191,3 +193,37 @@ def test_another_engine_takes_over_without_loss(
     until_routes_avoid(fabric, knotless, [])
     output, _ = traffic.communicate(timeout=60)
     assert "400 received, 0% packet loss" in output
+
+
+def test_all_pairs_of_a_dragonfly_exchange_messages_before_under_and_after_a_cut(
+    start: Start, knotless: Knotless
+) -> None:
+    fabric = start("dragonfly,a=4,h=2,p=2")
+    hosts = [host.name for host in fabric.fabric.hosts]
+    shifts = [hosts[by:] + hosts[:by] for by in range(1, len(hosts))]
+    phases = [list(zip(hosts, targets, strict=True)) for targets in shifts]
+
+    def received() -> int:
+        channels = fabric.daemon.counters()["channels"]
+        return sum(one["rx_frames"] for one in channels if one["to"] in hosts)
+
+    with Messenger(fabric) as messenger, ThreadPoolExecutor(1) as pool:
+
+        def exchange(rounds: int) -> list[float]:
+            return messenger.phases(phases * rounds, datagrams=1, datagram_bytes=1000, limit_s=8.0)
+
+        assert len(exchange(1)) == len(phases)
+        assert fabric.daemon.counters()["lost_frames"] == 0
+        before = received()
+        assert before >= len(hosts) * len(phases)
+
+        under = pool.submit(exchange, 3)
+        until("frames arrive", lambda: received() > before)
+        assert knotless("cut", "s1-s2", "--name", fabric.name).returncode == 0
+        until_routes_avoid(fabric, knotless, ["s1:3-s2:3"])
+        under.result()
+        drops = [one["drops"] for one in fabric.daemon.counters()["channels"]]
+        assert all(not count for one in drops for cause, count in one.items() if cause != "down")
+        assert len(exchange(1)) == len(phases)
+        assert fabric.daemon.status()["deadlock"] is None
+    assert knotless("probe", "--name", fabric.name).returncode == 0
