@@ -1,17 +1,24 @@
-"""Plots of flow completion times and slowdowns."""
+"""Plots of flow completion times and slowdowns, beside those of collective operations."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
 from knotless.base.errors import SimulationError
 from knotless.results.plots import BLUE, RED, STYLE, check_format, new_figure, write_figure
 from knotless.simulation.channels import PICOSECONDS_PER_US
+from knotless.simulation.collective_plot import GroupTimes, plot_collective
 from knotless.simulation.completion import Completions
 
 
-def draw_completions(title: str, completions: Completions, path: str) -> None:
+def draw_completions(
+    title: str, completions: Completions, path: str, groups: Sequence[GroupTimes] = ()
+) -> None:
     """Draw the distribution of completion times, and slowdowns (median, p99) by size.
+
+    Before them are the times of the groups of a collective operation, if there are any.
 
     Raises
     ------
@@ -28,11 +35,15 @@ def draw_completions(title: str, completions: Completions, path: str) -> None:
         raise SimulationError("no message completed: there is nothing to plot")
     slowdowns = completions.slowdowns()
     with mpl.rc_context(STYLE):
-        figure = new_figure(8 if slowdowns else 4.5, 3.4)
-        axes = figure.subplots(1, 2 if slowdowns else 1, squeeze=False)[0]
+        panels = 1 + bool(slowdowns) + bool(groups)
+        figure = new_figure((4.5, 8, 12)[panels - 1], 3.4)
+        axes = list(figure.subplots(1, panels, squeeze=False)[0])
+        axes[0].set_title(title)
+        if groups:
+            plot_collective(axes.pop(0), groups)
         times_us = np.sort(completions.fct_ps) / PICOSECONDS_PER_US
         axes[0].step(times_us, np.arange(1, count + 1) / count, where="post", color=BLUE)
-        axes[0].set(title=title, xlabel="completion time, us", ylabel="share of messages")
+        axes[0].set(xlabel="completion time, us", ylabel="share of messages")
         axes[0].set_xscale("log")
         axes[0].set_ylim(0, 1)
         if slowdowns:

@@ -72,8 +72,9 @@ class Result:
     """The counters of a simulation, and its run time.
 
     ``flows`` are the (source, destination) names of the flows in ``report``; ``*`` is any host.
-    ``ends`` are the end times of the processes of a program. ``bound_us`` is the least time of a
-    collective operation. ``one_core_because`` says why one core was used in place of several.
+    ``ends`` are the end times of the processes of a program. ``bounds_us`` are the least times of
+    the groups of a collective operation. ``one_core_because`` says why one core was used in place
+    of several.
     """
 
     scenario: Scenario
@@ -84,7 +85,7 @@ class Result:
     wall_s: float
     setup_s: float
     completions: Completions | None = None
-    bound_us: float | None = None
+    bounds_us: tuple[float, ...] = ()
     cores: int = 1
     one_core_because: str | None = None
 
@@ -112,6 +113,11 @@ class Result:
         times_ps = [None] if self.ends is None else self.ends.times_ps()
         known_ps = [time for time in times_ps if time is not None]
         return max(known_ps) / PICOSECONDS_PER_US if len(known_ps) == len(times_ps) else None
+
+    @property
+    def bound_us(self) -> float | None:
+        """The least time of a collective operation; None for other traffic, and on hubs."""
+        return max(self.bounds_us, default=None)
 
     @property
     def lost_frames(self) -> int:

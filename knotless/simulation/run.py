@@ -95,7 +95,7 @@ def simulate(
         wall_s=ended - prepared,
         setup_s=prepared - began,
         completions=Completions.of(simulation) if scenario.records_completions else None,
-        bound_us=_bound_us(scenario, simulation),
+        bounds_us=_bounds_us(scenario, simulation),
         cores=1 if one_core_because is not None else cores,
         one_core_because=one_core_because,
     )
@@ -183,16 +183,16 @@ def prepare(
     return simulation, table, flows, ends
 
 
-def _bound_us(scenario: Scenario, simulation: simulator.Simulation) -> float | None:
-    """Return the lower bound of a collective operation; None for other traffic, and on hubs."""
+def _bounds_us(scenario: Scenario, simulation: simulator.Simulation) -> tuple[float, ...]:
+    """Return the lower bound of each group of a collective operation; none on hubs."""
     workload, fabric = scenario.workload, scenario.plan.fabric
     if not isinstance(workload, CollectiveRun) or fabric.hub is not None:
-        return None
-    places = workload.places(fabric)
-    bound_ps = collective_bound_ps(
-        simulation, fabric, workload.transfers(fabric), places, scenario.packet_bytes
+        return ()
+    made, packet_bytes = workload.group_transfers(fabric), scenario.packet_bytes
+    return tuple(
+        collective_bound_ps(simulation, fabric, made, places, packet_bytes) / PICOSECONDS_PER_US
+        for places in workload.groups(fabric)
     )
-    return bound_ps / PICOSECONDS_PER_US
 
 
 def _traffic(

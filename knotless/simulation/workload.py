@@ -133,12 +133,19 @@ class CollectiveRun:
         """The name of the traffic in results."""
         return self.collective
 
-    def places(self, fabric: Fabric) -> NDArray[np.uint32]:
-        """Return the host of each rank; raises SimulationError for hosts that do not exist."""
+    def groups(self, fabric: Fabric) -> list[NDArray[np.uint32]]:
+        """Return the host of each rank, for each rail or for all hosts together.
+
+        Raises SimulationError for hosts that do not exist.
+        """
         if self.by_rail:
-            return np.concatenate(_rails(fabric))
+            return _rails(fabric)
         names = [host.name for host in fabric.hosts] if self.hosts is None else self.hosts
-        return _numbers(fabric, names, self.name)
+        return [_numbers(fabric, names, self.name)]
+
+    def places(self, fabric: Fabric) -> NDArray[np.uint32]:
+        """Return the hosts of all groups, one after the other."""
+        return np.concatenate(self.groups(fabric))
 
     def check(self, ranks: int) -> None:
         """Raise SimulationError if the operation has too many transfers to simulate."""
@@ -148,14 +155,17 @@ class CollectiveRun:
                 f" name fewer: {self.collective}:N"
             )
 
-    def transfers(self, fabric: Fabric) -> Transfers:
-        """Return the transfers; raises CollectiveError if they are not possible."""
-        rails = len(_rails(fabric)) if self.by_rail else 1
-        ranks = len(self.places(fabric)) // rails
+    def group_transfers(self, fabric: Fabric) -> Transfers:
+        """Return the transfers of one group; raises CollectiveError if they are not possible."""
+        groups = self.groups(fabric)
+        ranks = len(groups[0])
         self.check(ranks)
-        shared = 1 if self.collective == "all-to-all" else rails
-        made = collective_named(self.collective).make(ranks, self.message_bytes // shared)
-        return side_by_side(made, rails)
+        shared = 1 if self.collective == "all-to-all" else len(groups)
+        return collective_named(self.collective).make(ranks, self.message_bytes // shared)
+
+    def transfers(self, fabric: Fabric) -> Transfers:
+        """Return the transfers of all groups; raises CollectiveError if they are not possible."""
+        return side_by_side(self.group_transfers(fabric), len(self.groups(fabric)))
 
     def traffic(self, fabric: Fabric) -> Played:
         """Return the transfers as traffic, and when each host has ended."""

@@ -46,6 +46,7 @@ from knotless.simulation import (
     SimulationError,
     simulate,
 )
+from knotless.simulation.collective_plot import group_times
 from knotless.simulation.completion_plot import draw_completions
 from knotless.simulation.memory import check_memory
 from knotless.simulation.pause_tree import pause_tree as pause_trees
@@ -192,8 +193,8 @@ DEADLOCKED = 3
 @click.option(
     "--plot",
     metavar="F.svg",
-    help="Draw completion times and slowdowns, or with --pause-tree how pauses spread (.svg, .png,"
-    " .pdf).",
+    help="Draw completion times and slowdowns, a collective operation beside its bound, or with"
+    " --pause-tree how pauses spread (.svg, .png, .pdf).",
 )
 @click.option("--pause-tree", is_flag=True, help="Show which channel was paused because of which.")
 @click.option(
@@ -287,7 +288,7 @@ def command(
     if plot is not None and pause_tree:
         draw_pause_trees(title, trees, plot)
     elif plot is not None and result.completions is not None:
-        draw_completions(title, result.completions, plot)
+        draw_completions(title, result.completions, plot, group_times(result))
     if as_json:
         print_json({**values, "pause_tree": trees} if pause_tree else values)
     else:
