@@ -84,7 +84,9 @@ def simulate(
         runner(simulation, report_progress)
     ended = time.perf_counter()
     report = simulation.report()
-    if ends is not None and scenario.duration_us is None and report.deadlock is None:
+    # In a deadlock, or after the loss of a frame, processes wait for what does not come.
+    comes = report.deadlock is None and not report.flow_lost.any()
+    if ends is not None and scenario.duration_us is None and comes:
         waiting(scenario.plan.fabric, ends)
     result = Result(
         scenario,

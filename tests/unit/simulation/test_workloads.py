@@ -196,6 +196,13 @@ def test_ranks_run_where_they_are_placed(tmp_path: Path) -> None:
             run("flat,4", GoalProgram(str(goal), str(placement)))
 
 
+def test_an_operation_whose_frames_are_lost_does_not_end_and_says_so() -> None:
+    plan = make_plan(load("hub,8"))
+    result = simulate(Scenario(plan, "uniform", workload=CollectiveRun("all-to-all", 1_000_000)))
+    assert result.lost_frames > 0
+    assert result.summary()["collective_us"] is None
+
+
 def test_programs_that_wait_for_ever_are_refused(tmp_path: Path) -> None:
     goal = tmp_path / "a.goal"
     goal.write_text(
