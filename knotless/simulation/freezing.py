@@ -3,6 +3,12 @@
 A cycle of channel dependencies is necessary for a deadlock, not sufficient: buffers, rates and what
 hosts send decide whether one forms. :func:`find_freeze` looks for traffic that deadlocks simulated
 switches, and makes it irreducible.
+
+If the packets that hosts send to each other, to all and to groups close no cycle among themselves,
+no traffic of theirs freezes it: every packet in a buffer is one of these, so the last channel in an
+order of their dependencies drains, then the one before it, and so on (Dally and Seitz:
+Deadlock-free message routing in multiprocessor interconnection networks, 1987). The cycle is then
+closed by packets to addresses that no host has, or from ports that are no host's.
 """
 
 from __future__ import annotations
@@ -23,7 +29,7 @@ from knotless._core import simulator
 from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
-from knotless.forwarding.state import ForwardingState
+from knotless.forwarding.state import ForwardingState, Hop
 from knotless.routing.flow_control import merged, waiting
 from knotless.routing.graphs.dependencies import virtual_channel
 from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
@@ -32,10 +38,16 @@ from knotless.simulation.tracefile import MESSAGES
 from knotless.verification.dependencies import edges_of
 
 PACKET_BYTES = 1500
+_TAKES = "hosts take what arrives"
 ASSUMES = (
-    "hosts take what arrives",
+    _TAKES,
     "switches have no watchdog",
     f"packets have {PACKET_BYTES:,} bytes",
+)
+ASSUMES_OF_BOUND = (
+    _TAKES,
+    "only hosts send, to each other, to all and to declared groups",
+    "no packets that rules treat apart by their type",
 )
 SEARCHES = 200
 """Sets of flows that are tried at most."""
@@ -79,8 +91,10 @@ class Freeze:
     """Whether a state freezes.
 
     ``freezes`` is True with ``flows`` that deadlock ``cycle`` (``SWITCH:PORT/PRIORITY``) after
-    ``after_us`` of virtual time; False if there is no cycle of dependencies; None if nothing was
-    found, with ``reason``. ``tried`` is the number of sets of flows that were simulated until then.
+    ``after_us`` of virtual time; False if there is no cycle of dependencies, or none that what
+    hosts send can close; None if nothing was found. The latter two have a ``reason``. ``tried`` is
+    the number of sets of flows that were simulated until then. ``assumes`` is what the answer rests
+    on.
     """
 
     freezes: bool | None
@@ -89,22 +103,24 @@ class Freeze:
     flows: tuple[Flow, ...] = ()
     cycle: tuple[str, ...] = ()
     after_us: float | None = None
+    assumes: tuple[str, ...] = ASSUMES
 
     @property
     def lines(self) -> list[str]:
         """The answer as sentences, one for each flow."""
         if self.freezes is None:
             return [f"undecided whether it freezes: {self.reason}"]
+        assumed = ", ".join(self.assumes)
         if not self.freezes:
-            return [f"it cannot freeze: {self.reason}"]
+            return [f"it cannot freeze: {self.reason}", *([f"if {assumed}"] * bool(assumed))]
         closed = " -> ".join([*self.cycle, self.cycle[0]])
-        first = f"it freezes after {self.after_us:,.0f} us ({closed}) if {', '.join(ASSUMES)}, and"
+        first = f"it freezes after {self.after_us:,.0f} us ({closed}) if {assumed}, and"
         return [first, *(flow.text for flow in self.flows)]
 
     def as_json(self) -> Mapping[str, object]:
         """Return the keys ``freezes`` and ``freeze`` for :func:`json.dumps`."""
         about = {key: value for key, value in asdict(self).items() if key != "freezes"}
-        return {"freezes": self.freezes, "freeze": {**about, "assumes": ASSUMES}}
+        return {"freezes": self.freezes, "freeze": about}
 
     @property
     def trace(self) -> str:
@@ -137,8 +153,16 @@ def find_freeze(
 
     """
     simulated = _Switches(state, flow_control, switches, seed)
+    through_pools = switches is not None and _wait_for_pools(switches)
+    if not simulated.steps and through_pools:
+        return Freeze(
+            None, reason="a cycle would lead through shared pools, which are not followed"
+        )
     if not simulated.steps:
-        return Freeze(False, reason="no channels can wait for each other in a cycle")
+        return Freeze(False, reason="no channels can wait for each other in a cycle", assumes=())
+    if not through_pools and simulated.hosts_close_no_cycle():
+        reason = "the cycle needs packets that hosts do not send to each other, to all or to groups"
+        return Freeze(False, reason=reason, assumes=ASSUMES_OF_BOUND)
     if not _steps_of_cycles(simulated.pairs_of):
         return Freeze(None, reason="cycles need broadcasts or unknown addresses, and none is sent")
     chance = random.Random(seed)  # noqa: S311 - not for secrets
@@ -209,6 +233,40 @@ class _Switches:
                 if step in self.steps:
                     users.setdefault(step, []).append(pair)
         return users
+
+    def hosts_close_no_cycle(self) -> bool:
+        """Return whether it is known that all packets of hosts together close no cycle.
+
+        They go to each host, to all and to each group. Of fabrics with more than
+        :data:`MAX_PAIRS` pairs it is not known.
+        """
+        state, taken = self._state, set[Step]()
+        if state.pairs > MAX_PAIRS:
+            return False
+        hosts = [host.name for host in state.fabric.hosts]
+        for source in hosts:
+            traces = [state.trace(source, target) for target in hosts if target != source]
+            traces += [state.flood(source, group) for group in range(len(state.groups) + 1)]
+            for trace in traces:
+                taken |= self._waits(trace.hops)
+            if _steps_of_cycles(taken & self.steps):
+                return False
+        return True
+
+    def _waits(self, hops: Sequence[Hop]) -> set[Step]:
+        """Return the steps of a packet that may take any of these hops, or of all its copies."""
+        channels = self._state.channels
+        between = [hop for hop in hops if hop.channel < len(channels)]
+        leaving: dict[int, list[Hop]] = {}
+        for hop in between:
+            leaving.setdefault(int(channels.tail[hop.channel]), []).append(hop)
+        steps = [
+            (virtual_channel(hop.channel, hop.priority), virtual_channel(out.channel, out.priority))
+            for hop in between
+            for out in leaving.get(int(channels.head[hop.channel]), ())
+        ]
+        edges = np.array(steps, dtype=np.int64).reshape(-1, 2)
+        return {(int(a), int(b)) for a, b in waiting(edges, self._control).tolist()}
 
     def _nodes(self, source: str, destination: int) -> list[int]:
         hops = self._state.trace_number(source, destination).hops
@@ -287,6 +345,18 @@ class _Switches:
         """Return a flow with the names of its hosts."""
         hosts = self._state.fabric.hosts
         return Flow(hosts[flow.source].name, hosts[flow.destination].name, flow.size_bytes)
+
+
+def _wait_for_pools(settings: SwitchFile) -> bool:
+    """Return whether an ingress buffer without a reserve for a packet waits for its pool."""
+    switches = [settings, *settings.switches.values()]
+    longest = simulator.longest_frame_bytes(PACKET_BYTES)
+    return any(
+        group.pool is not None and group.reserved_bytes < longest
+        for switch in switches
+        for port in (switch, *switch.ports.values())
+        for group in port.ingress or ()
+    )
 
 
 def _steps_of_cycles(steps: Iterable[Step]) -> frozenset[Step]:

@@ -13,15 +13,22 @@ from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
 from knotless.cli.main import main
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import FORWARD, Field, Output, Rule, SwitchRules
+from knotless.forwarding.state import ForwardingState
 from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
-from knotless.simulation import Scenario, freezing, simulate
+from knotless.simulation import Load, Scenario, freezing, simulate
+from knotless.simulation.channels import Buffers
 from knotless.simulation.freezing import Freeze, find_freeze
 from knotless.topologies import load
 from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.dependencies import cycle_of
 from tests.support.random_fabrics import seeded, small_fabric
 
+PACKET = freezing.PACKET_BYTES
 RING = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")
 
 
@@ -88,6 +95,60 @@ def test_a_cycle_that_only_broadcasts_close_is_undecided() -> None:
     found = freeze_of(cyclic_plan("ring,4"))
     assert (found.freezes, found.tried) == (None, 0)
     assert "broadcasts" in found.lines[0]
+
+
+RULE = Rule(FORWARD, 50, (Field("eth_dst", 0x0200_0000_0901),), (Output(2),))
+"""Sends packets to an address that no host has to the next switch of a ring."""
+
+
+def with_a_stale_rule(plan: Plan) -> ForwardingState:
+    rules = {
+        name: SwitchRules(
+            tuple(sorted((*given.rules, RULE), key=lambda rule: rule.order)), given.groups
+        )
+        for name, given in compile_rules(plan).items()
+    }
+    return state_of_rules(plan.fabric, rules)
+
+
+def test_a_cycle_of_packets_that_no_host_gets_is_bounded_by_what_hosts_send() -> None:
+    plan = make_plan(load("ring,4"), PlanRequest.from_options(engine="updown", vcs=1))
+    state = with_a_stale_rule(plan)
+    assert cycle_of(state, FlowControl.PFC)
+    found = find_freeze(state, FlowControl.PFC)
+    assert (found.freezes, found.tried, found.assumes) == (False, 0, freezing.ASSUMES_OF_BOUND)
+    assert "packets that hosts do not send" in found.lines[0]
+    assert "only hosts send" in found.lines[1]
+    # What it says of hosts holds under 40 overloads with buffers of two packets.
+    for seed in range(40):
+        scenario = Scenario(
+            plan,
+            "uniform",
+            Load("poisson", 1.0, message_bytes=10 * PACKET),
+            flow_control=FlowControl.PFC,
+            buffers=Buffers(xoff=2 * PACKET, xon=PACKET),
+            duration_us=20_000.0,
+            seed=seed,
+        )
+        result = simulate(scenario)
+        assert result.knot == []
+        assert result.report.flow_packets.sum() > 0
+
+
+def test_no_bound_is_claimed_where_hosts_close_the_cycle_too() -> None:
+    plan = cyclic_plan("ring,4", "dor", select="low-port")
+    assert find_freeze(with_a_stale_rule(plan), FlowControl.PFC).freezes
+
+
+def test_cycles_through_pools_are_undecided() -> None:
+    pool = {"p": {"side": "ingress", "bytes": 60_000}}
+    group = {"priorities": list(range(8)), "pool": "p", "alpha": 1}
+    plan = make_plan(load("ring,4"), PlanRequest.from_options(engine="updown", vcs=1))
+    state = CheckedPlan(plan).state
+    for reserved, freezes in ((0, None), (1522, False)):
+        own = {**group, "reserved_bytes": reserved}
+        file = SwitchFile.model_validate({"pools": pool, "ingress": [own]})
+        assert find_freeze(state, FlowControl.PFC, switches=file).freezes is freezes
 
 
 def test_flows_that_have_a_choice_of_paths_are_undecided() -> None:
