@@ -152,7 +152,7 @@ def find_freeze(
         Switches copy unicasts, or their rules cannot be followed, or ``switches`` do not fit.
 
     """
-    simulated = _Switches(state, flow_control, switches, seed)
+    simulated = Switches(state, flow_control, switches, seed)
     through_pools = switches is not None and _wait_for_pools(switches)
     if not simulated.steps and through_pools:
         return Freeze(
@@ -171,7 +171,7 @@ def find_freeze(
         if simulated.events > MAX_EVENTS:
             break
         tried += 1
-        flows = [_Sends(*pair, simulated.longest_bytes) for pair in pairs]
+        flows = [Sends(*pair, simulated.longest_bytes) for pair in pairs]
         if simulated.freeze(flows):
             flows = _smallest(simulated, _irreducible(simulated, flows, chance))
             if any(map(simulated.has_choice, flows)):
@@ -184,7 +184,7 @@ def find_freeze(
     return Freeze(None, tried, f"no traffic was found that does (sets of flows tried: {tried})")
 
 
-class _Sends(NamedTuple):
+class Sends(NamedTuple):
     """A flow by the numbers of its hosts."""
 
     source: int
@@ -192,7 +192,7 @@ class _Sends(NamedTuple):
     size_bytes: int
 
 
-class _Switches:
+class Switches:
     """The simulated switches of a state, and which pairs of hosts use steps of its cycles."""
 
     def __init__(
@@ -238,10 +238,10 @@ class _Switches:
         """Return whether it is known that all packets of hosts together close no cycle.
 
         They go to each host, to all and to each group. Of fabrics with more than
-        :data:`MAX_PAIRS` pairs it is not known.
+        :data:`MAX_PAIRS` pairs, and while packets are treated in several ways, it is not known.
         """
         state, taken = self._state, set[Step]()
-        if state.pairs > MAX_PAIRS:
+        if state.pairs > MAX_PAIRS or state.concurrent or state.changing:
             return False
         hosts = [host.name for host in state.fabric.hosts]
         for source in hosts:
@@ -284,7 +284,7 @@ class _Switches:
         return _FILLS * max(int(room.max()), PACKET_BYTES)
 
     def deadlock(
-        self, flows: Sequence[_Sends], starts: Sequence[int] | None = None
+        self, flows: Sequence[Sends], starts: Sequence[int] | None = None
     ) -> tuple[float, tuple[str, ...]] | None:
         """Simulate flows, until the first deadlock; return its time (us) and its cycle.
 
@@ -326,7 +326,7 @@ class _Switches:
         names = tuple(f"{self._table.names[c]}/{priority}" for c, priority in deadlock.cycle)
         return deadlock.since_ps / PICOSECONDS_PER_US, names
 
-    def freeze(self, flows: Sequence[_Sends]) -> bool:
+    def freeze(self, flows: Sequence[Sends]) -> bool:
         """Return whether flows freeze the switches, and also if they start at other times."""
         if not flows or self.deadlock(flows) is None:
             return False
@@ -336,12 +336,12 @@ class _Switches:
             for _ in range(OTHER_STARTS)
         )
 
-    def has_choice(self, flow: _Sends) -> bool:
+    def has_choice(self, flow: Sends) -> bool:
         """Return whether a flow has several paths: how switches choose is not simulated here."""
         source = self._state.fabric.hosts[flow.source].name
         return any(share < 1 for _, share in self._state.shares(source, flow.destination))
 
-    def named(self, flow: _Sends) -> Flow:
+    def named(self, flow: Sends) -> Flow:
         """Return a flow with the names of its hosts."""
         hosts = self._state.fabric.hosts
         return Flow(hosts[flow.source].name, hosts[flow.destination].name, flow.size_bytes)
@@ -370,7 +370,7 @@ def _steps_of_cycles(steps: Iterable[Step]) -> frozenset[Step]:
         left = inside
 
 
-def _candidates(switches: _Switches, chance: random.Random) -> Iterator[Sequence[Pair]]:
+def _candidates(switches: Switches, chance: random.Random) -> Iterator[Sequence[Pair]]:
     """Yield sets of pairs that may freeze: first all that use a cycle, then those of one cycle."""
     pairs_of = switches.pairs_of
     uses = Counter(pair for pairs in pairs_of.values() for pair in pairs)
@@ -400,9 +400,7 @@ def _random_cycle(steps: Sequence[Step], chance: random.Random) -> list[Step]:
     return walk[seen[node] :]
 
 
-def _irreducible(
-    switches: _Switches, flows: Sequence[_Sends], chance: random.Random
-) -> list[_Sends]:
+def _irreducible(switches: Switches, flows: Sequence[Sends], chance: random.Random) -> list[Sends]:
     """Leave out flows while the others freeze: first many at once, at last one by one."""
     kept = chance.sample(list(flows), len(flows))
     part = len(kept) // 2
@@ -420,7 +418,7 @@ def _irreducible(
     return sorted(kept)
 
 
-def _smallest(switches: _Switches, flows: Sequence[_Sends]) -> list[_Sends]:
+def _smallest(switches: Switches, flows: Sequence[Sends]) -> list[Sends]:
     """Halve what flows send while they freeze: first that of all, then of each."""
     smallest = list(flows)
     for places in [range(len(smallest)), *([place] for place in range(len(smallest)))]:
