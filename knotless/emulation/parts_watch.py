@@ -62,7 +62,9 @@ class PartsWatch:
         for role, process in sorted(parts):
             child = children.get(process.pid)
             status = None if child is None else child.poll()
-            if process in self._ended or (status is None and processes.alive(process)):
+            # A child that dies between two questions has a status the next time.
+            goes_on = processes.alive(process) if child is None else status is None
+            if process in self._ended or goes_on:
                 continue
             self._ended.add(process)
             yield f"the {role} (pid {process.pid}) has ended: {how_ended(status)}"

@@ -120,7 +120,10 @@ def test_many_unknown_switches_are_few_lines(controller: LoneController) -> None
     def is_said(pool: ThreadPoolExecutor, switches: list[FakeSwitch]) -> bool:
         list(pool.map(FakeSwitch.answer_all, switches))
         lines = controller.status()["problems"]
-        assert len(lines) <= 4 + 4, "at most those of the four switches of ring,4 besides"
+        of_unknown = [line for line in lines if "no such dpid" in line or "more such" in line]
+        assert len(of_unknown) <= 4, of_unknown
+        # Besides, there are those of the four switches of ring,4, and of a planner that is slow.
+        assert len(lines) < 20, lines
         return any(line.startswith("397 more such switches") for line in lines)
 
     for _ in range(2):

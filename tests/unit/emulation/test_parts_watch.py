@@ -61,6 +61,20 @@ def test_how_each_part_has_ended_is_written_once(runtime: Runtime, names: Names)
     ]
 
 
+def test_a_part_that_ends_while_it_is_looked_at_has_a_status_the_next_time(
+    runtime: Runtime, names: Names, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = PartsWatch(runtime)
+    part = spawn(runtime, "part", "__import__('signal').pause()")
+    monkeypatch.setattr(processes, "alive", lambda _: False)
+    watch.look()
+    assert supervisor_lines(names) == []
+    part.kill()
+    part.wait(30)
+    watch.look()
+    assert supervisor_lines(names) == [f"the part (pid {part.pid}) has ended: ended by SIGKILL"]
+
+
 def test_the_end_of_a_part_that_another_process_has_started(runtime: Runtime, names: Names) -> None:
     """A restarted controller is no child of the owner; the one before it still is."""
     watch = PartsWatch(runtime)
