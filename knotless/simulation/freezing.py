@@ -112,7 +112,7 @@ class Freeze:
             return [f"undecided whether it freezes: {self.reason}"]
         assumed = ", ".join(self.assumes)
         if not self.freezes:
-            return [f"it cannot freeze: {self.reason}", *([f"if {assumed}"] * bool(assumed))]
+            return [f"it cannot freeze: {self.reason}", *([f"if {assumed}"] if assumed else [])]
         closed = " -> ".join([*self.cycle, self.cycle[0]])
         first = f"it freezes after {self.after_us:,.0f} us ({closed}) if {assumed}, and"
         return [first, *(flow.text for flow in self.flows)]
@@ -154,16 +154,15 @@ def find_freeze(
     """
     simulated = Switches(state, flow_control, switches, seed)
     through_pools = switches is not None and _wait_for_pools(switches)
-    if not simulated.steps and through_pools:
-        return Freeze(
-            None, reason="a cycle would lead through shared pools, which are not followed"
-        )
     if not simulated.steps:
+        if through_pools:
+            reason = "a cycle would lead through shared pools, which are not followed"
+            return Freeze(None, reason=reason)
         return Freeze(False, reason="no channels can wait for each other in a cycle", assumes=())
-    if not through_pools and simulated.hosts_close_no_cycle():
-        reason = "the cycle needs packets that hosts do not send to each other, to all or to groups"
-        return Freeze(False, reason=reason, assumes=ASSUMES_OF_BOUND)
     if not _steps_of_cycles(simulated.pairs_of):
+        if not through_pools and simulated.hosts_close_no_cycle():
+            reason = "what hosts send to each other, to all and to groups closes no cycle"
+            return Freeze(False, reason=reason, assumes=ASSUMES_OF_BOUND)
         return Freeze(None, reason="cycles need broadcasts or unknown addresses, and none is sent")
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     tried = 0
