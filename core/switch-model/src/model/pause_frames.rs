@@ -165,7 +165,7 @@ impl<P> Model<P> {
         self.pause_link(channel).is_none_or(|link| link.lasts)
     }
 
-    /// When a pause that begins, or is repeated, ends if it is not repeated; 0 for the end of one.
+    /// A signal has arrived: when the pause ends if no other one arrives; 0 if it does not `stop`.
     pub(super) fn pause_end(
         &mut self,
         now: Time,
@@ -173,11 +173,12 @@ impl<P> Model<P> {
         stop: bool,
         fx: &mut impl Effects<P>,
     ) -> Time {
-        let lasts = if stop { Time::MAX } else { 0 };
-        let Some(link) = self.pause_link(target.channel) else { return lasts };
-        let until = if stop { now + link.pause } else { 0 };
-        fx.expires(target, Some(until).filter(|_| stop));
-        until
+        let Some(link) = self.pause_link(target.channel) else {
+            return if stop { Time::MAX } else { 0 };
+        };
+        let until = stop.then_some(now + link.pause);
+        fx.expires(target, until);
+        until.unwrap_or(0)
     }
 
     /// The line of a channel has another rate, which may carry pause frames.
