@@ -49,7 +49,7 @@ def with_switches(routed: Routed, settings: SwitchFile, flow_control: FlowContro
 
 
 def check(cases: Iterable[tuple[Routed, FlowControl]]) -> None:
-    """Raise ExperimentError or SwitchSettingsError for settings that a fabric cannot have."""
+    """Raise ExperimentError for settings that a fabric cannot have."""
     from knotless.simulation import Load, Scenario
     from knotless.simulation.run import prepare
 
