@@ -28,8 +28,8 @@ _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "neutral": neutral.assemble,
     "openflow": openflow_switches.assemble,
 }
-COMPUTED = ("bgp",)
-"""The protocols by which routes can be computed from the configurations of routers."""
+COMPUTED = ("bgp", "static")
+"""How routes are taken from the configurations of routers: as BGP computes them, or static ones."""
 _ROUTERS = "routers"
 _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
@@ -41,8 +41,8 @@ def read_paths(
     """Return the fabric that the files, and those in the folders and archives, describe together.
 
     ``hosts`` are patterns of the names of neighbours by LLDP that are hosts, whatever they
-    announce. Routes are those that files list, or computed by the protocol ``routes_by``, one of
-    :data:`COMPUTED`.
+    announce. Routes are those that files list, or taken from configurations as ``routes_by`` says,
+    one of :data:`COMPUTED`.
 
     Files in folders and archives that no reader recognises, or that cannot be read, are listed in
     the result. If the text of one is that of a kind that is read, nothing is certain without it.
@@ -100,7 +100,7 @@ def read_source(source: Source, *, configurations: bool = False) -> FoundFile | 
         if kind is None and source.named:
             raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
         if kind is configuration.KIND and not configurations:
-            reason = f"{kind.name}: read with --routes bgp only"
+            reason = f"{kind.name}: read with --routes bgp or static only"
             if source.named:
                 raise RuleError(reason)
             return NotRead(str(source.path), reason)
@@ -162,7 +162,7 @@ def _assembled(
     if hosts:
         raise RuleError("--hosts: only routers hear neighbours by LLDP, and these are none")
     if routes_by is not None:
-        raise RuleError(f"--routes {routes_by}: only routers speak it, and these are none")
+        raise RuleError(f"--routes {routes_by}: only routers have such, and these are none")
     return _ASSEMBLERS[technology](_fabric_name(Path(name)), used)
 
 

@@ -62,7 +62,8 @@ from knotless.verification.switch_verdict import verdict_with_switches
 @click.option(
     "--routes",
     type=click.Choice(COMPUTED),
-    help="Compute the routes from the configurations of routers instead of reading them.",
+    help="Take routes from the configurations of routers, not from lists of routes: as BGP computes"
+    " them, or only static ones.",
 )
 @flow_control_option
 @judged_switch_options

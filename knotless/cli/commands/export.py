@@ -1,4 +1,4 @@
-"""``knotless export``: a plan for ordinary 802.1Q switches."""
+"""``knotless export``: a plan for ordinary 802.1Q switches, or for routers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import folder_for_files, write_all
+from knotless.cli.commands._export_routes import export_routes
 from knotless.cli.commands._options import (
     fabric_of,
     json_option,
@@ -15,13 +16,15 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._plan_options import multipath_option, plan_options
 from knotless.cli.output import say
 from knotless.forwarding.dot1q.files import README, files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export
 from knotless.forwarding.dot1q.model import L2Fabric
 from knotless.forwarding.dot1q.state import states_of_dot1q
 from knotless.forwarding.dot1q.target import targets
+from knotless.forwarding.routed.files import FILES
+from knotless.routing.multipath import Multipath, with_multipath
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans import host_tags
@@ -32,35 +35,54 @@ from knotless.verification.checked_plan import refuse_deadlock
 @click.command(name="export")
 @spec_argument
 @plan_options(vlans="tree")
+@multipath_option
 @click.option(
     "--to",
     "target",
-    type=click.Choice(["l2"]),
+    type=click.Choice(["l2", *FILES]),
     required=True,
-    help="l2: ordinary Ethernet switches with 802.1Q VLANs and static MAC tables.",
+    help="l2: ordinary Ethernet switches with 802.1Q VLANs and static MAC tables; frr, sonic: IP"
+    " routers with static routes.",
 )
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @click.option("--allow-deadlock", is_flag=True, help="Write tables even if they can deadlock.")
 @json_option
 def command(
-    spec: str, request: PlanRequest, target: str, out: str, allow_deadlock: bool, as_json: bool
+    spec: str,
+    request: PlanRequest,
+    multipath: Multipath,
+    target: str,
+    out: str,
+    allow_deadlock: bool,
+    as_json: bool,
 ) -> None:
-    """Write a plan of SPEC for ordinary switches: NAME.json and NAME.bridge for each.
+    """Write a plan of SPEC for switches or routers without OpenFlow.
 
-    NAME.json contains PVIDs, VLAN membership and the static MAC table; NAME.bridge is the same as
-    a script for a Linux bridge NAME with ports NAME-ethN. fabric.json is written too, and with
-    --tagging host, tags.json: the VLAN that each host must use to each MAC. README.txt says in
-    what order to apply them.
+    --to l2: NAME.json contains PVIDs, VLAN membership and the static MAC table of switch NAME;
+    NAME.bridge is the same as a script for a Linux bridge NAME with ports NAME-ethN. fabric.json is
+    written too, and with --tagging host, tags.json: the VLAN that each host must use to each MAC.
 
-    The files are first read back and verified: every unicast and every broadcast must arrive
-    exactly once, without loops, and no deadlock may be possible under the flow control. Nothing is
-    written if this fails.
+    --to frr: NAME/frr.conf; --to sonic: NAME/config_db.json. They have static routes, with
+    --multipath ecmp to all next hops; layer1_topology.json has the cables.
+
+    README.txt says in what order to apply the files. They are first read back and verified: with
+    --to l2 every unicast and every broadcast must arrive exactly once, without loops, with others
+    the packets of all hosts must take the paths of the plan, and no deadlock may be possible under
+    the flow control. Nothing is written if this fails.
 
     Example: knotless export mesh,4,4 --engine dor --to l2 --out l2
+
+    Example: knotless export fattree2,4 --multipath ecmp --to sonic --out sonic
     """
-    del target
     if request.protection != "none":
         raise PlanError("--protection needs OpenFlow switches; omit it with export")
+    if target in FILES:
+        routed = request.model_copy(update={"vlans": "default"})
+        plan = with_multipath(make_plan(fabric_of(spec), routed), multipath)
+        export_routes(plan, target, out, allow_deadlock=allow_deadlock, as_json=as_json)
+        return
+    if multipath != "none":
+        raise PlanError("ordinary switches have one port for each MAC; omit --multipath")
     plan = make_plan(fabric_of(spec), request)
     files = files_of(export(plan))
     read = _read_back(files)

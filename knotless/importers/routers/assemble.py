@@ -24,7 +24,7 @@ from knotless.importers.findings import Findings
 from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
-from knotless.importers.routers.bgp import computed_routes
+from knotless.importers.routers.bgp import computed_routes, static_routes
 from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
 from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
@@ -51,7 +51,8 @@ def assemble(
     """Return the fabric called ``name`` that ``files`` describe.
 
     ``hosts`` are patterns of the names of neighbours that are hosts. ``routes_by`` is ``bgp`` if
-    routes are to be computed from configurations, or None: they are those that files list.
+    routes are to be computed from configurations, ``static`` if they are those of interfaces and
+    static ones in configurations, or None: they are those that files list.
 
     Raises
     ------
@@ -65,7 +66,10 @@ def assemble(
     findings = Findings()
     routers, cables = routers_of(files, findings)
     if not routers:
-        raise RuleError("there are cables, but no routes or tables of a router")
+        raise RuleError(
+            "there are cables, but no routes or tables of a router (those in frr.conf are read with"
+            " --routes)"
+        )
     dumped = {
         router.name: chosen_routes(router, findings) if routes_by is None else None
         for router in routers
@@ -80,7 +84,11 @@ def assemble(
             for text in _missing_routes(router, dumped[router.name]):
                 findings.gap(text)
     else:
-        computed = computed_routes(routers, cabling, findings)
+        computed = (
+            static_routes(routers, findings)
+            if routes_by == "static"
+            else computed_routes(routers, cabling, findings)
+        )
         dumped = {name: dict(of) for name, of in computed.items()}
         routes = computed
     for absent in sorted(cabling.absent):

@@ -71,6 +71,35 @@ def computed_routes(
     }
 
 
+def static_routes(routers: Sequence[Router], findings: Findings) -> dict[str, Routes]:
+    """Return by router the routes of its interfaces, and its static ones: no protocol runs.
+
+    Raises
+    ------
+    RuleError
+        No router has an address of an interface, or an address is not one.
+
+    """
+    speakers = [speaker_of(router, findings) for router in routers]
+    if not any(speaker.connected for speaker in speakers):
+        raise RuleError("--routes static: no router has addresses (frr.conf, config_db.json)")
+    for speaker in speakers:
+        name, configuration = speaker.router.name, speaker.configuration
+        if configuration.asn is not None:
+            findings.gap(f"the routes that {name} learns by BGP")
+        if configuration.unclear:
+            texts = listed([repr(text) for text in configuration.unclear], 2)
+            findings.gap(f"what {texts} of {name} does to routes")
+    findings.note("all routes are those of interfaces and static ones in configurations")
+    return {
+        speaker.router.name: {
+            **_static(speaker, findings),
+            **{text: (hop,) for text, hop in speaker.connected.items()},
+        }
+        for speaker in speakers
+    }
+
+
 def _static(speaker: Speaker, findings: Findings) -> dict[str, tuple[NextHop, ...]]:
     routes: dict[str, tuple[NextHop, ...]] = {}
     for prefix, text in speaker.configuration.static:

@@ -100,6 +100,7 @@ def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
     """Return the configuration that SONiC's own template makes of CONFIG_DB."""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
     configuration = FrrConfiguration(relaxed=True)
+    _add_static(router, configuration)
     if metadata.get("bgp_asn", "None") == "None":
         return configuration
     configuration.asn = number_of(metadata["bgp_asn"])
@@ -126,6 +127,30 @@ def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
         prefix = prefix_of(address).text
         configuration.networks[prefix] = None
     return configuration
+
+
+def _add_static(router: Router, configuration: FrrConfiguration) -> None:
+    """Add the rows of STATIC_ROUTE: lists of next hops, interfaces and distances of equal length.
+
+    See sonic-static-route.yang in sonic-net/sonic-buildimage.
+    """
+    for key, fields in router.table("STATIC_ROUTE").items():
+        vrf, _, text = key.rpartition("|")
+        columns = [fields.get(name, "").split(",") for name in ("nexthop", "ifname", "blackhole")]
+        count = max(map(len, columns))
+        hops = [
+            tuple(column[place] if place < len(column) else "" for column in columns)
+            for place in range(count)
+        ]
+        distances = {*fields.get("distance", "0").split(",")} - {"0", ""}
+        others = {*fields.get("nexthop-vrf", "default").split(",")} - {"default", ""}
+        if vrf not in ("", "default") or distances or others:
+            configuration.unclear.append(f"STATIC_ROUTE|{key}"[:100])
+            continue
+        prefix = prefix_of(text).text
+        for address, interface, blackhole in hops:
+            hop = "blackhole" if blackhole == "true" else interface or address
+            configuration.static.append((prefix, hop))
 
 
 def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -> None:

@@ -334,3 +334,41 @@ def test_the_command(tmp_path: Path) -> None:
         (router / "frr.conf").unlink()
     with pytest.raises(KnotlessError, match="no router has a configuration of BGP"):
         read_paths([folder], routes_by="bgp")
+
+
+def test_static_routes_of_sonic_count_too(tmp_path: Path) -> None:
+    """STATIC_ROUTE has lists of next hops and interfaces; distances of their own are unclear."""
+    net = {
+        "s1": {
+            "10.0.2.0/24": {"nexthop": "100.64.0.1,100.64.0.3", "ifname": "Ethernet0,Ethernet4"}
+        },
+        "s2": {"10.0.1.0/24": {"nexthop": "100.64.0.0", "distance": "0"}},
+    }
+    edges = []
+    for number, (name, routes) in enumerate(net.items()):
+        tables = {
+            "DEVICE_METADATA": {"localhost": {"hostname": name}},
+            "INTERFACE": {
+                f"Ethernet{4 * link}|100.64.0.{2 * link + number}/31": {} for link in range(2)
+            },
+            "VLAN_INTERFACE": {f"Vlan10|10.0.{number + 1}.254/24": {}},
+            "STATIC_ROUTE": {f"default|{prefix}": fields for prefix, fields in routes.items()},
+        }
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config_db.json").write_text(json.dumps(tables))
+    for link in range(2):
+        port = f"Ethernet{4 * link}"
+        ends = {f"node{n}": {"hostname": f"s{n}", "interfaceName": port} for n in (1, 2)}
+        edges.append(ends)
+    (tmp_path / "layer1_topology.json").write_text(json.dumps({"edges": edges}))
+    read = read_paths([tmp_path], routes_by="static")
+    state = read.traffics[0].state
+    hops = [hop for hop in state.trace("s1-Vlan10", "s2-Vlan10").hops if hop.channel < 4]
+    assert len(hops) == 2
+    back = [hop for hop in state.trace("s2-Vlan10", "s1-Vlan10").hops if hop.channel < 4]
+    assert len(back) == 1
+    assert verdict_of_imported(read).undelivered == 0
+    config = tmp_path / "s2" / "config_db.json"
+    config.write_text(config.read_text().replace('"distance": "0"', '"distance": "5"'))
+    missing = verdict_of_imported(read_paths([tmp_path], routes_by="static")).missing
+    assert any("STATIC_ROUTE" in text for text in missing)

@@ -1,0 +1,1 @@
+"""Plans as the routes of IP routers: FRR on Linux, and SONiC switches."""
