@@ -9,12 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
+from knotless.cli.commands._export_routes import read_back
 from knotless.forwarding.from_plan import state_of_plan
+from knotless.forwarding.routed.files import FILES, PORT_NAMES
+from knotless.forwarding.routed.tables import router_tables
 from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan, plan_to_json
 from knotless.topologies import Fabric
 from knotless.topologies.formats.files import to_json
 from knotless.verification.check import verdict_of
+from knotless.verification.imported import verdict_of_imported
 from tests.property.test_every_engine import trees
 from tests.support.cycles import has_cycle
 from tests.support.fabric_strategies import (
@@ -120,3 +124,26 @@ def distances(walker: MultipathWalker, to: str) -> dict[str, int]:
                 found[peer] = found[name] + 1
                 frontier.append(peer)
     return found
+
+
+@settings(max_examples=40)
+@given(LEVELLED, st.sampled_from(list(FILES)), st.booleans())
+def test_the_files_of_routers_are_the_plan(fabric: Fabric, target: str, levels: bool) -> None:
+    """An independent walker takes the sets of the plan; the files are read by the importers."""
+    plan = planned(fabric, "fattree" if levels else "updown")
+    read = read_back(FILES[target](fabric.name, router_tables(plan)))
+    state = read.traffics[0].state
+    verdict = verdict_of_imported(read)
+    assert (verdict.undelivered, verdict.safe, verdict.missing) == (0, True, [])
+    walker, channels = walker_of(plan), state.channels
+    networks = {host.switch: host.name for host in read.fabric.hosts}
+    for source, to in switch_pairs(plan):
+        taken = state.trace(networks[source], networks[to]).hops
+        ends = {
+            (channels.names[channels.tail[hop.channel]], int(channels.out_port[hop.channel]))
+            for hop in taken
+            if hop.channel < len(channels)
+        }
+        written = {(at, channels.port_name(state.fabric.switch_index[at], p)) for at, p in ends}
+        planned_ports = {(at, PORT_NAMES[target](at, p)) for at, p in walker.shares(source, to)}
+        assert written == planned_ports
