@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from knotless.base.errors import RuleError
 from knotless.topologies.numbering import mac_text
 
+_IPV4_END = 1 << 32
 _IPV6_FIRST = 1 << 128
+_IPV6_END = _IPV6_FIRST + (1 << 128)
 _MAC_FIRST = 1 << 130
 _MAC = re.compile(r"((?:[0-9a-f]{2}:){5}[0-9a-f]{2})@(\d{1,4})")
 ROUTED = -1
@@ -89,6 +91,12 @@ class Ranges:
         firsts = (Prefix(first, first + 1, "") for first in self.ends[:-1])
         return np.array([first.space for first in firsts], dtype=np.int64)
 
+    @property
+    def gaps(self) -> NDArray[np.bool_]:
+        """Whether each range lies between the addresses of two kinds, and has none itself."""
+        ends = (_IPV4_END, _IPV6_END)
+        return np.array([first in ends for first in self.ends[:-1]], dtype=np.bool_)
+
     def matched(self, routes: Iterable[tuple[Prefix, int]]) -> list[NDArray[np.int32]]:
         """Return by range the value of the longest of the prefixes that holds it, -1: none.
 
@@ -138,4 +146,6 @@ class Ranges:
 def ranges_of(prefixes: Sequence[Prefix]) -> Ranges:
     """Return the ranges into which ``prefixes`` divide the addresses."""
     ends = sorted({end for prefix in prefixes for end in (prefix.first, prefix.end)})
+    kinds = (_IPV4_END, _IPV6_FIRST, _IPV6_END, _MAC_FIRST)
+    ends = sorted({*ends, *(kind for kind in kinds if ends and ends[0] < kind < ends[-1])})
     return Ranges(ends, {end: place for place, end in enumerate(ends)})

@@ -52,6 +52,7 @@ def unassigned_ranges(
     the ranges that a bridge sends to all ports, by its number. In a tree of bridges this adds no
     cycle; that others are loops is a finding of its own.
     """
+    places = places[~ranges.gaps[places]]
     longest = layers[0][places]
     for router, of_bridge in flooded.items():
         longest[of_bridge[places], router] = dropped

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from knotless.importers.paths import read_paths
+from knotless.importers.prefixes import prefix_of, ranges_of
 from knotless.importers.routers.buffers import headroom_bytes
 from knotless.verification.imported import ImportedVerdict, verdict_of_imported
 from tests.support.router_nets import leaf_spine
@@ -99,3 +101,32 @@ def test_vlans_between_switches_are_named(tmp_path: Path) -> None:
     verdict = judged(tmp_path, {"VLAN_MEMBER": {"Vlan10|Ethernet0": {}, "Vlan10|Ethernet64": {}}})
     assert verdict.acyclic is None
     assert verdict.missing == ["what Vlan10 of leaf1 sends to spine0 by Ethernet0: it is switched"]
+
+
+@pytest.mark.parametrize("prefix", ["2001:db8::/32", "ffff::/16"])
+def test_nothing_lies_between_the_addresses_of_two_kinds(prefix: str, tmp_path: Path) -> None:
+    """A router without routes can do anything with the addresses that others know: no others."""
+    folder = leaf_spine(2, 2).write(tmp_path)
+    routes = folder / "leaf1" / "appl_db.json"
+    table = json.loads(routes.read_text())
+    hops = {"nexthop": "", "ifname": "Vlan1000"}
+    known = {f"ROUTE_TABLE:{text}": hops for text in ("0.0.0.0/0", prefix)}
+    (routes.parent / "appl_db.json").write_text(json.dumps({**table, **known}))
+    (folder / "leaf0" / "appl_db.json").unlink()
+    verdict = verdict_of_imported(read_paths([folder]))
+    assert verdict.acyclic is None
+    assert "the routes of leaf0" in verdict.missing
+
+
+def test_ranges_have_a_name_and_end_with_their_kind() -> None:
+    prefixes = [prefix_of(text) for text in ("10.0.0.0/8", "::/0", "02:00:00:00:00:01@10")]
+    ranges = ranges_of(prefixes)
+    texts = [ranges.text(place) for place in np.flatnonzero(~ranges.gaps).tolist()]
+    assert texts == [
+        "10.0.0.0/8",
+        "11.0.0.0..",
+        "::/0",
+        "00:00:00:00:00:00@0",
+        "02:00:00:00:00:01@10",
+    ]
+    assert int(ranges.gaps.sum()) == 2
