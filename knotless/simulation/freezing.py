@@ -160,6 +160,9 @@ def find_freeze(
             return Freeze(None, reason=reason)
         return Freeze(False, reason="no channels can wait for each other in a cycle", assumes=())
     if not _steps_of_cycles(simulated.pairs_of):
+        if state.more:
+            reason = "cycles need packets that hosts do not send to each other, and none is sent"
+            return Freeze(None, reason=reason)
         if not through_pools and simulated.hosts_close_no_cycle():
             reason = "what hosts send to each other, to all and to groups closes no cycle"
             return Freeze(False, reason=reason, assumes=ASSUMES_OF_BOUND)
@@ -322,8 +325,16 @@ class Switches:
         self.events += simulation.events
         if deadlock is None:
             return None
-        names = tuple(f"{self._table.names[c]}/{priority}" for c, priority in deadlock.cycle)
+        names = tuple(self._name(c, priority) for c, priority in deadlock.cycle)
         return deadlock.since_ps / PICOSECONDS_PER_US, names
+
+    def _name(self, channel: int, priority: int) -> str:
+        """Return the name of a channel of the simulator; of a switch, with its own port names."""
+        switch = int(self._table.leaves[channel])
+        if switch < 0:
+            return f"{self._table.names[channel]}/{priority}"
+        port = self._state.channels.port_name(switch, int(self._table.ports[channel]))
+        return f"{self._table.switches[switch]}:{port}/{priority}"
 
     def freeze(self, flows: Sequence[Sends]) -> bool:
         """Return whether flows freeze the switches, and also if they start at other times."""

@@ -18,6 +18,7 @@ from knotless.cli.output import say
 from knotless.importers.fabric import AnyFabric, RulesFabric
 from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
+from knotless.simulation.imported_freezing import find_freeze_of_imported
 from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import ImportedVerdict, traffic_for, verdict_of_imported
@@ -37,6 +38,7 @@ def check_imported(
     failures: FailureOptions,
     write_switch: str | None = None,
     sarif: str | None = None,
+    freezing: bool = False,
     as_json: bool,
 ) -> None:
     """Print the verdict, or the links of one packet; exit with status 1 unless all is well."""
@@ -75,6 +77,7 @@ def check_imported(
         _lines(verdict),
         certificate=certificate,
         remedies=remedies,
+        freeze=find_freeze_of_imported(imported, verdict) if freezing else None,
         as_json=as_json,
     )
 

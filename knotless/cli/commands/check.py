@@ -134,8 +134,8 @@ def command(
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
         if switch_settings is not None:
             raise KnotlessError(f"--switch: {directory} has the settings of its switches itself")
-        if freezing:
-            raise KnotlessError("--freeze simulates OpenFlow rules; these are no rules of ours")
+        if write_trace is not None:
+            raise KnotlessError("--write-trace is for fabrics of ours, which can send a trace")
         check_imported(
             paths,
             pair,
@@ -146,6 +146,7 @@ def command(
             failures=tried,
             write_switch=write_switch,
             sarif=sarif,
+            freezing=freezing,
             as_json=as_json,
         )
         return

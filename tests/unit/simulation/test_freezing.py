@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -234,3 +235,63 @@ def test_options_that_make_no_sense_together_are_refused(
     status, shown, errors = said(*words)
     assert (status, shown) == (2, "")
     assert wrong in errors
+
+
+def judged(folder: str, *more: str) -> dict[str, Any]:
+    done = CliRunner().invoke(main, ["check", folder, "--freeze", "--json", *more])
+    assert done.exit_code in (0, 1), done.output
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def test_files_of_routers_with_a_cycle_freeze() -> None:
+    """Three SONiC switches whose routes lead round a ring, in one lossless priority."""
+    answer = judged("tests/data/fabrics/control-knot")
+    assert answer["freezes"] is True
+    assert sorted(answer["freeze"]["cycle"]) == [f"r{i}:Ethernet0/3" for i in range(3)]
+    assert set(answer["freeze"]["cycle"]) == set(answer["cycle"])
+    pairs = {(flow["source"], flow["destination"]) for flow in answer["freeze"]["flows"]}
+    assert pairs == {(f"r{i}-Vlan10", f"r{(i + 2) % 3}-Vlan10") for i in range(3)}
+    assert answer["safe"] is False
+
+
+def test_files_without_a_cycle_cannot_freeze() -> None:
+    answer = judged("tests/data/fabrics/control-safe")
+    assert (answer["freezes"], answer["freeze"]["assumes"]) == (False, [])
+
+
+def copied(folder: Path, change: dict[str, dict[str, dict[str, str]]]) -> str:
+    """Copy the ring with other fields in the tables of r1."""
+    shutil.copytree("tests/data/fabrics/control-knot", folder / "net")
+    file = folder / "net" / "r1" / "config_db.json"
+    config = json.loads(file.read_text())
+    for table, rows in change.items():
+        for key, fields in rows.items():
+            config.setdefault(table, {}).setdefault(key, {}).update(fields)
+    file.write_text(json.dumps(config))
+    return str(folder / "net")
+
+
+def test_another_queue_than_priority_group_is_undecided(tmp_path: Path) -> None:
+    """One kind of packets that can be followed is enough for an answer, none is not."""
+    ports = {f"Ethernet{4 * port}": {"pfc_to_queue_map": "P"} for port in range(3)}
+    for queues, freezes in (({"3": "5"}, True), ({"3": "5", "4": "6"}, None)):
+        change = {
+            "TC_TO_QUEUE_MAP": {"M": queues},
+            "MAP_PFC_PRIORITY_TO_QUEUE": {"P": queues},
+            "PORT_QOS_MAP": ports,
+        }
+        answer = judged(copied(tmp_path / str(len(queues)), change))
+        assert (answer["safe"], answer["freezes"]) == (False, freezes)
+        if not freezes:
+            assert "another queue" in answer["freeze"]["reason"]
+
+
+def test_missing_facts_leave_it_undecided(tmp_path: Path) -> None:
+    folder = copied(tmp_path, {})
+    for file in Path(folder, "r1").iterdir():
+        if "config" not in file.name:
+            file.unlink()
+    answer = judged(folder)
+    assert (answer["safe"], answer["freezes"]) == (None, None)
+    assert answer["freeze"]["reason"].startswith("facts are missing: ")
