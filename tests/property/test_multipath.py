@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
 from knotless.forwarding.from_plan import state_of_plan
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan, plan_to_json
 from knotless.topologies import Fabric
 from knotless.topologies.formats.files import to_json
@@ -32,7 +31,7 @@ ANY = st.one_of(LEVELLED, graphs(), grids(), without_a_switch(rails_and_clos()))
 
 def planned(fabric: Fabric, engine: str, **choices: Any) -> Plan:
     try:
-        return with_multipath(make_plan(fabric, engine, **choices), "ecmp")
+        return make_plan(fabric, engine, multipath="ecmp", **choices)
     except PlanError as error:
         assume("has no" not in str(error) and "has none" not in str(error))
         raise
