@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import make_plan
 from knotless.simulation import Buffers, Load, Scenario, simulate
 from knotless.simulation.traffic import line_bytes
@@ -93,13 +92,13 @@ def reference_us(name: str) -> NDArray[np.float64]:
 
 def completion_us(matrix: Matrix, variant: Variant, seed: int) -> NDArray[np.float64]:
     """Return the completion times of the flows of a matrix, until each is acknowledged."""
-    plan = make_plan(load(SPEC.format(rate=variant.rate_mbps)), "fattree")
+    fabric = load(SPEC.format(rate=variant.rate_mbps))
     # A packet that fills a line for as long as one of the reference does, overhead included.
     packet_bytes = variant.packet_line_bytes - (line_bytes(1000, 1000) - 1000)
     packets = -(-matrix.flow_bytes // PAYLOAD_BYTES)
     result = simulate(
         Scenario(
-            with_multipath(plan, "ecmp", seed),
+            make_plan(fabric, "fattree", multipath="ecmp", hash_seed=seed),
             pattern_of("matrix", "flows of a traffic matrix", matrix.pairs),
             Load("acknowledged", message_bytes=packets * packet_bytes),
             flow_control="pause",

@@ -76,7 +76,8 @@ def _values(schema: Mapping[str, Any]) -> str:
     if schema["type"] in ("integer", "number"):
         least = schema.get("minimum", schema.get("exclusiveMinimum"))
         more = "more than " if "exclusiveMinimum" in schema else ""
-        return f"{more}{least:g} to {schema['maximum']:g}"
+        most = schema["maximum"]
+        return f"{more}{least:g} to {most if schema['type'] == 'integer' else format(most, 'g')}"
     items = schema.get("items", {})
     if items.get("type") == "string" or "$ref" in items:
         return "list"

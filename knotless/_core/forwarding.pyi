@@ -301,10 +301,11 @@ class Compiled:
 
         Further columns: ``rule_ends`` and ``group_ends`` (switches,) are where the rules and groups
         of each switch end; ``bucket_ends`` (groups,) where those of each group end in ``buckets``,
-        which are numbers of action lists; ``group_selects`` (groups,) is 1 for type select;
+        which are numbers of action lists;
         ``list_ends`` (lists,) where each list ends in ``action_kind`` and ``action_argument``.
         Kinds: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set the priority, 5
-        apply a group of the switch, numbered from 1.
+        apply a group of the switch, numbered from 1, 6 choose one of the ports that follow as
+        actions of kind 7, by a hash with this basis.
         """
 
 def compile_rules(
@@ -314,12 +315,14 @@ def compile_rules(
     host_tags: bool,
     ips: Sequence[int | None] | None,
     check_packets: bool,
+    hash_seed: int,
 ) -> Compiled:
     """Return the OpenFlow rules of all switches.
 
     ``macs`` are the addresses of the hosts, ``groups`` those of the multicast groups, in the order
     of the state. ``ips`` are the IPv4 addresses that hosts must have in ARP frames, and with
-    ``check_packets`` as sources of IPv4 packets; None: any.
+    ``check_packets`` as sources of IPv4 packets; None: any. ``hash_seed`` (32 bits) is that of
+    the hash by which switches choose among several ports, see :func:`simulator.select_members`.
 
     Raises
     ------

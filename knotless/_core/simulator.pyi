@@ -316,15 +316,17 @@ def poisson_messages(
     messages, and none at or after ``until_ps``.
     """
 
-def select_buckets(
-    parameters: NDArray[np.uint64],
+def select_members(
+    seed: int,
+    switches: NDArray[np.uint32],
     sources: NDArray[np.uint64],
     destinations: NDArray[np.uint64],
     counts: NDArray[np.uint16],
 ) -> NDArray[np.uint16]:
-    """Return the buckets, of ``counts``, that groups of type select of Open vSwitch 3.1 apply.
+    """Return which next hop, of ``counts``, the rules of switches choose on Open vSwitch 3.1.
 
-    Their method is ``hash``, with ``parameters``, of source and destination address (48 bits).
+    Switches are numbered from 0. ``seed`` (32 bits) is that of the fabric's hash; source and
+    destination addresses have 48 bits. All ports are up.
     """
 
 def incast_messages(
@@ -584,11 +586,10 @@ class Simulation:
         deliver a frame delivers it. ValueError under credits, and if rules change meanwhile.
         """
     def hash_addresses(self, addresses: list[int], seed: int) -> None:
-        """Have switches choose among several next hops as Open vSwitch does by a group.
+        """Have switches choose among several next hops as Open vSwitch does by compiled rules.
 
-        The group is of type select, with the method ``hash`` of source and destination;
-        ``addresses`` are those of the hosts. The parameter of switch number i, from 0, is
-        ``seed << 32 | i + 1``. ValueError if there is not one address for each host.
+        See :func:`select_members`; ``addresses`` are those of the hosts. ValueError if there is not
+        one for each host.
         """
     def record_completions(self, limit: int) -> None:
         """Keep the completions of at most ``limit`` messages, from the end of the warm-up on.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from knotless.base.errors import faults_in_one_line
 from knotless.controller.config import Config
 from knotless.forwarding.openflow.rules import SwitchRules
-from knotless.routing.multipath import refuse_adaptive
+from knotless.routing.multipath import refuse_unruly
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import Fabric
@@ -55,7 +55,7 @@ class DesiredState:
         FaultError if an engine, or Knotless, fails.
         """
         plan = make_plan(fabric, config)
-        refuse_adaptive(plan)
+        refuse_unruly(plan)
         unused = avoided(fabric, NO_FAILURES, drained).failures
         checked = CheckedPlan(repair(plan, unused).plan if unused else plan)
         if not config.allow_deadlock:

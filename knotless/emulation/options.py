@@ -9,7 +9,7 @@ from knotless.base.flow_control import AUTO, FlowControl
 from knotless.emulation.limits import require_limits
 from knotless.emulation.priority import Priority, default_priority
 from knotless.routing.flow_control import resolved
-from knotless.routing.multipath import refuse_adaptive
+from knotless.routing.multipath import refuse_unruly
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
@@ -122,7 +122,7 @@ def checked_plan(
     require_limits(fabric)
     checked = CheckedPlan(make_plan(fabric, request))
     if controller == "ryu":
-        refuse_adaptive(checked.plan)
+        refuse_unruly(checked.plan)
     if controller == "ryu" and not allow_deadlock:
         checked.refuse_deadlock()
     return checked

@@ -117,3 +117,21 @@ def engine_named(name: str) -> Engine:
         raise PlanError(f"the file {name} is no loaded engine: name it with --engine when you plan")
     hint = suggestion(name, registered)
     raise PlanError(f"there is no routing engine {name[:50]!r}; {hint}")
+
+
+def next_hops_of(engine: Engine, task: Task) -> NextHopSets:
+    """Return all next hops of an engine.
+
+    Raises
+    ------
+    PlanError
+        It has one path for each pair, or there is no path between two switches with hosts.
+
+    """
+    if engine.next_hops is None:
+        having = [name for name, other in engines().items() if other.next_hops is not None]
+        raise PlanError(
+            f"multipath: {engine.name} has one path for each pair; engines with several are"
+            f" {', '.join(having)}"
+        )
+    return engine.next_hops(task)

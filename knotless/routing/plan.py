@@ -18,7 +18,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.routing import path_memory
 from knotless.routing.default_engine import engine_for
-from knotless.routing.engine import engine_named
+from knotless.routing.engine import engine_named, next_hops_of
 from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.next_hop_sets import NextHopSets
@@ -86,14 +86,9 @@ class Plan:
     failures : Failures
         The parts of the fabric that a repaired plan does not use (:mod:`knotless.routing.repair`);
         pairs of hosts that only they connect have no path.
-    multipath : {"none", "ecmp", "spray", "adaptive"}
-        How a frame takes one of several next hops: see :mod:`knotless.routing.multipath`;
-        ``adaptive`` is that of an engine, see :mod:`knotless.routing.engines.adaptive`.
     next_hops : NextHopSets or None
-        The next hops of a plan with multipath. Of its ``routes``, only the priorities and the
-        broadcast trees count.
-    hash_seed : int
-        With ``ecmp``, distinguishes the hashes of this fabric from those of others.
+        The next hops of a plan with multipath. All its hosts send in one VLAN; of its ``routes``,
+        only the priorities and the broadcast trees count.
 
     """
 
@@ -105,14 +100,20 @@ class Plan:
     routing_ms: float
     broadcast_links: Mapping[int, Links] = field(default_factory=dict)
     failures: Failures = NO_FAILURES
-    multipath: str = "none"
     next_hops: NextHopSets | None = None
-    hash_seed: int = 0
 
     @property
     def engine(self) -> str:
         """The name of the routing engine."""
         return self.request.engine
+
+    @property
+    def multipath(self) -> str:
+        """How a frame takes one of several next hops: as requested, or ``adaptive``.
+
+        That is the choice of an engine, see :mod:`knotless.routing.engines.adaptive`.
+        """
+        return "adaptive" if isinstance(self.routes, AdaptiveRoutes) else self.request.multipath
 
     @property
     def tagging(self) -> str:
@@ -312,14 +313,21 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     began = time.perf_counter()
     channels = channels_of(fabric)
     root_index = None if root is None else fabric.switch_index[root]
-    routes = engine.route(Task(fabric, channels, vcs, request.select, root_index))
+    task = Task(fabric, channels, vcs, request.select, root_index)
+    routes = engine.route(task)
     elapsed_ms = 1000 * (time.perf_counter() - began)
     routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
     if isinstance(routes, AdaptiveRoutes):
-        refuse_single_path_options(request, engine.name)
-        plan = replace(plan, multipath="adaptive", next_hops=routes.next_hops)
+        if request.multipath != "none":
+            raise PlanError(f"multipath: {engine.name} has a choice of its own; omit --multipath")
+        request.refuse_single_path_options(engine.name)
+        plan = replace(plan, next_hops=routes.next_hops)
+    elif request.multipath != "none":
+        request.refuse_single_path_options("multipath")
+        vlans = np.full_like(pair_vlans, FIRST_VLAN)
+        plan = replace(plan, pair_vlans=vlans, next_hops=next_hops_of(engine, task))
     elif request.vlans == "tree" and request.tagging == "host":
         plan = with_broadcast_vlans(plan)
     if plan.vcs > (vcs or MAX_VCS):
@@ -328,17 +336,6 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
-
-
-def refuse_single_path_options(request: PlanRequest, subject: str) -> None:
-    """Raise PlanError if ``request`` has an option that needs one path for each pair."""
-    for option, value, only in (
-        ("tagging", request.tagging, "switch"),
-        ("vlans", request.vlans, "default"),
-        ("protection", request.protection, "none"),
-    ):
-        if value != only:
-            raise PlanError(f"{subject}: {option} {value} needs one path for each pair")
 
 
 def with_broadcast_vlans(plan: Plan) -> Plan:

@@ -19,6 +19,8 @@ from knotless.base.flow_control import FlowControl
 from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import merged
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints
+from knotless.routing.graphs.next_hop_repair import changed_paths, path_lengths, set_dependencies
+from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.routing.routes import ExplicitRoutes, Routes, dependencies
@@ -72,9 +74,30 @@ def _keeps(plan: Plan, promise: FlowControl) -> bool:
     links = promise.switch_links
     if not links.pauses:
         return True
+    if plan.next_hops is not None:
+        return has_no_cycle(plan)
     unmerged = dependencies(plan.channels, plan.routes, plan.receivers)
     before, after = (merged(nodes, links) for nodes in unmerged)
     return is_acyclic(len(plan.channels) * VCS_PER_CHANNEL, before, after)
+
+
+def has_no_cycle(plan: Plan) -> bool:
+    """Tell whether a plan with multipath has no cycle of dependencies, of all priorities together.
+
+    The union of all choices counts, and every switch as one at which packets begin.
+    """
+    if plan.next_hops is None:
+        raise ValueError("the plan has one path for each pair")
+    trees, channels = plan.routes.tree_channels, plan.channels
+    source, target = np.nonzero(trees >= 0)
+    below = trees[source, target]
+    above = trees[source, channels.tail[below]]
+    before, after = set_dependencies(plan.next_hops, channels)
+    return is_acyclic(
+        len(channels),
+        np.concatenate([before, above[above >= 0]]),
+        np.concatenate([after, below[above >= 0]]),
+    )
 
 
 @dataclass(frozen=True)
@@ -134,7 +157,25 @@ def _joined(intact: Plan, failures: Failures, plans: list[Plan]) -> Plan:
         for vlan in sorted({vlan for plan in plans for vlan in plan.broadcast_links})
     }
     request, whole = intact.settled_request(), intact.channels
-    return Plan(fabric, request, whole, routes, vlans[used], 0.0, links, failures)
+    sets = None if intact.next_hops is None else _joined_sets(places, switches)
+    return Plan(fabric, request, whole, routes, vlans[used], 0.0, links, failures, sets)
+
+
+def _joined_sets(places: list[_Place], switches: int) -> NextHopSets:
+    """Return the next hops of all parts as those of the whole fabric."""
+    by_cell: dict[int, Ints] = {}
+    for place in places:
+        if (sets := place.plan.next_hops) is None:
+            raise ValueError("a part has one path for each pair")
+        sizes, firsts, numbers = sets.sizes, sets.firsts, place.switches.tolist()
+        for to, at in np.argwhere(sizes > 0).tolist():
+            taken = sets.channels[firsts[to, at] : firsts[to, at] + sizes[to, at]]
+            by_cell[numbers[to] * switches + numbers[at]] = np.sort(place.channels[taken])
+    ends = np.zeros(switches * switches, dtype=np.int64)
+    ends[list(by_cell)] = [len(channels) for channels in by_cell.values()]
+    flat = [by_cell[cell] for cell in sorted(by_cell)] or [np.empty(0, dtype=np.int32)]
+    shape = (switches, switches)
+    return NextHopSets(np.cumsum(ends).astype(np.uint32).reshape(shape), np.concatenate(flat))
 
 
 def _links(intact: Plan, place: _Place, vlan: int) -> Iterable[int]:
@@ -177,6 +218,18 @@ def path_changes(intact: Plan, repaired: Plan) -> tuple[Counts, Counts, Counts]:
         changes.append(np.stack([pairs, lengths[0][differ], lengths[1][differ]]).astype(np.int64))
     pairs, old_hops, new_hops = np.concatenate(changes, axis=1)
     return pairs, old_hops, new_hops
+
+
+def set_changes(intact: Plan, repaired: Plan) -> tuple[Counts, Counts, Counts]:
+    """Return the same of two plans with multipath; the paths of a pair are equally long."""
+    old, new, channels = intact.next_hops, repaired.next_hops, intact.channels
+    if old is None or new is None:
+        raise ValueError("a plan has one path for each pair")
+    hosts = intact.receivers.astype(np.int64)
+    changed = changed_paths(old, new, channels) & (hosts > 0) & (hosts > 0)[:, None]
+    lengths = (path_lengths(sets, channels)[changed] for sets in (old, new))
+    before, after = lengths
+    return (hosts[:, None] * hosts)[changed], before, after
 
 
 def _nodes(routes: Routes, row: int) -> Ints:

@@ -24,8 +24,15 @@ from knotless._core import graph as core
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.routing.graphs.channels import Ints, Priorities
+from knotless.routing.graphs.next_hop_repair import without_channels
 from knotless.routing.plan import Plan, with_broadcast_vlans
-from knotless.routing.plan_of_parts import Counts, new_plan, path_changes
+from knotless.routing.plan_of_parts import (
+    Counts,
+    has_no_cycle,
+    new_plan,
+    path_changes,
+    set_changes,
+)
 from knotless.routing.routes import ExplicitRoutes, Routes, TableRoutes
 from knotless.routing.vlans.assignment import FIRST_VLAN
 from knotless.topologies.failures import FAILED, Failures, hosts_by_part, pairs_apart, parts
@@ -112,6 +119,10 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     plan each, by the same engine or, if it cannot route them, by up*/down*, with the virtual
     channels of the intact plan.
 
+    With multipath, next hops are removed that failed or from which no next hop leads on; so all
+    other choices stay. If some pair would have none, or a broadcast tree that moves would close a
+    cycle with them, the remaining parts get new plans.
+
     Paths are moved by destination, then by distance to it, then by row. Among paths that fit, a
     path has the fewest channels, then the fewest new changes of priority, then the fewest kept and
     moved paths on its channels, then the lowest channel numbers.
@@ -149,13 +160,18 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     """
     if plan.failures:
         raise ValueError("a repair starts from the intact plan")
-    if plan.next_hops is not None:
-        raise PlanError("plans with multipath cannot be repaired: plan what remains of the fabric")
+    if plan.multipath == "adaptive":
+        raise PlanError(f"plans of {plan.engine} cannot be repaired: plan what remains")
     began = time.perf_counter()
     kind: Kind
     moves: tuple[Counts, Counts, Counts]
     moved = _moves(plan, failures)
-    if moved["unrouted"] is not None or moved["unrouted_tree"] is not None:
+    if plan.next_hops is not None:
+        kind, repaired = "repaired", _with_fewer_next_hops(plan, failures, moved)
+        if repaired is None:
+            kind, repaired = new_plan(plan, failures, FlowControl(moved["promise"]))
+        moves = set_changes(plan, repaired)
+    elif moved["unrouted"] is not None or moved["unrouted_tree"] is not None:
         kind, repaired = new_plan(plan, failures, FlowControl(moved["promise"]))
         moves = path_changes(plan, repaired)
     else:
@@ -169,6 +185,26 @@ def repair(plan: Plan, failures: Failures) -> Repair:
         kind = "none"
     elapsed_ms = 1000 * (time.perf_counter() - began)
     return Repair(plan, replace(repaired, routing_ms=elapsed_ms), kind, *moves, trees)
+
+
+def _with_fewer_next_hops(plan: Plan, failures: Failures, moved: dict[str, Any]) -> Plan | None:
+    """Return a plan with multipath without what failed; None if it leaves a pair without path.
+
+    Also None if its broadcast trees, ``moved`` next to single paths, close a cycle.
+    """
+    sets = plan.next_hops
+    if sets is None or moved["unrouted_tree"] is not None:
+        return None
+    left = without_channels(sets, plan.channels, failed_channels(plan, failures))
+    part, has_hosts = np.array(parts(plan.fabric, failures)), plan.receivers > 0
+    joined = (part[:, None] == part) & (part != FAILED) & has_hosts & has_hosts[:, None]
+    np.fill_diagonal(joined, val=False)
+    if (left.sizes == 0)[joined].any():
+        return None
+    trees = {key: moved[key] for key in ("tree_channels", "tree_priorities")}
+    routes, request = replace(plan.routes, **trees), plan.settled_request()
+    fewer = replace(plan, request=request, routes=routes, next_hops=left, failures=failures)
+    return fewer if has_no_cycle(fewer) or not has_no_cycle(plan) else None
 
 
 def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:

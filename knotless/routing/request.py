@@ -27,6 +27,9 @@ Protection = Literal["none", "fast-failover"]
 PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
 SourceCheck = Literal["mac", "arp", "ip"]
 SOURCE_CHECKS: tuple[SourceCheck, ...] = get_args(SourceCheck)
+Multipath = Literal["none", "ecmp", "spray"]
+MULTIPATHS: tuple[Multipath, ...] = get_args(Multipath)
+MAX_HASH_SEED = 2**32 - 1
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
 FlowControlOption = Annotated[
     FlowControlChoice,
@@ -67,6 +70,10 @@ class PlanRequest(BaseModel):
     source_check : which source addresses switches check of what hosts send: ``mac``, the address of
         the frame; ``arp``, also the addresses of the sender in ARP frames; ``ip``, also the source
         of IPv4 packets. IP addresses are checked of hosts that have one in the fabric.
+    multipath : ``none``: each pair of hosts has one path. ``ecmp``: a hash of source and
+        destination chooses one of all equal next hops. ``spray``, of which there are plans and
+        simulations but no rules: each frame takes any one.
+    hash_seed : with ``ecmp``, distinguishes the hashes of this fabric from those of others.
 
     """
 
@@ -83,6 +90,8 @@ class PlanRequest(BaseModel):
     flow_control: FlowControlOption = AUTO
     protection: Protection = "none"
     source_check: SourceCheck = "mac"
+    multipath: Multipath = "none"
+    hash_seed: Annotated[int, Field(ge=0, le=MAX_HASH_SEED)] = 0
 
     @classmethod
     def from_options(cls, **choices: Any) -> Self:
@@ -120,6 +129,16 @@ class PlanRequest(BaseModel):
     def plan_request(self) -> PlanRequest:
         """The request without the fields of subclasses."""
         return PlanRequest(**{key: getattr(self, key) for key in PlanRequest.model_fields})
+
+    def refuse_single_path_options(self, subject: str) -> None:
+        """Raise PlanError if it has an option that needs one path for each pair of hosts."""
+        for option, value, only in (
+            ("tagging", self.tagging, "switch"),
+            ("vlans", self.vlans, "default"),
+            ("protection", self.protection, "none"),
+        ):
+            if value != only:
+                raise PlanError(f"{subject}: {option} {value} needs one path for each pair")
 
     def but(self, **choices: Any) -> PlanRequest:
         """Return a copy with other values of some options, without the fields of subclasses.

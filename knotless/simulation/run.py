@@ -181,7 +181,7 @@ def prepare(
         simulation.first_free()
     elif plan.multipath == "ecmp":
         macs = [mac_value(host.mac) for host in plan.fabric.hosts]
-        simulation.hash_addresses(macs, plan.hash_seed)
+        simulation.hash_addresses(macs, plan.request.hash_seed)
     return simulation, table, flows, ends
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless._core.simulator import select_buckets
+from knotless._core.simulator import select_members
 from knotless.base.errors import PlanError
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.graphs.next_hop_sets import NextHopSets
@@ -48,9 +48,9 @@ class HashedLines(Lines):
         while (moving := at != target).any():
             flow = np.flatnonzero(moving)
             here = target[flow], at[flow]
-            parameters = (np.int64(self.seed) << 32 | at[flow] + 1).astype(np.uint64)
             ends = self._macs[source[flow]], self._macs[to[flow]]
-            place = select_buckets(parameters, *ends, sizes[here].astype(np.uint16))
+            switches, counts = at[flow].astype(np.uint32), sizes[here].astype(np.uint16)
+            place = select_members(self.seed, switches, *ends, counts)
             channel = np.full(len(flows), self.count, dtype=np.int32)
             channel[flow] = sets.channels[firsts[here] + place]
             at = at.copy()

@@ -59,7 +59,7 @@ class CheckedPlan:
             state,
             tagging=plan.tagging,
             source_check=plan.source_check,
-            hash_seed=plan.hash_seed,
+            hash_seed=plan.request.hash_seed,
         )
         rules = with_backups(plan, rules)
         return rules, 1000 * (time.perf_counter() - began)

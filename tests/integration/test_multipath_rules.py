@@ -1,4 +1,4 @@
-"""Open vSwitch accepts the groups of plans with multipath, and hashes as we say.
+"""Open vSwitch accepts the rules of plans with multipath, and hashes as we say.
 
 It runs on dummy devices, see :mod:`tests.support.dummy_fabric`.
 """
@@ -14,7 +14,6 @@ import pytest
 
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.ofctl_parser import parse
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
 from knotless.traffic.multipath import HashedLines
@@ -32,7 +31,7 @@ def switches_of(plan: Plan, seed: int, source: int, to: int) -> list[str]:
 
 @pytest.mark.parametrize(("spec", "seed"), [("fattree3,4", 0), ("fattree2,5", 7)])
 def test_open_vswitch_takes_the_paths_that_the_hash_says(spec: str, seed: int) -> None:
-    plan = with_multipath(make_plan(load(spec)), "ecmp", seed)
+    plan = make_plan(load(spec), multipath="ecmp", hash_seed=seed)
     rules, hosts = compile_rules(plan), plan.fabric.hosts
     fabric = DummyFabric(plan.fabric, rules)
     chance = random.Random(1)  # noqa: S311 - no secret
@@ -40,8 +39,7 @@ def test_open_vswitch_takes_the_paths_that_the_hash_says(spec: str, seed: int) -
     try:
         fabric.start()
         for name, of_switch in rules.items():
-            flows = fabric.ofctl("dump-flows", name)
-            groups = fabric.ofctl("dump-groups", name, version="OpenFlow15")
+            flows, groups = (fabric.ofctl(verb, name) for verb in ("dump-flows", "dump-groups"))
             assert parse(flows, groups) == of_switch
         for _ in range(60):
             source, to = chance.sample(range(len(hosts)), 2)

@@ -13,7 +13,6 @@ from knotless.cli.commands._export_routes import read_back
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.routed.files import FILES, PORT_NAMES
 from knotless.forwarding.routed.tables import router_tables
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan, plan_to_json
 from knotless.topologies import Fabric
 from knotless.topologies.formats.files import to_json
@@ -36,7 +35,7 @@ ANY = st.one_of(LEVELLED, graphs(), grids(), without_a_switch(rails_and_clos()))
 
 def planned(fabric: Fabric, engine: str, **choices: Any) -> Plan:
     try:
-        return with_multipath(make_plan(fabric, engine, **choices), "ecmp")
+        return make_plan(fabric, engine, multipath="ecmp", **choices)
     except PlanError as error:
         assume("has no" not in str(error) and "has none" not in str(error))
         raise

@@ -7,6 +7,7 @@ the OpenFlow 1.3 specification, and shares no code with the proofs.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ from knotless.forwarding.openflow.rules import (
     COOKIE,
     IN_PORT,
     Action,
+    Choose,
     Group,
     Output,
     PopVlan,
@@ -28,6 +30,7 @@ from knotless.forwarding.openflow.rules import (
 )
 
 _PRESENT = 0x1000
+_NO_PORT = 0xFFFF
 
 
 class Header(NamedTuple):
@@ -87,27 +90,53 @@ class Forwarding:
         found = [each.group for each in map(group_of, groups) if each.group is not None]
         self._groups: Mapping[int, Group] = {group.group_id: group for group in found}
         self._up = up
-        self._known: dict[tuple[int, Header], tuple[Copy, ...]] = {}
+        self._known: dict[tuple[int, Header, bool], tuple[Copy, ...]] = {}
         self.own = sum(rule.cookie == COOKIE for rule in rules)
         """How many of the entries are rules of routes."""
 
     @cached_property
     def text(self) -> tuple[str, str]:
-        """The rules of routes and the groups as ovs-ofctl's text, in any order of the entries."""
+        """The rules of routes and the groups as ovs-ofctl's text, in any order of the entries.
+
+        Choices have the ports that are up.
+        """
         rules = [rule for table in self._tables.values() for rule in table]
-        routes = tuple(rule for rule in rules if rule.cookie == COOKIE)
+        routes = tuple(
+            rule._replace(actions=tuple(map(self._live, rule.actions)))
+            for rule in rules
+            if rule.cookie == COOKIE
+        )
         return write(SwitchRules(routes, tuple(self._groups.values())))
+
+    def _live(self, action: Action) -> Action:
+        if not isinstance(action, Choose):
+            return action
+        up = tuple(port for port in action.ports if port in self._up)
+        return replace(action, ports=up or (_NO_PORT,))
 
     def copies(self, in_port: int, header: Header) -> tuple[Copy, ...]:
         """Return the copies of a frame that leave, in order."""
-        key = (in_port, header)
+        return self._kept(in_port, header, every=False)
+
+    def choices(self, in_port: int, header: Header) -> tuple[Copy, ...]:
+        """Return all copies that may leave, whatever port a rule chooses of those that are up."""
+        return self._kept(in_port, header, every=True)
+
+    def _kept(self, in_port: int, header: Header, *, every: bool) -> tuple[Copy, ...]:
+        key = (in_port, header, every)
         if key not in self._known:
-            self._known[key] = tuple(self._copies(in_port, header))
+            self._known[key] = tuple(self._copies(in_port, header, every=every))
         return self._known[key]
 
-    def _copies(self, in_port: int, header: Header) -> Iterator[Copy]:
-        table: int | None = 0
-        metadata = 0
+    def _copies(
+        self,
+        in_port: int,
+        header: Header,
+        table: int | None = 0,
+        metadata: int = 0,
+        *,
+        every: bool,
+    ) -> Iterator[Copy]:
         while table is not None:
             rule = self._hit(table, in_port, header, metadata)
             if rule is None:
@@ -115,6 +144,10 @@ class Forwarding:
             header = yield from self._act(rule.actions, in_port, header, rule.cookie)
             metadata = metadata if rule.metadata is None else rule.metadata
             table = rule.goto
+            for choice in (action for action in rule.actions if isinstance(action, Choose)):
+                metadata, *others = self._chosen(choice, header)
+                for other in others if every else ():
+                    yield from self._copies(in_port, header, table, other, every=every)
 
     def _hit(self, table: int, in_port: int, header: Header, metadata: int) -> Rule | None:
         values = {
@@ -159,11 +192,19 @@ class Forwarding:
                     header = header._replace(dst=value)
                 case SetField("eth_src", value):
                     header = header._replace(src=value)
+                case Choose():
+                    pass
                 case _:
                     group = self._groups.get(getattr(action, "group_id", -1))
                     for bucket in () if group is None else self._buckets(group):
                         yield from self._act(bucket, in_port, header, cookie)
         return header
+
+    def _chosen(self, choice: Choose, header: Header) -> list[int]:
+        """Return the ports that are up, first the one that is chosen: nobody may rely on it."""
+        up = [port for port in choice.ports if port in self._up]
+        taken = hash((header.src, header.dst, choice.basis)) % max(1, len(up))
+        return [*up[taken:], *up[:taken]] or [_NO_PORT]
 
     def _buckets(self, group: Group) -> Iterable[tuple[Action, ...]]:
         if not group.watch:

@@ -155,7 +155,7 @@ class Explorer:
             for index, (begins, forwarding, down) in enumerate(met):
                 # What waits for a port is dropped when that loses its carrier.
                 flushed = frozenset[int]().union(*(later for _, _, later in met[index:]))
-                copies = forwarding.copies(in_port, header)
+                copies = forwarding.choices(in_port, header)
                 if not copies and channel is not None:
                     outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
                 for copy in copies:
@@ -350,7 +350,8 @@ class Judge:
         whole = self._since(but_crossed_failed=True)
         unhurt = self.explorer.outcome(self.states[cuts[-1] + 1 if cuts else 0 :], whole)
         for pair in sorted(unhurt.dropped.keys() - self._dropping - allowed):
-            both = was.delivered & is_now.delivered - was.dropped.keys()
+            # Of several paths, frames on one that was cut were lost already.
+            both = was.delivered & is_now.delivered - was.dropped.keys() - was.cut
             if self._is_lost_at_touched(unhurt, pair):
                 continue
             if pair[1] != EVERYBODY and pair in both:

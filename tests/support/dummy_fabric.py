@@ -70,18 +70,17 @@ class DummyFabric:
             self.ofctl("del-flows", switch.name)
             self.ofctl("del-groups", switch.name)
             groups = str(folder / f"{switch.name}.groups")
-            # Only its messages say how groups of type select hash.
-            self.ofctl("add-groups", switch.name, groups, version="OpenFlow15")
+            self.ofctl("add-groups", switch.name, groups)
             self.ofctl("add-flows", switch.name, str(folder / f"{switch.name}.flows"))
 
-    def ofctl(self, verb: str, switch: str, *words: str, version: str = "OpenFlow13") -> str:
-        return self.run("ovs-ofctl", "-O", version, "--no-names", verb, switch, *words)
+    def ofctl(self, verb: str, switch: str, *words: str) -> str:
+        return self.run("ovs-ofctl", "-O", "OpenFlow13", "--no-names", verb, switch, *words)
 
     def _bridges(self) -> list[str]:
         words: list[str] = []
         for switch in self.fabric.switches:
             words += ["--", "add-br", switch.name, "--", "set", "bridge", switch.name]
-            words += ["datapath_type=dummy", "protocols=OpenFlow13,OpenFlow15", "fail_mode=secure"]
+            words += ["datapath_type=dummy", "protocols=OpenFlow13", "fail_mode=secure"]
         for host in self.fabric.hosts:
             words += ["--", "add-port", host.switch, host.name, "--", "set", "interface", host.name]
             words += ["type=dummy", f"ofport_request={host.port}"]

@@ -22,13 +22,27 @@ def _num(text: str) -> int:
     return int(text.replace(":", ""), 16) if ":" in text else int(text, 0)
 
 
+_CHOICE = re.compile(
+    r"move:NXM_OF_ETH_SRC\[\]->NXM_NX_XXREG0\[0..47\],"
+    r"move:NXM_OF_ETH_DST\[0..23\]->NXM_OF_ETH_SRC\[24..47\],"
+    r"bundle_load\(eth_src,\d+,hrw,ofport,OXM_OF_METADATA\[0..15\],members:([\d,]+)\),"
+    r"move:NXM_NX_XXREG0\[0..47\]->NXM_OF_ETH_SRC\[\]"
+)
+"""The whole of these actions is followed as one, which chooses a port of any of the members."""
+
+
+def _actions(text: str) -> list[str]:
+    text = _CHOICE.sub(lambda found: "choose:" + found[1].replace(",", "/"), text)
+    return [] if text == "drop" else text.split(",")
+
+
 def _flow(line: str) -> dict[str, Any]:
     match, actions = line.split(" actions=")
     fields = dict(part.split("=") for part in match.split(","))
     flow = {
         "table": int(fields.pop("table")),
         "priority": int(fields.pop("priority")),
-        "actions": [] if actions == "drop" else actions.split(","),
+        "actions": _actions(actions),
         "hits": 0,
     }
     assert fields.pop("cookie") == "0x6b6e6f74"
@@ -41,14 +55,13 @@ def _flow(line: str) -> dict[str, Any]:
 class RuleTracer:
     """Follows frames through the files of a directory, or through their texts by name.
 
-    ``choose`` returns which of a number of buckets of a group of type select is applied.
+    ``choose`` returns which of a number of ports is chosen.
     """
 
     def __init__(
         self, files: Path | Mapping[str, str], choose: Callable[[int], int] | None = None
     ) -> None:
         self.choose = choose
-        self.selects: set[tuple[str, int]] = set()
 
         def text(name: str) -> str:
             return (files / name).read_text() if isinstance(files, Path) else files[name]
@@ -61,11 +74,9 @@ class RuleTracer:
             self.flows[name] = [_flow(line) for line in text(f"{name}.flows").splitlines()]
             self.groups[name] = {}
             for line in text(f"{name}.groups").splitlines():
-                parts = re.fullmatch(r"group_id=(\d+),type=(all|select)(.*)", line)
+                parts = re.fullmatch(r"group_id=(\d+),type=all(.*)", line)
                 assert parts is not None, line
-                number, kind, rest = parts.groups()
-                if kind == "select":
-                    self.selects.add((name, int(number)))
+                number, rest = parts.groups()
                 buckets = rest.split(",bucket=actions=")[1:]
                 self.groups[name][int(number)] = [bucket.split(",") for bucket in buckets]
         self.peer: dict[tuple[str, int], tuple[str, int | None]] = {}
@@ -93,6 +104,22 @@ class RuleTracer:
             hit["hits"] += 1
             table = self._run(name, hit["actions"], packet, out)
         return out
+
+    def choices(self, name: str, in_port: int, packet: Packet) -> list[list[tuple[int, Packet]]]:
+        """The copies that leave a switch, for each port that its rules may choose: once at most."""
+        found: list[list[tuple[int, Packet]]] = []
+        given, count = self.choose, 1
+
+        def chosen(of: int) -> int:
+            nonlocal count
+            count = of
+            return len(found)
+
+        self.choose = chosen
+        while len(found) < count:
+            found.append(self.switch(name, in_port, packet))
+        self.choose = given
+        return found
 
     def _fits(self, flow: dict[str, Any], packet: Packet) -> bool:
         for name, value, *mask in flow["match"]:
@@ -131,12 +158,12 @@ class RuleTracer:
                 key, bits = {"vlan_vid": ("vlan", 0xFFF), "vlan_pcp": ("pcp", 7)}[field]
                 packet[key] = int(value) & bits
             elif verb == "group":
-                buckets = self.groups[name][int(argument)]
-                if (name, int(argument)) in self.selects:
-                    assert self.choose is not None
-                    buckets = [buckets[self.choose(len(buckets))]]
-                for bucket in buckets:
+                for bucket in self.groups[name][int(argument)]:
                     assert self._run(name, bucket, dict(packet), out) is None
+            elif verb == "choose":
+                assert self.choose is not None
+                members = argument.split("/")
+                packet["metadata"] = int(members[self.choose(len(members))])
             elif verb == "write_metadata":
                 packet["metadata"] = int(argument, 0)
             elif verb == "goto_table":

@@ -46,7 +46,7 @@ class MixtureWalker:
         self.fabric, self.peer = self.rules[0].fabric, self.rules[0].peer
         self.tags = [_tags(folder) for folder in folders]
         self.edges: set[tuple[Node, Node]] = set()
-        self._known: dict[tuple[object, ...], list[tuple[int, Packet]]] = {}
+        self._known: dict[tuple[object, ...], list[list[tuple[int, Packet]]]] = {}
 
     def outcomes(self, source: str, destination: str) -> set[Outcome]:
         """Return all possible fates of a frame from one host to another, or to all (``all``)."""
@@ -86,20 +86,20 @@ class MixtureWalker:
         outcomes: set[Outcome] = set()
         for now in range(phase, max(2, len(self.rules))):
             for rules in {max(0, now - 1), min(now, len(self.rules) - 1)}:
-                copies = self._copies(rules, place, packet)
-                fates = [
-                    self._copy(place[0], port, copy, now, held, before | {here})
-                    for port, copy in copies
-                ]
-                outcomes |= {tuple(sorted(sum(parts, ()))) for parts in product(*fates)}
+                for copies in self._choices(rules, place, packet):
+                    fates = [
+                        self._copy(place[0], port, copy, now, held, before | {here})
+                        for port, copy in copies
+                    ]
+                    outcomes |= {tuple(sorted(sum(parts, ()))) for parts in product(*fates)}
         return outcomes
 
-    def _copies(
+    def _choices(
         self, rules: int, place: tuple[str, int], packet: Packet
-    ) -> list[tuple[int, Packet]]:
+    ) -> list[list[tuple[int, Packet]]]:
         key = (rules, place, *packet.values())
         if key not in self._known:
-            self._known[key] = self.rules[rules].switch(*place, packet)
+            self._known[key] = self.rules[rules].choices(*place, packet)
         return self._known[key]
 
     def _copy(

@@ -11,6 +11,7 @@ from ryu.ofproto.ofproto_protocol import ProtocolDesc
 from knotless.controller.reconcile import Change, FoundGroup, FoundRule, GroupChange, RuleChange
 from knotless.forwarding.openflow.rules import (
     Action,
+    Choose,
     Field,
     Group,
     Output,
@@ -122,6 +123,8 @@ def _action(action: Action) -> Any:
             return parser.OFPActionSetField(**{name: _to_ryu(name, value)})
         case ToGroup(group_id):
             return parser.OFPActionGroup(group_id)
+        case Choose():
+            raise NotRepresentableError("a choice is several actions")
 
 
 def _to_ryu(name: str, value: int) -> Any:

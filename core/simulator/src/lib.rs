@@ -195,7 +195,7 @@ pub use histogram::Histogram;
 pub use host_settings::HostSettings;
 pub use receivers::SlowReceiver;
 pub use report::{Completion, DeadlockReport, FirstPause, FlowReport, Report, StationCounters};
-pub use select::select_bucket;
+pub use select::{hash_basis, select_member};
 pub use settings::{LinkChange, Settings};
 pub use simulation::Simulation;
 pub use switch_model::{

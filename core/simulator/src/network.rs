@@ -18,7 +18,7 @@ use crate::links::Links;
 use crate::message::{Messages, Packet, ON_TREE, TAG_BYTES};
 use crate::random::mixed;
 use crate::routes::Entry;
-use crate::select::select_bucket;
+use crate::select::{hash_basis, select_member};
 use crate::settings::Settings;
 use crate::tables::Tables;
 
@@ -51,7 +51,7 @@ pub(crate) enum Arrival {
 enum Binding {
     /// All frames from one host to another the same, by a hash of the seed.
     Pairs,
-    /// The same, by the hash of Open vSwitch: the address of each host, and the first number.
+    /// The same, by the hash of Open vSwitch: the address of each host, and the seed.
     Addresses(Vec<u64>, u32),
     /// Each frame anew; how often this was done.
     Frames(u64),
@@ -490,9 +490,8 @@ impl Network {
             Binding::Pairs => drawn([from, to, switch]),
             Binding::Frames(number) => drawn([*number as u32, (*number >> 32) as u32, switch]),
             Binding::Addresses(addresses, seed) => {
-                let parameter = u64::from(*seed) << 32 | u64::from(switch + 1);
                 let [source, destination] = [from, to].map(|host| addresses[host as usize]);
-                select_bucket(parameter, source, destination, count).into()
+                select_member(hash_basis(*seed, switch), source, destination, count).into()
             }
             Binding::FirstFree(_) => return self.preferred(first..first + u32::from(count)),
         };

@@ -462,9 +462,9 @@ impl Simulation {
         self.network.spray();
     }
 
-    /// Have switches choose among several next hops as Open vSwitch does by groups of type select
-    /// that hash source and destination: `addresses` are those of the hosts. The parameter of switch
-    /// number i, from 0, is `seed` << 32 | i + 1.
+    /// Have switches choose among several next hops as Open vSwitch does by compiled rules, see
+    /// [`crate::select_member`]: `addresses` are those of the hosts, `seed` that of
+    /// [`crate::hash_basis`].
     ///
     /// # Errors
     /// There is not one address for each host.

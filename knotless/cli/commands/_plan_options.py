@@ -17,8 +17,13 @@ from knotless.cli import complete
 from knotless.routing import engine_file
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
 from knotless.routing.multicast import parse
-from knotless.routing.multipath import MAX_HASH_SEED, MULTIPATHS
-from knotless.routing.request import PROTECTIONS, SOURCE_CHECKS, PlanRequest
+from knotless.routing.request import (
+    MAX_HASH_SEED,
+    MULTIPATHS,
+    PROTECTIONS,
+    SOURCE_CHECKS,
+    PlanRequest,
+)
 from knotless.routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -89,22 +94,17 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         "help": "Source addresses of hosts that switches check: MAC; arp: also the sender in ARP"
         " frames; ip: also the source of IPv4 packets.",
     },
+    "multipath": {
+        **_one_of(MULTIPATHS),
+        "help": "All equal next hops instead of one path for each pair: ecmp, a hash of source and"
+        " destination chooses one; spray, each frame takes any, and its order is not kept.",
+    },
+    "hash_seed": {
+        "type": int,
+        "help": "Seed of the hash of --multipath ecmp, 0 to"
+        f" {MAX_HASH_SEED}: another seed, other paths.",
+    },
 }
-multipath_option = click.option(
-    "--multipath",
-    type=click.Choice(MULTIPATHS),
-    default="none",
-    show_default=True,
-    help="All equal next hops instead of one path for each pair: ecmp, a hash of source and"
-    " destination chooses one; spray, each frame takes any, and its order is not kept.",
-)
-hash_seed_option = click.option(
-    "--hash-seed",
-    type=click.IntRange(0, MAX_HASH_SEED),
-    default=0,
-    show_default=True,
-    help="Seed of the hash of --multipath ecmp: another seed, other paths.",
-)
 without_option = click.option(
     "--without",
     multiple=True,

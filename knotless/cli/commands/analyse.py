@@ -19,8 +19,7 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import multipath_option, plan_options
-from knotless.routing.multipath import Multipath, with_multipath
+from knotless.cli.commands._plan_options import plan_options
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.traffic.analysis import analyse
@@ -34,7 +33,6 @@ _BUSIEST = 10
 @click.command(name="analyse")
 @spec_argument
 @plan_options()
-@multipath_option
 @click.option(
     "--pattern",
     "pattern_name",
@@ -62,7 +60,6 @@ _BUSIEST = 10
 def command(
     spec: str,
     request: PlanRequest,
-    multipath: Multipath,
     pattern_name: str,
     seed: int,
     seeds: int,
@@ -90,7 +87,7 @@ def command(
     fabric = fabric_of(spec)
     began = time.perf_counter()
     values: dict[str, object]
-    plan = with_multipath(make_plan(fabric, request), multipath)
+    plan = make_plan(fabric, request)
     if plan.next_hops is not None:
         if plot is not None:
             raise PlanError("--plot is for plans with one path for each pair; omit it")

@@ -16,7 +16,7 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import multipath_option, plan_options
+from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.output import say
 from knotless.forwarding.dot1q.files import README, files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export
@@ -24,7 +24,6 @@ from knotless.forwarding.dot1q.model import L2Fabric
 from knotless.forwarding.dot1q.state import states_of_dot1q
 from knotless.forwarding.dot1q.target import targets
 from knotless.forwarding.routed.files import FILES
-from knotless.routing.multipath import Multipath, with_multipath
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans import host_tags
@@ -35,7 +34,6 @@ from knotless.verification.checked_plan import refuse_deadlock
 @click.command(name="export")
 @spec_argument
 @plan_options(vlans="tree")
-@multipath_option
 @click.option(
     "--to",
     "target",
@@ -50,7 +48,6 @@ from knotless.verification.checked_plan import refuse_deadlock
 def command(
     spec: str,
     request: PlanRequest,
-    multipath: Multipath,
     target: str,
     out: str,
     allow_deadlock: bool,
@@ -77,11 +74,10 @@ def command(
     if request.protection != "none":
         raise PlanError("--protection needs OpenFlow switches; omit it with export")
     if target in FILES:
-        routed = request.model_copy(update={"vlans": "default"})
-        plan = with_multipath(make_plan(fabric_of(spec), routed), multipath)
+        plan = make_plan(fabric_of(spec), request.but(vlans="default"))
         export_routes(plan, target, out, allow_deadlock=allow_deadlock, as_json=as_json)
         return
-    if multipath != "none":
+    if request.multipath != "none":
         raise PlanError("ordinary switches have one port for each MAC; omit --multipath")
     plan = make_plan(fabric_of(spec), request)
     files = files_of(export(plan))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from knotless.base.errors import PlanError
 from knotless.cli.commands._options import (
     fabric_of,
     json_option,
@@ -12,10 +11,10 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import hash_seed_option, multipath_option, plan_options
+from knotless.cli.commands._plan_options import plan_options
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
-from knotless.routing.multipath import Multipath, with_multipath
+from knotless.routing.multipath import refuse_unruly
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 
@@ -23,15 +22,11 @@ from knotless.routing.request import PlanRequest
 @click.command(name="flows")
 @spec_argument
 @plan_options()
-@multipath_option
-@hash_seed_option
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
-    multipath: Multipath,
-    hash_seed: int,
     out: str,
     as_json: bool,
 ) -> None:
@@ -43,17 +38,16 @@ def command(
 
     Load them with ovs-ofctl -O OpenFlow13: add-groups first, then add-flows.
 
-    With --multipath ecmp, groups of type select have one bucket for each next hop. The hash begins
-    with another number at each switch, which takes ovs-ofctl -O OpenFlow15 add-groups.
+    With --multipath ecmp, rules choose among next hops by actions of Open vSwitch (Nicira), by a
+    hash that begins with another number at each switch.
 
     Example: knotless flows torus,4,4 --engine dor --out rules && knotless check rules
 
     Example: knotless flows fattree2,4 --multipath ecmp --out rules
     """
-    if multipath == "spray":
-        raise PlanError("no OpenFlow rule sprays frames: --multipath ecmp has rules")
     fabric = fabric_of(spec)
-    plan = with_multipath(make_plan(fabric, request), multipath, hash_seed)
+    plan = make_plan(fabric, request)
+    refuse_unruly(plan)
     rules = compile_rules(plan)
     write_dir(fabric, rules, out, plan.multicast, plan.host_tags())
     counts = {

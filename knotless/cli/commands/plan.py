@@ -19,10 +19,9 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import multipath_option, plan_options, without_option
+from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.output import say
-from knotless.routing.multipath import Multipath, with_multipath
 from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
@@ -38,7 +37,6 @@ MOST_NAMES = 10
 @click.command(name="plan")
 @spec_argument
 @plan_options()
-@multipath_option
 @without_option
 @judged_switch_options
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
@@ -49,7 +47,6 @@ MOST_NAMES = 10
 def command(
     spec: str,
     request: PlanRequest,
-    multipath: Multipath,
     without: tuple[str, ...],
     switch_settings: SwitchFile | None,
     packet_bytes: int,
@@ -86,12 +83,11 @@ def command(
     refuse_trace_alone(write_trace, freezing=freezing)
     of_single_paths = {
         "--compare": comparing,
-        "--without": bool(without),
         "--explain": explaining,
         "--freeze": freezing,
     }
     for option, is_given in of_single_paths.items():
-        if is_given and multipath != "none":
+        if is_given and request.multipath != "none":
             raise PlanError(f"{option} is for plans with one path for each pair; omit it")
     of_one_plan = {
         "--out writes": out is not None,
@@ -114,7 +110,7 @@ def command(
         raise PlanError("--engine all needs --compare")
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
-    plan = with_multipath(make_plan(fabric, request), multipath)
+    plan = make_plan(fabric, request)
     if freezing and plan.next_hops is not None:
         raise PlanError("--freeze is for plans with one path for each pair; omit it")
     figures: dict[str, object] = {}

@@ -21,7 +21,7 @@ from knotless.cli.commands._options import (
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import hash_seed_option, multipath_option, plan_options
+from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._progress import Bar
 from knotless.cli.commands._switch_settings import switch_option
 from knotless.cli.commands._transport import transport_option
@@ -32,7 +32,6 @@ from knotless.results import recording
 from knotless.results.plots import check_format
 from knotless.results.recording import SUFFIX
 from knotless.routing.multicast import ALL
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import (
@@ -75,8 +74,6 @@ DEADLOCKED = 3
 @click.command(name="simulate")
 @spec_argument
 @plan_options()
-@multipath_option
-@hash_seed_option
 @click.option(
     "--pattern",
     shell_complete=complete.patterns,
@@ -325,7 +322,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
     pattern = given["pattern"] or ("uniform" if isinstance(workload, Flows) else None)
     in_phases = pattern is not None and pattern_named(pattern).in_phases
     check_memory(fabric, in_phases=in_phases)
-    plan = with_multipath(make_plan(fabric, request), given["multipath"], given["hash_seed"])
+    plan = make_plan(fabric, request)
     return Scenario(
         plan,
         pattern or ("multicast" if senders else "trace"),

@@ -6,7 +6,8 @@ constants. ``emit_*`` return the bytes of values of :mod:`knotless.forwarding.op
 
 References
 ----------
-ONF TS-012, OpenFlow Switch Specification 1.3.4, sections 7.2.3 to 7.2.5.
+ONF TS-012, OpenFlow Switch Specification 1.3.4, sections 7.2.3 to 7.2.5. The actions of Nicira are
+those of Open vSwitch: ovs-actions(7), and struct nx_action_bundle in its lib/ofp-actions.c.
 
 """
 
@@ -21,6 +22,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from knotless.controller.reconcile import OTHER_FIELD
 from knotless.forwarding.openflow.rules import (
     Action,
+    Choose,
     Field,
     Output,
     PopVlan,
@@ -114,6 +116,12 @@ ACTIONS = {
     ofp.OFPAT_POP_PBB: ActionType(_NO_VALUES),
 }
 """Every action of fixed size. Set-field encloses a match field; experimenters define theirs."""
+_NX_MOVE = Struct("!HHIHHHH4s4s")
+_NX_BUNDLE = Struct("!HHIHHHHIHH4s4x")
+_NX_MEMBER = Struct("!H")
+_NICIRA, _REG_MOVE, _BUNDLE_LOAD = 0x2320, 6, 13
+_HIGHEST_SCORE, _OF_ETH_SRC, _OFPORTS, _LOW_16_BITS = 1, 0, 2, 15
+"""Arguments of bundle_load: algorithm hrw, hashed field, type of the members, bits written."""
 _GOTO = Struct(ofp.OFP_INSTRUCTION_GOTO_TABLE_PACK_STR)
 _METADATA = Struct(ofp.OFP_INSTRUCTION_WRITE_METADATA_PACK_STR)
 INSTRUCTIONS = {
@@ -184,13 +192,37 @@ def _emit_action(action: Action) -> bytes:
             return _ETHER_TYPE.pack(ofp.OFPAT_PUSH_VLAN, _ETHER_TYPE.size, _VLAN_TPID)
         case PopVlan():
             return _NO_VALUES.pack(ofp.OFPAT_POP_VLAN, _NO_VALUES.size)
+        case Choose(ports, basis):
+            return _emit_choice(ports, basis)
+
+
+def _move(bits: int, source: bytes, target: bytes, first_bit: int = 0) -> bytes:
+    head = (ofp.OFPAT_EXPERIMENTER, _NX_MOVE.size, _NICIRA, _REG_MOVE)
+    return _NX_MOVE.pack(*head, bits, 0, first_bit, source, target)
+
+
+# Open vSwitch takes OpenFlow's own class here as well, but says Nicira's of fields that have both.
+_ETH_DST, _ETH_SRC = _OXM.pack(0, 1 << 1, 6), _OXM.pack(0, 2 << 1, 6)
+_XXREG0 = _OXM.pack(1, 111 << 1, 16)
+_HASH_BOTH = _move(48, _ETH_SRC, _XXREG0) + _move(24, _ETH_DST, _ETH_SRC, 24)
+_RESTORE_SOURCE = _move(48, _XXREG0, _ETH_SRC)
+"""What is before and after bundle_load, see :class:`knotless.forwarding.openflow.rules.Choose`."""
+
+
+def _emit_choice(ports: tuple[int, ...], basis: int) -> bytes:
+    length = (_NX_BUNDLE.size + _NX_MEMBER.size * len(ports) + 7) // 8 * 8
+    head = (ofp.OFPAT_EXPERIMENTER, length, _NICIRA, _BUNDLE_LOAD)
+    how = (_HIGHEST_SCORE, _OF_ETH_SRC, basis, _OFPORTS, len(ports), _LOW_16_BITS)
+    bundle = _NX_BUNDLE.pack(*head, *how, FIELDS["metadata"].header)
+    members = b"".join(map(_NX_MEMBER.pack, ports))
+    return _HASH_BOTH + (bundle + members).ljust(length, b"\0") + _RESTORE_SOURCE
 
 
 # --- bytes of a switch to values -------------------------------------------------------------
 #
-# Match fields of another class than OpenFlow's own, and actions of experimenters, we never use.
-# They are relabelled in place with a class and an experimenter that Ryu does not know, so that it
-# keeps them as opaque bytes instead of parsing them.
+# Match fields of another class than OpenFlow's own we never use, and actions of experimenters only
+# as a choice. Others are relabelled in place with a class and an experimenter that Ryu does not
+# know, so that it keeps them as opaque bytes instead of parsing them.
 
 
 def parse_element(data: Buffer, offset: int, end: int, least: int = 8) -> tuple[int, int]:
@@ -259,7 +291,9 @@ def parse_actions(data: bytearray, offset: int = 0, end: int | None = None) -> A
     while offset < end:
         kind, length = parse_element(data, offset, end)
         action: Action | None = None
-        if kind == ofp.OFPAT_SET_FIELD and length % 8 == 0:
+        if kind == ofp.OFPAT_EXPERIMENTER and (choice := _parse_choice(data, offset, end)):
+            action, length = choice
+        elif kind == ofp.OFPAT_SET_FIELD and length % 8 == 0:
             is_masked = data[offset + 6] & 1
             field, stop = _parse_field(data, offset + 4, offset + length)
             if field is None or is_masked or (stop - offset + 7) // 8 * 8 != length:
@@ -277,6 +311,23 @@ def parse_actions(data: bytearray, offset: int = 0, end: int | None = None) -> A
         is_complete = is_complete and action is not None
         offset += length
     return tuple(actions), is_complete
+
+
+def _parse_choice(data: bytearray, offset: int, end: int) -> tuple[Choose, int] | None:
+    """Return the choice whose actions begin at ``offset``, and their bytes; None if none does."""
+    start = offset + len(_HASH_BOTH)
+    if data[offset:start] != _HASH_BOTH or start + _NX_BUNDLE.size > end:
+        return None
+    *_, basis, _, count, _, _ = _NX_BUNDLE.unpack_from(data, start)
+    first = start + _NX_BUNDLE.size
+    if first + _NX_MEMBER.size * count > end:
+        return None
+    members = data[first : first + _NX_MEMBER.size * count]
+    ports = tuple(port for (port,) in _NX_MEMBER.iter_unpack(members))
+    whole = _emit_choice(ports, basis)
+    if not ports or offset + len(whole) > end or data[offset : offset + len(whole)] != whole:
+        return None
+    return Choose(ports, basis), len(whole)
 
 
 def _parse_field(data: bytearray, offset: int, end: int) -> tuple[Field | None, int]:

@@ -14,6 +14,7 @@ from knotless._core import forwarding as core
 from knotless.forwarding.openflow.rules import (
     COOKIE,
     Action,
+    Choose,
     Field,
     Group,
     Output,
@@ -27,6 +28,7 @@ from knotless.forwarding.openflow.rules import (
 
 _VLAN_PRESENT = 0x1000
 _ARP = 0x0806
+_CHOOSE, _MEMBER = 6, 7
 _ALL_BITS = {"eth_dst": (1 << 48) - 1, "eth_src": (1 << 48) - 1, "vlan_vid": 0x1FFF}
 """The fields that may have a mask, with that which counts as none."""
 _FIELDS = (
@@ -39,9 +41,8 @@ _FIELDS = (
 class CompiledRules(Mapping[str, SwitchRules]):
     """The rules of each switch by name; decoded on each access, not cached."""
 
-    def __init__(self, names: tuple[str, ...], compiled: core.Compiled, hash_seed: int = 0) -> None:
+    def __init__(self, names: tuple[str, ...], compiled: core.Compiled) -> None:
         self.core = compiled
-        self.hash_seed = hash_seed
         self.names = names
         self._index = {name: i for i, name in enumerate(names)}
         self._columns = compiled.columns()
@@ -150,9 +151,9 @@ class CompiledRules(Mapping[str, SwitchRules]):
     def _lists(self) -> list[tuple[Action, ...]]:
         kinds = self._columns["action_kind"].tolist()
         arguments = self._columns["action_argument"].tolist()
-        actions = [_action(*coded) for coded in zip(kinds, arguments, strict=True)]
+        coded = list(zip(kinds, arguments, strict=True))
         ends = self._columns["list_ends"].tolist()
-        return [tuple(actions[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
+        return [_actions(coded[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
 
     def _groups(self, switch: int) -> tuple[Group, ...]:
         groups = []
@@ -160,16 +161,21 @@ class CompiledRules(Mapping[str, SwitchRules]):
         for number, group in enumerate(range(first, end), 1):
             buckets = slice(*_part(self._columns["bucket_ends"], group))
             lists = self._columns["buckets"][buckets].tolist()
-            # A hash that begins with another number at each switch, or all would choose alike.
-            numbered = self.hash_seed << 32 | switch + 1
-            basis = numbered if self._columns["group_selects"][group] else None
-            actions = tuple(self._lists[action_list] for action_list in lists)
-            groups.append(Group(number, actions, basis=basis))
+            groups.append(Group(number, tuple(self._lists[action_list] for action_list in lists)))
         return tuple(groups)
 
 
 def _part(ends: NDArray[np.integer], i: int) -> tuple[int, int]:
     return (int(ends[i - 1]) if i else 0), int(ends[i])
+
+
+def _actions(coded: list[tuple[int, int]]) -> tuple[Action, ...]:
+    members = tuple(port for kind, port in coded if kind == _MEMBER)
+    return tuple(
+        Choose(members, argument) if kind == _CHOOSE else _action(kind, argument)
+        for kind, argument in coded
+        if kind != _MEMBER
+    )
 
 
 def _action(kind: int, argument: int) -> Action:

@@ -4,8 +4,8 @@
   in the VLAN planned for their destination get the priority); frames from other switches pass if
   their VLAN is in use; all others are dropped. With a source check, ARP frames and IPv4 packets
   must also name their host as their source.
-- forward: (VLAN,) destination -> output port, stored in the metadata. Broadcasts and multicasts
-  are copied by groups, by input port and source.
+- forward: (VLAN,) destination -> output port, stored in the metadata; of several ports, a hash
+  chooses one. Broadcasts and multicasts are copied by groups, by input port and source.
 - virtual channel: (input port, output port, priority) -> new priority.
 - output: remove the tag and send to a host, or send to the next switch.
 
@@ -52,7 +52,7 @@ def compile_rules(plan: Plan) -> CompiledRules:
         state,
         tagging=plan.tagging,
         source_check=plan.source_check,
-        hash_seed=plan.hash_seed,
+        hash_seed=plan.request.hash_seed,
     )
     return with_backups(plan, rules)
 
@@ -81,7 +81,7 @@ def compile_state(
     """Return the rules that implement a state; ``tagging`` says who tags frames.
 
     ``source_check`` says which source addresses hosts may not forge, as in
-    :class:`knotless.routing.request.PlanRequest`. ``hash_seed`` is that of groups of type select.
+    :class:`knotless.routing.request.PlanRequest`. ``hash_seed`` is that of the choices among ports.
 
     Raises
     ------
@@ -95,12 +95,12 @@ def compile_state(
     ips = None if source_check == "mac" else known_ips(state.fabric)
     try:
         compiled = core.compile_rules(
-            state.core, macs, groups, tagging == "host", ips, source_check == "ip"
+            state.core, macs, groups, tagging == "host", ips, source_check == "ip", hash_seed
         )
     except LookupError as refused:
         switch, reason = refused.args
         raise PlanError(f"{state.channels.names[switch]}: {reason}") from None
-    return CompiledRules(state.channels.names, compiled, hash_seed)
+    return CompiledRules(state.channels.names, compiled)
 
 
 def is_source_check(match: Iterable[Field]) -> bool:

@@ -27,6 +27,7 @@ from knotless.forwarding.openflow.rules import (
     FLOOD,
     IN_PORT,
     Action,
+    Choose,
     Field,
     Group,
     Output,
@@ -75,6 +76,20 @@ _FAILOVER = ("ff", "fast_failover")
 PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
 _ALL_PORTS = {"FLOOD": FLOOD, "ALL": ALL}
 _PRESENT = 0x1000
+CHOOSE = (
+    "move:NXM_OF_ETH_SRC[]->NXM_NX_XXREG0[0..47],"
+    "move:NXM_OF_ETH_DST[0..23]->NXM_OF_ETH_SRC[24..47],"
+    "bundle_load(eth_src,{basis},hrw,ofport,OXM_OF_METADATA[0..15],members:{ports}),"
+    "move:NXM_NX_XXREG0[0..47]->NXM_OF_ETH_SRC[]"
+)
+"""The actions of a choice; :class:`knotless.forwarding.openflow.rules.Choose` says what they do."""
+# Open vSwitch before 2.15 calls members slaves.
+_CHOOSE = re.compile(
+    re.escape(CHOOSE)
+    .replace(r"\{basis\}", "([0-9]+)")
+    .replace(r"members:\{ports\}", "(?:members|slaves):([^)]+)")
+)
+_CHOOSE_ACTIONS = 4
 _NO_NAMES: Mapping[str, int] = {}
 _IGNORED = re.compile(
     r"(duration|n_packets|n_bytes|idle_age|hard_age|idle_timeout|hard_timeout|importance)=[0-9.]+s?"
@@ -230,7 +245,16 @@ def _instructions_of(
     actions: list[Action] = []
     metadata: int | None = None
     goto: int | None = None
-    for token in _split(text):
+    tokens = _split(text)
+    while tokens:
+        if tokens[0].startswith("move:"):
+            choice = _CHOOSE.fullmatch(",".join(tokens[:_CHOOSE_ACTIONS]))
+            if choice is not None:
+                members = tuple(_port(port, ports) for port in choice[2].split(","))
+                actions.append(Choose(members, _number(choice[1], 0xFFFF)))
+                tokens = tokens[_CHOOSE_ACTIONS:]
+                continue
+        token, *tokens = tokens
         if token.startswith("goto_table:"):
             goto = _number(token.removeprefix("goto_table:"), 254)
         elif token.startswith("write_metadata:"):
@@ -283,7 +307,6 @@ def _group_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Group:
         raise RuleError(f"groups of type {kind!r} are not supported; only all, select and ff are")
     if "group_id" not in attributes:
         raise RuleError("group_id= is missing")
-    basis = _number(attributes.get("selection_method_param", "0"), 2**64 - 1)
     lists, watch = [], []
     for bucket in buckets:
         watched = re.match(r"[^=]*?watch_port:([^,]*),", bucket)
@@ -299,7 +322,7 @@ def _group_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Group:
         _number(attributes["group_id"], 0xFFFFFF00),
         tuple(lists),
         tuple(watch),
-        basis if kind == "select" else None,
+        kind == "select",
     )
 
 

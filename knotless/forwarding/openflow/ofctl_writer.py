@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ipaddress
 
-from knotless.forwarding.openflow.ofctl_parser import ADDRESSES, MACS, PORTS
+from knotless.forwarding.openflow.ofctl_parser import ADDRESSES, CHOOSE, MACS, PORTS
 from knotless.forwarding.openflow.rules import (
     Action,
+    Choose,
     Field,
     Group,
     Output,
@@ -25,18 +26,12 @@ from knotless.forwarding.openflow.rules import (
 )
 from knotless.topologies.numbering import mac_text
 
-HASHED = ("eth_src", "eth_dst")
-"""The fields of frames that groups of type select hash: frames of a pair of hosts keep their order,
-and the simulator, which knows no ports, can compute the same."""
 _WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
 """The names that ovs-ofctl has instead of OpenFlow's."""
 
 
 def write(rules: SwitchRules) -> tuple[str, str]:
-    """Return (flows, groups) for ``ovs-ofctl -O OpenFlow13 add-flows`` and ``add-groups``.
-
-    Groups of type select need OpenFlow 1.5, whose messages say how they hash.
-    """
+    """Return (flows, groups) for ``ovs-ofctl -O OpenFlow13 add-flows`` and ``add-groups``."""
     flows = "".join(f"{_rule_text(rule)}\n" for rule in rules.rules)
     groups = "".join(f"{_group_text(group)}\n" for group in rules.groups)
     return flows, groups
@@ -79,6 +74,8 @@ def _action_text(action: Action) -> str:
             return f"set_field:{shown}->{_WRITTEN.get(name, name)}"
         case ToGroup(group_id):
             return f"group:{group_id}"
+        case Choose(ports, basis):
+            return CHOOSE.format(basis=basis, ports=",".join(map(str, ports)))
 
 
 def _group_text(group: Group) -> str:
@@ -87,8 +84,5 @@ def _group_text(group: Group) -> str:
         f",bucket={watch}actions={','.join(map(_action_text, bucket)) or 'drop'}"
         for watch, bucket in zip(watched, group.buckets, strict=True)
     )
-    kind = "ff" if group.watch else "all"
-    if group.basis is not None:
-        hashed = f"selection_method=hash,selection_method_param={group.basis}"
-        kind = f"select,{hashed},fields({','.join(HASHED)})"
+    kind = "ff" if group.watch else "select" if group.selects else "all"
     return f"group_id={group.group_id},type={kind}{buckets}"

@@ -84,7 +84,26 @@ class ToGroup:
     group_id: int
 
 
-Action = Output | PushVlan | PopVlan | SetField | ToGroup
+@dataclass(frozen=True, order=True)
+class Choose:
+    """Write one of ``ports`` to the low 16 bits of the metadata, by a hash of the addresses.
+
+    Of the ports that are up, it is the one with the highest score; without any it is 0xFFFF. The
+    hash begins with ``basis`` (16 bits): switches with equal ones would choose alike. On Open
+    vSwitch these are actions of Nicira, in this order:
+
+    - move eth_src to register xxreg0, and the low 24 bits of eth_dst to the high ones of eth_src;
+    - bundle_load of the ports, with the algorithm hrw over eth_src;
+    - move xxreg0 back to eth_src.
+
+    The core's ``select_member`` computes the same choice.
+    """
+
+    ports: tuple[int, ...]
+    basis: int
+
+
+Action = Output | PushVlan | PopVlan | SetField | ToGroup | Choose
 
 
 class Rule(NamedTuple):
@@ -119,15 +138,14 @@ class Group:
     """A group of type 'all': the actions of each bucket are applied to a copy of the frame.
 
     With ``watch``, a port for each bucket, it is of type 'fast failover': only the first bucket
-    whose port is up is applied. With ``basis``, it is of type 'select': one bucket is applied to
-    the frame, by a hash of its Ethernet addresses that begins with this number. Switches with equal
-    numbers would choose alike.
+    whose port is up is applied. If it ``selects``, it is of type 'select', which no group of ours
+    is: any one bucket is applied to the frame.
     """
 
     group_id: int
     buckets: tuple[tuple[Action, ...], ...]
     watch: tuple[int, ...] = ()
-    basis: int | None = None
+    selects: bool = False
 
     def live(self, down: Collection[int] = ()) -> Group:
         """Return what the group does while some ports are down, as a group of type 'all'."""

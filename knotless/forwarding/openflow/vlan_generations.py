@@ -138,7 +138,7 @@ def _switch_in(rules: SwitchRules, generation: VlanGeneration) -> SwitchRules:
             group.group_id + generation.number * _GROUPS,
             tuple(_actions_in(bucket, generation) for bucket in group.buckets),
             group.watch,
-            group.basis,
+            group.selects,
         )
         for group in rules.groups
     )

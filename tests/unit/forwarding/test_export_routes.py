@@ -14,8 +14,8 @@ from knotless.cli.main import main
 from knotless.forwarding.routed.files import FILES
 from knotless.forwarding.routed.tables import router_tables
 from knotless.importers.paths import read_paths
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan
+from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.verification.checked_plan import CheckedPlan
 
@@ -70,7 +70,7 @@ def test_files_of_routers_are_read_back_as_the_plan(
 def test_packets_are_divided_as_in_the_plan(target: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run("export", "fattree3,4", "--multipath", "ecmp", "--to", target, "--out", str(out))
-    plan = with_multipath(make_plan(load("fattree3,4")), "ecmp")
+    plan = make_plan(load("fattree3,4"), PlanRequest.from_options(multipath="ecmp"))
     state = CheckedPlan(plan).state
     names = plan.channels.names
     for a, b in (("h1", "h3"), ("h1", "h16"), ("h9", "h2")):
@@ -103,7 +103,7 @@ def _damaged(plan: Plan, target: str, router: str, old: str, new: str) -> list[s
     ],
 )
 def test_a_route_that_is_missing_or_wrong_is_found(target: str, old: str, new: str) -> None:
-    plan = with_multipath(make_plan(load("fattree2,4")), "ecmp")
+    plan = make_plan(load("fattree2,4"), PlanRequest.from_options(multipath="ecmp"))
     assert _damaged(plan, target, "s1", old, new)
 
 

@@ -9,11 +9,12 @@ import pytest
 from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import read_dir, write_dir
-from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.forwarding.openflow.ofctl_parser import CHOOSE, parse, parse_known
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     IN_PORT,
+    Choose,
     Field,
     Group,
     Output,
@@ -83,10 +84,36 @@ def test_everything_that_a_rule_can_hold_is_written() -> None:
                 cookie=2**64 - 1,
             ),
             Rule(1, 7, (Field("metadata", 4, 0xFC),), (ToGroup(2),), metadata=9, goto=2),
+            Rule(2, 7, (), (PopVlan(), Choose((2, 3), 63967), Choose((4,), 1)), goto=3),
         ),
         (Group(2, ((), (PopVlan(), Output(1)))),),
     )
     assert parse(*write(rules)) == rules
+
+
+def test_choices_name_ports_and_are_read_from_older_switches() -> None:
+    text = CHOOSE.format(basis=5, ports='"s1-eth2",4').replace("members", "slaves")
+    rules, unknown = parse_known(f"actions={text},goto_table:2", {"s1-eth2": 2})
+    assert (rules.rules[0].actions, unknown) == ((Choose((2, 4), 5),), ())
+
+
+@pytest.mark.parametrize(
+    ("part", "other"),
+    [
+        ("[24..47]", "[0..23]"),
+        ("hrw", "active_backup"),
+        ("eth_src,5", "symmetric_l4,5"),
+        ("[0..15]", "[0..14]"),
+        (",move:NXM_NX_XXREG0[0..47]->NXM_OF_ETH_SRC[]", ""),
+        (":2,4", ":"),
+        ("eth_src,5", "eth_src,65536"),
+    ],
+)
+def test_other_bundles_are_not_read_as_choices(part: str, other: str) -> None:
+    text = CHOOSE.format(basis=5, ports="2,4")
+    assert part in text
+    with pytest.raises(RuleError, match=r"is not supported|maximum"):
+        parse(f"actions={text.replace(part, other)},goto_table:2")
 
 
 @pytest.mark.parametrize(

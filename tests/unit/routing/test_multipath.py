@@ -19,19 +19,19 @@ from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.reader import state_of_rules
-from knotless.forwarding.openflow.rules import Output, SwitchRules
-from knotless.routing.multipath import with_multipath
+from knotless.forwarding.openflow.rules import Choose, Output, SwitchRules
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import load
 from knotless.topologies.failures import Failures
 from knotless.topologies.formats.files import to_json
 from knotless.verification.check import verdict_of
+from knotless.verification.checked_plan import CheckedPlan
 from tests.support.independent import RuleTracer
 
 
 def planned(spec: str, engine: str = "auto", **choices: Any) -> Plan:
-    return with_multipath(make_plan(load(spec), engine, **choices), "ecmp")
+    return make_plan(load(spec), engine, multipath="ecmp", **choices)
 
 
 def run(*arguments: str) -> Result:
@@ -121,11 +121,55 @@ def test_what_needs_one_path_is_refused(spec: str, choices: dict[str, Any], mess
 
 
 def test_what_follows_one_path_refuses_the_plan() -> None:
-    plan = planned("fattree2,4")
     with pytest.raises(PlanError, match="h1 has several paths to h2"):
-        plan.path("h1", "h2")
-    with pytest.raises(PlanError, match="cannot be repaired"):
-        repair(plan, Failures.from_names(plan.fabric, ["s1-s5"]))
+        planned("fattree2,4").path("h1", "h2")
+
+
+def test_a_repair_removes_next_hops_and_keeps_all_others() -> None:
+    plan = planned("fattree2,4")
+    found = repair(plan, Failures.from_names(plan.fabric, ["s1-s5"]))
+    old, new = plan.next_hops, found.plan.next_hops
+    assert old is not None
+    assert new is not None
+    leaving = plan.channels.leaving
+    gone = {leaving[0, 5]} | {leaving[leaf, 5] for leaf in (1, 2, 3)}
+    for to in range(4):
+        for at in range(4):
+            lost = set(old.at(at, to)) - set(new.at(at, to))
+            assert set(new.at(at, to)) <= set(old.at(at, to))
+            # From s1 nothing goes to the spine s5, and to s1 nothing goes by it.
+            assert lost == (gone & set(old.at(at, to)) if 0 in (at, to) else set())
+    # All pairs of s1 with the 12 hosts of other leaves, in both directions.
+    assert (found.kind, found.moved, found.mean_stretch) == ("repaired", 2 * 4 * 12, 1.0)
+    assert CheckedPlan(found.plan).rules_verdict.safe
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine", "failed", "kind"),
+    [
+        ("fattree2,4", "auto", ["s5"], "repaired"),
+        ("fattree3,4", "auto", ["s1-s9"], "repaired"),
+        ("fattree3,4", "fattree", ["s1-s9", "s2-s10"], "updown"),
+        ("hyperx,S=3x3,hosts=1", "updown", ["s1-s2"], "replanned"),
+        ("irregular-a", "updown", ["s3"], "replanned"),
+        ("ring,4", "updown", ["s1-s2", "s3-s4"], "repaired"),
+    ],
+)
+def test_repairs_deliver_without_cycle(
+    spec: str, engine: str, failed: list[str], kind: str
+) -> None:
+    plan = planned(spec, engine)
+    found = repair(plan, Failures.from_names(plan.fabric, failed))
+    verdict = CheckedPlan(found.plan).rules_verdict
+    assert (found.kind, verdict.safe) == (kind, True)
+    assert (verdict.undelivered, verdict.failed) == (0, 0)
+    assert found.plan.multipath == "ecmp"
+    assert plan.next_hops is not None
+    assert found.plan.next_hops is not None
+    assert (plan.next_hops.sizes > 1).any() or spec == "ring,4"
+    same = repair(plan, Failures.from_names(plan.fabric, failed))
+    assert same.plan.next_hops is not None
+    assert np.array_equal(found.plan.next_hops.channels, same.plan.next_hops.channels)
 
 
 def test_plan_prints_and_writes_sets_of_next_hops(tmp_path: Path) -> None:
@@ -137,7 +181,7 @@ def test_plan_prints_and_writes_sets_of_next_hops(tmp_path: Path) -> None:
     assert json.loads(file.read_text())["next_hops"]["s1"]["s2"] == [5, 6, 7, 8]
 
 
-@pytest.mark.parametrize("option", ["--compare", "--explain", "--without=s1-s5"])
+@pytest.mark.parametrize("option", ["--compare", "--explain", "--freeze"])
 def test_plan_refuses_options_of_single_paths(option: str) -> None:
     done = run("plan", "fattree2,4", "--multipath", "ecmp", option)
     assert done.exit_code == 2
@@ -176,7 +220,12 @@ def test_rules_do_what_the_plan_says(spec: str, engine: str, choices: dict[str, 
 def test_each_switch_hashes_from_another_number() -> None:
     rules = compile_rules(planned("fattree3,4"))
     bases = [
-        {group.basis for group in of_switch.groups if group.basis is not None}
+        {
+            action.basis
+            for rule in of_switch.rules
+            for action in rule.actions
+            if isinstance(action, Choose)
+        }
         for of_switch in rules.values()
     ]
     used = [basis for of_switch in bases for basis in of_switch]
@@ -187,11 +236,10 @@ def test_rules_are_written_and_checked_as_files(tmp_path: Path) -> None:
     folder = str(tmp_path / "rules")
     written = run("flows", "fattree2,4", "--multipath", "ecmp", "--out", folder, "--json")
     assert (written.exit_code, json.loads(written.stdout)["vlans"]) == (0, 1)
-    groups = (tmp_path / "rules" / "s1.groups").read_text().splitlines()
-    assert groups[0].startswith(
-        "group_id=1,type=select,selection_method=hash,selection_method_param=1,fields(eth_src,"
-    )
-    assert re.findall(r"output:(\d+)", groups[0]) == ["5", "6", "7", "8"]
+    rules = (tmp_path / "rules" / "s1.flows").read_text()
+    chosen = re.findall(r"bundle_load\(eth_src,\d+,hrw,ofport,OXM_OF_METADATA.*?,(.*?)\)", rules)
+    assert set(chosen) == {"members:5,6,7,8"}
+    assert "type=select" not in (tmp_path / "rules" / "s1.groups").read_text()
     done = run("check", folder, "--json")
     verdict = json.loads(done.stdout)
     assert (done.exit_code, verdict["undelivered"], verdict["acyclic"]) == (0, 0, True)
@@ -226,5 +274,5 @@ def test_select_groups_of_others_are_read() -> None:
         "weight:50,actions=output:3"
     )
     (group,) = parse("priority=1 actions=group:7", groups).groups
-    assert (group.basis, group.buckets) == (9, ((Output(2),), (Output(3),)))
+    assert (group.selects, group.buckets) == (True, ((Output(2),), (Output(3),)))
     assert parse(*write(SwitchRules((), (group,)))).groups == (group,)

@@ -20,7 +20,6 @@ from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FORWARD, Field, Output, Rule, SwitchRules
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Scenario, freezing, simulate
@@ -149,7 +148,7 @@ def test_cycles_through_pools_are_undecided() -> None:
 
 
 def test_flows_that_have_a_choice_of_paths_are_undecided() -> None:
-    plan = with_multipath(cyclic_plan("mesh,3,3"), "ecmp")
+    plan = cyclic_plan("mesh,3,3", multipath="ecmp")
     found = freeze_of(plan)
     assert found.freezes is None
     assert "choose among paths" in found.reason

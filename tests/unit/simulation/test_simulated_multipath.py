@@ -9,14 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.cli.main import main
-from knotless.routing.multipath import Multipath, with_multipath
 from knotless.routing.plan import make_plan
+from knotless.routing.request import Multipath
 from knotless.simulation import Load, Result, Scenario, simulate
 from knotless.topologies import load
 
 
 def simulated(multipath: Multipath, seed: int = 1, spec: str = "fattree2,4") -> Result:
-    plan = with_multipath(make_plan(load(f"{spec},rate=1000,delay=1")), multipath, seed)
+    plan = make_plan(load(f"{spec},rate=1000,delay=1"), multipath=multipath, hash_seed=seed)
     messages = Load("acknowledged", message_bytes=90_000)
     return simulate(Scenario(plan, "shift:4", messages, seed=seed))
 

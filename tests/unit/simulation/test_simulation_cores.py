@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.cli.commands.simulate import command
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import make_plan
 from knotless.simulation import (
     Buffers,
@@ -41,10 +40,8 @@ def scenario(
     us: float | None = 300.0,
     **more: Any,
 ) -> Scenario:
-    routing = {key: more.pop(key) for key in ("vcs", "select") if key in more}
-    plan = make_plan(load(f"{spec},{LINES}"), engine, **routing)
-    if multipath := more.pop("multipath", None):
-        plan = with_multipath(plan, multipath, 1)
+    routing = {key: more.pop(key) for key in ("vcs", "select", "multipath") if key in more}
+    plan = make_plan(load(f"{spec},{LINES}"), engine, hash_seed=1, **routing)
     return Scenario(plan, pattern, load_, duration_us=us, **more)
 
 

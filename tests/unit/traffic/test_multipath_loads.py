@@ -13,7 +13,6 @@ from click.testing import CliRunner
 from knotless.base.errors import PlanError
 from knotless.cli.main import main
 from knotless.forwarding.from_plan import state_of_plan
-from knotless.routing.multipath import with_multipath
 from knotless.routing.plan import Plan, make_plan
 from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import load
@@ -23,12 +22,12 @@ from knotless.traffic.patterns import pattern_named
 
 
 def planned(spec: str, engine: str = "auto", multipath: str = "ecmp") -> Plan:
-    return with_multipath(make_plan(load(spec), engine), multipath)  # type: ignore[arg-type]
+    return make_plan(load(spec), engine, multipath=multipath)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])
 def test_a_seed_takes_the_channels_that_it_takes_in_the_simulator(seed: int) -> None:
-    plan = with_multipath(make_plan(load("fattree3,4")), "ecmp", seed)
+    plan = make_plan(load("fattree3,4"), multipath="ecmp", hash_seed=seed)
     pattern = pattern_named("permutation")
     load_of_run = Load("acknowledged", message_bytes=1500)
     result = simulate(Scenario(plan, "permutation", load_of_run, seed=5))

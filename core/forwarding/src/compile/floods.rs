@@ -109,7 +109,7 @@ impl Groups {
                 }
             };
             let buckets: Vec<u32> = copies.iter().map(bucket).collect();
-            rules.group(buckets, false)
+            rules.group(buckets)
         });
         rules.lists.id(&[Action::Group(number)])
     }

@@ -1,7 +1,5 @@
 //! Table forward, unicasts: destination, and VLAN where it matters, -> out port.
 
-use rustc_hash::FxHashMap;
-
 use super::listing::{priorities, Listings, Match};
 use super::rules::{Action, Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
 use super::sets::Sets;
@@ -201,7 +199,7 @@ pub fn add(
     (state, switch): (&State, u32),
     (space, listings): (&Space, &Listings),
     unicasts: &Unicasts,
-    (ports, macs): (&Ports, &[u64]),
+    (ports, macs, basis): (&Ports, &[u64], u16),
     minimiser: &mut Minimiser,
     rules: &mut Rules,
 ) -> Result<(), HostsDiffer> {
@@ -210,10 +208,26 @@ pub fn add(
     if !routes.drops_own(space, switch, [&of_vlans, &of_all]) {
         (of_all, of_vlans) = matches(&routes, listings, minimiser, &routes.own_vlans);
     }
-    let groups = select_groups(state, unicasts, &routes, rules);
     for (base, matches) in [(USUAL, &of_all), (OF_VLAN, &of_vlans)] {
         for (priority, found) in priorities(base, matches).into_iter().zip(matches) {
-            rules.rules.push(towards(state, space, (&routes, &groups), priority, found));
+            let rule = matching(space, priority, found);
+            let next = found.class.checked_sub(1).map(|place| routes.channels[place as usize]);
+            rules.rules.push(match next {
+                None => rule,
+                Some(set @ SETS..) => {
+                    let onward = &unicasts.sets[(set - SETS) as usize];
+                    let member =
+                        |&channel: &Channel| Action::Member(state.fabric.leaves(channel).1);
+                    let members = onward.iter().map(member);
+                    let list: Vec<Action> =
+                        [Action::Choose(basis)].into_iter().chain(members).collect();
+                    Rule { actions: rules.lists.id(&list), ..rule }.goto(VIRTUAL_CHANNEL)
+                }
+                Some(channel) => {
+                    let write_metadata = state.fabric.leaves(channel).1 as i32;
+                    Rule { write_metadata, ..rule }.goto(VIRTUAL_CHANNEL)
+                }
+            });
         }
     }
     for &(_, host) in &ports.hosts {
@@ -229,41 +243,15 @@ pub fn add(
     Ok(())
 }
 
-/// Adds a group of type select for each set of channels in use. Returns the lists of actions that
-/// apply them, by the number of the set.
-fn select_groups(
-    state: &State,
-    unicasts: &Unicasts,
-    routes: &Routes<'_>,
-    rules: &mut Rules,
-) -> FxHashMap<Channel, u32> {
-    let mut groups = FxHashMap::default();
-    for &set in routes.channels.iter().filter(|&&channel| channel >= SETS) {
-        let to = |&channel: &Channel| [Action::Output(state.fabric.leaves(channel).1)];
-        let buckets: Vec<u32> = unicasts.sets[(set - SETS) as usize]
-            .iter()
-            .map(|channel| rules.lists.id(&to(channel)))
-            .collect();
-        let number = rules.group(buckets, true);
-        groups.insert(set, rules.lists.id(&[Action::Group(number)]));
-    }
-    groups
-}
-
-fn towards(
-    state: &State,
-    space: &Space,
-    (routes, groups): (&Routes<'_>, &FxHashMap<Channel, u32>),
-    priority: u16,
-    found: &Match,
-) -> Rule {
+/// What a rule of table forward matches.
+fn matching(space: &Space, priority: u16, found: &Match) -> Rule {
     let Masked { value, mask } = found.label;
     let vlan = if mask == 0 {
         Masked::default()
     } else {
         Masked { value: PRESENT | value, mask: PRESENT | mask }
     };
-    let rule = Rule {
+    Rule {
         // An address that differs in the bits that all hosts share belongs to no host.
         eth_dst: Masked {
             value: found.address.value | space.prefix,
@@ -271,16 +259,5 @@ fn towards(
         },
         vlan,
         ..Rule::new(FORWARD, priority)
-    };
-    match found.class {
-        DROPPED => rule,
-        class => {
-            let channel = routes.channels[class as usize - 1];
-            if let Some(&actions) = groups.get(&channel) {
-                return Rule { actions, ..rule };
-            }
-            let write_metadata = state.fabric.leaves(channel).1 as i32;
-            Rule { write_metadata, ..rule }.goto(VIRTUAL_CHANNEL)
-        }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! - admission: a host's own frames get their VLAN and first priority; frames from other switches
 //!   pass when their VLAN is in use; all else is dropped.
-//! - forward: (VLAN,) destination -> output port, kept in the metadata. Broadcast and multicast are
-//!   copied by groups, by in port and source.
+//! - forward: (VLAN,) destination -> output port, kept in the metadata; of several ports, a hash
+//!   chooses one. Broadcast and multicast are copied by groups, by in port and source.
 //! - virtual channel: (in port, out port, priority) -> new priority.
 //! - output: untag for a host, or send on as it is.
 //!
@@ -63,7 +63,7 @@ pub struct Refused {
 ///
 /// `macs` are the addresses of the hosts, `groups` those of the multicast groups 1, 2 ..; with
 /// `host_tags` hosts send with a VLAN of their choice. `sources` says which IPv4 addresses hosts may
-/// claim; None: any.
+/// claim; None: any. `basis` gives the number with which the hash of a switch begins.
 ///
 /// # Errors
 /// A switch does what the tables cannot express.
@@ -73,8 +73,9 @@ pub fn compile(
     groups: &[u64],
     host_tags: bool,
     sources: Option<Sources<'_>>,
+    basis: &(dyn Fn(u32) -> u16 + Sync),
 ) -> Result<Rules, Refused> {
-    let task = Task { state, macs, groups, host_tags, sources, ports: view::ports(state) };
+    let task = Task { state, macs, groups, host_tags, sources, basis, ports: view::ports(state) };
     match task.compile(true) {
         Err(Stop::HostsDiffer) => match task.compile(false) {
             Err(Stop::HostsDiffer) => unreachable!("each host is a block of its own"),
@@ -92,6 +93,7 @@ struct Task<'a> {
     groups: &'a [u64],
     host_tags: bool,
     sources: Option<Sources<'a>>,
+    basis: &'a (dyn Fn(u32) -> u16 + Sync),
     ports: Vec<Ports>,
 }
 
@@ -138,7 +140,8 @@ impl Task<'_> {
                 admission.add(switch, ports, &unicasts, minimiser, &mut rules)?;
                 self.check_sources(switch, ports, first, &mut rules)?;
                 let (place, addresses) = ((state, switch), (&space, &destinations));
-                forward::add(place, addresses, &unicasts, (ports, macs), minimiser, &mut rules)?;
+                let of_switch = (ports, macs, (self.basis)(switch));
+                forward::add(place, addresses, &unicasts, of_switch, minimiser, &mut rules)?;
                 floods.add(switch, ports, &sources, minimiser, &mut rules);
                 rules.rules.push(Rule::new(FORWARD, 0));
                 turns::add(&unicasts.turns, &mut rules);

@@ -18,7 +18,7 @@ impl Rules {
                 let groups = (1..).zip(part(&self.group_ends, number)).map(|(id, group)| {
                     let buckets = self.buckets[part(&self.bucket_ends, group)].iter();
                     let lists = buckets.map(|&list| self.list(list)).collect();
-                    (id, Buckets { lists, selects: self.selects[group] })
+                    (id, Buckets { lists, selects: false })
                 });
                 Switch::new(
                     rules.iter().map(|rule| self.readable(rule)).collect(),
@@ -30,16 +30,25 @@ impl Rules {
 
     fn list(&self, number: u32) -> Vec<rule::Action> {
         let list = &self.lists.actions[part(&self.lists.ends, number as usize)];
-        list.iter()
-            .map(|&action| match action {
+        let mut actions = Vec::with_capacity(list.len());
+        for &action in list {
+            actions.push(match action {
                 Action::Output(port) => rule::Action::Output(port),
                 Action::PushVlan => rule::Action::PushVlan,
                 Action::PopVlan => rule::Action::PopVlan,
                 Action::SetVlan(vlan) => rule::Action::SetVid(VLAN_PRESENT | vlan),
                 Action::SetPriority(priority) => rule::Action::SetPcp(priority),
                 Action::Group(group) => rule::Action::Group(group),
-            })
-            .collect()
+                Action::Choose(_) => rule::Action::Choose(Vec::new()),
+                Action::Member(port) => {
+                    if let Some(rule::Action::Choose(ports)) = actions.last_mut() {
+                        ports.push(port);
+                    }
+                    continue;
+                }
+            });
+        }
+        actions
     }
 
     fn readable(&self, rule: &Rule) -> rule::Rule {

@@ -31,6 +31,11 @@ pub enum Action {
     SetPriority(u8),
     /// Hand over to a group of the switch.
     Group(u32),
+    /// Write one of the ports of the following [`Action::Member`] to the metadata, by a hash that
+    /// begins with this basis.
+    Choose(u16),
+    /// A port of the [`Action::Choose`] before it.
+    Member(u32),
 }
 
 /// What is matched in a field: `value` in the bits of `mask`; an empty mask matches anything.
@@ -162,8 +167,6 @@ pub struct Rules {
     pub buckets: Vec<u32>,
     /// Where the buckets of each group end.
     pub bucket_ends: Vec<u32>,
-    /// By group: whether one bucket is applied to a frame instead of all.
-    pub selects: Vec<bool>,
     /// Where the groups of each switch end; they are numbered from 1 in each.
     pub group_ends: Vec<u32>,
 }
@@ -184,15 +187,13 @@ impl Rules {
         moved(&mut self.ends, &others.ends);
         self.buckets.extend(others.buckets.iter().map(|&bucket| list(bucket)));
         moved(&mut self.bucket_ends, &others.bucket_ends);
-        self.selects.extend(&others.selects);
         moved(&mut self.group_ends, &others.group_ends);
     }
 
     /// Adds a group to the switch that is not closed yet, and returns its number.
-    pub fn group(&mut self, buckets: impl IntoIterator<Item = u32>, selects: bool) -> u32 {
+    pub fn group(&mut self, buckets: impl IntoIterator<Item = u32>) -> u32 {
         self.buckets.extend(buckets);
         self.bucket_ends.push(self.buckets.len() as u32);
-        self.selects.push(selects);
         self.bucket_ends.len() as u32 - self.group_ends.last().copied().unwrap_or(0)
     }
 

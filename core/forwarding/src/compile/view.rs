@@ -14,6 +14,10 @@ pub const DROP: Channel = Channel::MAX;
 /// In place of a channel: from this number on, one of a set of channels; see [`Unicasts::sets`].
 pub const SETS: Channel = 1 << 31;
 
+/// The highest port of which a switch can choose one of several: it has 16 bits, and the last ports
+/// are reserved.
+const MAX_MEMBER: u32 = 0xFEFF;
+
 /// A VLAN and a priority.
 pub type Tag = (u16, u8);
 
@@ -193,8 +197,8 @@ impl Unicasts {
         Ok(())
     }
 
-    /// Notes a set of hops, of which packets take any one. A group sends them on, behind which no
-    /// table follows: all must keep one VLAN and one priority.
+    /// Notes a set of hops, of which packets take any one. All must keep one VLAN, and those from a
+    /// host one priority.
     fn note_set(
         &mut self,
         state: &State,
@@ -210,19 +214,24 @@ impl Unicasts {
         let host = state.fabric.host(channel);
         let tag = (onward[0].label, onward[0].vc);
         let keeps = |hop: &Hop| {
-            (hop.label, hop.vc) == tag
+            hop.label == if host.is_some() { tag.0 } else { label }
+                && (host.is_none() || hop.vc == tag.1)
                 && state.fabric.host(hop.channel).is_none()
-                && (host.is_some() || tag == (label, vc))
         };
         if !onward.iter().all(keeps) {
             let reason = format!(
-                "frames from port {in_port} that may take one of several ports would change their \
-                 VLAN or priority"
+                "frames from port {in_port} that may take one of several ports would have several \
+                 VLANs, or several first priorities"
             );
             return Err(Refused { switch, reason });
         }
+        let port = |hop: &Hop| state.fabric.leaves(hop.channel).1;
+        if let Some(port) = onward.iter().map(port).find(|&port| port > MAX_MEMBER) {
+            let reason = format!("one of several ports cannot be {port}, above {MAX_MEMBER}");
+            return Err(Refused { switch, reason });
+        }
         for hop in &onward {
-            self.turn(state, switch, (in_port, tag.1), *hop)?;
+            self.turn(state, switch, (in_port, if host.is_some() { tag.1 } else { vc }), *hop)?;
         }
         let set: Vec<Channel> = onward.iter().map(|hop| hop.channel).collect();
         let known = self.sets.iter().position(|of| *of == set);

@@ -1,4 +1,4 @@
-//! Groups: what a rule that uses them may do, and how many actions that are.
+//! Groups and choices: what a rule that uses them may do, and how many actions that are.
 
 use rustc_hash::FxHashMap;
 
@@ -18,40 +18,46 @@ pub struct Buckets {
     pub selects: bool,
 }
 
-/// By place: what each rule may do that uses groups of type select. A rule with more alternatives
-/// than are followed is left out.
+/// By place: what each rule may do that uses groups of type select, or chooses a port. A rule with
+/// more alternatives than are followed is left out.
 pub(super) fn alternatives(
     rules: &[Rule],
     groups: &FxHashMap<u32, Buckets>,
 ) -> FxHashMap<u32, Vec<Vec<Action>>> {
-    let select = |action: &Action| match action {
-        Action::Group(number) => groups.get(number).filter(|of| of.selects).map(|of| (*number, of)),
-        _ => None,
+    let select = |action: &Action| -> Option<Vec<Action>> {
+        match action {
+            Action::Choose(ports) => Some(ports.iter().map(|&port| Action::Chosen(port)).collect()),
+            Action::Group(number) => {
+                let of = groups.get(number).filter(|of| of.selects)?;
+                let buckets = 0..of.lists.len() as u32;
+                Some(buckets.map(|bucket| Action::Bucket(*number, bucket)).collect())
+            }
+            _ => None,
+        }
     };
     let mut found = FxHashMap::default();
     for (place, rule) in (0..).zip(rules) {
-        let counts = rule.actions.iter().filter_map(&select).map(|(_, of)| of.lists.len().max(1));
-        let count = counts.clone().fold(1, usize::saturating_mul);
-        if counts.count() == 0 || count > MOST_CHOICES {
+        let counts: Vec<usize> =
+            rule.actions.iter().filter_map(&select).map(|all| all.len().max(1)).collect();
+        let count = counts.iter().fold(1, |count: usize, &more| count.saturating_mul(more));
+        if counts.is_empty() || count > MOST_CHOICES {
             continue;
         }
         let mut all: Vec<Vec<Action>> = vec![Vec::new()];
         for action in &rule.actions {
-            let Some((number, of)) = select(action) else {
+            let Some(choices) = select(action) else {
                 all.iter_mut().for_each(|actions| actions.push(action.clone()));
                 continue;
             };
             // Without buckets it does nothing.
-            let mut longer = Vec::new();
-            for before in &all {
-                for bucket in 0..of.lists.len() as u32 {
-                    let mut actions = before.clone();
-                    actions.push(Action::Bucket(number, bucket));
-                    longer.push(actions);
-                }
-            }
-            if !longer.is_empty() {
-                all = longer;
+            if !choices.is_empty() {
+                let with = |before: &Vec<Action>| {
+                    let before = before.clone();
+                    choices.clone().into_iter().map(move |choice| {
+                        before.iter().cloned().chain([choice]).collect::<Vec<Action>>()
+                    })
+                };
+                all = all.iter().flat_map(with).collect();
             }
         }
         found.insert(place, all);

@@ -19,6 +19,7 @@ pub enum Problem {
     TooManyChoices(usize),
     AmbiguousReplay,
     SelectNotFollowed(u32),
+    ChoiceNotFollowed,
 }
 
 impl fmt::Display for Problem {
@@ -53,6 +54,10 @@ impl fmt::Display for Problem {
                 "group {group} of type select is used by another group, or leads to too many \
                  choices; it is not followed here"
             ),
+            Self::ChoiceNotFollowed => write!(
+                f,
+                "a rule chooses among too many ports, or in a group; it is not followed here"
+            ),
             Self::ThreeTags => write!(f, "a rule puts on a third tag, which is not followed here"),
         }
     }
@@ -70,6 +75,7 @@ impl Problem {
                 | Self::TooManyChoices(_)
                 | Self::AmbiguousReplay
                 | Self::SelectNotFollowed(_)
+                | Self::ChoiceNotFollowed
         )
     }
 }

@@ -102,6 +102,10 @@ pub enum Action {
     Group(u32),
     /// Process it by one bucket of a group of type select: the group and the bucket.
     Bucket(u32, u32),
+    /// Write any one of these ports to the low 16 bits of the metadata.
+    Choose(Vec<u32>),
+    /// Write this port to the low 16 bits of the metadata: one of those of [`Action::Choose`].
+    Chosen(u32),
     /// Set a field that is not followed, by its name.
     SetOther(String),
     /// Anything else.

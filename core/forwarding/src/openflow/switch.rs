@@ -43,7 +43,7 @@ pub struct Switch {
     /// By port of arrival: the IPv4 addresses that rules match as sources of frames.
     sources: FxHashMap<u32, Vec<u32>>,
     groups: FxHashMap<u32, Buckets>,
-    /// By place in `rules`: what a rule may do that uses groups of type select.
+    /// By place in `rules`: what a rule may do that uses groups of type select, or chooses a port.
     alternatives: FxHashMap<u32, Vec<Vec<Action>>>,
     /// The number of actions of each group, with those of the groups that it uses.
     actions: FxHashMap<u32, usize>,
@@ -102,8 +102,8 @@ impl Switch {
     }
 
     /// Adds to `sets` the copies that leave when `frame` arrives on `in_port`: one set for each
-    /// choice among the buckets of groups of type select, and among rules of equal priority that
-    /// match and differ. Which of these counts is not defined (OpenFlow 1.3, 5.3).
+    /// choice among the buckets of groups of type select and the ports of choices, and among rules
+    /// of equal priority that match and differ. Which of these counts is not defined (OpenFlow 1.3, 5.3).
     ///
     /// Returns whether everything could be followed; problems of the rules are added to `problems`.
     pub fn outputs(
@@ -253,6 +253,11 @@ impl Switch {
                 self.apply(&self.groups[number].lists[*bucket as usize], passage, problems);
                 passage.tags = tags;
             }
+            Action::Chosen(port) => {
+                passage.metadata = passage.metadata & !0xFFFF | u64::from(*port & 0xFFFF);
+            }
+            // One with more ports than are followed: it is in no alternative.
+            Action::Choose(_) => return Err(Problem::ChoiceNotFollowed),
             Action::SetOther(name) => return Err(Problem::SetsOther(name.clone())),
             Action::Other => return Err(Problem::OtherAction),
         }

@@ -9,6 +9,7 @@ use super::state::PyState;
 
 /// See `forwarding.pyi`.
 #[pyfunction]
+#[allow(clippy::too_many_arguments)] // those of Python
 pub fn compile_rules(
     py: Python<'_>,
     state: &PyState,
@@ -17,6 +18,7 @@ pub fn compile_rules(
     host_tags: bool,
     ips: Option<Vec<Option<u32>>>,
     check_packets: bool,
+    hash_seed: u32,
 ) -> PyResult<PyCompiled> {
     let state = state.state();
     let hosts = state.fabric.hosts();
@@ -26,7 +28,8 @@ pub fn compile_rules(
         ));
     }
     let sources = ips.as_deref().map(|ips| Sources { ips, packets: check_packets });
-    let compiled = py.detach(|| compile(state, &macs, &groups, host_tags, sources));
+    let basis = |switch: u32| simulator::hash_basis(hash_seed, switch);
+    let compiled = py.detach(|| compile(state, &macs, &groups, host_tags, sources, &basis));
     let refused = |Refused { switch, reason }| PyLookupError::new_err((switch, reason));
     Ok(PyCompiled(compiled.map_err(refused)?))
 }

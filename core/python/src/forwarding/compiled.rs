@@ -18,6 +18,8 @@ fn encoded(action: Action) -> (u8, u32) {
         Action::SetVlan(vlan) => (3, vlan.into()),
         Action::SetPriority(priority) => (4, priority.into()),
         Action::Group(number) => (5, number),
+        Action::Choose(basis) => (6, basis.into()),
+        Action::Member(port) => (7, port),
     }
 }
 
@@ -67,8 +69,6 @@ fn columns<'py>(py: Python<'py>, rules: &Rules) -> PyResult<Bound<'py, PyDict>> 
     found.set_item("rule_ends", rules.ends.clone().into_pyarray(py))?;
     found.set_item("group_ends", rules.group_ends.clone().into_pyarray(py))?;
     found.set_item("bucket_ends", rules.bucket_ends.clone().into_pyarray(py))?;
-    let selects: Vec<u8> = rules.selects.iter().map(|&selects| selects.into()).collect();
-    found.set_item("group_selects", selects.into_pyarray(py))?;
     found.set_item("buckets", rules.buckets.clone().into_pyarray(py))?;
     found.set_item("list_ends", rules.lists.ends.clone().into_pyarray(py))?;
     let (kinds, arguments): (Vec<u8>, Vec<u32>) =

@@ -51,6 +51,7 @@ fn action(value: &Bound<'_, PyAny>) -> PyResult<Action> {
             let group: u64 = value.getattr(intern!(py, "group_id"))?.extract()?;
             u32::try_from(group).map_or(Action::Other, Action::Group)
         }
+        "Choose" => Action::Choose(value.getattr(intern!(py, "ports"))?.extract()?),
         _ => Action::Other,
     })
 }
@@ -112,7 +113,7 @@ pub fn switch(value: &Bound<'_, PyAny>) -> PyResult<(Switch, BTreeSet<Unfollowed
         let number: u64 = group.getattr(intern!(py, "group_id"))?.extract()?;
         let buckets = group.getattr(intern!(py, "buckets"))?;
         let lists: PyResult<_> = buckets.try_iter()?.map(|bucket| actions(&bucket?)).collect();
-        let selects = !group.getattr(intern!(py, "basis"))?.is_none();
+        let selects = group.getattr(intern!(py, "selects"))?.extract()?;
         if let Ok(number) = u32::try_from(number) {
             groups.push((number, Buckets { lists: lists?, selects }));
         }

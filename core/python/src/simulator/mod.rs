@@ -253,26 +253,27 @@ impl Simulation {
     }
 }
 
-/// What groups of type select choose; see the `.pyi`.
+/// What switches choose; see the `.pyi`.
 #[pyfunction]
-fn select_buckets(
+fn select_members(
     py: Python<'_>,
-    parameters: PyReadonlyArray1<'_, u64>,
+    seed: u32,
+    switches: PyReadonlyArray1<'_, u32>,
     sources: PyReadonlyArray1<'_, u64>,
     destinations: PyReadonlyArray1<'_, u64>,
     counts: PyReadonlyArray1<'_, u16>,
 ) -> PyResult<Py<PyArray1<u16>>> {
-    let (parameters, counts) = (parameters.as_slice()?, counts.as_slice()?);
+    let (switches, counts) = (switches.as_slice()?, counts.as_slice()?);
     let (sources, destinations) = (sources.as_slice()?, destinations.as_slice()?);
-    let lengths = [parameters.len(), sources.len(), destinations.len()];
+    let lengths = [switches.len(), sources.len(), destinations.len()];
     if lengths.iter().any(|&length| length != counts.len()) {
         return Err(PyValueError::new_err("the columns must be equally long"));
     }
-    let rows = parameters.iter().zip(sources).zip(destinations).zip(counts);
+    let rows = switches.iter().zip(sources).zip(destinations).zip(counts);
     Ok(convert::array(
         py,
-        rows.map(|(((&parameter, &from), &to), &count)| {
-            simulator::select_bucket(parameter, from, to, count)
+        rows.map(|(((&switch, &from), &to), &count)| {
+            simulator::select_member(simulator::hash_basis(seed, switch), from, to, count)
         }),
     ))
 }
@@ -284,7 +285,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     channels::fill(module)?;
     module.add_function(wrap_pyfunction!(traffic::poisson_messages, module)?)?;
     module.add_function(wrap_pyfunction!(traffic::incast_messages, module)?)?;
-    module.add_function(wrap_pyfunction!(select_buckets, module)?)?;
+    module.add_function(wrap_pyfunction!(select_members, module)?)?;
     let causes = simulator::drop_causes().iter().map(|(_, name)| name);
     module.add("DROP_CAUSES", PyTuple::new(module.py(), causes.collect::<Vec<_>>())?)?;
     module.add_class::<report::PyDeadlock>()?;

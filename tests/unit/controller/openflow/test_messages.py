@@ -1,6 +1,7 @@
 """Every value is encoded as OpenFlow bytes, and decoded from statistics as the same value."""
 
 import struct
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
 
 from knotless.controller.openflow import messages
+from knotless.controller.openflow.elements import WireError
 from knotless.controller.openflow.messages import (
     FlowEntry,
     GroupEntry,
@@ -30,6 +32,7 @@ from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     COOKIE,
     IN_PORT,
+    Choose,
     Field,
     Group,
     Output,
@@ -73,6 +76,12 @@ RULES = [
         cookie=COOKIE,
     ),
     Rule(3, 5, (Field("metadata", 1),), (PopVlan(), Output(IN_PORT)), cookie=COOKIE),
+    *(
+        Rule(
+            1, 100 + count, (), (Choose(tuple(range(2, 2 + count)), 63967),), goto=2, cookie=COOKIE
+        )
+        for count in (1, 2, 4, 5, 300)
+    ),
     Rule(
         3,
         5,
@@ -114,6 +123,21 @@ def as_stats(entry: Any) -> Any:
         1,
     )
     return FlowEntry(bytes(head + body))
+
+
+def test_nearly_a_choice_is_an_action_that_we_never_write() -> None:
+    rule = Rule(1, 5, (), (Choose((2, 3, 4), 7),), goto=2, cookie=COOKIE)
+    good = as_stats(sent_rule(RuleChange("add", rule))).data
+    assert read_rule(FlowEntry(good)).rule == normal(rule)
+    begin = good.index(b"\xff\xff\x00\x18")
+    # Every bit of the three moves, and of what bundle_load does but for its basis and its ports.
+    meant = [*range(62), *range(64, 80), *range(86, 112)]
+    for place in (begin + offset for offset in meant):
+        for bit in range(8):
+            bad = bytearray(good)
+            bad[place] ^= 1 << bit
+            with suppress(WireError):
+                assert read_rule(FlowEntry(bytes(bad))).rule is None, (place - begin, bit)
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"table{rule.table}-{len(rule.match)}")
