@@ -22,11 +22,12 @@ from knotless.routing.engine import engine_named
 from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.next_hop_sets import NextHopSets
+from knotless.routing.graphs.source_choices import SourceChoices
 from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.multicast import MulticastGroup, groups_of
 from knotless.routing.request import PlanRequest, SourceCheck
-from knotless.routing.routes import AdaptiveRoutes, Routes, TableRoutes
+from knotless.routing.routes import AdaptiveRoutes, Routes, SourceChoiceRoutes, TableRoutes
 from knotless.routing.vlans.assignment import (
     FIRST_VLAN,
     assign_table_vlans,
@@ -86,12 +87,16 @@ class Plan:
     failures : Failures
         The parts of the fabric that a repaired plan does not use (:mod:`knotless.routing.repair`);
         pairs of hosts that only they connect have no path.
-    multipath : {"none", "ecmp", "spray", "adaptive"}
+    multipath : {"none", "ecmp", "spray", "adaptive", "ugal"}
         How a frame takes one of several next hops: see :mod:`knotless.routing.multipath`;
-        ``adaptive`` is that of an engine, see :mod:`knotless.routing.engines.adaptive`.
+        ``adaptive`` and ``ugal`` are those of engines, see
+        :mod:`knotless.routing.engines.adaptive` and :mod:`knotless.routing.engines.ugal`.
     next_hops : NextHopSets or None
         The next hops of a plan with multipath. Of its ``routes``, only the priorities and the
         broadcast trees count.
+    source_choices : SourceChoices or None
+        The paths of a plan whose first switches choose. Of its ``routes``, only the broadcast trees
+        count.
     hash_seed : int
         With ``ecmp``, distinguishes the hashes of this fabric from those of others.
 
@@ -107,12 +112,18 @@ class Plan:
     failures: Failures = NO_FAILURES
     multipath: str = "none"
     next_hops: NextHopSets | None = None
+    source_choices: SourceChoices | None = None
     hash_seed: int = 0
 
     @property
     def engine(self) -> str:
         """The name of the routing engine."""
         return self.request.engine
+
+    @property
+    def choices(self) -> NextHopSets | SourceChoices | None:
+        """What frames have a choice of; None: there is one path for each pair."""
+        return self.next_hops if self.source_choices is None else self.source_choices
 
     @property
     def tagging(self) -> str:
@@ -161,7 +172,7 @@ class Plan:
 
         """
         from_host, to_host = (self._host(name) for name in (source, destination))
-        if self.next_hops is not None:
+        if self.choices is not None:
             raise PlanError(f"with multipath, {source} has several paths to {destination}")
         row = int(self.routes.rows[from_host])
         fabric, channels = self.fabric, self.channels
@@ -191,6 +202,8 @@ class Plan:
     @cached_property
     def vlan_count(self) -> int:
         """The number of VLANs; they are consecutive."""
+        if self.source_choices is not None:
+            return self.source_choices.labels
         return int(self.pair_vlans.max()) - FIRST_VLAN + 1
 
     def host_tags(self) -> HostTags | None:
@@ -320,6 +333,10 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     if isinstance(routes, AdaptiveRoutes):
         refuse_single_path_options(request, engine.name)
         plan = replace(plan, multipath="adaptive", next_hops=routes.next_hops)
+    elif isinstance(routes, SourceChoiceRoutes):
+        refuse_single_path_options(request, engine.name)
+        refuse_vlans_above(routes.choices.labels, request.max_vlans)
+        plan = replace(plan, multipath="ugal", source_choices=routes.choices)
     elif request.vlans == "tree" and request.tagging == "host":
         plan = with_broadcast_vlans(plan)
     if plan.vcs > (vcs or MAX_VCS):
@@ -392,9 +409,12 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
     source are omitted. With multipath, ``next_hops`` has the output ports instead, of which a
     packet takes any one, by the names of the switch and of the destination switch. Of an adaptive
     plan these are virtual channels, in the order of preference; packets that ``stays`` applies to
-    keep away from priority 0 once they have left it.
+    keep away from priority 0 once they have left it. Of a plan whose first switches choose,
+    :meth:`~knotless.routing.graphs.source_choices.SourceChoices.as_json` describes the entries.
     """
     routes, channels = plan.routes, plan.channels
+    if plan.source_choices is not None:
+        return {**summary, **plan.source_choices.as_json(channels, plan.receivers)}
     if (sets := plan.next_hops) is not None:
         switches, ports = channels.names, channels.out_port
         to_hosts = np.flatnonzero(plan.receivers).tolist()

@@ -149,7 +149,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     """
     if plan.failures:
         raise ValueError("a repair starts from the intact plan")
-    if plan.next_hops is not None:
+    if plan.choices is not None:
         raise PlanError("plans with multipath cannot be repaired: plan what remains of the fabric")
     began = time.perf_counter()
     kind: Kind

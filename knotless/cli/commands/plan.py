@@ -115,7 +115,7 @@ def command(
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = with_multipath(make_plan(fabric, request), multipath)
-    if freezing and plan.next_hops is not None:
+    if freezing and plan.choices is not None:
         raise PlanError("--freeze is for plans with one path for each pair; omit it")
     figures: dict[str, object] = {}
     if failures:
