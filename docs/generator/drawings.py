@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from knotless.drawing import fabric_svg
 from knotless.results.plots import AMBER, BLUE, GREEN, RED
+from knotless.routing.graphs.source_choices import SourceChoices
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import Host, load
 
@@ -30,8 +33,11 @@ def cycle(spec: str, **options: object) -> str:
 def _hops(plan: Plan, source: Host, host: str) -> list[tuple[str, int, int]]:
     """Return (switch, output port, priority) on the path to a host.
 
-    Of an adaptive plan they are all choices at the switch of the source.
+    Of an adaptive plan they are all choices at the switch of the source; where first switches
+    choose a path, those of all paths.
     """
+    if plan.source_choices is not None:
+        return _hops_of_choices(plan, plan.source_choices, source, host)
     if plan.next_hops is None:
         return [
             (hop.switch, hop.out_port, hop.priority) for hop in plan.path(source.name, host)[:-1]
@@ -40,6 +46,21 @@ def _hops(plan: Plan, source: Host, host: str) -> list[tuple[str, int, int]]:
     to_switch = plan.fabric.hosts[plan.fabric.host_index[host]].switch
     choices = plan.next_hops.hops_at(index[source.switch], index[to_switch])
     return [(source.switch, int(channels.out_port[channel]), vc) for channel, vc in choices]
+
+
+def _hops_of_choices(
+    plan: Plan, choices: SourceChoices, source: Host, host: str
+) -> list[tuple[str, int, int]]:
+    index, channels = plan.fabric.switch_index, plan.channels
+    at, to = index[source.switch], index[plan.fabric.hosts[plan.fabric.host_index[host]].switch]
+    over = np.array([-1, *choices.between(at, to)], dtype=np.int32)
+    ends = np.full_like(over, at), np.full_like(over, to)
+    return [
+        (channels.names[channels.tail[channel]], int(channels.out_port[channel]), vc)
+        for taken, vcs in choices.tables.hops(channels, *ends, over)
+        for channel, vc in zip(taken.tolist(), vcs.tolist(), strict=True)
+        if channel >= 0
+    ]
 
 
 def paths_to(spec: str, engine: str, host: str) -> tuple[str, int]:

@@ -39,6 +39,7 @@ PICTURES: Mapping[str, tuple[str, str]] = {
     "hyperx": ("hyperx,S=4x4", "h11"),
     "lsft": ("lsft,2", "h7"),
     "smodk": ("fattree,2,4,2", "h7"),
+    "ugal": ("dragonfly,a=3,h=1,p=1", "h5"),
     "valiant": ("polarfly,3,hosts=1", "h9"),
 }
 """The fabric and the destination of the picture of an engine."""
@@ -56,8 +57,8 @@ knotless advise torus,4,4
 [Choosing an engine](../tutorials/choosing-an-engine.md) explains these figures step by step. The
 engines are deterministic: the same fabric and options give the same paths. All except `minimal`,
 and `dor` on a torus with a single virtual channel, give plans that cannot deadlock, and
-[`check`](verdicts.md) proves it for each plan from the rules. [`adaptive`](../adaptive-routing.md)
-has no rules: it is proven by `plan`, and simulated.
+[`check`](verdicts.md) proves it for each plan from the rules. [`adaptive` and
+`ugal`](../adaptive-routing.md) have no rules: they are proven by `plan`, and simulated.
 
 A picture shows all paths to one host; the colour of a channel is the virtual channel on which most
 of them use it: {colours}. The tables are computed whenever this page is built:

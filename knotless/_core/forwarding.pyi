@@ -142,6 +142,15 @@ def of_plan(
         set_vcs : (channels of all sets,) uint8, the virtual channel on each, of which packets take
         the first that is free. Missing: they take any one, and keep that of first_priority;
         set_stays : bool, with set_vcs: packets that have left virtual channel 0 never return; or
+    direct, towards : (switches, switches) and (intermediates, switches) int32, the channel to each
+        destination switch, and to each intermediate. Packets from hosts take any one: directly, or
+        over one of the intermediates between the two switches, with label VLAN + 1 + its number
+        until they are there. All have one VLAN.
+        choice_ends, over : (switches, switches) uint32 and (intermediates of all pairs,) uint16,
+        the intermediates by destination switch and switch;
+        intermediate : (switches,) uint32, the intermediate that each switch is, or is part of;
+        kind, rises : (channels,) uint8 and (kinds, kinds) bool, whether packets move from virtual
+        channel 0 to the next one and so on, from a channel of one kind to one of another; or
     table_vlan, next_hop : (tables,) uint16 and (tables, switches, switches) int32;
     first, first_priority : (rows,) uint32 and (distinct rows, switches) uint8;
     changes : (changes, 4) int32, channel before, channel after, priority before and after.

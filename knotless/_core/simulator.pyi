@@ -585,6 +585,14 @@ class Simulation:
         several are free then, it takes the first in the order of the state. A switch that can
         deliver a frame delivers it. ValueError under credits, and if rules change meanwhile.
         """
+    def choose_at_source(self, threshold: int) -> None:
+        """Have the first switch of each frame choose between two of several next hops.
+
+        One is the first in the order of the state, the direct path; the other is drawn by the
+        switch's own random stream. It takes the direct path if the bytes in the queue of its
+        output, times its hops between switches, are at most those of the other plus ``threshold``.
+        ValueError if rules change meanwhile.
+        """
     def hash_addresses(self, addresses: list[int], seed: int) -> None:
         """Have switches choose among several next hops as Open vSwitch does by compiled rules.
 

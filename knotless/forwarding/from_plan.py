@@ -29,12 +29,13 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
     """
     fabric, channels, routes = plan.fabric, plan.channels, plan.routes
     ends = channel_ends_of(fabric, channels)
+    choices = _of_sets(plan) or _of_source_choices(plan)
     arrays = {
         "row": routes.rows.astype(np.uint32),
         "flood_vlan": plan.vlans.astype(np.uint16),
         "tree": np.ascontiguousarray(routes.tree_channels),
         "tree_priority": np.ascontiguousarray(routes.tree_priorities),
-        **(_of_sets(plan) or _of_tables(plan, routes) or _of_paths(plan)),
+        **(choices or _of_tables(plan, routes) or _of_paths(plan)),
     }
     try:
         state = core.of_plan(
@@ -70,6 +71,23 @@ def _of_sets(plan: Plan) -> dict[str, object] | None:
         "set_channels": plan.next_hops.channels,
         **({} if priorities is None else {"set_vcs": priorities, "set_stays": stays}),
         "first_priority": np.ascontiguousarray(first),
+    }
+
+
+def _of_source_choices(plan: Plan) -> dict[str, object] | None:
+    """Return the paths of which first switches choose; None if they do not."""
+    if (choices := plan.source_choices) is None:
+        return None
+    tables = choices.tables
+    return {
+        "vlan": plan.vlans.astype(np.uint16),
+        "direct": np.ascontiguousarray(tables.direct),
+        "towards": np.ascontiguousarray(tables.towards),
+        "intermediate": tables.intermediate.astype(np.uint32),
+        "kind": tables.kind,
+        "rises": tables.rises,
+        "choice_ends": choices.ends,
+        "over": choices.over,
     }
 
 

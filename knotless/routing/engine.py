@@ -45,8 +45,10 @@ class Engine:
         For multipath, returns all next hops of a task instead of one for each pair; raises
         PlanError. None: the engine has one path for each pair.
     is_adaptive : bool
-        Whether it returns :class:`~knotless.routing.routes.AdaptiveRoutes`, which no OpenFlow or
-        802.1Q switch can follow.
+        Whether switches choose by their queues: it returns
+        :class:`~knotless.routing.routes.AdaptiveRoutes` or
+        :class:`~knotless.routing.routes.SourceChoiceRoutes`, which no OpenFlow or 802.1Q switch can
+        follow.
 
     """
 

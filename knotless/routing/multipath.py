@@ -20,16 +20,22 @@ from knotless.routing.plan import Plan
 
 
 def refuse_adaptive(plan: Plan) -> None:
-    """Raise PlanError if the frames of ``plan`` are bound to an output when they begin to be sent.
+    """Raise PlanError if switches would have to choose by their queues, as none of ours can.
 
-    OpenFlow rules, Open vSwitch and the tables of 802.1Q switches bind them on arrival: the proof
-    would not hold for them.
+    OpenFlow rules, Open vSwitch and the tables of 802.1Q switches choose on arrival, and do not
+    know how long their queues are: for ``adaptive``, the proof would not hold for them either.
     """
     if plan.multipath == "adaptive":
         raise PlanError(
             f"{plan.engine} on {plan.fabric.name}: switches would have to choose a port when"
             " a frame begins to be sent, and OpenFlow and 802.1Q ones choose on arrival; use plan,"
             " analyse and simulate, or another engine"
+        )
+    if plan.multipath == "ugal":
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name}: switches would have to choose a path by the"
+            " lengths of their queues, which OpenFlow and 802.1Q ones cannot; use plan, analyse and"
+            " simulate, or another engine"
         )
 
 

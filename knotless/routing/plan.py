@@ -22,11 +22,12 @@ from knotless.routing.engine import engine_named, next_hops_of
 from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.next_hop_sets import NextHopSets
+from knotless.routing.graphs.source_choices import SourceChoices
 from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.multicast import MulticastGroup, groups_of
 from knotless.routing.request import PlanRequest, SourceCheck
-from knotless.routing.routes import AdaptiveRoutes, Routes, TableRoutes
+from knotless.routing.routes import AdaptiveRoutes, Routes, SourceChoiceRoutes, TableRoutes
 from knotless.routing.vlans.assignment import (
     FIRST_VLAN,
     assign_table_vlans,
@@ -109,11 +110,27 @@ class Plan:
 
     @property
     def multipath(self) -> str:
-        """How a frame takes one of several next hops: as requested, or ``adaptive``.
+        """How a frame takes one of several next hops or paths: as requested, or by its engine.
 
-        That is the choice of an engine, see :mod:`knotless.routing.engines.adaptive`.
+        That is ``adaptive`` or ``ugal``, see :mod:`knotless.routing.engines.adaptive` and
+        :mod:`knotless.routing.engines.ugal`.
         """
-        return "adaptive" if isinstance(self.routes, AdaptiveRoutes) else self.request.multipath
+        if isinstance(self.routes, AdaptiveRoutes):
+            return "adaptive"
+        return "ugal" if self.source_choices is not None else self.request.multipath
+
+    @property
+    def source_choices(self) -> SourceChoices | None:
+        """The paths of which first switches choose; None if they do not.
+
+        Of the ``routes`` of such a plan, only the broadcast trees count otherwise.
+        """
+        return self.routes.choices if isinstance(self.routes, SourceChoiceRoutes) else None
+
+    @property
+    def choices(self) -> NextHopSets | SourceChoices | None:
+        """What frames have a choice of; None: there is one path for each pair."""
+        return self.next_hops if self.source_choices is None else self.source_choices
 
     @property
     def tagging(self) -> str:
@@ -162,7 +179,7 @@ class Plan:
 
         """
         from_host, to_host = (self._host(name) for name in (source, destination))
-        if self.next_hops is not None:
+        if self.choices is not None:
             raise PlanError(f"with multipath, {source} has several paths to {destination}")
         row = int(self.routes.rows[from_host])
         fabric, channels = self.fabric, self.channels
@@ -192,6 +209,8 @@ class Plan:
     @cached_property
     def vlan_count(self) -> int:
         """The number of VLANs; they are consecutive."""
+        if self.source_choices is not None:
+            return self.source_choices.labels
         return int(self.pair_vlans.max()) - FIRST_VLAN + 1
 
     def host_tags(self) -> HostTags | None:
@@ -319,11 +338,14 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
+    if engine.is_adaptive and request.multipath != "none":
+        raise PlanError(f"multipath: {engine.name} has a choice of its own; omit --multipath")
     if isinstance(routes, AdaptiveRoutes):
-        if request.multipath != "none":
-            raise PlanError(f"multipath: {engine.name} has a choice of its own; omit --multipath")
         request.refuse_single_path_options(engine.name)
         plan = replace(plan, next_hops=routes.next_hops)
+    elif isinstance(routes, SourceChoiceRoutes):
+        request.refuse_single_path_options(engine.name)
+        refuse_vlans_above(routes.choices.labels, request.max_vlans)
     elif request.multipath != "none":
         request.refuse_single_path_options("multipath")
         vlans = np.full_like(pair_vlans, FIRST_VLAN)
@@ -389,9 +411,12 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
     source are omitted. With multipath, ``next_hops`` has the output ports instead, of which a
     packet takes any one, by the names of the switch and of the destination switch. Of an adaptive
     plan these are virtual channels, in the order of preference; packets that ``stays`` applies to
-    keep away from priority 0 once they have left it.
+    keep away from priority 0 once they have left it. Of a plan whose first switches choose,
+    :meth:`~knotless.routing.graphs.source_choices.SourceChoices.as_json` describes the entries.
     """
     routes, channels = plan.routes, plan.channels
+    if plan.source_choices is not None:
+        return {**summary, **plan.source_choices.as_json(channels, plan.receivers)}
     if (sets := plan.next_hops) is not None:
         switches, ports = channels.names, channels.out_port
         to_hosts = np.flatnonzero(plan.receivers).tolist()

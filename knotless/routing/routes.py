@@ -1,4 +1,4 @@
-"""Routes: explicit paths, next-hop tables that imply the paths, or sets of next hops.
+"""Routes: explicit paths, next-hop tables that imply them, sets of next hops, or sets of paths.
 
 All classes have the same attributes. Tables compute explicit paths only when ``channels`` or
 ``priorities`` is used.
@@ -15,6 +15,7 @@ from knotless._core import graph as core
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints, Priorities
 from knotless.routing.graphs.next_hop_sets import NextHopSets
+from knotless.routing.graphs.source_choices import SourceChoices
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,25 @@ class AdaptiveRoutes(ExplicitRoutes):
         priorities = self.next_hops.priorities
         highest = 0 if priorities is None else int(priorities.max(initial=0))
         return max(super().vcs, 1 + highest)
+
+
+@dataclass(frozen=True)
+class SourceChoiceRoutes(ExplicitRoutes):
+    """Broadcast trees, and for unicasts several paths, of which the first switch takes one.
+
+    Attributes
+    ----------
+    choices : SourceChoices
+        The paths.
+
+    """
+
+    choices: SourceChoices
+
+    @property
+    def vcs(self) -> int:
+        """The number of virtual channels that unicasts and broadcasts use."""
+        return max(super().vcs, self.choices.vcs)
 
 
 @dataclass(frozen=True)

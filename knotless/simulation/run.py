@@ -179,6 +179,8 @@ def prepare(
         simulation.spray()
     elif plan.multipath == "adaptive":
         simulation.first_free()
+    elif plan.multipath == "ugal":
+        simulation.choose_at_source(scenario.ugal_threshold)
     elif plan.multipath == "ecmp":
         macs = [mac_value(host.mac) for host in plan.fabric.hosts]
         simulation.hash_addresses(macs, plan.request.hash_seed)

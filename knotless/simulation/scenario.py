@@ -75,7 +75,9 @@ class Scenario:
     ``switch_settings`` say what switches are like inside; where they say nothing, ``buffers`` hold.
     With a ``transport``, hosts send in queue pairs, which take turns; otherwise as fast as their
     lines permit. ``receiver_rates`` are (host, Mbit/s) of hosts that take frames from their buffer
-    at that rate, FCS included, and not as fast as they arrive.
+    at that rate, FCS included, and not as fast as they arrive. With the engine ``ugal``, a frame
+    takes its direct path if the bytes in its queue, times its hops, are not more than
+    ``ugal_threshold`` above those of the path over an intermediate.
     """
 
     plan: Plan
@@ -106,6 +108,7 @@ class Scenario:
     completions: bool = False
     transport: Transport | None = None
     receiver_rates: tuple[tuple[str, float], ...] = ()
+    ugal_threshold: int = 0
 
     def __post_init__(self) -> None:
         """Resolve ``auto`` flow control."""
@@ -125,6 +128,12 @@ class Scenario:
             raise SimulationError(f"cut-through after {self.cut_through} bytes is not possible")
         if not 0 <= self.seed < 2**64:
             raise SimulationError(f"the seed must be 0 to 2**64 - 1, not {self.seed}")
+        if not 0 <= self.ugal_threshold < 2**40:
+            raise SimulationError(
+                f"threshold of ugal: {self.ugal_threshold} bytes are not in 0..2**40 - 1"
+            )
+        if self.ugal_threshold and self.plan.multipath != "ugal":
+            raise SimulationError(f"{self.plan.engine} has no threshold of ugal: use engine ugal")
         if not 0 <= self.computing <= MAX_COMPUTING:
             raise SimulationError(f"computing: {self.computing:g} is not in 0..{MAX_COMPUTING:g}")
         times = [("warm-up", self.warm_up_us, 0.0), ("watchdog", self.watchdog_us, 1e-6)]

@@ -171,7 +171,7 @@ class CheckedPlan:
             "safe": verdict.safe,
             "theorem": verdict.theorem,
             "routing_ms": round(plan.routing_ms, 3),
-            **({} if plan.next_hops is None else self._multipath_summary()),
+            **({} if plan.choices is None else self._multipath_summary()),
             **self._rules_summary(),
             **({} if self.switches is None else {"losses": verdict.losses}),
             **({} if not self._has_rules or not self.coverage else self.coverage.as_json()),
@@ -194,7 +194,7 @@ class CheckedPlan:
     def _multipath_summary(self) -> dict[str, object]:
         """Return the kind of multipath, and the sizes of the sets of several next hops."""
         plan = self.plan
-        sizes = plan.next_hops.sizes if plan.next_hops is not None else np.empty(0, np.int64)
+        sizes = plan.choices.sizes if plan.choices is not None else np.empty(0, np.int64)
         return {
             "multipath": plan.multipath,
             "sets_of_next_hops": int((sizes > 1).sum()),

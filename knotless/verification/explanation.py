@@ -37,7 +37,7 @@ def explain(checked: CheckedPlan, requested: PlanRequest) -> Mapping[str, str]:
         "rule": engine.rule,
         "paths": _paths(checked),
         "virtual channels": _virtual_channels(plan, requested),
-        "VLANs": f"{plan.vlan_count} in use: {_SHARED[plan.request.vlans]}.",
+        "VLANs": f"{plan.vlan_count} in use: {_sharing(plan)}.",
         "argument": engine.proof,
         "proof": _proof(checked),
     }
@@ -51,6 +51,13 @@ def _choice(plan: Plan, requested: PlanRequest) -> str:
     family = plan.fabric.family
     owner = f"the family {family.name}" if family else "a fabric that belongs to no family"
     return f"{plan.engine}, the default of {owner}: {summary}."
+
+
+def _sharing(plan: Plan) -> str:
+    """Return what each VLAN is for."""
+    if plan.source_choices is not None:
+        return "one for frames on their way to their destination, and one for each intermediate"
+    return _SHARED[plan.request.vlans]
 
 
 def _paths(checked: CheckedPlan) -> str:

@@ -16,6 +16,7 @@ mod host_classes;
 pub mod openflow;
 pub mod plan;
 pub mod planned;
+pub mod source_choices;
 pub mod state;
 mod steps;
 pub mod tables;

@@ -1,11 +1,10 @@
 //! The tables and trees of a plan.
 
-use std::ops::Range;
-
 use rustc_hash::FxHashMap;
 
 use crate::channel_array::ChannelArray;
 use crate::fabric::Fabric;
+use crate::source_choices::{set_range, SourceChoices};
 
 /// The tables and trees of a plan. Shapes are in brackets. A row is a set of hosts with the same
 /// paths; a channel of -1 means none.
@@ -45,6 +44,8 @@ pub enum NextHops {
     Tables(Vec<u16>, ChannelArray),
     /// Sets, of which a packet takes any one: multipath.
     Sets(HopSets),
+    /// Paths of which the first switch chooses one for each packet.
+    AtSource(SourceChoices),
 }
 
 /// The next hops at each switch to each destination switch, in one VLAN.
@@ -66,18 +67,12 @@ pub struct HopSets {
 impl HopSets {
     /// The next hops at a switch to another.
     pub(crate) fn at(&self, switches: usize, at: u32, to: u32) -> &[u32] {
-        &self.channels[self.range(switches, at, to)]
+        &self.channels[set_range(&self.ends, switches, at, to)]
     }
 
     /// The virtual channels of the same next hops; None: packets keep theirs.
     pub(crate) fn vcs_at(&self, switches: usize, at: u32, to: u32) -> Option<&[u8]> {
-        (!self.vcs.is_empty()).then(|| &self.vcs[self.range(switches, at, to)])
-    }
-
-    fn range(&self, switches: usize, at: u32, to: u32) -> Range<usize> {
-        let place = to as usize * switches + at as usize;
-        let first = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        first as usize..self.ends[place] as usize
+        (!self.vcs.is_empty()).then(|| &self.vcs[set_range(&self.ends, switches, at, to)])
     }
 }
 
@@ -117,7 +112,7 @@ impl ListedHops {
 }
 
 impl NextHops {
-    /// The only next hop; None also where there are sets.
+    /// The only next hop; None also where there are sets, or choices at the source.
     pub(crate) fn get(&self, switches: usize, vlan: u16, at: u32, to: u32) -> Option<u32> {
         match self {
             Self::Listed(listed) => {
@@ -131,7 +126,7 @@ impl NextHops {
                 let channel = tables.get(place);
                 u32::try_from(channel).ok()
             }
-            Self::Sets(_) => None,
+            Self::Sets(_) | Self::AtSource(_) => None,
         }
     }
 

@@ -162,6 +162,12 @@ impl Planned {
                     let vcs = sets.vcs_at(switches, at, to).unwrap_or_default();
                     key.extend(vcs.iter().map(|&vc| u32::from(vc)));
                 }
+                NextHops::AtSource(choices) => {
+                    key.push(choices.direct(switches, at, to) as u32);
+                    key.extend(
+                        choices.between(switches, at, to).iter().map(|&over| u32::from(over)),
+                    );
+                }
                 NextHops::Tables(..) => {}
             }
             if let Some(tables) = &tables {
@@ -264,6 +270,17 @@ impl Planned {
         if to == at {
             // No host sends to itself: a packet on its channel is one of a host that it represents.
             out.push(Hop { channel: fabric.host_channel(destination), label: 0, vc: 0 });
+            return;
+        }
+        if let NextHops::AtSource(choices) = &self.plan.next {
+            if priority.is_some() {
+                let first = choices.first(switches, at, to).into_iter();
+                out.extend(first.map(|(channel, label)| Hop { channel, label, vc: 0 }));
+            } else {
+                let from = (hop.channel, hop.vc);
+                let next = choices.next(switches, (at, to), from, hop.label);
+                out.extend(next.map(|(channel, label, vc)| Hop { channel, label, vc }));
+            }
             return;
         }
         if let NextHops::Sets(sets) = &self.plan.next {

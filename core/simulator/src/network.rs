@@ -22,6 +22,9 @@ use crate::select::{hash_basis, select_member};
 use crate::settings::Settings;
 use crate::tables::Tables;
 
+use self::at_source::SourceChoice;
+
+mod at_source;
 mod first_free;
 
 /// Number of channels above which prefetching pays: their state exceeds a processor's own caches.
@@ -57,6 +60,8 @@ enum Binding {
     Frames(u64),
     /// Each frame when it begins to be sent, the first that is free; memory for one.
     FirstFree(Vec<(ChannelId, Frame<Packet>)>),
+    /// Each frame at its first switch, by the lengths of its queues.
+    AtSource(SourceChoice),
 }
 
 /// All switches and links.
@@ -439,7 +444,13 @@ impl Network {
             if let Binding::Frames(number) = &mut self.binding {
                 *number += 1;
             }
-            entry = self.choose(switch, (messages.sender_of(&packet), packet.to), first, count);
+            entry = match &self.binding {
+                Binding::AtSource(_) => self.direct_or_around(channel, packet.column, first, count),
+                _ => {
+                    let ends = (messages.sender_of(&packet), packet.to);
+                    self.choose(switch, ends, first, count)
+                }
+            };
             if let (Binding::FirstFree(_), Entry::Forward { .. }) = (&self.binding, entry) {
                 return self.pass_to_first_free(
                     at,
@@ -482,7 +493,7 @@ impl Network {
     }
 
     /// Choose one of `count` entries for a packet from one host to another; if the first that is free
-    /// forwards it, the one that is preferred.
+    /// forwards it, the one that is preferred; if it depends on queues, the direct path.
     #[cold]
     fn choose(&self, switch: u32, (from, to): (u32, u32), first: u32, count: u16) -> Entry {
         let drawn = |numbers| (mixed(self.seed, numbers) % u64::from(count)) as u32;
@@ -494,6 +505,8 @@ impl Network {
                 select_member(hash_basis(*seed, switch), source, destination, count).into()
             }
             Binding::FirstFree(_) => return self.preferred(first..first + u32::from(count)),
+            // The direct path.
+            Binding::AtSource(_) => 0,
         };
         self.tables.choice(first + place)
     }

@@ -488,6 +488,16 @@ impl Simulation {
         self.network.first_free()
     }
 
+    /// Have the first switch of each frame choose, of several next hops, the first, which is the direct
+    /// path, or another one that its own random stream draws. It takes the direct path if the bytes
+    /// in the queue of its output, times its hops, are at most those of the other plus `threshold`.
+    ///
+    /// # Errors
+    /// There are several generations of rules.
+    pub fn choose_at_source(&mut self, threshold: u64) -> Result<(), Error> {
+        self.network.choose_at_source(threshold)
+    }
+
     /// Keep the completion of every message from now on, of at most `limit` messages; a warm-up
     /// that ends discards those before. The results are the same as without.
     pub fn record_completions(&mut self, limit: usize) {

@@ -2,107 +2,20 @@
 
 mod common;
 
-use common::{channel, channels, config, settings, MICROSECOND};
-use forwarding::explore::explore;
-use forwarding::state::{Behaviour, Choice, Hop, State, Unsupported};
-use simulator::{
-    Arrivals, Buffer, ChannelConfig, Fabric, Flow, FlowControl, Forwarding, LinkChange, Node,
-    Report, Settings, Simulation, Tables, Target, Traffic,
-};
+use common::case::Case;
+use common::{channel, settings, MICROSECOND};
+use simulator::{FlowControl, Forwarding, LinkChange, Node, Report, Settings};
 
-/// By switch, destination switch, host that sends (if it comes from one), and priority: next switches
-/// and priorities; the switch itself is the host.
-type Next = fn(u32, u32, Option<u32>, u8) -> Vec<(u32, u8)>;
-
-/// A fabric by its links and the switches of its hosts, and what its switches do.
-#[derive(Clone, Copy)]
-struct Case {
-    switches: u32,
-    links: &'static [(u32, u32)],
-    hosts: &'static [u32],
-    next: Next,
-}
-
-impl Behaviour for Case {
-    fn next(
-        &mut self,
-        fabric: &forwarding::fabric::Fabric,
-        hop: Hop,
-        destination: u32,
-        out: &mut Vec<Hop>,
-    ) -> Result<Choice, Unsupported> {
-        let (at, _) = fabric.enters(hop.channel);
-        let to = self.hosts[destination as usize];
-        for (next, vc) in (self.next)(at, to, fabric.host(hop.channel), hop.vc) {
-            let mut channels = 0..fabric.channels() as u32;
-            let to_next = |&c: &u32| fabric.leaves(c).0 == at && fabric.enters(c).0 == next;
-            out.push(match next == at {
-                true => Hop { channel: fabric.host_channel(destination), label: 0, vc: hop.vc },
-                false => Hop { channel: channels.find(to_next).expect("a link"), label: 1, vc },
-            });
-        }
-        Ok(Choice::OneOf)
-    }
-}
-
-impl Case {
-    fn rows(&self, flow_control: FlowControl) -> Vec<(ChannelConfig, Node, Node, u32)> {
-        let plain = config(MICROSECOND);
-        let buffer = Buffer { xoff_bytes: 3200, xon_bytes: 1600, ..plain.buffer };
-        let config = ChannelConfig { flow_control, buffer, ..plain };
-        channels(self.switches, self.links, self.hosts, config)
-    }
-
-    fn tables(mut self, rows: &[(ChannelConfig, Node, Node, u32)]) -> Tables {
-        let both_ways: Vec<(u32, u32)> =
-            self.links.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
-        let number = |(a, b)| channel(rows, Node::Switch(a), Node::Switch(b));
-        // Ports do not matter but have to differ.
-        let leaves = both_ways.iter().map(|&ends| (ends.0, number(ends))).collect();
-        let enters = both_ways.iter().map(|&ends| (ends.1, number(ends))).collect();
-        let hosts: Vec<(u32, u32)> =
-            (100..).zip(self.hosts).map(|(port, &at)| (at, port)).collect();
-        let links = forwarding::fabric::Fabric::new(self.switches as usize, leaves, enters, &hosts);
-        let class = 0..self.hosts.len() as u16;
-        let class = class.flat_map(|host| vec![host; self.switches as usize]).collect();
-        let mut state = State::new(links, Vec::new(), class);
-        explore(&mut state, &mut self, &[]);
-        let first =
-            |switch| rows.iter().position(|row| row.1 == Node::Switch(switch)).unwrap() as u32;
-        let ports = both_ways.iter().map(|&ends| (number(ends) - first(ends.0)) as u16);
-        Tables::new(&state, &ports.collect::<Vec<_>>()).expect("they can be simulated")
-    }
-
-    fn simulation(
-        self,
-        flow_control: FlowControl,
-        messages: (u64, u64),
-        settings: Settings,
-    ) -> Simulation {
-        let rows = self.rows(flow_control);
-        let tables = self.tables(&rows);
-        let fabric = Fabric::new(self.switches as usize, self.hosts.len(), rows).expect("a fabric");
-        let hosts = self.hosts.len() as u32;
-        let pairs = (0..hosts).flat_map(|from| (0..hosts).map(move |to| (from, to)));
-        let apart = |&(from, to): &(u32, u32)| self.hosts[from as usize] != self.hosts[to as usize];
-        let flow = |(from, to)| Flow { from, to: Target::Host(to) };
-        let traffic = Traffic::Flows {
-            flows: pairs.filter(apart).map(flow).collect(),
-            arrivals: Arrivals::Acknowledged { count: messages.0 },
-            message_bytes: messages.1,
-        };
-        Simulation::new(fabric, tables, traffic, settings).expect("it fits")
-    }
-
-    /// The report, and the number of each channel between two switches.
-    fn run(self, messages: (u64, u64), settings: Settings) -> (Report, impl Fn(u32, u32) -> usize) {
-        let mut simulation = self.simulation(FlowControl::Pfc, messages, settings);
-        simulation.first_free().expect("no credits");
-        while simulation.run(1 << 16) {}
-        let rows = self.rows(FlowControl::Pfc);
-        let number = move |a, b| channel(&rows, Node::Switch(a), Node::Switch(b)) as usize;
-        (simulation.report(), number)
-    }
+/// The report, and the number of each channel between two switches.
+fn run(
+    case: Case,
+    messages: (u64, u64),
+    settings: Settings,
+) -> (Report, impl Fn(u32, u32) -> usize) {
+    let mut simulation = case.simulation(FlowControl::Pfc, messages, settings);
+    simulation.first_free().expect("no credits");
+    while simulation.run(1 << 16) {}
+    (simulation.report(), case.numbers())
 }
 
 /// Four switches in a ring with a host each. Frames go round by priority 0, which is cyclic, or by
@@ -129,7 +42,7 @@ fn a_cyclic_choice_freezes_bound_on_arrival_and_not_when_it_is_sent() {
     let messages = (4, 30_000);
     let mut frozen = 0;
     for seed in 0..60 {
-        let (report, _) = RING.run(messages, settings(seed));
+        let (report, _) = run(RING, messages, settings(seed));
         assert!(report.deadlock.is_none());
         assert!(report.flows.iter().all(|flow| (flow.packets, flow.lost) == (80, 0)));
         let mut bound = RING.simulation(FlowControl::Pfc, messages, settings(seed));
@@ -163,7 +76,7 @@ fn tx_frames(report: &Report, channel: usize) -> [u64; 8] {
 fn what_follows_is_that_of_the_choice_that_was_taken() {
     for forwarding in [Forwarding::StoreAndForward, Forwarding::CutThrough { header_bytes: 64 }] {
         let settings = Settings { forwarding, ..settings(1) };
-        let (report, number) = DIAMOND.run((3, 40_000), settings.clone());
+        let (report, number) = run(DIAMOND, (3, 40_000), settings.clone());
         assert!(report.deadlock.is_none());
         assert!(report.flows.iter().all(|flow| (flow.packets, flow.lost) == (81, 0)));
         for (outer, far) in [(0, 3), (3, 0)] {
@@ -175,7 +88,7 @@ fn what_follows_is_that_of_the_choice_that_was_taken() {
             let onward = [number(1, far), number(2, far)].map(|c| tx_frames(&report, c));
             assert_eq!((onward[0][2], onward[1][3]), (first[0], second[1]));
         }
-        let (again, _) = DIAMOND.run((3, 40_000), settings);
+        let (again, _) = run(DIAMOND, (3, 40_000), settings);
         assert_eq!((again.now, again.events), (report.now, report.events));
     }
 }
@@ -187,7 +100,7 @@ fn frames_that_wait_leave_elsewhere_when_a_link_is_cut() {
     // The buffers of switch 0 are full long before.
     let at = 200_000 * MICROSECOND;
     let link_changes = vec![LinkChange { at, channel: first, up: false }];
-    let (report, number) = DIAMOND.run((1, 600_000), Settings { link_changes, ..settings(1) });
+    let (report, number) = run(DIAMOND, (1, 600_000), Settings { link_changes, ..settings(1) });
     let sent = |a, b| tx_frames(&report, number(a, b)).iter().sum::<u64>();
     let drops = |a: u32, b: u32| report.channels[number(a, b)].drops.iter().sum::<u64>();
     // What was under way on the link is lost, in both directions: 1 us is less than a frame. Nothing
@@ -209,7 +122,7 @@ fn a_switch_that_can_deliver_delivers() {
         links: &[(0, 1)],
         hosts: &[0, 0, 1, 1],
     };
-    let (report, number) = CASE.run((2, 15_000), settings(1));
+    let (report, number) = run(CASE, (2, 15_000), settings(1));
     assert!(report.flows.iter().all(|flow| (flow.packets, flow.lost) == (20, 0)));
     for (a, b) in [(0, 1), (1, 0)] {
         assert_eq!(tx_frames(&report, number(a, b))[1], 0);

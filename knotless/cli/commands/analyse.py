@@ -26,6 +26,7 @@ from knotless.traffic.analysis import analyse
 from knotless.traffic.contention import Contention, Lines
 from knotless.traffic.multipath import MultipathAnalysis, analyse_multipath
 from knotless.traffic.patterns import pattern_named, patterns
+from knotless.traffic.source_choices import SourceChoiceAnalysis, analyse_source_choices
 
 _BUSIEST = 10
 
@@ -75,7 +76,8 @@ def command(
 
     With --multipath or adaptive routing, loads and rates are those of flows that are split equally,
     and with ecmp those of hashed flows: the median, the 99th percentile and the worst of many seeds
-    of the hash, which are those of --hash-seed.
+    of the hash, which are those of --hash-seed. With ugal, they are those of flows that all take
+    their minimal path, that all go over intermediates, and half and half.
 
     Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
 
@@ -88,10 +90,14 @@ def command(
     began = time.perf_counter()
     values: dict[str, object]
     plan = make_plan(fabric, request)
-    if plan.next_hops is not None:
+    if plan.choices is not None:
         if plot is not None:
             raise PlanError("--plot is for plans with one path for each pair; omit it")
-        found = analyse_multipath(plan, pattern, seed, seeds)
+        found = (
+            analyse_multipath(plan, pattern, seed, seeds)
+            if plan.source_choices is None
+            else analyse_source_choices(plan, pattern, seed)
+        )
         values = {
             "fabric": fabric.name,
             "engine": plan.engine,
@@ -128,7 +134,11 @@ def command(
 
 
 def _show_multipath(
-    values: Mapping[str, object], found: MultipathAnalysis, out: str | None, *, as_json: bool
+    values: Mapping[str, object],
+    found: MultipathAnalysis | SourceChoiceAnalysis,
+    out: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     if out is not None:
         split = dict(zip(found.lines.names(), found.split.round(6).tolist(), strict=True))

@@ -84,7 +84,6 @@ def command(
     of_single_paths = {
         "--compare": comparing,
         "--explain": explaining,
-        "--freeze": freezing,
     }
     for option, is_given in of_single_paths.items():
         if is_given and request.multipath != "none":
@@ -111,8 +110,8 @@ def command(
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = make_plan(fabric, request)
-    if freezing and plan.next_hops is not None:
-        raise PlanError("--freeze is for plans with one path for each pair; omit it")
+    if freezing and plan.multipath not in ("none", "ecmp"):
+        raise PlanError(f"--freeze: what {plan.multipath} chooses depends on time; omit it")
     figures: dict[str, object] = {}
     if failures:
         repaired = repair(plan, failures)
@@ -122,7 +121,8 @@ def command(
     explanation = explain(checked, request) if explaining else {}
     found = None
     if freezing:
-        found = freeze_of(checked.state, plan.flow_control, switch_settings, write_trace)
+        hashed = request.hash_seed
+        found = freeze_of(checked.state, plan.flow_control, switch_settings, write_trace, hashed)
         summary |= found.as_json()
     if out is not None:
         write_whole(out, json.dumps(plan_to_json(plan, summary)) + "\n")

@@ -94,6 +94,14 @@ DEADLOCKED = 3
     metavar="HOST=N",
     help="This host sends to multicast group N, or to all hosts (HOST=all); may be repeated.",
 )
+@click.option(
+    "--ugal-threshold",
+    type=int,
+    default=0,
+    show_default=True,
+    metavar="BYTES",
+    help="With --engine ugal, how many more bytes times hops the minimal path may have queued.",
+)
 @click.option("--load", "load_share", type=float, help="Fraction of each sender's line, 0 to 1.")
 @click.option(
     "--arrivals",
@@ -353,6 +361,7 @@ def _scenario(fabric: Fabric, request: PlanRequest, given: dict[str, Any]) -> Sc
         completions=given["fct"],
         take_turns=given["turns"],
         transport=given["transport"],
+        ugal_threshold=given["ugal_threshold"],
         receiver_rates=tuple(_receiver_rate(text) for text in given["receiver_rate"]),
     ).that_ends()
 

@@ -21,7 +21,7 @@ from knotless.routing.phased_routes import broadcast_trees, refuse_apart, routes
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 LOCAL, GLOBAL = 0, 1
-_MINIMAL = Phases.of(
+MINIMAL_PHASES = Phases.of(
     [(0, LOCAL, 1), (0, GLOBAL, 2), (1, GLOBAL, 2), (2, LOCAL, 3)], priority=[0, 0, 0, 1]
 )
 """Phases: begin; after a local, a global, and the last local channel."""
@@ -40,8 +40,8 @@ def route(task: Task) -> Routes:
         The fabric is no dragonfly, or lacks the links of such a path.
 
     """
-    kind = _kinds(task, _groups(task, "dragonfly"))
-    return routes_in_phases(task, _MINIMAL, kind, "dragonfly")
+    kind = kinds_of(task, groups_of(task, "dragonfly"))
+    return routes_in_phases(task, MINIMAL_PHASES, kind, "dragonfly")
 
 
 def route_valiant(task: Task) -> Routes:
@@ -60,9 +60,9 @@ def route_valiant(task: Task) -> Routes:
 
     """
     name = "dragonfly-valiant"
-    group, channels = _groups(task, name), task.channels
-    kind = _kinds(task, group)
-    trees, of_trees = broadcast_trees(task, _MINIMAL, kind, name)
+    group, channels = groups_of(task, name), task.channels
+    kind = kinds_of(task, group)
+    trees, of_trees = broadcast_trees(task, MINIMAL_PHASES, kind, name)
     rows = rows_in(task, task.ranks if task.select == "spread" else 1)
     paths, count = SegmentedPaths(channels, rows, _LONGEST), len(channels.names)
     links, local = GlobalLinks(channels, group), between_switches(channels, kind == LOCAL)
@@ -82,13 +82,13 @@ def route_valiant(task: Task) -> Routes:
     return ExplicitRoutes(rows.of_host, *paths.finished(), trees, of_trees)
 
 
-def _groups(task: Task, engine: str) -> Ints:
+def groups_of(task: Task, engine: str) -> Ints:
     """Return the group of each switch."""
     member = member_of(task, engine, "dragonfly")
     return (member.numbers // member.family.options["a"]).astype(np.int32)
 
 
-def _kinds(task: Task, group: Ints) -> Ints:
+def kinds_of(task: Task, group: Ints) -> Ints:
     """Return the kind of each channel."""
     return np.where(group[task.channels.tail] == group[task.channels.head], LOCAL, GLOBAL)
 

@@ -28,7 +28,7 @@ from knotless.routing.phased_routes import broadcast_trees, refuse_apart, routes
 from knotless.routing.routes import ExplicitRoutes, Routes
 
 UP, GLOBAL, DOWN = 0, 1, 2
-_MINIMAL = Phases.of(
+MINIMAL_PHASES = Phases.of(
     [(0, UP, 1), (1, GLOBAL, 2), (1, DOWN, 3), (2, DOWN, 3)], priority=[0, 0, 0, 0]
 )
 """Phases: begin; after a channel up, a global one, one down."""
@@ -47,8 +47,8 @@ def route(task: Task) -> Routes:
         The fabric is no Dragonfly+, a spine has hosts, or links of such a path are missing.
 
     """
-    group, leaf = _places(task, "dragonflyplus")
-    return routes_in_phases(task, _MINIMAL, _kinds(task, group, leaf), "dragonflyplus")
+    group, leaf = places_of(task, "dragonflyplus")
+    return routes_in_phases(task, MINIMAL_PHASES, kinds_of(task, group, leaf), "dragonflyplus")
 
 
 def route_valiant(task: Task) -> Routes:
@@ -68,9 +68,9 @@ def route_valiant(task: Task) -> Routes:
 
     """
     name = "dragonflyplus-valiant"
-    (group, leaf), channels = _places(task, name), task.channels
-    kind = _kinds(task, group, leaf)
-    trees, of_trees = broadcast_trees(task, _MINIMAL, kind, name)
+    (group, leaf), channels = places_of(task, name), task.channels
+    kind = kinds_of(task, group, leaf)
+    trees, of_trees = broadcast_trees(task, MINIMAL_PHASES, kind, name)
     rows = rows_in(task, task.ranks if task.select == "spread" else 1)
     paths, count = SegmentedPaths(channels, rows, _LONGEST), len(channels.names)
     links, local = GlobalLinks(channels, group), between_switches(channels, kind != GLOBAL)
@@ -98,7 +98,7 @@ def route_valiant(task: Task) -> Routes:
     return ExplicitRoutes(rows.of_host, *paths.finished(), trees, of_trees)
 
 
-def _places(task: Task, engine: str) -> tuple[Ints, Mask]:
+def places_of(task: Task, engine: str) -> tuple[Ints, Mask]:
     """Return the group of each switch, and whether it is a leaf."""
     member = member_of(task, engine, "dragonflyplus")
     leaves, spines, h, g = (member.family.options[key] for key in ("l", "s", "h", "g"))
@@ -108,7 +108,7 @@ def _places(task: Task, engine: str) -> tuple[Ints, Mask]:
     return group.astype(np.int32), leaf
 
 
-def _kinds(task: Task, group: Ints, leaf: Mask) -> Ints:
+def kinds_of(task: Task, group: Ints, leaf: Mask) -> Ints:
     """Return the kind of each channel."""
     tail, head = task.channels.tail, task.channels.head
     kind = np.where(group[tail] != group[head], GLOBAL, np.where(leaf[tail], UP, DOWN))

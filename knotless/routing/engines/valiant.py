@@ -51,7 +51,7 @@ def route(task: Task) -> Routes:
             f"valiant needs {2 * diameter} virtual channels on {task.fabric.name}, twice the"
             f" diameter; {MAX_VCS} are possible: dl routes any fabric"
         )
-    following = _shortest(task, hops)
+    following = shortest_channels(task, hops)
     rows = rows_in(task, task.ranks if task.select == "spread" else 1)
     paths = SegmentedPaths(channels, rows, 2 * diameter)
     over = _in_order(paths) if ordered else _intermediate(following, channels.head, paths, diameter)
@@ -64,7 +64,7 @@ def route(task: Task) -> Routes:
     return ExplicitRoutes(rows.of_host, *paths.finished(), trees, depths(channels, trees, every))
 
 
-def _shortest(task: Task, hops: Ints) -> Ints:
+def shortest_channels(task: Task, hops: Ints) -> Ints:
     """Return the channel on which each switch sends to each destination: (destination, switch)."""
     channels, count = task.channels, len(task.channels.names)
     to, channel = np.nonzero(hops[:, channels.head] + 1 == hops[:, channels.tail])

@@ -2,6 +2,8 @@
 
 use forwarding::plan::{Conflict, HopSets, NextHops, Paths, Plan};
 use forwarding::planned::planned;
+use forwarding::source_choices::SourceChoices;
+use forwarding::state::NOT_SENT;
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -18,6 +20,39 @@ fn conflict(conflict: Conflict) -> PyErr {
             PyLookupError::new_err(("priority", before, after, was, two.map(u32::from)))
         }
     }
+}
+
+/// The arrays of a plan whose first switches choose.
+fn source_choices(
+    arrays: &Bound<'_, PyDict>,
+    switches: usize,
+    channels: usize,
+) -> PyResult<SourceChoices> {
+    let intermediates = len(arrays, "towards")?;
+    let kinds = len(arrays, "rises")?;
+    let vlan: Vec<u16> = flat(arrays, "vlan", &[len(arrays, "vlan")?])?;
+    let direct: Vec<i32> = flat(arrays, "direct", &[switches, switches])?;
+    let towards: Vec<i32> = flat(arrays, "towards", &[intermediates, switches])?;
+    let rises: Vec<bool> = flat(arrays, "rises", &[kinds, kinds])?;
+    let choices = SourceChoices {
+        vlan: vlan.first().copied().unwrap_or(0),
+        intermediate: flat(arrays, "intermediate", &[switches])?,
+        ends: flat(arrays, "choice_ends", &[switches, switches])?,
+        over: flat(arrays, "over", &[len(arrays, "over")?])?,
+        kind: flat(arrays, "kind", &[channels])?,
+        rises: rises.chunks(kinds.max(1)).map(<[bool]>::to_vec).collect(),
+        direct: direct.clone().into(),
+        towards: towards.clone().into(),
+    };
+    let is_channel = |&channel: &i32| (-1..channels as i32).contains(&channel);
+    let fits = direct.iter().chain(&towards).all(is_channel)
+        && choices.intermediate.iter().all(|&number| (number as usize) < intermediates)
+        && choices.over.iter().all(|&number| usize::from(number) < intermediates)
+        && choices.kind.iter().all(|&kind| usize::from(kind) < kinds)
+        && choices.ends.last().copied().unwrap_or(0) as usize == choices.over.len()
+        && choices.ends.is_sorted()
+        && intermediates + usize::from(choices.vlan) < usize::from(NOT_SENT);
+    fits.then_some(choices).ok_or_else(|| PyValueError::new_err("choices at sources do not fit"))
 }
 
 type Ends = Vec<(u32, u32)>;
@@ -85,6 +120,15 @@ pub fn of_plan(
         };
         let stays = arrays.get_item("set_stays")?.map_or(Ok(false), |stays| stays.extract())?;
         plan.next = NextHops::Sets(HopSets { vlan, ends, channels, vcs, stays });
+    } else if arrays.contains("choice_ends")? {
+        plan.first = (0..rows as u32).collect();
+        plan.first_priority = vec![0; rows * switches];
+        let choices = source_choices(arrays, switches, channels)?;
+        fits &= plan.vlan.iter().all(|&vlan| vlan == choices.vlan);
+        if !fits {
+            return Err(PyValueError::new_err("rows, channels or members do not fit"));
+        }
+        plan.next = NextHops::AtSource(choices);
     } else {
         let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len(arrays, "table_vlan")?])?;
         let tables: Vec<i32> = flat(arrays, "next_hop", &[vlans.len(), switches, switches])?;

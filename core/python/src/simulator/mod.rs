@@ -200,6 +200,10 @@ impl Simulation {
         self.inner()?.first_free().map_err(wrong)
     }
 
+    fn choose_at_source(&self, threshold: u64) -> PyResult<()> {
+        self.inner()?.choose_at_source(threshold).map_err(wrong)
+    }
+
     fn hash_addresses(&self, addresses: Vec<u64>, seed: u32) -> PyResult<()> {
         self.inner()?.hash_addresses(addresses, seed).map_err(wrong)
     }

@@ -6,6 +6,8 @@ use simulator::{
     Tables, Time, Traffic,
 };
 
+pub mod case;
+
 pub const MICROSECOND: Time = 1_000_000;
 
 /// A channel of 10 Mbit/s with PAUSE; limits that nothing reaches by itself.

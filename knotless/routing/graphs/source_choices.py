@@ -1,0 +1,246 @@
+"""Choices at the source: for each frame, its first switch takes a direct path or one of others.
+
+The others go directly to an intermediate switch, or to any switch of an intermediate group, and
+from there directly to the destination. A label of the frame says which intermediate it goes to, or
+that it goes directly, so that the later switches forward by (label, destination). The virtual
+channel depends on the kinds of the channels that a frame takes, as in the literature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.base.errors import PlanError
+from knotless.base.memory import refuse_beyond
+from knotless.routing.graphs.channels import Channels, Ints, Priorities
+from knotless.routing.graphs.segments import Choices
+from knotless.routing.graphs.state_graph import FAR, Mask
+from knotless.routing.graphs.task import Task
+
+_BYTES_A_CHOICE = 24
+"""Of memory for each intermediate of each pair of switches, here and in the state."""
+
+
+@dataclass(frozen=True)
+class SourceTables:
+    """Where frames go on, and on which virtual channel.
+
+    Attributes
+    ----------
+    direct : array of int32, shape (destination switches, switches)
+        The channel to each destination; -1: none.
+    towards : array of int32, shape (intermediates, switches)
+        The channel to each intermediate; -1: none.
+    intermediate : array of int32, shape (switches,)
+        The intermediate that each switch is, or is part of.
+    kind : array of uint8, shape (channels,)
+        The kind of each channel.
+    rises : array of bool, shape (kinds, kinds)
+        Whether a frame that goes from a channel of the first kind to one of the second moves to the
+        next virtual channel. Frames begin on virtual channel 0.
+
+    """
+
+    direct: Ints
+    towards: Ints
+    intermediate: Ints
+    kind: Priorities
+    rises: Mask
+
+    def hops(
+        self, channels: Channels, source: Ints, target: Ints, over: Ints
+    ) -> Iterator[tuple[Ints, Ints]]:
+        """Follow paths from switches to others, directly (``over`` -1) or over an intermediate.
+
+        Yields, hop by hop, the channel of each path and its virtual channel; -1 where it has ended.
+        A path that does not end is followed for as many hops as there are switches.
+        """
+        at, held, vc = source.copy(), np.full_like(source, -1), np.zeros_like(source)
+        left = over.copy()
+        for _ in channels.names:
+            left[self.intermediate[at] == left] = -1
+            channel = np.where(left < 0, self.direct[target, at], self.towards[left, at])
+            channel = np.where((at == target) & (left < 0), np.int32(-1), channel)
+            moving = channel >= 0
+            if not moving.any():
+                return
+            rising = self.rises[self.kind[held], self.kind[channel]] & (held >= 0)
+            vc = vc + rising
+            yield channel, np.where(moving, vc, -1)
+            at, held = np.where(moving, channels.head[channel], at), channel
+
+
+@dataclass(frozen=True)
+class SourceChoices:
+    """The paths from each switch with hosts to each, of which its first switch takes any one.
+
+    Attributes
+    ----------
+    tables : SourceTables
+        Where frames go on.
+    ends : array of uint32, shape (destination switches, switches)
+        The end of the intermediates of each pair in ``over``.
+    over : array of uint16
+        The intermediates, ascending for each pair.
+    vcs : int
+        The number of virtual channels of all paths.
+
+    """
+
+    tables: SourceTables
+    ends: NDArray[np.uint32]
+    over: NDArray[np.uint16]
+    vcs: int
+
+    @property
+    def labels(self) -> int:
+        """The number of labels: one for direct paths, and one for each intermediate."""
+        return 1 + len(self.tables.towards)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """The number of intermediates, shape (destination switches, switches)."""
+        flat = np.diff(self.ends.reshape(-1).astype(np.int64), prepend=0)
+        return flat.reshape(self.ends.shape)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of paths of each pair, shape (destination switches, switches)."""
+        return self.counts + (self.tables.direct >= 0)
+
+    def between(self, switch: int, destination: int) -> list[int]:
+        """Return the intermediates over which frames from ``switch`` may go."""
+        end = int(self.ends[destination, switch])
+        return [int(i) for i in self.over[end - int(self.counts[destination, switch]) : end]]
+
+    def as_json(self, channels: Channels, receivers: Ints) -> dict[str, object]:
+        """Return the tables and choices for :func:`json.dumps`.
+
+        ``direct`` has the output (``s1:2``) by the names of the switch and of the destination
+        switch, of those with hosts; ``towards`` by the switch and the number of the intermediate;
+        ``over`` the numbers of the intermediates of which one can be chosen. ``intermediate`` has
+        the number of each switch. Frames begin on virtual channel 0, and move to the next one where
+        the ``kind`` of the output before and that of the output after are a pair in ``rises``.
+        """
+        tables, names = self.tables, channels.names
+        output = [channels.name(channel, 0).rpartition("/")[0] for channel in range(len(channels))]
+        to_hosts = np.flatnonzero(receivers).tolist()
+
+        def listed(table: Ints, goals: Mapping[int, str], at: int) -> dict[str, str]:
+            entries = {name: int(table[goal, at]) for goal, name in goals.items()}
+            return {name: output[channel] for name, channel in entries.items() if channel >= 0}
+
+        switches = {to: names[to] for to in to_hosts}
+        numbers = {number: str(number) for number in range(len(tables.towards))}
+        return {
+            "direct": {name: listed(tables.direct, switches, at) for at, name in enumerate(names)},
+            "towards": {name: listed(tables.towards, numbers, at) for at, name in enumerate(names)},
+            "over": {
+                names[at]: {names[to]: self.between(at, to) for to in to_hosts if to != at}
+                for at in to_hosts
+            },
+            "intermediate": dict(zip(names, tables.intermediate.tolist(), strict=True)),
+            "kind": dict(zip(output, tables.kind.tolist(), strict=True)),
+            "rises": np.argwhere(tables.rises).tolist(),
+        }
+
+
+class StagedTable:
+    """Channels to goals, stage by stage backwards from them, so that paths have a stated form.
+
+    Attributes
+    ----------
+    channel : array of int32, shape (goals, switches)
+        The channel by which each switch sends; -1: it is a goal, or has no path.
+    hops : array of int32, same shape
+        The channels on its path.
+
+    """
+
+    def __init__(self, channels: Channels, kind: Ints, goals: Mask) -> None:
+        """Begin with the ``goals``: which switches each of them is, shape (goals, switches)."""
+        self._channels, self._kind = channels, kind
+        self.channel: Ints = np.full(goals.shape, -1, dtype=np.int32)
+        self.hops: Ints = np.where(goals, 0, FAR).astype(np.int32)
+
+    def extend(self, kind: int, into: Mask, allowed: Mask | None = None) -> Mask:
+        """Let further switches (of ``allowed``) send by a channel of ``kind`` into some others.
+
+        A switch takes a channel of the shortest path; of several, that of number (goal + switch)
+        modulo how many there are. Returns the switches, same shape as ``into``.
+        """
+        tail, head = self._channels.tail, self._channels.head
+        goals, count = self.hops.shape
+        joins = into[:, head] & (self._kind == kind) & (self.hops >= FAR)[:, tail]
+        if allowed is not None:
+            joins &= allowed[:, tail]
+        goal, channel = np.nonzero(joins)
+        key, length = goal * count + tail[channel], self.hops[goal, head[channel]] + 1
+        shortest = np.full(goals * count, FAR, dtype=np.int32)
+        np.minimum.at(shortest, key, length)
+        kept = length == shortest[key]
+        choices = Choices.of(channel[kept].astype(np.int32), key[kept], goals * count)
+        turn = np.arange(goals)[:, None] + np.arange(count)
+        chosen = choices.pick(np.arange(goals * count), turn.reshape(-1)).reshape(goals, count)
+        reached = chosen >= 0
+        self.channel = np.where(reached, chosen, self.channel)
+        self.hops = np.where(reached, shortest.reshape(goals, count), self.hops)
+        return reached
+
+
+def source_choices(task: Task, tables: SourceTables) -> SourceChoices:
+    """Return all paths over ``tables`` that pass no switch twice.
+
+    Between switches of one intermediate there is the direct path alone.
+
+    Raises
+    ------
+    PlanError
+        Memory is short.
+
+    """
+    channels, count = task.channels, len(task.channels.names)
+    numbers = np.arange(count, dtype=np.int32)
+    with_hosts = numbers[task.receivers > 0]
+    intermediates = np.arange(len(tables.towards), dtype=np.int32)
+    needed = _BYTES_A_CHOICE * len(with_hosts) ** 2 * len(intermediates)
+    refuse_beyond(f"{task.fabric.name}: all choices at sources", needed, PlanError)
+    counts, over, highest = np.zeros((count, count), dtype=np.int64), [], 0
+    own = tables.intermediate
+    for target in with_hosts:
+        others = with_hosts[own[with_hosts] != own[target]]
+        source = np.repeat(others, len(intermediates))
+        via = np.tile(intermediates, len(others))
+        fits = (via != own[source]) & (via != own[target])
+        source, via = source[fits], via[fits]
+        arrives, vc = _followed(channels, tables, source, target, via)
+        source, via = source[arrives], via[arrives]
+        over.append(via.astype(np.uint16))
+        counts[target] = np.bincount(source, minlength=count)
+        direct = with_hosts[with_hosts != target]
+        _, of_direct = _followed(channels, tables, direct, target, np.full_like(direct, -1))
+        highest = max(highest, int(vc[arrives].max(initial=0)), int(of_direct.max(initial=0)))
+    ends = np.cumsum(counts.reshape(-1)).astype(np.uint32).reshape(count, count)
+    return SourceChoices(tables, ends, np.concatenate([*over, np.zeros(0, np.uint16)]), 1 + highest)
+
+
+def _followed(
+    channels: Channels, tables: SourceTables, source: Ints, target: np.int32, via: Ints
+) -> tuple[Mask, Ints]:
+    """Return whether each path arrives and passes no switch twice, and its highest VC."""
+    to = np.full_like(source, target)
+    at: Ints = source
+    highest: Ints = np.zeros_like(source)
+    passed: list[Ints] = [source]
+    for channel, vc in tables.hops(channels, source, to, via):
+        at = np.where(channel >= 0, channels.head[channel], at)
+        passed.append(np.where(channel >= 0, at, np.int32(-1)))
+        highest = np.maximum(highest, vc)
+    visits = np.sort(np.stack(passed, axis=1), axis=1)
+    again = ((visits[:, 1:] == visits[:, :-1]) & (visits[:, 1:] >= 0)).any(axis=1)
+    return (at == target) & ~again, highest
