@@ -35,6 +35,7 @@ from knotless.routing.graphs.dependencies import virtual_channel
 from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from knotless.simulation.tables import tables_of
 from knotless.simulation.tracefile import MESSAGES
+from knotless.topologies.numbering import mac_value
 from knotless.verification.dependencies import edges_of
 
 PACKET_BYTES = 1500
@@ -44,6 +45,7 @@ ASSUMES = (
     "switches have no watchdog",
     f"packets have {PACKET_BYTES:,} bytes",
 )
+ASSUMES_OF_CHOICES = "hashes give the packets of these hosts these paths"
 ASSUMES_OF_BOUND = (
     _TAKES,
     "only hosts send, to each other, to all and to declared groups",
@@ -73,17 +75,20 @@ Pair = tuple[int, int]
 class Flow:
     """What one host sends to another from the beginning on: so many bytes, in full packets.
 
-    Flows of one host take turns, packet by packet.
+    Flows of one host take turns, packet by packet. If switches choose among paths, ``path`` has the
+    ports by which the packets leave switches (``s1:2``).
     """
 
     source: str
     destination: str
     size_bytes: int
+    path: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """The flow as text."""
-        return f"{self.source} sends {self.size_bytes:,} bytes to {self.destination}"
+        by = f" by {', '.join(self.path)}" if self.path else ""
+        return f"{self.source} sends {self.size_bytes:,} bytes to {self.destination}{by}"
 
 
 @dataclass(frozen=True)
@@ -138,13 +143,17 @@ def find_freeze(
     flow_control: FlowControl,
     *,
     switches: SwitchFile | None = None,
+    hash_seed: int = 0,
     seed: int = 1,
     searches: int = SEARCHES,
 ) -> Freeze:
     """Look for traffic that freezes a state; ``switches`` are settings of its switches.
 
-    It is irreducible: without any one of its flows, at least one of :data:`OTHER_STARTS` runs
-    with other starting times does not freeze, nor if one sends half as much.
+    If switches choose among paths, they do so by the hash of our rules with ``hash_seed``. Switches
+    of others hash otherwise; then it is shown that a hash can freeze them, and by which paths.
+
+    The traffic is irreducible: without any one of its flows, at least one of :data:`OTHER_STARTS`
+    runs with other starting times does not freeze, nor if one sends half as much.
 
     Raises
     ------
@@ -152,7 +161,7 @@ def find_freeze(
         Switches copy unicasts, or their rules cannot be followed, or ``switches`` do not fit.
 
     """
-    simulated = Switches(state, flow_control, switches, seed)
+    simulated = Switches(state, flow_control, switches, seed, hash_seed)
     through_pools = switches is not None and _wait_for_pools(switches)
     if not simulated.steps:
         if through_pools:
@@ -176,13 +185,13 @@ def find_freeze(
         flows = [Sends(*pair, simulated.longest_bytes) for pair in pairs]
         if simulated.freeze(flows):
             flows = _smallest(simulated, _irreducible(simulated, flows, chance))
-            if any(map(simulated.has_choice, flows)):
-                return Freeze(None, tried, "switches choose among paths, by a hash or otherwise")
             deadlock = simulated.deadlock(flows)
             assert deadlock is not None  # noqa: S101 - the same run has frozen before
             after_us, cycle = deadlock
             named = tuple(map(simulated.named, flows))
-            return Freeze(True, tried, flows=named, cycle=cycle, after_us=after_us)
+            chosen = any(flow.path for flow in named)
+            assumes = (*ASSUMES, ASSUMES_OF_CHOICES) if chosen else ASSUMES
+            return Freeze(True, tried, flows=named, cycle=cycle, after_us=after_us, assumes=assumes)
     return Freeze(None, tried, f"no traffic was found that does (sets of flows tried: {tried})")
 
 
@@ -198,9 +207,16 @@ class Switches:
     """The simulated switches of a state, and which pairs of hosts use steps of its cycles."""
 
     def __init__(
-        self, state: ForwardingState, control: FlowControl, settings: SwitchFile | None, seed: int
+        self,
+        state: ForwardingState,
+        control: FlowControl,
+        settings: SwitchFile | None,
+        seed: int,
+        hash_seed: int = 0,
     ) -> None:
         self._state, self._control, self._seed = state, control, seed
+        self._hash_seed = hash_seed
+        self._macs = [mac_value(host.mac) for host in state.fabric.hosts]
         try:
             self._table = channel_table(
                 state.fabric,
@@ -230,8 +246,7 @@ class Switches:
             every = [(a, b) for a, b in every if a != b]
         names = [host.name for host in self._state.fabric.hosts]
         for pair in dict.fromkeys(every):
-            nodes = self._nodes(names[pair[0]], pair[1])
-            for step in dict.fromkeys(pairwise(nodes)):
+            for step in self._steps_of(names[pair[0]], pair[1]):
                 if step in self.steps:
                     users.setdefault(step, []).append(pair)
         return users
@@ -270,14 +285,24 @@ class Switches:
         edges = np.array(steps, dtype=np.int64).reshape(-1, 2)
         return {(int(a), int(b)) for a, b in waiting(edges, self._control).tolist()}
 
-    def _nodes(self, source: str, destination: int) -> list[int]:
+    def _steps_of(self, source: str, destination: int) -> Iterable[Step]:
+        """Return the steps that packets take, or may take if they have several paths."""
         hops = self._state.trace_number(source, destination).hops
+        if self._divide(hops):
+            return sorted(self._waits(hops))
         between = [hop for hop in hops if hop.channel < len(self._state.channels)]
         nodes = virtual_channel(
             np.array([hop.channel for hop in between], dtype=np.int64),
             np.array([hop.priority for hop in between], dtype=np.int64),
         )
-        return list(map(int, merged(nodes, self._control.switch_links)))
+        merged_nodes = map(int, merged(nodes, self._control.switch_links))
+        return dict.fromkeys(pairwise(merged_nodes))
+
+    def _divide(self, hops: Sequence[Hop]) -> bool:
+        """Return whether some switch sends a packet with these hops out of any of several ports."""
+        channels = self._state.channels
+        tails = [int(channels.tail[hop.channel]) for hop in hops if hop.channel < len(channels)]
+        return len({*tails}) < len(tails)
 
     @property
     def longest_bytes(self) -> int:
@@ -292,6 +317,21 @@ class Switches:
 
         ``starts`` are the starting times in packet times of the slowest line.
         """
+        simulation = self._simulation(flows, starts)
+        simulation.take_turns()
+        goes_on = True
+        while goes_on and (deadlock := simulation.report().deadlock) is None:
+            goes_on = simulation.run(_SLICE_EVENTS)
+        deadlock = simulation.report().deadlock
+        self.events += simulation.events
+        if deadlock is None:
+            return None
+        names = tuple(self._name(c, priority) for c, priority in deadlock.cycle)
+        return deadlock.since_ps / PICOSECONDS_PER_US, names
+
+    def _simulation(
+        self, flows: Sequence[Sends], starts: Sequence[int] | None = None
+    ) -> simulator.Simulation:
         packet_ps = int(8e12 * PACKET_BYTES / int(self._table.rate_bps.min()))
         rows = sorted(
             (start * packet_ps, *flow)
@@ -317,16 +357,8 @@ class Switches:
             )
         except ValueError as error:
             raise SimulationError(str(error)) from None
-        simulation.take_turns()
-        goes_on = True
-        while goes_on and (deadlock := simulation.report().deadlock) is None:
-            goes_on = simulation.run(_SLICE_EVENTS)
-        deadlock = simulation.report().deadlock
-        self.events += simulation.events
-        if deadlock is None:
-            return None
-        names = tuple(self._name(c, priority) for c, priority in deadlock.cycle)
-        return deadlock.since_ps / PICOSECONDS_PER_US, names
+        simulation.hash_addresses(self._macs, self._hash_seed)
+        return simulation
 
     def _name(self, channel: int, priority: int) -> str:
         """Return the name of a channel of the simulator; of a switch, with its own port names."""
@@ -346,15 +378,27 @@ class Switches:
             for _ in range(OTHER_STARTS)
         )
 
-    def has_choice(self, flow: Sends) -> bool:
-        """Return whether a flow has several paths: how switches choose is not simulated here."""
-        source = self._state.fabric.hosts[flow.source].name
-        return any(share < 1 for _, share in self._state.shares(source, flow.destination))
+    def _path(self, flow: Sends) -> tuple[str, ...]:
+        """Return the ports by which the packets of a flow leave switches."""
+        simulation = self._simulation([flow._replace(size_bytes=1)])
+        while simulation.run(_SLICE_EVENTS):
+            pass
+        frames = simulation.sample(simulation.now_ps)[0].sum(axis=1)
+        at = self._state.fabric.switch_index[self._state.fabric.hosts[flow.source].switch]
+        by_switch = {int(self._table.leaves[c]): int(c) for c in np.flatnonzero(frames)}
+        path = []
+        while at in by_switch:
+            channel = by_switch.pop(at)
+            path.append(self._name(channel, 0).rpartition("/")[0])
+            at = int(self._table.enters[channel])
+        return tuple(path)
 
     def named(self, flow: Sends) -> Flow:
         """Return a flow with the names of its hosts."""
-        hosts = self._state.fabric.hosts
-        return Flow(hosts[flow.source].name, hosts[flow.destination].name, flow.size_bytes)
+        source, to = (self._state.fabric.hosts[end].name for end in flow[:2])
+        hops = self._state.trace_number(source, flow.destination).hops
+        path = self._path(flow) if self._divide(hops) else ()
+        return Flow(source, to, flow.size_bytes, path)
 
 
 def _wait_for_pools(settings: SwitchFile) -> bool:

@@ -46,9 +46,10 @@ def freeze_of(
     flow_control: FlowControl,
     switches: SwitchFile | None,
     write_trace: str | None,
+    hash_seed: int = 0,
 ) -> Freeze:
     """Look for traffic that freezes a state, and write it to a file, if one is named."""
-    found = find_freeze(state, flow_control, switches=switches)
+    found = find_freeze(state, flow_control, switches=switches, hash_seed=hash_seed)
     if write_trace is not None and found.freezes:
         write_whole(write_trace, found.trace)
     return found

@@ -147,11 +147,35 @@ def test_cycles_through_pools_are_undecided() -> None:
         assert find_freeze(state, FlowControl.PFC, switches=file).freezes is freezes
 
 
-def test_flows_that_have_a_choice_of_paths_are_undecided() -> None:
-    plan = cyclic_plan("mesh,3,3", multipath="ecmp")
-    found = freeze_of(plan)
-    assert found.freezes is None
-    assert "choose among paths" in found.reason
+@pytest.mark.parametrize("spec", ["mesh,3,3", "torus,4,4", "ring,6,hosts=2"])
+@pytest.mark.parametrize("hash_seed", [0, 7])
+def test_flows_that_have_a_choice_of_paths_take_those_of_the_hash(
+    spec: str, hash_seed: int, tmp_path: Path
+) -> None:
+    """The simulation of the trace, with the same hash, has the same knot, over the paths named."""
+    plan = cyclic_plan(spec, multipath="ecmp", hash_seed=hash_seed)
+    found = find_freeze(CheckedPlan(plan).state, plan.flow_control, hash_seed=hash_seed)
+    assert found.freezes
+    assert replayed(plan, found, tmp_path) == list(found.cycle)
+    chosen = [flow for flow in found.flows if flow.path]
+    assert (freezing.ASSUMES_OF_CHOICES in found.assumes) == bool(chosen)
+    assert plan.next_hops is not None
+    for flow in chosen:
+        hosts, index = plan.fabric.hosts, plan.fabric.switch_index
+        to = hosts[plan.fabric.host_index[flow.destination]]
+        for name in flow.path[:-1]:
+            switch = name.partition(":")[0]
+            sets = plan.next_hops.at(index[switch], index[to.switch])
+            assert name in [plan.channels.name(c, 0).rpartition("/")[0] for c in sets]
+        assert flow.path[-1] == f"{to.switch}:{to.port}"
+        assert flow.text.endswith(f" by {', '.join(flow.path)}")
+
+
+def test_choices_that_depend_on_time_are_refused() -> None:
+    for words in (["--engine", "adaptive"], ["--multipath", "spray", "--engine", "minimal"]):
+        done = CliRunner().invoke(main, ["plan", "ring,6", *words, "--freeze"])
+        assert done.exit_code == 2
+        assert "depends on time" in done.output
 
 
 def test_a_search_that_ends_too_early_is_undecided() -> None:
