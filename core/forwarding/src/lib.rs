@@ -6,6 +6,7 @@
 
 pub mod channel_array;
 pub mod compile;
+pub mod destination_classes;
 pub mod dot1q;
 pub mod explore;
 pub mod fabric;
