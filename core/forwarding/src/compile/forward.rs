@@ -114,9 +114,9 @@ fn routes<'a>(
     let own = next.len() as u32;
     next.push(&OWN);
     let mut of_block = vec![NOT_YET; space.blocks.len()];
-    for (host, &block) in space.block_of.iter().enumerate() {
-        let block = block as usize;
-        let class = u32::from(state.class_of(switch, host as u32));
+    for host in space.representatives(switch) {
+        let block = space.block_of[host as usize] as usize;
+        let class = u32::from(state.class_of(switch, host));
         let of = if space.blocks[block].switch == switch { own } else { class };
         let known = of_block[block];
         if known == NOT_YET || known != of && next[known as usize].is_empty() {
@@ -128,10 +128,11 @@ fn routes<'a>(
             }
         }
     }
-    let of_hosts = space.block_of.iter().enumerate();
-    let own_hosts = of_hosts.filter(|(_, &block)| space.blocks[block as usize].switch == switch);
+    let is_own =
+        |&host: &u32| space.blocks[space.block_of[host as usize] as usize].switch == switch;
+    let own_hosts = space.representatives(switch).filter(is_own);
     let mut own_vlans: Vec<u16> = own_hosts
-        .flat_map(|(host, _)| next[usize::from(state.class_of(switch, host as u32))])
+        .flat_map(|host| next[usize::from(state.class_of(switch, host))])
         .map(|&(vlan, _)| vlan)
         .filter(|&vlan| vlan > 0)
         .collect();

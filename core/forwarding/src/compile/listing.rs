@@ -4,7 +4,7 @@ use super::bits::{orders, BitOrder, Sample};
 use super::rules::Masked;
 use super::sets::{SetId, Sets};
 use super::space::Space;
-use super::ternary::{merge, Cube, Item, Minimiser};
+use super::ternary::{merge, Cube, Item, Minimiser, NO_CLASS};
 
 /// Addresses by their keys in one order of bits.
 #[derive(Debug)]
@@ -114,9 +114,23 @@ impl Listings {
         extra: Option<SetId>,
         set: impl Fn(u32) -> Option<SetId>,
     ) -> Vec<Match> {
-        let (best, _) =
+        let (best, count) =
             self.shortest(|listing, most| minimiser.count(listing.plain(extra, &set), sets, most));
         let mut cubes = Vec::new();
+        if count == 1 {
+            // All items have a class in common.
+            let all = best.plain(extra, &set).map(|(_, set)| set);
+            let common = all.reduce(|a, b| sets.combine(a, b).0);
+            let class =
+                common.filter(|&common| otherwise == NO_CLASS || !sets.has(common, otherwise));
+            cubes.extend(class.map(|set| Cube {
+                level: 0,
+                value: 0,
+                mask: 0,
+                class: sets.lowest(set),
+            }));
+            return best.matches(cubes, Place::First, u32::from(extra.is_some()));
+        }
         minimiser.prefixes(best.plain(extra, &set), self.branching, sets, otherwise, &mut cubes);
         best.matches(cubes, Place::First, u32::from(extra.is_some()))
     }
@@ -130,8 +144,10 @@ impl Listings {
         otherwise: u32,
         set: impl Fn(u32) -> &'a [(u16, SetId)],
     ) -> Vec<Match> {
-        let (first, least) =
-            self.shortest(|listing, most| minimiser.count(listing.labels_first(&set), sets, most));
+        let labels = labels_of(self.all[0].points.iter().map(|&(_, block)| set(block)));
+        let (first, least) = self.shortest(|listing, most| {
+            minimiser.count(listing.labels_first(&labels, &set), sets, most)
+        });
         let (last, least_last) =
             self.shortest(|listing, most| minimiser.count(listing.labels_last(&set), sets, most));
         let mut cubes = Vec::new();
@@ -141,7 +157,7 @@ impl Listings {
             minimiser.prefixes(items, true, sets, otherwise, &mut cubes);
             last.matches(cubes, Place::Last, LABEL_BITS)
         } else {
-            let items = first.labels_first(&set);
+            let items = first.labels_first(&labels, &set);
             minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
             first.matches(cubes, Place::First, LABEL_BITS)
         }
@@ -195,29 +211,39 @@ impl Listing {
         items.chain(extra.map(|set| (1 << self.order.len(), set)))
     }
 
-    fn labels_first<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
+    /// All addresses with the labels that they have, label by label; `labels` are all labels,
+    /// ascending.
+    fn labels_first<'a, 's, F: Fn(u32) -> &'a [(u16, SetId)]>(
+        &'s self,
+        labels: &'s [u16],
+        set: &'s F,
+    ) -> impl Iterator<Item = Item> + 's
+    where
+        'a: 's,
+    {
         let bits = self.order.len();
-        let key = |key: u64, label: u16| u64::from(label) << bits | key;
-        let mut items = self.labelled(key, set);
-        items.sort_unstable_by_key(|&(key, _)| key);
-        items
+        labels.iter().flat_map(move |&label| {
+            self.points.iter().filter_map(move |&(key, block)| {
+                let sets = set(block);
+                let place = sets.binary_search_by_key(&label, |of| of.0).ok()?;
+                Some((u64::from(label) << bits | key, sets[place].1))
+            })
+        })
     }
 
-    fn labels_last<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
-        self.labelled(|key, label| key << LABEL_BITS | u64::from(label), set)
-    }
-
-    /// All addresses with the labels that they have, in the order of the addresses.
-    fn labelled<'a>(
-        &self,
-        key: impl Fn(u64, u16) -> u64,
-        set: impl Fn(u32) -> &'a [(u16, SetId)],
-    ) -> Vec<Item> {
-        let mut items = Vec::new();
-        for &(address, block) in &self.points {
-            items.extend(set(block).iter().map(|&(label, set)| (key(address, label), set)));
-        }
-        items
+    /// The same, address by address.
+    fn labels_last<'a, 's, F: Fn(u32) -> &'a [(u16, SetId)]>(
+        &'s self,
+        set: &'s F,
+    ) -> impl Iterator<Item = Item> + 's
+    where
+        'a: 's,
+    {
+        self.points.iter().flat_map(move |&(key, block)| {
+            let of_label = move |&(label, set)| (key << LABEL_BITS | u64::from(label), set);
+            let sets: &'s [(u16, SetId)] = set(block);
+            sets.iter().map(of_label)
+        })
     }
 
     /// Merges rules, and converts their keys to addresses and labels.
@@ -242,6 +268,16 @@ impl Listing {
         };
         cubes.iter().map(of).collect()
     }
+}
+
+/// The distinct labels of some lists, ascending.
+fn labels_of<'a>(lists: impl Iterator<Item = &'a [(u16, SetId)]>) -> Vec<u16> {
+    let mut is_label = vec![false; usize::from(u16::MAX) + 1];
+    for &(label, _) in lists.flatten() {
+        is_label[usize::from(label)] = true;
+    }
+    let labels = (0..=u16::MAX).zip(is_label).filter(|&(_, is_label)| is_label);
+    labels.map(|(label, _)| label).collect()
 }
 
 /// Keeps one point of each branch of the trie that belongs to one block as a whole.
