@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::listing::{priorities, Listings, Match};
+use super::listing::{priorities, Labelled, Listings, Match};
 use super::rules::{Action, Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
 use super::sets::Sets;
 use super::space::Space;
@@ -179,8 +179,8 @@ fn matches(
     let mut of_vlans = Vec::new();
     if routes.vlans_matter() {
         let mut classes = routes.of_vlans(own_vlans);
-        let together = listings
-            .fewest_labelled(minimiser, &mut sets, DROPPED, |block| &classes[of_block(block)]);
+        let function = Labelled { of_block: &routes.of_block, sets: &classes };
+        let together = listings.fewest_labelled(minimiser, &mut sets, DROPPED, function);
         let shorter = together.len() <= of_all.len();
         if !shorter {
             let rest = routes.channels.len() as u32 + 1;
@@ -188,7 +188,12 @@ fn matches(
                 let as_default = classes.iter_mut().filter(|(_, class)| *default == Some(*class));
                 as_default.for_each(|(_, class)| *class = rest);
             }
-            of_vlans = listings.exceptions(minimiser, rest, |block| &classes[of_block(block)]);
+            let function = Labelled { of_block: &routes.of_block, sets: &classes };
+            if together.len() < of_all.len() + listings.least_exceptions(rest, function) {
+                return (together, Vec::new());
+            }
+            of_vlans = listings.exceptions(minimiser, rest, function);
+            debug_assert!(of_vlans.len() >= listings.least_exceptions(rest, function));
         }
         if shorter || together.len() < of_all.len() + of_vlans.len() {
             (of_all, of_vlans) = (together, Vec::new());
