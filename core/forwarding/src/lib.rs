@@ -19,6 +19,7 @@ pub mod plan;
 pub mod planned;
 pub mod state;
 mod steps;
+pub mod table_hops;
 pub mod tables;
 pub mod trace;
 mod unicast;

@@ -175,7 +175,6 @@ impl Planned {
     ) {
         let switches = self.switches();
         let rows = self.rows_at(at);
-        let tables = self.plan.next.at(switches, at);
         let mut key = Vec::new();
         for (&to, class) in homes.iter().zip(column) {
             key.clear();
@@ -190,11 +189,7 @@ impl Planned {
                     let vcs = sets.vcs_at(switches, at, to).unwrap_or_default();
                     key.extend(vcs.iter().map(|&vc| u32::from(vc)));
                 }
-                NextHops::Tables(..) => {}
-            }
-            if let Some(tables) = &tables {
-                let width = tables.len() / switches;
-                key.extend(&tables[to as usize * width..][..width]);
+                NextHops::Tables(tables) => tables.extend_key(at, to, &mut key),
             }
             for &row in &rows {
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);
