@@ -19,10 +19,10 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
         ..Found::default()
     };
     let mut edges = Edges::new(&state.fabric);
-    Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
+    let arrivals = Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
     // Last: a dependency is better known by a packet for a host.
-    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned();
+    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned(&arrivals);
     edges.report(&mut found);
     found
 }
