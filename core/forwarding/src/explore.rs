@@ -18,11 +18,11 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
         failing: vec![Failing::among(kept); 1 + members.len()],
         ..Found::default()
     };
-    let mut edges = Edges::default();
-    Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
+    let mut edges = Edges::new(&state.fabric);
+    let arrivals = Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
     // Last: a dependency is better known by a packet for a host.
-    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned();
+    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned(&arrivals);
     edges.report(&mut found);
     found
 }

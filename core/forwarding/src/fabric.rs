@@ -76,6 +76,11 @@ impl Fabric {
         self.leaves.get(channel as usize).copied().unwrap_or_else(|| self.enters(channel))
     }
 
+    /// The switch that a channel between switches leaves; None: there is no such channel.
+    pub fn known_end(&self, channel: Channel) -> Option<u32> {
+        self.leaves.get(channel as usize).map(|&(switch, _)| switch)
+    }
+
     /// The channel that leaves a switch by a port, if anything is there.
     pub fn leaving(&self, switch: u32, port: u32) -> Option<Channel> {
         self.leaving.get(&(switch, port)).copied()

@@ -14,11 +14,26 @@ pub(crate) struct Floods<'a> {
     members_at: Vec<Vec<u32>>,
     /// By host: its switch.
     at: Vec<u32>,
+    /// By group: the switches with members.
+    switches_with_members: Vec<u32>,
+    /// The copies of listed steps for the members of a group, by the number of the step.
+    summaries: (usize, Vec<Option<Summary>>),
+    /// By switch: the last round in which all its members got a copy.
+    served: Vec<u32>,
     /// By host: the last round in which it got copies, and how many.
     copies: Vec<(u32, u32)>,
     /// By hop: the last round in which a copy took it.
     taken: Vec<u32>,
     round: u32,
+}
+
+/// What a step does with a copy.
+#[derive(Debug, Clone)]
+struct Summary {
+    /// How many members get a copy: none or all of the switch, each one, untagged, and no other host.
+    members: u32,
+    /// The hops to other switches.
+    onward: Box<[HopId]>,
 }
 
 impl<'a> Floods<'a> {
@@ -34,9 +49,14 @@ impl<'a> Floods<'a> {
             }
             counts
         };
+        let members_at: Vec<Vec<u32>> = members.iter().map(count).collect();
+        let with_members = |of: &Vec<u32>| of.iter().filter(|&&count| count > 0).count() as u32;
         Self {
             members,
-            members_at: members.iter().map(count).collect(),
+            switches_with_members: members_at.iter().map(with_members).collect(),
+            members_at,
+            summaries: (0, Vec::new()),
+            served: vec![0; fabric.switches()],
             copies: vec![(0, 0); at.len()],
             at,
             taken: Vec::new(),
@@ -117,9 +137,21 @@ impl<'a> Floods<'a> {
         let fits = !irregular
             && !away.is_empty()
             && local.len() == due as usize
-            && local.iter().all(meant);
+            && local.iter().all(meant)
+            && local.iter().collect::<FxHashSet<_>>().len() == local.len();
         if fits && clean.contains(&away) {
             return Some((0, 0));
+        }
+        if fits && self.serves_all(state, behaviour, edges, (group, destination, source), &away) {
+            clean.insert(away);
+            return Some((0, 0));
+        }
+        self.round += 1;
+        for &id in &local {
+            let Hop { channel, label, .. } = state.hop(id);
+            if let Some(host) = state.fabric.host(channel) {
+                self.deliver(host, label);
+            }
         }
         let mut looped = false;
         let mut waiting = away.clone();
@@ -165,6 +197,87 @@ impl<'a> Floods<'a> {
         }
         let sent = state.entry(place) != Step::Next(Choice::All, &[]);
         Some((wrong, if sent { wrong } else { 0 }))
+    }
+
+    /// Whether copies that start on the hops `away` reach all members at other switches once, and
+    /// nobody else. Then each step that delivers does so to all members of its switch, so that
+    /// switches are counted instead of hosts. If false, the copies are to be followed one by one.
+    fn serves_all(
+        &mut self,
+        state: &mut State,
+        behaviour: &mut impl Behaviour,
+        edges: &mut Edges,
+        (group, destination, source): (usize, u32, u32),
+        away: &[HopId],
+    ) -> bool {
+        if self.summaries.0 != group {
+            self.summaries = (group, Vec::new());
+        }
+        let home = self.at[source as usize] as usize;
+        self.served[home] = self.round;
+        let mut left =
+            self.switches_with_members[group] - u32::from(self.members_at[group][home] > 0);
+        let mut waiting = away.to_vec();
+        while let Some(id) = waiting.pop() {
+            if self.taken.len() < state.hops().len() {
+                self.taken.resize(state.hops().len(), 0);
+            }
+            if std::mem::replace(&mut self.taken[id as usize], self.round) == self.round {
+                return false;
+            }
+            let place = state.fill(id, destination, behaviour);
+            edges.note(state, id, place, source, destination);
+            let switch = state.fabric.enters(state.hop(id).channel).0 as usize;
+            let single;
+            let summary = match state.listed_step(place) {
+                None => {
+                    single = self.summary(state, place, group, switch);
+                    single.as_ref()
+                }
+                Some(number) => {
+                    let all = &mut self.summaries.1;
+                    all.resize(all.len().max(number + 1), None);
+                    if all[number].is_none() {
+                        self.summaries.1[number] = self.summary(state, place, group, switch);
+                    }
+                    self.summaries.1[number].as_ref()
+                }
+            };
+            let Some(Summary { members, onward }) = summary else { return false };
+            if *members > 0 {
+                if std::mem::replace(&mut self.served[switch], self.round) == self.round {
+                    return false;
+                }
+                left -= 1;
+            }
+            waiting.extend(onward);
+        }
+        left == 0
+    }
+
+    /// What the step at a place does with a copy; None if it is neither to no host nor to all members
+    /// of its switch.
+    fn summary(&self, state: &State, place: usize, group: usize, switch: usize) -> Option<Summary> {
+        let Step::Next(_, hops) = state.entry(place) else { return None };
+        let mut members: Vec<u32> = Vec::new();
+        let mut onward = Vec::new();
+        for &id in hops {
+            let Hop { channel, label, .. } = state.hop(id);
+            match state.fabric.host(channel) {
+                None => onward.push(id),
+                Some(_) if channel == NOWHERE || label != 0 => return None,
+                Some(host) => members.push(host),
+            }
+        }
+        members.sort_unstable();
+        let is_member = |&host: &u32| {
+            self.members[group][host as usize] && self.at[host as usize] as usize == switch
+        };
+        let all = members.is_empty()
+            || members.is_sorted_by(|a, b| a < b)
+                && members.iter().all(is_member)
+                && members.len() == self.members_at[group][switch] as usize;
+        all.then(|| Summary { members: members.len() as u32, onward: onward.into() })
     }
 
     /// Counts a copy for a host. Returns false if the copy is labelled: it then counts as two, so

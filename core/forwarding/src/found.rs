@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::fabric::Fabric;
 use crate::state::{Choice, Hop, HopId, State, Step};
 
 /// The most failed pairs, and the most failed floods, that are listed by name.
@@ -132,47 +133,104 @@ struct Cause {
     alone: bool,
 }
 
+/// An edge with its cause.
+#[derive(Debug, Clone, Copy)]
+struct Caused {
+    before: (u32, u8),
+    after: (u32, u8),
+    cause: Cause,
+    /// The place of a further edge between the same channels; NONE: there is none.
+    more: u32,
+}
+
+/// The edge between two channels that was added last: its place, its virtual channels, and
+/// [`Cause::alone`]. Mostly there is no other, and nothing else is looked at.
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    place: u32,
+    vcs: (u8, u8),
+    alone: bool,
+}
+
+/// No place.
+const NONE: u32 = u32::MAX;
+
 /// The edges found so far, with what first caused each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Edges {
-    known: FxHashMap<(Node, Node), Cause>,
+    /// By channel that is waited for: where those that can be held meanwhile start in `last`.
+    first: Vec<usize>,
+    /// By channel: its number among those that enter its switch.
+    number: Vec<u32>,
+    last: Vec<Last>,
+    known: Vec<Caused>,
     /// By what is held and what is waited for: the source and the destination.
     first_free: FxHashMap<Wait, (u32, u32)>,
-    /// By place of an entry: whether its edges were added.
-    seen: Vec<bool>,
+    /// By place of an entry, a bit: whether its edges were added.
+    seen: Vec<u64>,
 }
 
 impl Edges {
+    pub fn new(fabric: &Fabric) -> Self {
+        let channels = 0..fabric.channels() as u32;
+        let mut entering = vec![0; fabric.switches()];
+        let number = |channel: u32| {
+            let count = &mut entering[fabric.enters(channel).0 as usize];
+            *count += 1;
+            *count - 1
+        };
+        let number: Vec<u32> = channels.clone().map(number).collect();
+        let (mut first, mut turns) = (Vec::new(), 0);
+        for channel in channels {
+            first.push(turns);
+            turns += entering[fabric.leaves(channel).0 as usize] as usize;
+        }
+        let none = Last { place: NONE, vcs: (0, 0), alone: false };
+        let last = vec![none; turns];
+        Self {
+            first,
+            number,
+            last,
+            known: Vec::new(),
+            first_free: FxHashMap::default(),
+            seen: Vec::new(),
+        }
+    }
+
     /// Adds the edges between the hop on which a packet arrives and those that it takes next.
     #[inline]
     pub fn note(&mut self, state: &State, id: HopId, place: usize, source: u32, destination: u32) {
-        if self.seen.len() < state.entry_count() {
-            self.seen.resize(state.entry_count(), false);
+        let (word, bit) = (place / 64, 1 << (place % 64));
+        if word >= self.seen.len() {
+            self.seen.resize(state.entry_count().div_ceil(64), 0);
         }
-        if std::mem::replace(&mut self.seen[place], true) {
+        if self.seen[word] & bit != 0 {
             return;
         }
+        self.seen[word] |= bit;
         let held = state.hop(id);
-        let node = |hop: Hop| Node::from(hop.channel) << 8 | Node::from(hop.vc);
         if state.fabric.host(held.channel).is_some() {
             return;
         }
         let step = state.entry(place);
-        let waits = || {
-            let next = step.hops().iter().map(|&next| state.hop(next));
-            next.filter(|next| state.fabric.host(next.channel).is_none()).map(node)
-        };
+        let is_wait = |next: &Hop| state.fabric.host(next.channel).is_none();
         let alone = !matches!(step, Step::Next(Choice::FirstFree, _));
-        let cause = Cause { source, destination, alone };
-        for next in waits() {
-            let known = self.known.entry((node(held), next)).or_insert(cause);
-            if alone && !known.alone {
-                *known = cause;
+        for &next in step.hops() {
+            let next = state.hop(next);
+            if is_wait(&next) {
+                let ends = [state.fabric.enters(held.channel), state.fabric.leaves(next.channel)];
+                debug_assert_eq!(ends[0].0, ends[1].0, "a packet leaves the switch that it enters");
+                self.add(held, next, Cause { source, destination, alone });
             }
         }
+        if alone {
+            return;
+        }
         // A packet that can also leave to a host, which takes it, waits for nothing.
-        if !alone && waits().count() == step.hops().len() {
-            let mut after: Vec<Node> = waits().collect();
+        let node = |hop: Hop| Node::from(hop.channel) << 8 | Node::from(hop.vc);
+        let waits = step.hops().iter().map(|&next| state.hop(next)).filter(is_wait);
+        let mut after: Vec<Node> = waits.map(node).collect();
+        if after.len() == step.hops().len() {
             after.sort_unstable();
             after.dedup();
             let key = (node(held), after.into());
@@ -180,20 +238,48 @@ impl Edges {
         }
     }
 
+    #[inline]
+    fn add(&mut self, held: Hop, next: Hop, cause: Cause) {
+        let turn = self.first[next.channel as usize] + self.number[held.channel as usize] as usize;
+        let Last { place, vcs, alone } = self.last[turn];
+        if place != NONE && vcs == (held.vc, next.vc) && (alone || !cause.alone) {
+            return;
+        }
+        self.add_behind(turn, held, next, cause);
+    }
+
+    #[cold]
+    fn add_behind(&mut self, turn: usize, held: Hop, next: Hop, cause: Cause) {
+        let vcs = (held.vc, next.vc);
+        let mut place = self.last[turn].place;
+        while let Some(known) = self.known.get_mut(place as usize) {
+            if (known.before.1, known.after.1) == vcs {
+                if cause.alone && !known.cause.alone {
+                    known.cause = cause;
+                    let last = &mut self.last[turn];
+                    last.alone |= last.place == place;
+                }
+                return;
+            }
+            place = known.more;
+        }
+        let more = self.last[turn].place;
+        let (before, after) = ((held.channel, held.vc), (next.channel, next.vc));
+        self.last[turn] = Last { place: self.known.len() as u32, vcs, alone: cause.alone };
+        self.known.push(Caused { before, after, cause, more });
+    }
+
     /// Adds all to `found`, sorted.
     pub fn report(self, found: &mut Found) {
-        found.edges = self
-            .known
-            .into_iter()
-            .map(|((before, after), Cause { source, destination, alone })| Edge {
-                before: parts(before),
-                after: parts(after),
-                source,
-                destination,
-                alone,
-            })
-            .collect();
-        found.edges.sort_by_key(|edge| (edge.before, edge.after));
+        let edge = |of: &Caused| Edge {
+            before: of.before,
+            after: of.after,
+            source: of.cause.source,
+            destination: of.cause.destination,
+            alone: of.cause.alone,
+        };
+        found.edges = self.known.iter().map(edge).collect();
+        found.edges.sort_unstable_by_key(|edge| (edge.before, edge.after));
         found.first_free = self
             .first_free
             .into_iter()

@@ -6,6 +6,7 @@
 
 pub mod channel_array;
 pub mod compile;
+pub mod destination_classes;
 pub mod dot1q;
 pub mod explore;
 pub mod fabric;
@@ -19,6 +20,7 @@ pub mod planned;
 pub mod source_choices;
 pub mod state;
 mod steps;
+pub mod table_hops;
 pub mod tables;
 pub mod trace;
 mod unicast;

@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::channel_array::ChannelArray;
 use crate::fabric::Fabric;
 use crate::source_choices::{set_range, SourceChoices};
+use crate::table_hops::TableHops;
 
 /// The tables and trees of a plan. Shapes are in brackets. A row is a set of hosts with the same
 /// paths; a channel of -1 means none.
@@ -40,8 +41,8 @@ pub struct Plan {
 pub enum NextHops {
     /// The next hops of explicit paths.
     Listed(ListedHops),
-    /// Tables (VLANs, switches, destination switches), and the VLAN of each.
-    Tables(Vec<u16>, ChannelArray),
+    /// Those of tables.
+    Tables(TableHops),
     /// Sets, of which a packet takes any one: multipath.
     Sets(HopSets),
     /// Paths of which the first switch chooses one for each packet.
@@ -120,27 +121,9 @@ impl NextHops {
                 let place = here.binary_search_by_key(&vlan, |of| of.0).ok()?;
                 Some(here[place].1)
             }
-            Self::Tables(vlans, tables) => {
-                let table = vlans.iter().position(|&of| of == vlan)?;
-                let place = (table * switches + at as usize) * switches + to as usize;
-                let channel = tables.get(place);
-                u32::try_from(channel).ok()
-            }
+            Self::Tables(tables) => tables.get(vlan, at, to),
             Self::Sets(_) | Self::AtSource(_) => None,
         }
-    }
-
-    /// (destination switches, tables): the next hops at a switch; None if these are no tables.
-    pub(crate) fn at(&self, switches: usize, at: u32) -> Option<Vec<u32>> {
-        let Self::Tables(vlans, tables) = self else { return None };
-        let mut found = vec![0; switches * vlans.len()];
-        for table in 0..vlans.len() {
-            let row = (table * switches + at as usize) * switches;
-            for to in 0..switches {
-                found[to * vlans.len() + table] = tables.get(row + to) as u32;
-            }
-        }
-        Some(found)
     }
 }
 

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::channel_array::NONE;
+use crate::destination_classes::DestinationClasses;
 use crate::fabric::Fabric;
 use crate::plan::{NextHops, Plan};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, Unsupported};
@@ -75,8 +76,8 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
         .collect();
     let needed = (usize::MAX, Vec::new());
     let mut planned = Planned { plan, at, hosts, floods, leaving, needed };
-    let class = planned.classes(&fabric);
-    let mut state = State::new(fabric, planned.floods.clone(), class);
+    let classes = planned.classes(&fabric);
+    let mut state = State::with_classes(fabric, planned.floods.clone(), classes);
     if planned.plan.host_tags {
         for host in 0..hosts_count as u32 {
             let label = |destination| planned.host_label(host, destination);
@@ -112,17 +113,39 @@ impl Planned {
         }
     }
 
-    /// (destinations, switches): the class of each destination at each switch.
-    fn classes(&mut self, fabric: &Fabric) -> Vec<u16> {
-        let (switches, hosts) = (self.switches(), self.at.len());
-        let mut class = vec![0; switches * (hosts + self.floods.len())];
+    /// The class of each destination at each switch. Hosts of one switch differ there only.
+    fn classes(&mut self, fabric: &Fabric) -> DestinationClasses {
+        let switches = self.switches();
+        let mut classes = DestinationClasses::new(switches);
+        let homes: Vec<u32> =
+            (0..switches as u32).filter(|&at| !self.hosts[at as usize].is_empty()).collect();
+        let mut rows = vec![0; homes.len() * switches];
+        let mut own = vec![0; self.at.len()];
         let mut numbers = vec![Numbers::default(); switches];
-        for (at, numbers) in numbers.iter_mut().enumerate() {
-            self.unicast_classes(at as u32, numbers, &mut class);
+        for (at, numbers) in (0..).zip(&mut numbers) {
+            let column = rows.iter_mut().skip(at as usize).step_by(switches);
+            self.unicast_classes(at, numbers, &homes, column);
+            for &host in &self.hosts[at as usize] {
+                own[host as usize] = numbers.of(&[1, host]);
+            }
         }
+        let rows = classes.add_rows(&rows);
+        for (host, &at) in self.at.iter().enumerate() {
+            let home = homes.partition_point(|&home| home < at);
+            classes.push(rows[home], Some((at, own[host])));
+        }
+        let floods = self.flood_classes(fabric, &mut numbers);
+        classes.add_rows(&floods).into_iter().for_each(|row| classes.push(row, None));
+        classes
+    }
+
+    /// (floods, switches): the class of each flood at each switch.
+    fn flood_classes(&self, fabric: &Fabric, numbers: &mut [Numbers]) -> Vec<u16> {
+        let switches = self.switches();
+        let mut class = vec![0; switches * self.floods.len()];
         let mut key = Vec::new();
         let mut branches: Vec<Vec<u32>> = vec![Vec::new(); switches];
-        for (flood, class) in class[hosts * switches..].chunks_mut(switches).enumerate() {
+        for (flood, class) in class.chunks_mut(switches.max(1)).enumerate() {
             let Flood { group, sources } = &self.floods[flood];
             let source = self.at[sources[0] as usize] as usize;
             let reached = self.reached(fabric, *group as usize, source as u32);
@@ -142,14 +165,18 @@ impl Planned {
         class
     }
 
-    /// Sets the class of each host at a switch, in `class` (destinations, switches).
-    fn unicast_classes(&self, at: u32, numbers: &mut Numbers, class: &mut [u16]) {
+    /// Sets the classes of the hosts of each of `homes` at a switch, which is not theirs.
+    fn unicast_classes<'a>(
+        &self,
+        at: u32,
+        numbers: &mut Numbers,
+        homes: &[u32],
+        column: impl Iterator<Item = &'a mut u16>,
+    ) {
         let switches = self.switches();
         let rows = self.rows_at(at);
-        let tables = self.plan.next.at(switches, at);
-        let mut by_switch = vec![0; switches];
         let mut key = Vec::new();
-        for to in (0..switches as u32).filter(|&to| !self.hosts[to as usize].is_empty()) {
+        for (&to, class) in homes.iter().zip(column) {
             key.clear();
             key.push(0);
             match &self.plan.next {
@@ -168,22 +195,13 @@ impl Planned {
                         choices.between(switches, at, to).iter().map(|&over| u32::from(over)),
                     );
                 }
-                NextHops::Tables(..) => {}
-            }
-            if let Some(tables) = &tables {
-                let width = tables.len() / switches;
-                key.extend(&tables[to as usize * width..][..width]);
+                NextHops::Tables(tables) => tables.extend_key(at, to, &mut key),
             }
             for &row in &rows {
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);
                 key.push(u32::from(priority) << 16 | u32::from(vlan));
             }
-            by_switch[to as usize] = numbers.of(&key);
-        }
-        for (host, &to) in self.at.iter().enumerate() {
-            let own = || [1, host as u32];
-            class[host * switches + at as usize] =
-                if to == at { numbers.of(&own()) } else { by_switch[to as usize] };
+            *class = numbers.of(&key);
         }
     }
 

@@ -7,6 +7,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::destination_classes::DestinationClasses;
 use crate::fabric::{Channel, Fabric, NOWHERE};
 use crate::steps::Steps;
 pub use crate::steps::{Choice, HopId, Sets, Step};
@@ -59,12 +60,18 @@ const UNREACHED: u32 = u32::MAX;
 const UNSUPPORTED: u32 = u32::MAX - 1;
 const LISTED: u32 = 1 << 31;
 
-/// Classes in a page of entries, and pages in a folder. Packets of only a few classes take most hops,
-/// so a page or a folder is allocated when an entry of it is first needed.
+/// Hops in a page of entries. Packets of most classes arrive on few of the hops into a switch, so a
+/// page is allocated when an entry of it is first needed.
 const PAGE: usize = 16;
-const FOLDER: usize = 16;
-/// No page, or no folder.
+/// No page, or no hop.
 const NONE: u32 = u32::MAX;
+
+/// The pages of one class at one switch: where their numbers start in `pages`, and how many there are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Row {
+    first: u32,
+    count: u32,
+}
 
 /// What some hosts send to all hosts, or to the members of a group, all treated alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,18 +115,22 @@ pub struct State {
     pub other_first_labels: Vec<Vec<u16>>,
     /// By host: the host of the same switch that represents it: their unicasts are treated alike.
     pub representative: Vec<u32>,
-    /// (destinations, switches): the class of each destination at each switch. Packets are followed
-    /// for one destination after the other: its classes lie next to each other.
-    class: Vec<u16>,
+    classes: DestinationClasses,
     class_count: Vec<u32>,
     hops: Vec<Hop>,
     hop_ids: FxHashMap<Hop, HopId>,
-    /// By hop: where the folders for the classes of the switch that it enters start in `folders`.
-    first_folder: Vec<u32>,
-    /// The number of each folder; NONE: it is not allocated, all entries of its pages are unreached.
-    folders: Vec<u32>,
-    /// By folder: the number of each of its pages; NONE: likewise.
-    pages: Vec<[u32; FOLDER]>,
+    /// By channel: the hop on it that was looked up last; NONE: none was.
+    last_of_channel: Vec<HopId>,
+    /// By switch: how many hops enter it.
+    arriving: Vec<u32>,
+    /// By hop: the switch that it enters, and its number among the hops that do.
+    arrival: Vec<(u32, u32)>,
+    /// By switch: where its classes start in `rows`. The entries of one class lie next to each other,
+    /// since packets are followed for one destination after the other.
+    first_row: Vec<u32>,
+    rows: Vec<Row>,
+    /// The numbers of the pages of all rows; NONE: all entries of a page are unreached.
+    pages: Vec<u32>,
     /// The entries of all pages, one after the other.
     entries: Vec<u32>,
     /// The steps that are not a single hop.
@@ -131,14 +142,32 @@ pub struct State {
 impl State {
     /// An empty state. `class` (destinations, switches) numbers the classes of each switch from 0.
     pub fn new(fabric: Fabric, floods: Vec<Flood>, class: Vec<u16>) -> Self {
-        let mut class_count = vec![0; fabric.switches()];
-        for of_destination in class.chunks(fabric.switches().max(1)) {
-            for (count, &class) in class_count.iter_mut().zip(of_destination) {
-                *count = u32::max(*count, u32::from(class) + 1);
-            }
-        }
+        let classes = DestinationClasses::with_a_row_each(fabric.switches(), class);
+        Self::with_classes(fabric, floods, classes)
+    }
+
+    /// An empty state, with the classes of all destinations.
+    pub fn with_classes(fabric: Fabric, floods: Vec<Flood>, classes: DestinationClasses) -> Self {
+        let class_count = classes.counts();
         let representative = (0..fabric.hosts() as u32).collect();
-        Self { fabric, floods, class, class_count, representative, ..Self::default() }
+        let mut first_row = Vec::with_capacity(class_count.len());
+        let mut rows = 0;
+        for &count in &class_count {
+            first_row.push(rows as u32);
+            rows += count as usize;
+        }
+        Self {
+            arriving: vec![0; fabric.switches()],
+            last_of_channel: vec![NONE; fabric.channels() + fabric.hosts()],
+            rows: vec![Row::default(); rows],
+            first_row,
+            fabric,
+            floods,
+            classes,
+            class_count,
+            representative,
+            ..Self::default()
+        }
     }
 
     /// How many destinations there are: hosts, floods, and addresses that no host has.
@@ -177,24 +206,40 @@ impl State {
     /// The class of a destination at a switch.
     #[inline]
     pub fn class_of(&self, switch: u32, destination: u32) -> u16 {
-        self.class[destination as usize * self.fabric.switches() + switch as usize]
+        self.classes.of(switch, destination)
     }
 
     /// Whether two destinations have the same class at all switches except one.
     pub fn same_classes_except_at(&self, a: u32, b: u32, switch: u32) -> bool {
-        let switches = self.fabric.switches();
-        let classes = |destination: u32| &self.class[destination as usize * switches..][..switches];
-        let ((before_a, after_a), (before_b, after_b)) =
-            (classes(a).split_at(switch as usize), classes(b).split_at(switch as usize));
-        before_a == before_b && after_a[1..] == after_b[1..]
+        self.classes.are_alike_but_at(a, b, switch)
+    }
+
+    /// The classes of all destinations.
+    pub fn classes(&self) -> &DestinationClasses {
+        &self.classes
     }
 
     /// The number of a hop; a new hop gets the next number.
     pub fn hop_id(&mut self, hop: Hop) -> HopId {
+        // The packets of most channels have one label and one virtual channel.
+        let last = self.last_of_channel.get(hop.channel as usize).copied();
+        if let Some(last) = last.filter(|&last| last != NONE && self.hop(last) == hop) {
+            return last;
+        }
         let id = *self.hop_ids.entry(hop).or_insert(self.hops.len() as HopId);
         if id as usize == self.hops.len() {
             self.hops.push(hop);
-            self.first_folder.push(NONE);
+            self.arrival.push(if hop.channel == NOWHERE {
+                (NONE, 0)
+            } else {
+                let (switch, _) = self.fabric.enters(hop.channel);
+                let arriving = &mut self.arriving[switch as usize];
+                *arriving += 1;
+                (switch, *arriving - 1)
+            });
+        }
+        if let Some(last) = self.last_of_channel.get_mut(hop.channel as usize) {
+            *last = id;
         }
         id
     }
@@ -215,46 +260,58 @@ impl State {
         &self.hops
     }
 
+    /// The switch that a hop enters.
+    #[inline]
+    fn entered(&self, id: HopId) -> u32 {
+        self.arrival[id as usize].0
+    }
+
     /// The place of the entry of a class at the switch that a hop enters.
     #[inline]
-    fn place(&mut self, id: HopId, switch: u32, class: u16) -> usize {
-        let mut first = self.first_folder[id as usize];
-        if first == NONE {
-            first = self.folders.len() as u32;
-            self.first_folder[id as usize] = first;
-            let count = (self.class_count(switch) as usize).div_ceil(PAGE * FOLDER);
-            self.folders.resize(self.folders.len() + count, NONE);
+    fn place(&mut self, id: HopId, class: u16) -> usize {
+        let (switch, number) = self.arrival[id as usize];
+        let row = self.first_row[switch as usize] as usize + usize::from(class);
+        let (number, inside) = (number as usize / PAGE, number as usize % PAGE);
+        if number >= self.rows[row].count as usize {
+            self.lengthen(row, number + 1);
         }
-        let number = usize::from(class) / PAGE;
-        let folder = &mut self.folders[first as usize + number / FOLDER];
-        if *folder == NONE {
-            *folder = self.pages.len() as u32;
-            self.pages.push([NONE; FOLDER]);
-        }
-        let page = &mut self.pages[*folder as usize][number % FOLDER];
+        let page = &mut self.pages[self.rows[row].first as usize + number];
         if *page == NONE {
             *page = (self.entries.len() / PAGE) as u32;
             self.entries.extend([UNREACHED; PAGE]);
         }
-        *page as usize * PAGE + usize::from(class) % PAGE
+        *page as usize * PAGE + inside
     }
 
-    /// The numbers of the folders of a hop's pages.
-    fn folders_of(&self, id: HopId) -> &[u32] {
-        let (switch, _) = self.fabric.enters(self.hop(id).channel);
-        let count = (self.class_count(switch) as usize).div_ceil(PAGE * FOLDER);
-        match self.first_folder[id as usize] {
-            NONE => &[],
-            first => &self.folders[first as usize..first as usize + count],
+    /// Makes room for the pages of a row, which keep their numbers.
+    #[cold]
+    fn lengthen(&mut self, row: usize, count: usize) {
+        let Row { first, count: had } = self.rows[row];
+        let (old, had) = (first as usize..(first + had) as usize, had as usize);
+        let first = self.pages.len() as u32;
+        self.pages.extend_from_within(old);
+        let count = count.max(2 * had);
+        self.pages.resize(first as usize + count, NONE);
+        self.rows[row] = Row { first, count: count as u32 };
+    }
+
+    /// The place of the entry of a class for a hop with an arrival, if there is one.
+    #[inline]
+    fn known_place(&self, (switch, number): (u32, u32), class: u16) -> Option<usize> {
+        let row = self.rows[self.first_row[switch as usize] as usize + usize::from(class)];
+        let (number, inside) = (number as usize / PAGE, number as usize % PAGE);
+        if number >= row.count as usize {
+            return None;
         }
+        let page = self.pages[row.first as usize + number];
+        (page != NONE).then_some(page as usize * PAGE + inside)
     }
 
     /// Fills the entry for a packet unless that was done before, and returns the place of the
     /// entry. Packets with the same place are treated alike. The hop must enter a switch.
     #[inline]
     pub fn fill(&mut self, id: HopId, destination: u32, behaviour: &mut impl Behaviour) -> usize {
-        let (switch, _) = self.fabric.enters(self.hop(id).channel);
-        let place = self.place(id, switch, self.class_of(switch, destination));
+        let place = self.place(id, self.class_of(self.entered(id), destination));
         if self.entries[place] == UNREACHED {
             self.entries[place] = self.ask(id, destination, behaviour);
         }
@@ -290,38 +347,33 @@ impl State {
         }
     }
 
+    /// The number of the step of the entry at a place, if it is not a single hop: equal steps have
+    /// one number.
+    pub fn listed_step(&self, place: usize) -> Option<usize> {
+        let entry = self.entries[place];
+        (LISTED..UNSUPPORTED).contains(&entry).then(|| (entry - LISTED) as usize)
+    }
+
     /// What a switch does with packets of one of its classes that arrive on a hop.
     pub fn step(&self, id: HopId, class: u16) -> Step<'_> {
-        let number = usize::from(class) / PAGE;
-        let folder = self.folders_of(id).get(number / FOLDER);
-        let pages = folder.and_then(|&folder| self.pages.get(folder as usize));
-        match pages.map_or(NONE, |pages| pages[number % FOLDER]) {
-            NONE => Step::Unreached,
-            page => self.entry(page as usize * PAGE + usize::from(class) % PAGE),
-        }
+        self.known_place(self.arrival[id as usize], class)
+            .map_or(Step::Unreached, |place| self.entry(place))
     }
 
     /// What a switch does with packets that arrive on a hop: the filled entries, by ascending
     /// class.
     pub fn steps(&self, id: HopId) -> impl Iterator<Item = (u16, Step<'_>)> {
-        let folders = self.folders_of(id).iter().enumerate();
-        let allocated = folders.filter(|(_, &folder)| folder != NONE);
-        let pages = allocated.flat_map(move |(number, &folder)| {
-            let pages = self.pages[folder as usize].into_iter();
-            (number * FOLDER..).zip(pages).filter(|&(_, page)| page != NONE)
-        });
-        let entries = pages.flat_map(move |(number, page)| {
-            let of_page = page as usize * PAGE..(page as usize + 1) * PAGE;
-            of_page.enumerate().map(move |(i, place)| ((number * PAGE + i) as u16, place))
-        });
-        let reached = entries.filter(|&(_, place)| self.entries[place] != UNREACHED);
+        let arrival = self.arrival[id as usize];
+        let classes = (0..self.class_count(arrival.0)).map(|class| class as u16);
+        let places =
+            classes.filter_map(move |class| Some((class, self.known_place(arrival, class)?)));
+        let reached = places.filter(|&(_, place)| self.entries[place] != UNREACHED);
         reached.map(|(class, place)| (class, self.entry(place)))
     }
 
     /// What a switch does with a packet for a destination that arrives on a hop.
     pub fn next(&self, id: HopId, destination: u32) -> Step<'_> {
-        let (switch, _) = self.fabric.enters(self.hop(id).channel);
-        self.step(id, self.class_of(switch, destination))
+        self.step(id, self.class_of(self.entered(id), destination))
     }
 
     /// Whether two hops into one switch have the same entries, except for the `skipped` classes.
@@ -338,8 +390,7 @@ impl State {
             self.known_hop(Hop { channel: self.fabric.host_channel(host), label: 0, vc: 0 })
         };
         if let (Some(class), Some(to), Some(from)) = (own, start(first), start(host)) {
-            let (switch, _) = self.fabric.enters(self.hop(to).channel);
-            let [to, from] = [to, from].map(|id| self.place(id, switch, class));
+            let [to, from] = [to, from].map(|id| self.place(id, class));
             self.entries[to] = self.entries[from];
         }
     }

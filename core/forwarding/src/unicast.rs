@@ -1,9 +1,11 @@
 //! Follows what hosts send to each other, one destination (or hosts treated alike) after the other.
 
+use rustc_hash::FxHashMap;
+
 use crate::fabric::NOWHERE;
 use crate::found::{Edges, Found, KEPT_FAILURES};
 use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass, SenderClass};
-use crate::state::{Behaviour, Hop, HopId, State, Step, NOT_SENT};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,6 +47,10 @@ struct Visit {
     pairs: f64,
 }
 
+/// By row of classes: a switch with a host whose packets all others treat so, and the hops on which
+/// packets for the host arrive there.
+pub(crate) type Arrivals = FxHashMap<u32, (u32, Vec<HopId>)>;
+
 /// Follows packets for all destinations.
 pub(crate) struct Unicasts<'a, B> {
     state: &'a mut State,
@@ -69,15 +75,39 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         Self { state, behaviour, edges, found, visits, round: 0, order, stack }
     }
 
-    pub fn explore(mut self) {
+    /// Returns the switches at which packets for the hosts of a class arrive, and the hops: by the
+    /// row of their classes.
+    pub fn explore(mut self) -> Arrivals {
         let classes = sender_classes(self.state);
+        let mut arrivals = Arrivals::default();
         for receivers in receiver_classes(self.state) {
             if receivers.len() < 2 || !self.together(&classes, &receivers) {
                 for &destination in &receivers {
                     self.apart(&classes, destination);
                 }
             }
+            self.note_arrivals(&classes, receivers[receivers.len() - 1], &mut arrivals);
         }
+        arrivals
+    }
+
+    /// Notes the hops into a host's switch that packets for it took in this round, and those of the
+    /// switch's own hosts.
+    fn note_arrivals(&self, classes: &[SenderClass], host: u32, arrivals: &mut Arrivals) {
+        let fabric = &self.state.fabric;
+        let (home, _) = fabric.enters(fabric.host_channel(host));
+        let (row, own) = self.state.classes().kind(host);
+        if own != Some(home)
+            || self.state.unassigned.is_empty()
+            || !self.state.first_labels.is_empty()
+        {
+            return;
+        }
+        let into_home = |&id: &HopId| fabric.enters(self.state.hop(id).channel).0 == home;
+        let of_home = classes.iter().filter(|group| group.switch == home);
+        let all = self.order.iter().copied().filter(into_home);
+        let all = all.chain(of_home.filter_map(|group| group.start)).collect();
+        arrivals.entry(row).or_insert((home, all));
     }
 
     /// Follows what all hosts send to `receivers` as if they were one host. Returns false if their
@@ -87,9 +117,12 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let (home, _) = self.state.fabric.enters(self.state.fabric.host_channel(destination));
         self.begin();
         let mut starts = Vec::with_capacity(classes.len());
+        let mut of_home = Vec::new();
         for group in classes {
             let Some(id) = group.start else { return false };
-            if group.switch != home {
+            if group.switch == home {
+                of_home.push(group);
+            } else {
                 self.visit(id, group.hosts[0], destination);
                 starts.push((id, group));
             }
@@ -105,7 +138,7 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             if !into_home.iter().all(|&id| self.delivers(id, receiver)) {
                 return false;
             }
-            for group in classes.iter().filter(|group| group.switch == home) {
+            for group in &of_home {
                 let others = group.hosts.iter().filter(|&&host| host != receiver).count();
                 local += others as f64;
                 if others > 0 && !group.start.is_some_and(|id| self.delivers(id, receiver)) {
@@ -148,11 +181,16 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
     }
 
     /// Follows what hosts send to addresses that no host has, for its dependencies alone.
-    pub fn explore_unassigned(mut self) {
+    ///
+    /// `arrivals` are those of [`Self::explore`].
+    pub fn explore_unassigned(mut self, arrivals: &Arrivals) {
         let classes = sender_classes(self.state);
         let first = self.state.destinations() - self.state.unassigned.len();
         for number in 0..self.state.unassigned.len() {
             let destination = (first + number) as u32;
+            if self.is_dropped_where_hosts_are(destination, arrivals) {
+                continue;
+            }
             self.begin();
             let Some(senders) = self.state.unassigned[number].senders.clone() else {
                 for group in &classes {
@@ -170,6 +208,21 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
                 }
             }
         }
+    }
+
+    /// Whether all hosts send to a destination that all switches but one treat like hosts of that
+    /// one, and it drops all that arrives. Then these packets wait as those for the hosts do.
+    fn is_dropped_where_hosts_are(&mut self, destination: u32, arrivals: &Arrivals) -> bool {
+        let number = destination as usize + self.state.unassigned.len() - self.state.destinations();
+        let (row, own) = self.state.classes().kind(destination);
+        let Some((home, hops)) = arrivals.get(&row) else { return false };
+        if self.state.unassigned[number].senders.is_some() || own.is_some_and(|own| own != *home) {
+            return false;
+        }
+        hops.iter().all(|&id| {
+            let place = self.state.fill(id, destination, self.behaviour);
+            self.state.entry(place) == Step::Next(Choice::All, &[])
+        })
     }
 
     /// The hops on which a host of a group may send to a destination; none if it sends nothing.

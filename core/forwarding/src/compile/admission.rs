@@ -121,9 +121,9 @@ impl Admission<'_> {
         if sent.is_empty() {
             return Ok(found);
         }
-        for (host, &block) in self.space.block_of.iter().enumerate() {
-            let of = sent[usize::from(self.state.class_of(switch, host as u32))];
-            let known = &mut found[block as usize];
+        for host in self.space.representatives(switch) {
+            let of = sent[usize::from(self.state.class_of(switch, host))];
+            let known = &mut found[self.space.block_of[host as usize] as usize];
             match (*known, of) {
                 (Admitted::Unsent, _) => *known = of,
                 (_, Admitted::Unsent) => {}

@@ -1,6 +1,6 @@
 //! Table forward, unicasts: destination, and VLAN where it matters, -> out port.
 
-use super::listing::{priorities, Listings, Match};
+use super::listing::{priorities, Labelled, Listings, Match};
 use super::rules::{Action, Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
 use super::sets::Sets;
 use super::space::Space;
@@ -112,9 +112,9 @@ fn routes<'a>(
     let own = next.len() as u32;
     next.push(&OWN);
     let mut of_block = vec![NOT_YET; space.blocks.len()];
-    for (host, &block) in space.block_of.iter().enumerate() {
-        let block = block as usize;
-        let class = u32::from(state.class_of(switch, host as u32));
+    for host in space.representatives(switch) {
+        let block = space.block_of[host as usize] as usize;
+        let class = u32::from(state.class_of(switch, host));
         let of = if space.blocks[block].switch == switch { own } else { class };
         let known = of_block[block];
         if known == NOT_YET || known != of && next[known as usize].is_empty() {
@@ -126,10 +126,11 @@ fn routes<'a>(
             }
         }
     }
-    let of_hosts = space.block_of.iter().enumerate();
-    let own_hosts = of_hosts.filter(|(_, &block)| space.blocks[block as usize].switch == switch);
+    let is_own =
+        |&host: &u32| space.blocks[space.block_of[host as usize] as usize].switch == switch;
+    let own_hosts = space.representatives(switch).filter(is_own);
     let mut own_vlans: Vec<u16> = own_hosts
-        .flat_map(|(host, _)| next[usize::from(state.class_of(switch, host as u32))])
+        .flat_map(|host| next[usize::from(state.class_of(switch, host))])
         .map(|&(vlan, _)| vlan)
         .filter(|&vlan| vlan > 0)
         .collect();
@@ -176,8 +177,8 @@ fn matches(
     let mut of_vlans = Vec::new();
     if routes.vlans_matter() {
         let mut classes = routes.of_vlans(own_vlans);
-        let together = listings
-            .fewest_labelled(minimiser, &mut sets, DROPPED, |block| &classes[of_block(block)]);
+        let function = Labelled { of_block: &routes.of_block, sets: &classes };
+        let together = listings.fewest_labelled(minimiser, &mut sets, DROPPED, function);
         let shorter = together.len() <= of_all.len();
         if !shorter {
             let rest = routes.channels.len() as u32 + 1;
@@ -185,7 +186,12 @@ fn matches(
                 let as_default = classes.iter_mut().filter(|(_, class)| *default == Some(*class));
                 as_default.for_each(|(_, class)| *class = rest);
             }
-            of_vlans = listings.exceptions(minimiser, rest, |block| &classes[of_block(block)]);
+            let function = Labelled { of_block: &routes.of_block, sets: &classes };
+            if together.len() < of_all.len() + listings.least_exceptions(rest, function) {
+                return (together, Vec::new());
+            }
+            of_vlans = listings.exceptions(minimiser, rest, function);
+            debug_assert!(of_vlans.len() >= listings.least_exceptions(rest, function));
         }
         if shorter || together.len() < of_all.len() + of_vlans.len() {
             (of_all, of_vlans) = (together, Vec::new());

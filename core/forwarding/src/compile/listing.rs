@@ -1,10 +1,14 @@
 //! Addresses in several orders of their bits, and the order that needs the fewest rules.
 
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
 use super::bits::{orders, BitOrder, Sample};
 use super::rules::Masked;
 use super::sets::{SetId, Sets};
 use super::space::Space;
-use super::ternary::{merge, Cube, Item, Minimiser};
+use super::ternary::{merge, Cube, Item, Minimiser, NO_CLASS};
 
 /// Addresses by their keys in one order of bits.
 #[derive(Debug)]
@@ -20,6 +24,8 @@ pub struct Listings {
     all: Vec<Listing>,
     /// Addresses that are not listed belong to the listed ones on the same branch of the trie.
     branching: bool,
+    /// By natural key: its block; empty if these are too many, or not all belong to a block.
+    block_at: Vec<u32>,
 }
 
 /// Whether the bits of a label are above those of the address in a key, or below them.
@@ -44,6 +50,21 @@ pub struct Match {
     pub class: u32,
 }
 
+/// A function of an address and a label.
+#[derive(Debug, Clone, Copy)]
+pub struct Labelled<'a> {
+    /// By block: its number in `sets`.
+    pub of_block: &'a [u32],
+    /// By number: the labels, ascending, and the classes that each may get.
+    pub sets: &'a [Vec<(u16, SetId)>],
+}
+
+impl<'a> Labelled<'a> {
+    fn of(self, block: u32) -> &'a [(u16, SetId)] {
+        &self.sets[self.of_block[block as usize] as usize]
+    }
+}
+
 /// Bits of a label that is a VLAN.
 const LABEL_BITS: u32 = 12;
 
@@ -54,7 +75,11 @@ impl Listings {
         let Some(listed) = &space.listed else {
             let keys = space.blocks.iter().zip(0..);
             let points = keys.map(|(block, number)| (natural.key(block.address), number)).collect();
-            return Self { all: vec![Listing { order: natural, points }], branching: true };
+            return Self {
+                all: vec![Listing { order: natural, points }],
+                branching: true,
+                block_at: Vec::new(),
+            };
         };
         let samples: Vec<Sample> = samples
             .iter()
@@ -74,7 +99,8 @@ impl Listings {
                 Listing { points: collapsed(&points, order.len() as u32), order }
             })
             .collect();
-        Self { all, branching: false }
+        let block_at = listed.iter().map(|&(_, block)| block).collect();
+        Self { all, branching: false, block_at }
     }
 
     /// The addresses of hosts as sources: admission drops all others.
@@ -99,7 +125,7 @@ impl Listings {
                 Listing { order, points }
             })
             .collect();
-        Self { all, branching: false }
+        Self { all, branching: false, block_at: Vec::new() }
     }
 
     /// The fewest rules for a function of addresses: `set` gives the classes that each block may
@@ -114,50 +140,91 @@ impl Listings {
         extra: Option<SetId>,
         set: impl Fn(u32) -> Option<SetId>,
     ) -> Vec<Match> {
-        let (best, _) =
-            self.shortest(|listing, most| minimiser.count(listing.plain(extra, &set), sets, most));
+        let (best, count) = self.shortest(usize::MAX, |listing, most| {
+            minimiser.count(listing.plain(extra, &set), sets, most)
+        });
         let mut cubes = Vec::new();
+        if count == 1 {
+            // All items have a class in common.
+            let all = best.plain(extra, &set).map(|(_, set)| set);
+            let common = all.reduce(|a, b| sets.combine(a, b).0);
+            let class =
+                common.filter(|&common| otherwise == NO_CLASS || !sets.has(common, otherwise));
+            cubes.extend(class.map(|set| Cube {
+                level: 0,
+                value: 0,
+                mask: 0,
+                class: sets.lowest(set),
+            }));
+            return best.matches(cubes, Place::First, u32::from(extra.is_some()));
+        }
         minimiser.prefixes(best.plain(extra, &set), self.branching, sets, otherwise, &mut cubes);
         best.matches(cubes, Place::First, u32::from(extra.is_some()))
     }
 
-    /// The same for a function of an address and a label: `set` gives for each block the labels of
-    /// its packets, ascending, and the classes that each may get.
-    pub fn fewest_labelled<'a>(
+    /// The same for a function of an address and a label: `function` gives each block a number, and
+    /// for each number the labels of its packets, ascending, with the classes that each may get.
+    pub fn fewest_labelled(
         &self,
         minimiser: &mut Minimiser,
         sets: &mut Sets,
         otherwise: u32,
-        set: impl Fn(u32) -> &'a [(u16, SetId)],
+        function: Labelled<'_>,
     ) -> Vec<Match> {
-        let (first, least) =
-            self.shortest(|listing, most| minimiser.count(listing.labels_first(&set), sets, most));
-        let (last, least_last) =
-            self.shortest(|listing, most| minimiser.count(listing.labels_last(&set), sets, most));
+        let labels = labels_of(function.sets);
+        let (first, least) = self.shortest(usize::MAX, |listing, most| {
+            let points = self.merged(listing, function);
+            minimiser.count(listing.labels_first(&points, &labels, function), sets, most)
+        });
+        // Where the other order is not better, its count does not matter.
+        let (last, least_last) = self.shortest(least, |listing, most| {
+            minimiser.count(listing.labels_last(function), sets, most)
+        });
         let mut cubes = Vec::new();
         if least_last < least {
             // The free bits of an address must not count, though those of the label after it do.
-            let items = last.labels_last(&set);
+            let items = last.labels_last(function);
             minimiser.prefixes(items, true, sets, otherwise, &mut cubes);
             last.matches(cubes, Place::Last, LABEL_BITS)
         } else {
-            let items = first.labels_first(&set);
+            let points = self.merged(first, function);
+            let items = first.labels_first(&points, &labels, function);
             minimiser.prefixes(items, self.branching, sets, otherwise, &mut cubes);
             first.matches(cubes, Place::First, LABEL_BITS)
         }
     }
 
+    /// The points of a listing, one for each branch of the trie on which all blocks have one number:
+    /// all is the same below it, and no rule is needed there. If labels come first, that is.
+    fn merged<'a>(&self, listing: &'a Listing, function: Labelled<'_>) -> Cow<'a, [(u64, u32)]> {
+        if self.branching {
+            return Cow::Borrowed(&listing.points);
+        }
+        let end = 1 << listing.order.len();
+        let ends = listing.points.iter().skip(1).map(|&(key, _)| key).chain([end]);
+        let mut kept: Vec<(u64, u32, u32)> = Vec::with_capacity(listing.points.len());
+        for (&(key, block), end) in listing.points.iter().zip(ends) {
+            keep(
+                &mut kept,
+                (key, block, (end - key).ilog2()),
+                listing.order.len() as u32,
+                |a, b| function.of_block[a as usize] == function.of_block[b as usize],
+            );
+        }
+        kept.into_iter().map(|(key, block, _)| (key, block)).collect()
+    }
+
     /// Rules that give exceptions from a class to some addresses with some labels; see
     /// [`Self::fewest_labelled`].
-    pub fn exceptions<'a>(
+    pub fn exceptions(
         &self,
         minimiser: &mut Minimiser,
         rest: u32,
-        class: impl Fn(u32) -> &'a [(u16, u32)],
+        class: Labelled<'_>,
     ) -> Vec<Match> {
         let all = self.all.iter().map(|listing| {
             let mut cubes = Vec::new();
-            minimiser.exceptions(listing.labels_last(&class), rest, &mut cubes);
+            minimiser.exceptions(listing.labels_last(class), rest, &mut cubes);
             (cubes, listing)
         });
         let best = all.reduce(|best, next| if next.0.len() < best.0.len() { next } else { best });
@@ -165,15 +232,58 @@ impl Listings {
         listing.matches(cubes, Place::Last, LABEL_BITS)
     }
 
-    /// The listing with the lowest count, the first of equal ones, and the count. `count` may
-    /// return None if it is more than its second argument.
+    /// [`Self::exceptions`] gives no fewer rules than this.
+    ///
+    /// A rule of a class matches no key of another class. So if two keys differ from a key of another
+    /// class in one bit each, no rule matches both: it would match the third key too.
+    pub fn least_exceptions(&self, rest: u32, class: Labelled<'_>) -> usize {
+        let mut keys: Vec<(usize, usize)> = vec![(0, 0); class.sets.len()];
+        for (key, &block) in self.block_at.iter().enumerate() {
+            let (count, first) = &mut keys[class.of_block[block as usize] as usize];
+            if *count == 0 {
+                *first = key;
+            }
+            *count += 1;
+        }
+        let at = |key: usize, label: u16| {
+            let of = class.of(self.block_at[key]);
+            Some(of[of.binary_search_by_key(&label, |of| of.0).ok()?].1)
+        };
+        let mut least: FxHashMap<u32, usize> = FxHashMap::default();
+        for &(_, found) in class.sets.iter().zip(&keys).filter(|of| of.1 .0 > 0).flat_map(|of| of.0)
+        {
+            if found != rest {
+                least.insert(found, 1);
+            }
+        }
+        for label in labels_of(class.sets) {
+            // Next to the rarest keys are mostly those of other classes.
+            let has_label = |of: &&(usize, usize)| of.0 > 0 && at(of.1, label).is_some();
+            let Some(&(_, key)) = keys.iter().filter(has_label).min() else { continue };
+            let mut near: FxHashMap<u32, usize> = FxHashMap::default();
+            let bits = 0..self.block_at.len().ilog2();
+            for found in bits.filter_map(|bit| at(key ^ 1 << bit, label)) {
+                *near.entry(found).or_default() += 1;
+            }
+            near.retain(|&found, _| found != rest && Some(found) != at(key, label));
+            for (found, count) in near {
+                let known = least.entry(found).or_default();
+                *known = count.max(*known);
+            }
+        }
+        least.values().sum()
+    }
+
+    /// The listing with the lowest count below a limit, the first of equal ones, and the count; the
+    /// limit if there is none. `count` may return None if it is more than its second argument.
     fn shortest(
         &self,
+        limit: usize,
         mut count: impl FnMut(&Listing, usize) -> Option<usize>,
     ) -> (&Listing, usize) {
-        let mut best = (&self.all[0], usize::MAX);
+        let mut best = (&self.all[0], limit);
         for listing in &self.all {
-            if best.1 == 1 {
+            if best.1 <= 1 {
                 break;
             }
             if let Some(count) = count(listing, best.1 - 1) {
@@ -195,29 +305,29 @@ impl Listing {
         items.chain(extra.map(|set| (1 << self.order.len(), set)))
     }
 
-    fn labels_first<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
+    /// The labels that `points` have, label by label; `labels` are all labels, ascending.
+    fn labels_first<'a>(
+        &'a self,
+        points: &'a [(u64, u32)],
+        labels: &'a [u16],
+        function: Labelled<'a>,
+    ) -> impl Iterator<Item = Item> + 'a {
         let bits = self.order.len();
-        let key = |key: u64, label: u16| u64::from(label) << bits | key;
-        let mut items = self.labelled(key, set);
-        items.sort_unstable_by_key(|&(key, _)| key);
-        items
+        labels.iter().flat_map(move |&label| {
+            points.iter().filter_map(move |&(key, block)| {
+                let sets = function.of(block);
+                let place = sets.binary_search_by_key(&label, |of| of.0).ok()?;
+                Some((u64::from(label) << bits | key, sets[place].1))
+            })
+        })
     }
 
-    fn labels_last<'a>(&self, set: impl Fn(u32) -> &'a [(u16, SetId)]) -> Vec<Item> {
-        self.labelled(|key, label| key << LABEL_BITS | u64::from(label), set)
-    }
-
-    /// All addresses with the labels that they have, in the order of the addresses.
-    fn labelled<'a>(
-        &self,
-        key: impl Fn(u64, u16) -> u64,
-        set: impl Fn(u32) -> &'a [(u16, SetId)],
-    ) -> Vec<Item> {
-        let mut items = Vec::new();
-        for &(address, block) in &self.points {
-            items.extend(set(block).iter().map(|&(label, set)| (key(address, label), set)));
-        }
-        items
+    /// All addresses with the labels that they have, address by address.
+    fn labels_last<'a>(&'a self, function: Labelled<'a>) -> impl Iterator<Item = Item> + 'a {
+        self.points.iter().flat_map(move |&(key, block)| {
+            let of_label = move |&(label, set)| (key << LABEL_BITS | u64::from(label), set);
+            function.of(block).iter().map(of_label)
+        })
     }
 
     /// Merges rules, and converts their keys to addresses and labels.
@@ -244,25 +354,44 @@ impl Listing {
     }
 }
 
+/// The distinct labels of some lists, ascending.
+fn labels_of(lists: &[Vec<(u16, SetId)>]) -> Vec<u16> {
+    let mut labels: Vec<u16> = lists.iter().flatten().map(|&(label, _)| label).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    labels
+}
+
 /// Keeps one point of each branch of the trie that belongs to one block as a whole.
 fn collapsed(points: &[(u64, u32)], bits: u32) -> Vec<(u64, u32)> {
-    let mut kept: Vec<(u64, u32, u32)> = Vec::with_capacity(points.len()); // and its free bits
+    let mut kept: Vec<(u64, u32, u32)> = Vec::with_capacity(points.len());
     for &(key, block) in points {
-        let mut last = (key, block, 0);
-        while let Some(&(before, of, free)) = kept.last() {
-            if of != last.1
-                || free != last.2
-                || before >> free ^ 1 != last.0 >> free
-                || free == bits
-            {
-                break;
-            }
-            kept.pop();
-            last = (before, of, free + 1);
-        }
-        kept.push(last);
+        keep(&mut kept, (key, block, 0), bits, |a, b| a == b);
     }
     kept.into_iter().map(|(key, block, _)| (key, block)).collect()
+}
+
+/// Adds the next branch of the trie to those that are kept, each with its free bits; halves of one
+/// branch with blocks that are `alike` become one.
+fn keep(
+    kept: &mut Vec<(u64, u32, u32)>,
+    next: (u64, u32, u32),
+    bits: u32,
+    alike: impl Fn(u32, u32) -> bool,
+) {
+    let mut last = next;
+    while let Some(&(before, of, free)) = kept.last() {
+        if !alike(of, last.1)
+            || free != last.2
+            || before >> free ^ 1 != last.0 >> free
+            || free == bits
+        {
+            break;
+        }
+        kept.pop();
+        last = (before, of, free + 1);
+    }
+    kept.push(last);
 }
 
 /// Gives each rule a priority from `base` on, higher for higher levels.

@@ -98,8 +98,9 @@ struct Task<'a> {
 }
 
 impl Task<'_> {
-    fn unicasts(&self, switch: u32) -> Result<Unicasts, Stop> {
-        view::unicasts(self.state, switch, &self.ports[switch as usize]).map_err(Stop::Refused)
+    fn unicasts(&self, space: &Space, switch: u32) -> Result<Unicasts, Stop> {
+        let ports = &self.ports[switch as usize];
+        view::unicasts(self.state, space, switch, ports).map_err(Stop::Refused)
     }
 
     fn compile(&self, by_switch: bool) -> Result<Rules, Stop> {
@@ -135,7 +136,7 @@ impl Task<'_> {
         let add = |switches: &[(u32, &Ports)], minimiser: &mut Minimiser| -> Result<Rules, Stop> {
             let mut rules = Rules::default();
             for &(switch, ports) in switches {
-                let unicasts = self.unicasts(switch)?;
+                let unicasts = self.unicasts(&space, switch)?;
                 let first = rules.rules.len();
                 admission.add(switch, ports, &unicasts, minimiser, &mut rules)?;
                 self.check_sources(switch, ports, first, &mut rules)?;
@@ -210,7 +211,7 @@ impl Task<'_> {
         let step = switches.div_ceil(SAMPLED).max(1);
         for switch in (0..switches).step_by(step) {
             let ports = &self.ports[switch];
-            let Ok(unicasts) = self.unicasts(switch as u32) else { continue };
+            let Ok(unicasts) = self.unicasts(space, switch as u32) else { continue };
             to.push(forward::sample(self.state, switch as u32, space, &unicasts)?);
             if let Some(sent) = unicasts.sent.values().next() {
                 to.push(admission.sample(switch as u32, sent)?);

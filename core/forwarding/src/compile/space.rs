@@ -4,6 +4,8 @@
 //! of some host: all switches forward it to that host's switch, which drops it. The block is the
 //! one on whose branch the address lies in the binary trie of all hosts' addresses.
 
+use rustc_hash::FxHashSet;
+
 use super::bits::BitOrder;
 use crate::state::State;
 
@@ -28,6 +30,11 @@ pub struct Space {
     pub blocks: Vec<Block>,
     /// By host: its block.
     pub block_of: Vec<u32>,
+    /// Hosts, one of each block, row of classes and switch with another class than the row's, with
+    /// this switch: see [`Self::representatives`].
+    kinds: Vec<(Option<u32>, u32)>,
+    /// By switch: the hosts that have another class there than their row.
+    own_at: Vec<Vec<u32>>,
     /// The bits in which all addresses are equal.
     pub constant: u64,
     /// The values of those bits.
@@ -76,7 +83,24 @@ impl Space {
         }
         let prefix = macs.first().map_or(0, |mac| mac & constant);
         let listed = owners(&blocks, key_bits);
-        Self { blocks, block_of, constant, prefix, key_bits, listed }
+        let mut own_at = vec![Vec::new(); state.fabric.switches()];
+        let (mut seen, mut kinds) = (FxHashSet::default(), Vec::new());
+        for (host, &block) in (0..).zip(&block_of) {
+            let (row, own) = state.classes().kind(host);
+            if let Some(own) = own {
+                own_at[own as usize].push(host);
+            }
+            if seen.insert((block, row, own)) {
+                kinds.push((own, host));
+            }
+        }
+        Self { blocks, block_of, kinds, own_at, constant, prefix, key_bits, listed }
+    }
+
+    /// Hosts that have all classes at a switch that the hosts of each block have.
+    pub fn representatives(&self, switch: u32) -> impl Iterator<Item = u32> + '_ {
+        let others = self.kinds.iter().filter(move |(own, _)| *own != Some(switch));
+        others.map(|&(_, host)| host).chain(self.own_at[switch as usize].iter().copied())
     }
 }
 

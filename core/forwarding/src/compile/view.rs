@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use super::space::Space;
 use super::Refused;
 use crate::fabric::Channel;
 use crate::state::{Choice, Hop, HopId, State, Step};
@@ -84,10 +85,15 @@ pub struct Unicasts {
 }
 
 /// Reads what a switch does with unicasts.
-pub fn unicasts(state: &State, switch: u32, ports: &Ports) -> Result<Unicasts, Refused> {
+pub fn unicasts(
+    state: &State,
+    space: &Space,
+    switch: u32,
+    ports: &Ports,
+) -> Result<Unicasts, Refused> {
     let classes = state.class_count(switch) as usize;
     let mut used = vec![false; classes];
-    for host in 0..state.fabric.hosts() as u32 {
+    for host in space.representatives(switch) {
         used[usize::from(state.class_of(switch, host))] = true;
     }
     let mut read = Unicasts {

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::classes::Classifier;
 pub use super::distinguish::Group;
 use super::distinguish::{
-    classes_at, distinguished, only_for_groups, only_from_a_host, unassigned, Destination, IPV4,
+    classes, distinguished, only_for_groups, only_from_a_host, unassigned, Destination, IPV4,
 };
 use super::generations::{self, Generations};
 use super::labels::{Labels, Meaning};
@@ -18,6 +18,7 @@ use super::problem::Problem;
 use super::rule::{Field, Frame};
 use super::switch::Switch;
 use super::tags::Tags;
+use crate::destination_classes::DestinationClasses;
 use crate::fabric::{Fabric, NOWHERE};
 use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassigned, Unsupported};
 
@@ -108,13 +109,9 @@ pub fn read(
         source = classes.into_iter().map(|class| class + 1).collect();
         source_of = first;
     }
-    let mut class = vec![0; switches.len() * destinations.len()];
-    for (at, (switch, sources)) in switches.iter().zip(&mut flood_sources).enumerate() {
-        let mut of_switch = class.iter_mut().skip(at).step_by(switches.len());
-        classes_at(switch, sources, &macs, &destinations, &mut of_switch)?;
-    }
-    keep_distinct(&mut destinations, &mut class, (macs.len(), known));
-    let mut state = State::new(fabric, floods, class);
+    let mut classes = classes(&switches, &mut flood_sources, &macs, &destinations)?;
+    keep_distinct(&mut destinations, &mut classes, (macs.len(), known));
+    let mut state = State::with_classes(fabric, floods, classes);
     state.keeps_failing = cut_links;
     let more = destinations[known..].iter().map(|to| Unassigned {
         address: to.text(),
@@ -155,26 +152,22 @@ pub fn read(
 /// another address that no host has, a flood, or the host that has this address.
 fn keep_distinct(
     destinations: &mut Vec<Destination>,
-    class: &mut Vec<u16>,
+    classes: &mut DestinationClasses,
     (hosts, known): (usize, usize),
 ) {
-    let switches = class.len() / destinations.len().max(1);
-    let row = |number: usize| &class[number * switches..][..switches];
-    let host_of: FxHashMap<u64, usize> =
-        destinations[..hosts].iter().enumerate().map(|(host, to)| (to.address, host)).collect();
-    let mut seen: FxHashSet<&[u16]> = (hosts..known).map(row).collect();
-    let distinct: Vec<usize> = (known..destinations.len())
-        .filter(|&number| {
-            let host = host_of.get(&destinations[number].address);
-            host.is_none_or(|&host| row(host) != row(number)) && seen.insert(row(number))
-        })
-        .collect();
-    let mut rows = class[..known * switches].to_vec();
-    rows.extend(distinct.iter().flat_map(|&number| row(number)));
-    let kept: Vec<Destination> = distinct.iter().map(|&number| destinations[number]).collect();
-    destinations.truncate(known);
-    destinations.extend(kept);
-    *class = rows;
+    let host_of: FxHashMap<u64, u32> =
+        (0..).zip(&destinations[..hosts]).map(|(host, to)| (to.address, host)).collect();
+    let contents = classes.contents(hosts as u32..destinations.len() as u32);
+    let (of_floods, others) = contents.split_at(known - hosts);
+    let mut seen: FxHashSet<u32> = of_floods.iter().copied().collect();
+    let mut is_kept = vec![true; known];
+    is_kept.extend((known as u32..).zip(others).map(|(number, content)| {
+        let host = host_of.get(&destinations[number as usize].address);
+        host.is_none_or(|&host| !classes.are_alike(host, number)) && seen.insert(*content)
+    }));
+    classes.retain(|number| is_kept[number]);
+    let mut is_kept = is_kept.into_iter();
+    destinations.retain(|_| is_kept.next() == Some(true));
 }
 
 /// Finds the hosts of each switch whose unicasts are treated alike.

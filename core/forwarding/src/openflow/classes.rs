@@ -40,6 +40,16 @@ impl Classifier {
         self.masks.is_empty() && self.exact.is_empty()
     }
 
+    /// The bits that some mask has, unless it has all.
+    pub fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// The addresses that are matched exactly, each once.
+    pub fn exact_values(&self) -> impl Iterator<Item = u64> + '_ {
+        self.exact.keys().copied()
+    }
+
     /// The number of the class of an address, from 0 in the order of first use.
     pub fn number(&mut self, address: u64) -> u32 {
         let masked = address & self.bits;

@@ -7,6 +7,7 @@ use super::generations::Generations;
 use super::representatives::representatives;
 pub use super::rule::IPV4;
 use super::rule::{Field, Rule, ALL_48};
+use crate::destination_classes::DestinationClasses;
 use crate::fabric::Fabric;
 use crate::state::TooManyClasses;
 
@@ -42,21 +43,36 @@ pub fn only_from_a_host(fabric: &Fabric, switch: u32, rule: &Rule) -> bool {
 
 /// Returns the class of each address that all switches treat alike, and an address of each class.
 pub fn distinguished(classifiers: &mut [Classifier], addresses: &[u64]) -> (Vec<u32>, Vec<usize>) {
-    let mut class = vec![0; addresses.len()];
+    // Addresses that differ in no bit that is matched, and are not matched exactly, are alike.
+    let bits = classifiers.iter().fold(0, |bits, of| bits | of.bits());
+    let exact: FxHashSet<u64> = classifiers.iter().flat_map(Classifier::exact_values).collect();
+    let mut known: FxHashMap<(u64, bool), usize> = FxHashMap::default();
+    let mut firsts: Vec<usize> = Vec::new();
+    let mut alike = Vec::with_capacity(addresses.len());
+    for (number, address) in addresses.iter().enumerate() {
+        let key = if exact.contains(address) { (*address, true) } else { (address & bits, false) };
+        let next = firsts.len();
+        let place = *known.entry(key).or_insert(next);
+        if place == next {
+            firsts.push(number);
+        }
+        alike.push(place);
+    }
+    let mut class = vec![0; firsts.len()];
     let mut first = vec![0];
     for classifier in classifiers.iter_mut().filter(|classifier| !classifier.is_empty()) {
         let mut finer: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         first.clear();
-        for (number, &address) in addresses.iter().enumerate() {
+        for (class, &number) in class.iter_mut().zip(&firsts) {
             let next = first.len() as u32;
-            let key = (class[number], classifier.number(address));
-            class[number] = *finer.entry(key).or_insert(next);
-            if class[number] == next {
+            let key = (*class, classifier.number(addresses[number]));
+            *class = *finer.entry(key).or_insert(next);
+            if *class == next {
                 first.push(number);
             }
         }
     }
-    (class, first)
+    (alike.into_iter().map(|place| class[place]).collect(), first)
 }
 
 /// What packets are sent to: an address, an EtherType, and for groups a host that stands for those
@@ -83,27 +99,112 @@ impl Destination {
     }
 }
 
-/// Sets the class of each destination at one switch.
-pub fn classes_at<'a>(
-    switch: &Generations,
-    sources: &mut Classifier,
+/// Destinations that all switches treat alike, but for one switch each at most.
+struct Groups {
+    /// By group: its destinations, ascending. Groups are in the order of their first ones.
+    members: Vec<Vec<u32>>,
+    /// By destination: its group.
+    of: Vec<u32>,
+    /// By address that a rule matches exactly: the destinations in groups of several.
+    exact: FxHashMap<u64, Vec<u32>>,
+}
+
+impl Groups {
+    /// Puts destinations together that differ in no bit that is matched, unless several switches
+    /// match the address exactly.
+    fn new(addresses: &[Classifier], destinations: &[Destination]) -> Self {
+        let bits = addresses.iter().fold(0, |bits, of| bits | of.bits());
+        let mut exactly: FxHashMap<u64, u32> = FxHashMap::default();
+        for address in addresses.iter().flat_map(Classifier::exact_values) {
+            *exactly.entry(address).or_default() += 1;
+        }
+        let mut known: FxHashMap<(u64, u16, Option<u32>), u32> = FxHashMap::default();
+        let mut groups = Self { members: Vec::new(), of: Vec::new(), exact: FxHashMap::default() };
+        for (number, &Destination { address, eth_type, sender }) in (0..).zip(destinations) {
+            let next = groups.members.len() as u32;
+            let alone = exactly.get(&address).is_some_and(|&count| count > 1);
+            let group = if alone {
+                next
+            } else {
+                *known.entry((address & bits, eth_type, sender)).or_insert(next)
+            };
+            if group == next {
+                groups.members.push(Vec::new());
+            }
+            groups.members[group as usize].push(number);
+            groups.of.push(group);
+        }
+        for number in groups.members.iter().filter(|of| of.len() > 1).flatten() {
+            let address = destinations[*number as usize].address;
+            if exactly.contains_key(&address) {
+                groups.exact.entry(address).or_default().push(*number);
+            }
+        }
+        groups
+    }
+}
+
+/// The class of each destination at each switch.
+///
+/// # Errors
+/// A switch has more than 65,535.
+pub fn classes(
+    switches: &[Generations],
+    sources: &mut [Classifier],
     macs: &[u64],
     destinations: &[Destination],
-    class: &mut impl Iterator<Item = &'a mut u16>,
-) -> Result<(), TooManyClasses> {
-    let classifier = |field| Classifier::new(switch.rules().flat_map(|rule| rule.matched(field)));
-    let (mut addresses, mut types) = (classifier(Field::EthDst), classifier(Field::EthType));
-    let mut numbers: FxHashMap<(u32, u32, u32), u16> = FxHashMap::default();
-    for (destination, class) in destinations.iter().zip(class) {
-        let (address, eth_type) = (destination.address, u64::from(destination.eth_type));
-        // From 1, so that no flood is in a class with a unicast.
-        let source =
-            destination.sender.map_or(0, |sender| sources.number(macs[sender as usize]) + 1);
-        let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
-        let key = (addresses.number(address), types.number(eth_type), source);
-        *class = *numbers.entry(key).or_insert(next);
+) -> Result<DestinationClasses, TooManyClasses> {
+    let classifiers = |field| -> Vec<Classifier> {
+        let matched =
+            |of: &Generations| Classifier::new(of.rules().flat_map(|rule| rule.matched(field)));
+        switches.iter().map(matched).collect()
+    };
+    let (mut addresses, mut types) = (classifiers(Field::EthDst), classifiers(Field::EthType));
+    let groups = Groups::new(&addresses, destinations);
+    let mut rows = vec![0; groups.members.len() * switches.len()];
+    let mut own: Vec<Option<(u32, u16)>> = vec![None; destinations.len()];
+    let mut is_own_at = vec![u32::MAX; destinations.len()];
+    for at in 0..switches.len() {
+        let (addresses, types) = (&mut addresses[at], &mut types[at]);
+        let matched = addresses.exact_values().filter_map(|address| groups.exact.get(&address));
+        let mut exact: Vec<u32> = matched.flatten().copied().collect();
+        exact.sort_unstable();
+        exact.iter().for_each(|&number| is_own_at[number as usize] = at as u32);
+        let first =
+            |of: &Vec<u32>| of.iter().copied().find(|&of| is_own_at[of as usize] != at as u32);
+        let firsts = groups.members.iter().map(first).enumerate();
+        let mut firsts: Vec<(u32, usize)> =
+            firsts.filter_map(|(group, first)| Some((first?, group))).collect();
+        if !firsts.is_sorted() {
+            firsts.sort_unstable();
+        }
+        // Classes are numbered in the order of the destinations.
+        let mut numbers: FxHashMap<(u32, u32, u32), u16> = FxHashMap::default();
+        let mut number = |number: u32| {
+            let Destination { address, eth_type, sender } = destinations[number as usize];
+            // From 1, so that no flood is in a class with a unicast.
+            let source = sender.map_or(0, |sender| sources[at].number(macs[sender as usize]) + 1);
+            let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
+            let key = (addresses.number(address), types.number(eth_type.into()), source);
+            Ok(*numbers.entry(key).or_insert(next))
+        };
+        let mut exact = exact.into_iter().peekable();
+        for (first, group) in firsts {
+            while let Some(one) = exact.next_if(|&one| one < first) {
+                own[one as usize] = Some((at as u32, number(one)?));
+            }
+            rows[group * switches.len() + at] = number(first)?;
+        }
+        for one in exact {
+            own[one as usize] = Some((at as u32, number(one)?));
+        }
     }
-    Ok(())
+    let mut classes = DestinationClasses::new(switches.len());
+    let rows = classes.add_rows(&rows);
+    for (&group, own) in groups.of.iter().zip(own) {
+        classes.push(rows[group as usize], own);
+    }
+    Ok(classes)
 }
 
 /// Packets that hosts can send besides those of `known`, one of each kind that rules of some switch
@@ -122,15 +223,18 @@ pub fn unassigned(
         rules.flat_map(move |rule: &Rule| rule.matched(field))
     };
     let to_groups = std::iter::once((GROUP_BIT, GROUP_BIT));
-    let mut addresses = representatives(patterns(Field::EthDst).chain(to_groups), ALL_48)?;
-    let mut types: Vec<u16> = representatives(patterns(Field::EthType), 0xFFFF)?
+    let of_known: FxHashSet<u64> = known.iter().map(|destination| destination.address).collect();
+    let matched = patterns(Field::EthDst).chain(to_groups);
+    let mut addresses = representatives(matched, ALL_48, &of_known)?;
+    let no_types = FxHashSet::default();
+    let mut types: Vec<u16> = representatives(patterns(Field::EthType), 0xFFFF, &no_types)?
         .into_iter()
         .map(|eth_type| eth_type as u16)
         .collect();
     if types.len() == 1 {
         types = vec![IPV4];
     }
-    addresses.extend(known.iter().map(|destination| destination.address));
+    addresses.extend(of_known);
     addresses.sort_unstable();
     addresses.dedup();
     let unicasts: FxHashSet<(u64, u16)> = known

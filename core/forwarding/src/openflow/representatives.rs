@@ -16,10 +16,11 @@ type Pattern = (u64, u64);
 /// of one class there may be several.
 ///
 /// # Errors
-/// There are more than 65,536.
+/// There are more than 65,536 without those that are `known`.
 pub fn representatives(
     patterns: impl Iterator<Item = Pattern>,
     bits: u64,
+    known: &FxHashSet<u64>,
 ) -> Result<Vec<u64>, TooManyClasses> {
     let distinct: FxHashSet<Pattern> =
         patterns.map(|(value, mask)| (value & mask & bits, mask & bits)).collect();
@@ -31,11 +32,11 @@ pub fn representatives(
     let mut division = Division { bits, exact, found: Vec::new() };
     division.divide((0, 0), &masked)?;
     let Division { exact, mut found, .. } = division;
-    found.extend(exact);
-    found.sort_unstable();
-    if found.len() > MOST {
+    if found.len() + exact.difference(known).count() > MOST {
         return Err(TooManyClasses);
     }
+    found.extend(exact);
+    found.sort_unstable();
     Ok(found)
 }
 
@@ -121,6 +122,7 @@ mod tests {
 
     #[test]
     fn every_class_has_a_representative() {
+        let none = FxHashSet::default();
         let mut seed = 1_u64;
         let mut draw = || {
             seed = seed
@@ -135,7 +137,7 @@ mod tests {
                 (draw() & mask, mask)
             };
             let patterns: Vec<Pattern> = (0..8).map(|_| pattern()).collect();
-            let found = representatives(patterns.iter().copied(), bits).ok();
+            let found = representatives(patterns.iter().copied(), bits, &none).ok();
             let found = found.into_iter().flatten();
             assert_eq!(matched(&patterns, found), matched(&patterns, subsets(bits)));
         }
@@ -143,12 +145,21 @@ mod tests {
 
     #[test]
     fn patterns_that_divide_too_finely_are_refused() {
+        let none = FxHashSet::default();
         let single_bits = |count: u32| (0..count).map(|bit| (1 << bit, 1 << bit));
         assert_eq!(
-            representatives(single_bits(10), (1 << 48) - 1).ok().map(|of| of.len()),
+            representatives(single_bits(10), (1 << 48) - 1, &none).ok().map(|of| of.len()),
             Some(1024)
         );
-        assert!(representatives(single_bits(40), (1 << 48) - 1).is_err());
-        assert_eq!(representatives(std::iter::empty(), 0xFFFF).ok(), Some(vec![0]));
+        assert!(representatives(single_bits(40), (1 << 48) - 1, &none).is_err());
+        assert_eq!(representatives(std::iter::empty(), 0xFFFF, &none).ok(), Some(vec![0]));
+    }
+    #[test]
+    fn known_values_are_not_counted() {
+        let exact = || (0..=MOST as u64).map(|value| (value, 0xF_FFFF));
+        assert!(representatives(exact(), 0xF_FFFF, &FxHashSet::default()).is_err());
+        let known: FxHashSet<u64> = (0..100).collect();
+        let found = representatives(exact(), 0xF_FFFF, &known).ok();
+        assert_eq!(found.map(|of| of.len()), Some(MOST + 2), "and one that none matches");
     }
 }

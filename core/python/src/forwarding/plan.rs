@@ -4,11 +4,12 @@ use forwarding::plan::{Conflict, HopSets, NextHops, Paths, Plan};
 use forwarding::planned::planned;
 use forwarding::source_choices::SourceChoices;
 use forwarding::state::NOT_SENT;
+use forwarding::table_hops::TableHops;
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arrays::{flat, rows as len};
+use super::arrays::{flat, large, rows as len};
 use super::state::{fabric, PyState};
 
 fn conflict(conflict: Conflict) -> PyErr {
@@ -87,6 +88,8 @@ pub fn of_plan(
         && plan.row.iter().all(|&row| (row as usize) < rows)
         && is_tree
         && plan.members.iter().all(|of_group| of_group.len() == hosts.len());
+    let mut wanted = vec![false; switches];
+    hosts.iter().for_each(|&(switch, _)| wanted[switch as usize] = true);
     if arrays.contains("channels")? {
         let longest: usize =
             arrays.get_item("longest")?.map_or(Ok(0), |longest| longest.extract())?;
@@ -96,8 +99,6 @@ pub fn of_plan(
         if !fits {
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
-        let mut wanted = vec![false; switches];
-        hosts.iter().for_each(|&(switch, _)| wanted[switch as usize] = true);
         let paths = Paths { channels: &paths, priorities: &priorities, longest };
         plan.follow(&fabric, paths, &wanted).map_err(conflict)?;
     } else if arrays.contains("set_ends")? {
@@ -131,17 +132,19 @@ pub fn of_plan(
         plan.next = NextHops::AtSource(choices);
     } else {
         let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len(arrays, "table_vlan")?])?;
-        let tables: Vec<i32> = flat(arrays, "next_hop", &[vlans.len(), switches, switches])?;
+        let tables = large(arrays, "next_hop", [vlans.len(), switches, switches])?;
         plan.first = flat(arrays, "first", &[rows])?;
         plan.first_priority =
             flat(arrays, "first_priority", &[len(arrays, "first_priority")?, switches])?;
         let firsts = plan.first_priority.len() / switches.max(1);
-        fits &= tables.iter().all(is_channel)
-            && plan.first.iter().all(|&first| (first as usize) < firsts);
+        fits &= plan.first.iter().all(|&first| (first as usize) < firsts);
         if !fits {
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
-        plan.next = NextHops::Tables(vlans, tables.into());
+        let (ends, table) = (&fabric, tables.as_slice()?);
+        let hops = py.detach(|| TableHops::new(ends, &vlans, &wanted, table));
+        let text = "next hops: a channel does not leave its switch";
+        plan.next = NextHops::Tables(hops.ok_or_else(|| PyValueError::new_err(text))?);
         let changes: Vec<i32> = flat(arrays, "changes", &[len(arrays, "changes")?, 4])?;
         let change = |row: &[i32]| ((row[0] as u32, row[1] as u32, row[2] as u8), row[3] as u8);
         plan.changes = changes.chunks(4).map(change).collect();

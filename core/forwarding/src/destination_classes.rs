@@ -1,0 +1,199 @@
+//! The class of each destination at each switch.
+//!
+//! Destinations of one row have the same class at all switches, but for one switch each: hosts of a
+//! switch mostly differ there only. So the table grows with the number of switches that have hosts,
+//! not with that of hosts.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+
+/// In place of a switch: a destination has the classes of its row everywhere.
+const NO_SWITCH: u32 = u32::MAX;
+
+/// The class of each destination at each switch.
+#[derive(Debug, Default)]
+pub struct DestinationClasses {
+    switches: usize,
+    /// (rows, switches); rows differ.
+    rows: Vec<u16>,
+    /// By destination: its row.
+    row_of: Vec<u32>,
+    /// By destination: the switch at which it has a class of its own, and that class.
+    own: Vec<(u32, u16)>,
+}
+
+impl DestinationClasses {
+    /// The classes of no destination at some switches.
+    pub fn new(switches: usize) -> Self {
+        Self { switches, ..Self::default() }
+    }
+
+    /// Destinations with a row each: `class` is (destinations, switches).
+    pub fn with_a_row_each(switches: usize, class: Vec<u16>) -> Self {
+        let count = class.len() / switches.max(1);
+        let (row_of, own) = ((0..count as u32).collect(), vec![(NO_SWITCH, 0); count]);
+        Self { switches, rows: class, row_of, own }
+    }
+
+    /// Adds rows, (rows, switches), and returns the number of each: equal rows get one.
+    pub fn add_rows(&mut self, rows: &[u16]) -> Vec<u32> {
+        let mut known: FxHashMap<&[u16], u32> = FxHashMap::default();
+        let first = self.row_count() as u32;
+        let (mut numbers, mut distinct) = (Vec::new(), Vec::new());
+        for row in rows.chunks_exact(self.switches.max(1)) {
+            let next = first + distinct.len() as u32;
+            let number = *known.entry(row).or_insert(next);
+            if number == next {
+                distinct.push(row);
+            }
+            numbers.push(number);
+        }
+        for row in distinct {
+            self.rows.extend(row);
+        }
+        numbers
+    }
+
+    /// Adds a destination with the classes of a row, and `own`: a switch at which it has another.
+    pub fn push(&mut self, row: u32, own: Option<(u32, u16)>) {
+        let fits = |&(switch, class): &(u32, u16)| self.row(row)[switch as usize] != class;
+        self.own.push(own.filter(fits).unwrap_or((NO_SWITCH, 0)));
+        self.row_of.push(row);
+    }
+
+    /// How many rows there are.
+    fn row_count(&self) -> usize {
+        self.rows.len() / self.switches.max(1)
+    }
+
+    /// How many destinations there are.
+    pub fn len(&self) -> usize {
+        self.row_of.len()
+    }
+
+    /// Whether there are no destinations.
+    pub fn is_empty(&self) -> bool {
+        self.row_of.is_empty()
+    }
+
+    /// Whether two destinations have the same class at all switches.
+    pub fn are_alike(&self, a: u32, b: u32) -> bool {
+        self.are_alike_but_at(a, b, NO_SWITCH)
+    }
+
+    /// The class of a destination at a switch.
+    #[inline]
+    pub fn of(&self, switch: u32, destination: u32) -> u16 {
+        let (own, class) = self.own[destination as usize];
+        if own == switch {
+            return class;
+        }
+        let row = self.row_of[destination as usize] as usize;
+        self.rows[row * self.switches + switch as usize]
+    }
+
+    /// The row of a destination, and the switch at which it has a class of its own.
+    pub fn kind(&self, destination: u32) -> (u32, Option<u32>) {
+        let (own, _) = self.own[destination as usize];
+        (self.row_of[destination as usize], (own != NO_SWITCH).then_some(own))
+    }
+
+    fn row(&self, row: u32) -> &[u16] {
+        &self.rows[row as usize * self.switches..][..self.switches]
+    }
+
+    /// Whether two destinations have the same class at all switches except one.
+    pub fn are_alike_but_at(&self, a: u32, b: u32, switch: u32) -> bool {
+        let (row_a, row_b) = (self.row_of[a as usize], self.row_of[b as usize]);
+        if (row_a, self.own[a as usize]) == (row_b, self.own[b as usize]) {
+            return true;
+        }
+        let ends = [self.own[a as usize].0, self.own[b as usize].0];
+        if ends.iter().any(|&own| own != NO_SWITCH && own != switch) {
+            let mut others = (0..self.switches as u32).filter(|&of| of != switch);
+            return others.all(|of| self.of(of, a) == self.of(of, b));
+        }
+        let parts = |row: u32| self.row(row).split_at((switch as usize).min(self.switches));
+        let ((before_a, after_a), (before_b, after_b)) = (parts(row_a), parts(row_b));
+        row_a == row_b || before_a == before_b && after_a.get(1..) == after_b.get(1..)
+    }
+
+    /// A number for each of some destinations: equal if they have the same class at all switches.
+    pub fn contents(&self, destinations: Range<u32>) -> Vec<u32> {
+        let mut known: FxHashMap<Cow<'_, [u16]>, u32> = FxHashMap::default();
+        let all = (0..self.row_count() as u32).map(|row| Cow::Borrowed(self.row(row)));
+        let mut number = |content| {
+            let next = known.len() as u32;
+            *known.entry(content).or_insert(next)
+        };
+        let of_rows: Vec<u32> = all.map(&mut number).collect();
+        let content = |destination: u32| {
+            let row = self.row_of[destination as usize];
+            match self.own[destination as usize] {
+                (NO_SWITCH, _) => of_rows[row as usize],
+                (switch, class) => {
+                    let mut content = self.row(row).to_vec();
+                    content[switch as usize] = class;
+                    number(content.into())
+                }
+            }
+        };
+        destinations.map(content).collect()
+    }
+
+    /// Removes the destinations that are not `kept`, by number.
+    pub fn retain(&mut self, kept: impl Fn(usize) -> bool) {
+        let (mut row_numbers, mut own_numbers) = (0.., 0..);
+        self.row_of.retain(|_| row_numbers.next().is_some_and(&kept));
+        self.own.retain(|_| own_numbers.next().is_some_and(&kept));
+    }
+
+    /// By switch: how many classes there are; they are numbered from 0.
+    pub fn counts(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.switches];
+        let mut count = |switch: usize, class: u16| {
+            counts[switch] = u32::max(counts[switch], u32::from(class) + 1);
+        };
+        for row in self.rows.chunks_exact(self.switches.max(1)) {
+            row.iter().enumerate().for_each(|(switch, &class)| count(switch, class));
+        }
+        for &(switch, class) in self.own.iter().filter(|own| own.0 != NO_SWITCH) {
+            count(switch as usize, class);
+        }
+        counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn destinations_of_one_row_differ_at_one_switch() {
+        let mut classes = DestinationClasses::new(3);
+        let rows = classes.add_rows(&[0, 1, 2, 5, 5, 5, 0, 1, 2, 0, 7, 2]);
+        assert_eq!(rows, [0, 1, 0, 2]);
+        for own in [None, Some((1, 3)), Some((1, 4)), Some((1, 1)), Some((2, 9))] {
+            classes.push(0, own);
+        }
+        classes.push(2, None);
+        let of = |destination| [0, 1, 2].map(|switch| classes.of(switch, destination));
+        assert_eq!([0, 1, 2, 3].map(of), [[0, 1, 2], [0, 3, 2], [0, 4, 2], [0, 1, 2]]);
+        assert_eq!([4, 5].map(of), [[0, 1, 9], [0, 7, 2]]);
+        assert_eq!(classes.counts(), [6, 8, 10]);
+        let contents = classes.contents(0..6);
+        for (a, b) in (0..6).flat_map(|a| (0..6).map(move |b| (a, b))) {
+            assert_eq!(classes.are_alike(a, b), of(a) == of(b), "{a} {b}");
+            assert_eq!(contents[a as usize] == contents[b as usize], of(a) == of(b));
+            for at in 0..3 {
+                let alike = (0..3).all(|i| i == at || of(a)[i] == of(b)[i]);
+                assert_eq!(classes.are_alike_but_at(a, b, at as u32), alike, "{a} {b} but {at}");
+            }
+        }
+        classes.retain(|number| number % 2 == 1);
+        let of = |destination| [0, 1, 2].map(|switch| classes.of(switch, destination));
+        assert_eq!([0, 1, 2].map(of), [[0, 3, 2], [0, 1, 2], [0, 7, 2]]);
+    }
+}
