@@ -103,6 +103,9 @@ pub struct Found {
     /// By channel: the delivered pairs whose packets take it. If switches have a choice, each hop
     /// gets an equal share.
     pub loads: Vec<f64>,
+    /// The same in units of 2^-64, if the state asks for it: sums that do not depend on the order of
+    /// destinations, so that those of some can be taken off and added again.
+    pub exact_loads: Vec<i128>,
     /// The switches that the packets of all delivered pairs pass.
     pub switches_passed: f64,
     /// The most switches that a packet of a delivered pair can pass.
@@ -112,6 +115,33 @@ pub struct Found {
     /// The waits for the first free of several virtual channels, sorted. Their single dependencies
     /// are in `edges`, too.
     pub first_free: Vec<FirstFreeWait>,
+}
+
+const UNITS: f64 = (1u128 << 64) as f64;
+
+/// A load in units of 2^-64, rounded down.
+pub(crate) fn fixed_point(load: f64) -> i128 {
+    (load * UNITS) as i128
+}
+
+impl Found {
+    /// What nothing has been added to yet; `kept` are the hosts whose failing pairs are kept.
+    pub(crate) fn empty(state: &State, kept: usize, groups: usize) -> Self {
+        let channels = state.fabric.channels();
+        Self {
+            loads: vec![0.0; channels],
+            exact_loads: vec![0; if state.exact_loads { channels } else { 0 }],
+            failing: vec![Failing::among(kept); groups],
+            ..Self::default()
+        }
+    }
+
+    /// Rounds the exact loads.
+    pub(crate) fn round_loads(&mut self) {
+        for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
+            *load = exact as f64 / UNITS;
+        }
+    }
 }
 
 /// A virtual channel as a number: the channel and the priority.

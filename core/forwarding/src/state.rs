@@ -101,6 +101,8 @@ pub struct State {
     pub unread: u32,
     /// Whether all that fails is to be kept, hosts * hosts bits for pairs and for each group.
     pub keeps_failing: bool,
+    /// Whether loads are summed exactly, so that they do not depend on the order of destinations.
+    pub exact_loads: bool,
     /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
     /// sends nothing there.
     pub first_labels: Vec<u16>,
@@ -172,6 +174,22 @@ impl State {
     /// How many classes of destinations a switch has.
     pub fn class_count(&self, switch: u32) -> u32 {
         self.class_count[switch as usize]
+    }
+
+    /// Makes room for classes of a switch that destinations will get. Comes before entries are
+    /// filled.
+    pub fn reserve_classes(&mut self, switch: u32, count: u32) {
+        let present = &mut self.class_count[switch as usize];
+        *present = count.max(*present);
+    }
+
+    /// Gives each destination another class at a switch: one that there is room for.
+    pub fn set_classes(&mut self, switch: u32, classes: &[u16]) {
+        let switches = self.fabric.switches();
+        for (of_destination, &class) in self.class.chunks_mut(switches).zip(classes) {
+            debug_assert!(u32::from(class) < self.class_count[switch as usize]);
+            of_destination[switch as usize] = class;
+        }
     }
 
     /// The class of a destination at a switch.

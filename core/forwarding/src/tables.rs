@@ -91,6 +91,7 @@ pub fn with_tables(
     let destinations = tables.class.len() / state.fabric.switches().max(1);
     state.unassigned = vec![Unassigned::default(); destinations - state.fabric.hosts()];
     state.unread = unread;
+    state.exact_loads = true;
     state.representative = representative;
     state.first_labels = first_labels;
     (state, TableSwitches { tables, unknown: BTreeSet::new() })
@@ -100,6 +101,14 @@ impl TableSwitches {
     /// What packets met that is not known, by switch, sorted.
     pub fn unknown(&self) -> impl Iterator<Item = (u32, Gap)> + '_ {
         self.unknown.iter().copied()
+    }
+
+    /// Gives each destination another class at a switch, which has an action.
+    pub fn set_classes(&mut self, switch: u32, classes: &[u16]) {
+        let switches = self.tables.first_class.len();
+        for (of_destination, &class) in self.tables.class.chunks_mut(switches).zip(classes) {
+            of_destination[switch as usize] = class;
+        }
     }
 
     fn labels(&self) -> usize {

@@ -1,7 +1,9 @@
 //! A state from next-hop tables.
 
-use forwarding::state::Choice;
-use forwarding::tables::{with_tables, Action, Gap, Tables};
+use forwarding::explore::explore_only;
+use forwarding::state::{Choice, State};
+use forwarding::tables::{with_tables, Action, Gap, TableSwitches, Tables};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -108,16 +110,15 @@ fn described(gap: Gap) -> String {
     }
 }
 
-#[pyfunction]
-pub fn of_tables(
-    py: Python<'_>,
+/// The state that arrays describe, not yet explored, and the behaviour from which it is filled.
+fn unexplored(
     switches: usize,
     leaves: Ends,
     enters: Ends,
-    hosts: Ends,
+    hosts: &Ends,
     arrays: &Bound<'_, PyDict>,
-) -> PyResult<PyState> {
-    let fabric = fabric(switches, leaves, enters, &hosts)?;
+) -> PyResult<(State, TableSwitches)> {
+    let fabric = fabric(switches, leaves, enters, hosts)?;
     let tables = tables(arrays, switches, hosts.len())?;
     let representative: Vec<u32> = flat(arrays, "representative", &[hosts.len()])?;
     let label_rows = rows(arrays, "first_labels")?;
@@ -134,10 +135,61 @@ pub fn of_tables(
     if labels == 0 || sent.max().is_some_and(|&label| usize::from(label) >= labels) {
         return Err(PyValueError::new_err("first labels do not fit"));
     }
+    Ok(with_tables(fabric, tables, representative, first_labels, unread))
+}
+
+#[pyfunction]
+pub fn of_tables(
+    py: Python<'_>,
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    arrays: &Bound<'_, PyDict>,
+) -> PyResult<PyState> {
+    let (state, mut behaviour) = unexplored(switches, leaves, enters, &hosts, arrays)?;
     Ok(py.detach(move || {
-        let (state, mut behaviour) =
-            with_tables(fabric, tables, representative, first_labels, unread);
         let explored = PyState::explored(state, &mut behaviour, &[]);
         explored.with_problems(behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect())
+    }))
+}
+
+/// What packets for some destinations do before and after a change of a switch's classes; see
+/// `forwarding.pyi`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+pub fn of_changed_tables(
+    py: Python<'_>,
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    arrays: &Bound<'_, PyDict>,
+    switch: u32,
+    classes: PyReadonlyArray1<'_, u16>,
+    only: Vec<u32>,
+) -> PyResult<(PyState, PyState)> {
+    let (mut state, mut behaviour) = unexplored(switches, leaves, enters, &hosts, arrays)?;
+    let classes = classes.as_slice()?.to_vec();
+    let places: Vec<u32> = flat(arrays, "first_class", &[switches])?;
+    let first = places.get(switch as usize).copied();
+    let end = places.get(switch as usize + 1).copied();
+    let end = end.map_or_else(|| rows(arrays, "action_of").map(|count| count as u32), Ok)?;
+    let own = first.map_or(0, |first| end.saturating_sub(first));
+    if classes.len() != state.destinations() || classes.iter().any(|&of| u32::from(of) >= own) {
+        return Err(PyValueError::new_err("changed classes do not fit"));
+    }
+    if only.iter().any(|&destination| destination as usize >= state.destinations()) {
+        return Err(PyValueError::new_err("destinations do not fit"));
+    }
+    Ok(py.detach(move || {
+        state.reserve_classes(switch, own);
+        let before = explore_only(&mut state, &mut behaviour, &only);
+        state.set_classes(switch, &classes);
+        behaviour.set_classes(switch, &classes);
+        let after = explore_only(&mut state, &mut behaviour, &only);
+        let problems: Vec<_> = behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect();
+        let found = |found, state| PyState::found(state, found).with_problems(problems.clone());
+        (found(before, State::default()), found(after, state))
     }))
 }
