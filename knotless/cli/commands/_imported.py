@@ -20,7 +20,8 @@ from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
 from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
-from knotless.verification.imported import ImportedVerdict, traffic_for, verdict_of_imported
+from knotless.verification.imported import traffic_for, verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 
 MOST_LINES = 50
 """Limit of the notes, and of the missing facts, that are printed; JSON has all."""

@@ -19,7 +19,7 @@ from knotless.base.package import version
 from knotless.cli.commands._failures import certificate_lines
 from knotless.verification.check import Verdict
 from knotless.verification.failures import Certificate
-from knotless.verification.imported import ImportedVerdict
+from knotless.verification.imported_verdict import ImportedVerdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_FILES = 100_000

@@ -24,10 +24,11 @@ from knotless.routing.graphs.channels import Channels
 from knotless.simulation.freezing import Freeze
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Verdict, verdict_of
-from knotless.verification.dependencies import Witness, is_pool
 from knotless.verification.failures import Certificate
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.remedies import Remedy
+from knotless.verification.verdict_parts import Witness, is_pool
 
 
 def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[str]) -> None:

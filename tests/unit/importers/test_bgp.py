@@ -21,7 +21,8 @@ from knotless.importers.routers.bgp import computed_routes
 from knotless.importers.routers.cables import cabling_of
 from knotless.importers.routers.files import chosen_routes, routers_of
 from knotless.importers.sources import sources
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.bgp_configurations import as_numbers, write_bgp
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import clos, leaf_spine
