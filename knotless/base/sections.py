@@ -22,6 +22,8 @@ MAGIC = b"knotless sections 1\n"
 MAX_BYTES = 8 << 30
 _HEAD = struct.Struct("<Q16s")
 _MAX_TABLE = 1 << 20
+_ALIGNED = 64
+"""Sections begin at multiples of this, for arrays that are used where they lie."""
 
 
 def digest(data: bytes | memoryview) -> bytes:
@@ -33,12 +35,15 @@ def write_sections(path: str | Path, sections: Mapping[str, bytes]) -> None:
     """Write a file whole or not at all. Raises StateError if it cannot be written."""
     table: dict[str, tuple[int, int, str]] = {}
     place = 0
+    padded: list[bytes] = []
     for name, data in sections.items():
         table[name] = (place, len(data), digest(data).hex())
-        place += len(data)
+        padded += [data, bytes(-len(data) % _ALIGNED)]
+        place += len(data) + len(padded[-1])
     text = json.dumps(table).encode()
+    text += b" " * (-(len(MAGIC) + _HEAD.size + len(text)) % _ALIGNED)
     head = MAGIC + _HEAD.pack(len(text), digest(text))
-    write_whole(path, b"".join([head, text, *sections.values()]), StateError)
+    write_whole(path, b"".join([head, text, *padded]), StateError)
 
 
 class Sections:
@@ -82,6 +87,10 @@ class Sections:
 
     def __exit__(self, *_: object) -> None:
         """Leave the file mapped: arrays may still refer to it. It is closed with the last one."""
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a section of this name."""
+        return name in self._table
 
     def part(self, name: str) -> memoryview:
         """Return a section without looking at its hash; raises StateError if there is none."""

@@ -42,6 +42,10 @@ def _no_number(_: str) -> None:
     return None
 
 
+def _no_sections() -> dict[str, bytes]:
+    return {}
+
+
 def _no_settings() -> dict[str, ReadSettings]:
     return {}
 
@@ -146,6 +150,7 @@ class TableFabric(ImportedFabric):
     priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
     that make switches stop using ports, which are given by (switch, destination); None if that
     cannot be written. ``switch_settings`` returns the settings of the switches, by name.
+    ``sections`` returns what a state needs to read one of them again; nothing if none is enough.
     """
 
     traffics: tuple[TableTraffic, ...]
@@ -154,6 +159,7 @@ class TableFabric(ImportedFabric):
     configs: tuple[Config, ...] = ()
     routes_without: RoutesWithout = _no_files
     switch_settings: Callable[[], Mapping[str, ReadSettings]] = _no_settings
+    sections: Callable[[], dict[str, bytes]] = _no_sections
 
     def with_tables(
         self,
@@ -185,14 +191,7 @@ class TableFabric(ImportedFabric):
         """
         if self.pausing is None:
             return super().waits(dependencies)
-        holds, holds_vc = dependencies[:, :2].T
-        group = holds_vc % PRIORITIES
-        lossless = np.any(self.pausing[holds, group], axis=1)
-        rows, requests, requests_group = self.requested(dependencies)
-        rows, requests, requests_group = (
-            column[lossless[rows]] for column in (rows, requests, requests_group)
-        )
-        return rows, np.stack([holds[rows], group[rows], requests, requests_group], axis=1)
+        return lossless_waits(self.pausing, dependencies)
 
     def requested(
         self, dependencies: Edges
@@ -201,11 +200,32 @@ class TableFabric(ImportedFabric):
 
         What they hold may be lossy.
         """
-        requests, vc = dependencies[:, 2:4].T
         if self.pausing is None:
+            requests, vc = dependencies[:, 2:4].T
             return np.arange(len(dependencies)), requests, vc
-        rows, groups = np.nonzero(self.pausing[requests, :, vc // PRIORITIES])
-        return rows, requests[rows], groups
+        return _requested(self.pausing, dependencies)
+
+
+def lossless_waits(
+    pausing: NDArray[np.bool_], dependencies: Edges
+) -> tuple[NDArray[np.int64], Edges]:
+    """Return the nodes of dependencies under PFC, as :meth:`TableFabric.waits` does."""
+    holds, holds_vc = dependencies[:, :2].T
+    group = holds_vc % PRIORITIES
+    lossless = np.any(pausing[holds, group], axis=1)
+    rows, requests, requests_group = _requested(pausing, dependencies)
+    rows, requests, requests_group = (
+        column[lossless[rows]] for column in (rows, requests, requests_group)
+    )
+    return rows, np.stack([holds[rows], group[rows], requests, requests_group], axis=1)
+
+
+def _requested(
+    pausing: NDArray[np.bool_], dependencies: Edges
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    requests, vc = dependencies[:, 2:4].T
+    rows, groups = np.nonzero(pausing[requests, :, vc // PRIORITIES])
+    return rows, requests[rows], groups
 
 
 AnyFabric = RulesFabric | TableFabric

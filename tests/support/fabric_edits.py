@@ -225,8 +225,11 @@ def cable_changed(folder: Folder) -> None:
             if folder.draw.random() < 0.5:
                 heard.pop(one)
             else:
-                (first, a), (second, b) = *heard[one].items(), *heard[other].items()
-                heard[one], heard[other] = {first: b}, {second: a}
+                (first,), (second,) = heard[one], heard[other]
+                heard[one], heard[other] = (
+                    {first: heard[other][second]},
+                    {second: heard[one][first]},
+                )
 
     folder.edit(folder.any_switch() / "lldp.json", changed)
 

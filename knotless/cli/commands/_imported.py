@@ -24,6 +24,7 @@ from knotless.verification.check_state import write_state as write
 from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import traffic_for, verdict_of_imported
+from knotless.verification.route_changes import sections_of
 
 
 def check_imported(
@@ -70,8 +71,9 @@ def check_imported(
     if write_state is not None:
         if certificate is not None and len(certificate.verdicts) < certificate.planned:
             raise KnotlessError("--write-state: not all failures were tried")
+        more = sections_of(imported, verdict)
         options = state_options(paths, hosts, routes_by, failures)
-        write(write_state, options, verdict, report, records_of(seen, begun), {})
+        write(write_state, options, verdict, report, records_of(seen, begun), more)
     print_imported(
         verdict, paths, hosts, routes_by, report, remedies=remedies, sarif=sarif, as_json=as_json
     )

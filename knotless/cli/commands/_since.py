@@ -13,7 +13,7 @@ from knotless.base.flow_control import AUTO
 from knotless.cli.commands._failure_options import FailureOptions
 from knotless.cli.commands._print_imported import print_imported
 from knotless.cli.output import say
-from knotless.importers.manifest import FileChange, changes_since, listed_now
+from knotless.importers.manifest import changes_since, listed_now
 from knotless.verification.check_state import CheckState, options_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -95,7 +95,9 @@ def print_unchanged(
         changes = changes_since(state.files, listed_now(paths), rehash=reuse.rehash)
         verdict = state.verdict
         if changes:
-            raise StateError(f"{_changed(changes)} changed")
+            from knotless.verification.route_changes import verdict_after  # loads NumPy
+
+            verdict = verdict_after(state, changes)
     except StateError as error:
         say(f"knotless: {error}: all is checked", err=True)
         return
@@ -104,8 +106,3 @@ def print_unchanged(
     print_imported(
         verdict, paths, hosts, routes_by, state.certificate, sarif=sarif, as_json=as_json
     )
-
-
-def _changed(changes: Sequence[FileChange]) -> str:
-    more = len(changes) - 1
-    return f"{changes[0].path}" + (f" and {more} more files" if more else "")

@@ -133,7 +133,7 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
     others: dict[str, None] = {}
     fields: dict[str, None] = {}
     for router in routers:
-        fields |= dict.fromkeys(_unknown_fields(router))
+        fields |= dict.fromkeys(unknown_fields(router))
         for text in _unsupported(router):
             unclear.setdefault(text, {})[router.host] = None
         for table, rows in router.tables.items():
@@ -154,7 +154,8 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
         )
 
 
-def _unknown_fields(router: Router) -> Iterator[str]:
+def unknown_fields(router: Router) -> Iterator[str]:
+    """Yield the fields of tables that are read, each with its table, that are not interpreted."""
     for table, (interpreted, without_effect) in FIELDS.items():
         used = {name for fields in router.table(table).values() for name in fields}
         for name in used - interpreted - without_effect - {"NULL", ""}:
