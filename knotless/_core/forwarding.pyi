@@ -248,16 +248,20 @@ def of_changed_tables(
     enters: Sequence[End],
     hosts: Sequence[End],
     arrays: Mapping[str, Any],
+    traffics: Sequence[Mapping[str, Any]],
     switch: int,
     classes: NDArray[np.uint16],
     only: Sequence[int],
-) -> tuple[State, State]:
+) -> list[tuple[State, State]]:
     """Return what packets to the destinations ``only`` do before and after a switch changes.
 
-    The other arguments are those of :func:`of_tables`, before the change. ``classes``
-    (destinations,) are those of the switch after it. Their actions are in ``action_of`` as well.
-    Both results have deliveries, loads and dependencies of these destinations alone; their problems
-    are those that either has, and only the second can be asked for packets.
+    ``arrays`` are those of :func:`of_tables`, before the change, without ``vcs`` and ``vc_labels``,
+    of which each of ``traffics`` has its own. ``classes`` (destinations,) are those of the switch
+    after the change. Their actions are in ``action_of`` as well.
+
+    The two results for each traffic have deliveries and loads of these destinations alone, and of
+    their dependencies those that the other result has not. Their problems are those that either
+    has. They cannot be asked for packets.
 
     Raises
     ------

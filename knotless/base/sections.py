@@ -88,6 +88,11 @@ class Sections:
     def __exit__(self, *_: object) -> None:
         """Leave the file mapped: arrays may still refer to it. It is closed with the last one."""
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all sections."""
+        return list(self._table)
+
     def __contains__(self, name: object) -> bool:
         """Tell whether there is a section of this name."""
         return name in self._table

@@ -11,14 +11,14 @@ from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.listing import in_techsupport
 from knotless.importers.manifest import FileChange, FileRecord, content_of
-from knotless.importers.paths import read_source
+from knotless.importers.reading import read_source
 from knotless.importers.routers.files import chosen_routes, missing_routes, routers_of
 from knotless.importers.routers.router import Router
-from knotless.importers.routers.tables import judge_tables, unknown_fields
+from knotless.importers.routers.tables import is_named_alone, judge_tables, unknown_fields
 from knotless.importers.sources import Source
 
 _OF_ROUTES = ("ROUTE_TABLE", "NEXTHOP_GROUP_TABLE")
-"""Tables of which nothing but routes, and what :func:`.judge_tables` says, is used."""
+"""Tables of which nothing is used but routes, and what :func:`.judge_tables` says."""
 
 
 class ChangedRouter(NamedTuple):
@@ -41,7 +41,7 @@ def changed_router(
         A file cannot be read, or says something impossible.
 
     """
-    changed = {str(change.path): change for change in changes}
+    changed = {change.path: change for change in changes}
     folders = {change.before.folder for change in changes if change.before is not None}
     if len(folders) != 1 or any(None in (change.before, change.now) for change in changes):
         raise StateError(f"{_named(changes)} changed")
@@ -67,7 +67,7 @@ def changed_router(
 
 def _named(changes: Sequence[FileChange]) -> str:
     more = len(changes) - 1
-    return f"{changes[0].path}" + (f" and {more} more" if more else "")
+    return changes[0].path + (f" and {more} more" if more else "")
 
 
 def _read(record: FileRecord, data: bytes) -> FoundFile | None:
@@ -95,9 +95,14 @@ def _router(files: Sequence[FoundFile]) -> tuple[Router, str]:
     (router,) = routers
     dumped = chosen_routes(router, findings)
     judge_tables(routers, findings)
-    rest = {name: rows for name, rows in router.tables.items() if name not in _OF_ROUTES}
+    counted = {
+        table: rows
+        for table, rows in router.tables.items()
+        if table not in _OF_ROUTES and not is_named_alone(table)
+    }
+    named = sorted(table for table, rows in router.tables.items() if rows and is_named_alone(table))
     fields = sorted({*unknown_fields(router)})
-    said = (router.host, rest, router.heard, router.configuration, fields, findings)
+    said = (router.host, counted, named, router.heard, router.configuration, fields, findings)
     return router, repr((*said, [*missing_routes(router, dumped)]))
 
 

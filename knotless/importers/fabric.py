@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,15 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
+from knotless.importers.lossless_waits import lossless_waits, requested
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
-from knotless.importers.switch_settings import ReadSettings
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
 from knotless.topologies.fabric import Fabric
+
+if TYPE_CHECKING:
+    from knotless.importers.switch_settings import ReadSettings  # loads pydantic
 
 """The flow control of InfiniBand."""
 SentAs = Callable[[int, int], int]
@@ -203,29 +207,7 @@ class TableFabric(ImportedFabric):
         if self.pausing is None:
             requests, vc = dependencies[:, 2:4].T
             return np.arange(len(dependencies)), requests, vc
-        return _requested(self.pausing, dependencies)
-
-
-def lossless_waits(
-    pausing: NDArray[np.bool_], dependencies: Edges
-) -> tuple[NDArray[np.int64], Edges]:
-    """Return the nodes of dependencies under PFC, as :meth:`TableFabric.waits` does."""
-    holds, holds_vc = dependencies[:, :2].T
-    group = holds_vc % PRIORITIES
-    lossless = np.any(pausing[holds, group], axis=1)
-    rows, requests, requests_group = _requested(pausing, dependencies)
-    rows, requests, requests_group = (
-        column[lossless[rows]] for column in (rows, requests, requests_group)
-    )
-    return rows, np.stack([holds[rows], group[rows], requests, requests_group], axis=1)
-
-
-def _requested(
-    pausing: NDArray[np.bool_], dependencies: Edges
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    requests, vc = dependencies[:, 2:4].T
-    rows, groups = np.nonzero(pausing[requests, :, vc // PRIORITIES])
-    return rows, requests[rows], groups
+        return requested(self.pausing, dependencies)
 
 
 AnyFabric = RulesFabric | TableFabric

@@ -16,16 +16,16 @@ OF_TECHSUPPORT = re.compile(
 SAVED = "etc/sonic/"
 
 
-def listed_files(paths: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
+def listed_files(paths: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
     """Yield all files and archives that are read, and whether the user named each."""
     for path in paths:
-        if not path.is_dir():
-            yield path, True
+        if not Path(path).is_dir():
+            yield str(path), True
             continue
         for folder, inner, names in os.walk(path):
             inner.sort()
             for name in sorted(names):
-                file = Path(folder, name)
+                file = os.path.join(folder, name)  # noqa: PTH118 - thousands of them
                 if is_read(file):
                     yield file, False
 
@@ -42,9 +42,9 @@ def _is_archive_name(name: str) -> bool:
     return name.endswith((".tar", ".tar.gz", ".tgz", ".gz"))
 
 
-def is_read(path: Path) -> bool:
+def is_read(path: str | Path) -> bool:
     """Tell whether a file is read: all are, but of a techsupport only those that matter."""
     if _DUMP not in str(path):
         return True
-    inside = in_techsupport(path)
+    inside = in_techsupport(Path(path))
     return inside is None or OF_TECHSUPPORT.fullmatch(inside[1]) is not None

@@ -12,7 +12,6 @@ import stat
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from knotless.base.errors import RuleError, StateError
@@ -74,28 +73,25 @@ class FileRecord:
 class Listed:
     """A file that is there now, and its status; None if it has none."""
 
-    path: Path
+    path: str
     named: bool
     status: tuple[int, ...] | None
 
 
 def listed_now(paths: Sequence[str]) -> list[Listed]:
     """Return all files that a check of ``paths`` would read."""
-    return [
-        Listed(path, named, _status(path))
-        for path, named in listed_files([Path(path) for path in paths])
-    ]
+    return [Listed(path, named, _status(path)) for path, named in listed_files(paths)]
 
 
-def folder_of(path: Path) -> str:
+def folder_of(path: str) -> str:
     """Return where a file really is."""
     return os.path.dirname(os.path.realpath(path))  # noqa: PTH120 - thousands of them
 
 
-def _status(path: Path) -> tuple[int, ...] | None:
+def _status(path: str) -> tuple[int, ...] | None:
     """Return the status of a file; None if it has none, or is a link, which may lead elsewhere."""
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except (OSError, ValueError):
         return None
     if not stat.S_ISREG(found.st_mode):
@@ -128,7 +124,7 @@ def records_of(listed: Sequence[Listed], read_at_ns: int) -> tuple[list[FileReco
         certain = file.status is not None and max(file.status[3:]) < read_at_ns - TICK_NS
         records.append(
             FileRecord(
-                str(file.path),
+                file.path,
                 file.named,
                 file.status if certain else None,
                 folder_of(file.path),
@@ -157,9 +153,12 @@ def content_of(record: FileRecord, contents: memoryview) -> bytes:
 
 @dataclass(frozen=True)
 class FileChange:
-    """A file that is not what it was: its record and what it has now; None: there is none."""
+    """A file that is not what it was: its record and what it has now.
 
-    path: Path
+    ``before`` is None if it is new, or now is elsewhere or was not named, ``now`` if it is gone.
+    """
+
+    path: str
     before: FileRecord | None
     now: bytes | None
 
@@ -178,17 +177,16 @@ def changes_since(
     former = {record.path: record for record in records}
     changes: list[FileChange] = []
     for file in listed:
-        record = former.pop(str(file.path), None)
-        if record is not None and record.named != file.named:
-            record = None
+        record = former.pop(file.path, None)
         if record is not None and not rehash and record.status == file.status is not None:
             continue
-        data = read_bytes(file.path, RuleError, MAX_FILE_BYTES)
-        if (
-            record is None
-            or digest(data).hex() != record.digest
-            or folder_of(file.path) != record.folder
+        if record is not None and (record.named, record.folder) != (
+            file.named,
+            folder_of(file.path),
         ):
+            record = None
+        data = read_bytes(file.path, RuleError, MAX_FILE_BYTES)
+        if record is None or digest(data).hex() != record.digest:
             changes.append(FileChange(file.path, record, data))
-    changes += [FileChange(Path(path), record, None) for path, record in former.items()]
+    changes += [FileChange(path, record, None) for path, record in former.items()]
     return changes

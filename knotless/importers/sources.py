@@ -58,7 +58,7 @@ def sources(paths: Sequence[Path], special: list[str]) -> Iterator[Source]:
 
     """
     for path, named in listed_files(paths):
-        yield from _file(path, named, special)
+        yield from _file(Path(path), named, special)
 
 
 def _file(path: Path, named: bool, special: list[str]) -> Iterator[Source]:

@@ -13,7 +13,6 @@ are lost.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,70 +24,22 @@ from knotless._core import forwarding as core
 from knotless.base.errors import StateError
 from knotless.base.sections import Sections
 from knotless.importers.changed_router import changed_router
-from knotless.importers.fabric import AnyFabric, TableFabric, lossless_waits
+from knotless.importers.lossless_waits import lossless_waits
 from knotless.importers.manifest import FileChange
 from knotless.importers.routers.route_state import Action, ColumnChange, column_change
 from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.verification.check_state import CheckState
-from knotless.verification.imported_buffers import has_possible_pool_waits
 from knotless.verification.imported_verdict import ImportedVerdict
 
 _TYPES = ("|u1", "|b1", "<u2", "<u4", "<u8", "<i4", "<i8")
-_SHARED = (
+SHARED = (
     *("class", "first_class", "action_of", "action_kind", "port_end", "ports"),
     *("towards", "relabelled", "vc_in", "vc_out", "vc_row", "first_labels"),
 )
-_OF_TRAFFIC = ("vcs", "vc_labels")
+OF_TRAFFIC = ("vcs", "vc_labels")
 Arrays = dict[str, NDArray[Any]]
-
-
-def sections_of(imported: AnyFabric, verdict: ImportedVerdict) -> dict[str, bytes]:
-    """Return what a state needs so that routes can be checked alone; nothing if none is enough."""
-    if not isinstance(imported, TableFabric) or verdict.cycle or verdict.undelivered:
-        return {}
-    sections = imported.sections()
-    traffics = imported.traffics
-    if (
-        not sections
-        or imported.pausing is None
-        or any(traffic.state.core.problems for traffic in traffics)
-        or [traffic.counted for traffic in traffics].count(True) != 1
-    ):
-        return {}
-    switches, leaves, enters, ends = imported.hops.core_ends
-    arrays: Arrays = {
-        name: np.array(values, dtype="<u4").reshape(-1, 2)
-        for name, values in (("leaves", leaves), ("enters", enters), ("ends", ends))
-    }
-    shared: Arrays | None = None
-    for number, traffic in enumerate(traffics):
-        of_traffic: Any = imported.hops.arrays(traffic.vcs)
-        of_traffic["first_labels"] = traffic.first_labels
-        if traffic.first_labels is None:
-            return {}
-        if shared is None:
-            shared = {name: of_traffic[name] for name in _SHARED}
-        elif any(not np.array_equal(shared[name], of_traffic[name]) for name in _SHARED):
-            return {}
-        arrays |= {f"{name} {number}": of_traffic[name] for name in _OF_TRAFFIC}
-    (counted,) = (traffic.state.core for traffic in traffics if traffic.counted)
-    arrays |= shared or {}
-    arrays["load"], arrays["load_parts"] = counted.exact_loads
-    nodes = _nodes(imported.pausing, [traffic.state.dependencies for traffic in traffics])
-    arrays["waits"] = np.unique(_keys(nodes))
-    arrays["order"] = topological_order(arrays["waits"], 16 * len(imported.channels))
-    channels, groups, queues = imported.pausing.shape
-    arrays["pausing"] = imported.pausing.reshape(channels * groups, queues)
-    about = {
-        "switches": switches,
-        "unread": imported.hops.unread,
-        "counted": [traffic.counted for traffic in traffics],
-        "pools": has_possible_pool_waits(imported),
-        "arrays": {name: [of.dtype.str, list(of.shape)] for name, of in arrays.items()},
-    }
-    packed = {f"array {name}": np.ascontiguousarray(of).tobytes() for name, of in arrays.items()}
-    return {**sections, "routes": json.dumps(about).encode(), **packed}
 
 
 def verdict_after(state: CheckState, changes: Sequence[FileChange]) -> ImportedVerdict:
@@ -110,10 +61,13 @@ def verdict_after(state: CheckState, changes: Sequence[FileChange]) -> ImportedV
         raise StateError(f"the routes of {router.after.name} changed, and failures are tried")
     if "routes" not in state.sections:
         raise StateError(f"the routes of {router.after.name} changed")
-    change = column_change(state.sections, *router)
-    if not change.actions:
-        return state.verdict
-    return _Recheck(state.sections, change).verdict(state.verdict)
+    try:
+        change = column_change(state.sections, *router)
+        if not change.actions:
+            return state.verdict
+        return _Recheck(state.sections, change).verdict(state.verdict)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        raise _unfit() from None  # the state may be forged
 
 
 class _Recheck:
@@ -128,10 +82,15 @@ class _Recheck:
                 "unread": int(unread),
                 "counted": list(counted),
                 "pools": bool(pools),
+                "waits_in": dict(waits_in_vc),
                 "arrays": dict(shapes),
-            } if all(isinstance(one, bool) for one in counted):
+            } if (
+                all(isinstance(one, bool) for one in counted)
+                and counted.count(True) == 1
+                and all(type(count) is int for count in waits_in_vc.values())
+            ):
                 self._switches, self._unread, self._pools = switches, unread, pools
-                self._counted, self._shapes = counted, shapes
+                self._counted, self._waits_in, self._shapes = counted, waits_in_vc, shapes
             case _:
                 raise _unfit()
 
@@ -139,30 +98,32 @@ class _Recheck:
         """Return the verdict on the changed routes; raises StateError if all must be checked."""
         if self._pools and not self._change.fewer:
             raise StateError("buffers without a reserve may wait for others")
-        arrays = {name: self._array(name) for name in _SHARED}
+        arrays = {name: self._array(name) for name in SHARED}
         leaves, enters, ends = map(self._pairs, ("leaves", "enters", "ends"))
         classes, arrays = _with_actions(arrays, self._change)
         only = sorted(self._change.actions)
-        removed, added, load = [], [], before.max_channel_load
-        try:
-            for number, counted in enumerate(self._counted):
-                of_traffic = {name: self._array(f"{name} {number}") for name in _OF_TRAFFIC}
-                representative = np.arange(len(ends), dtype=np.uint32)
-                given = {**arrays, **of_traffic, "representative": representative}
-                given["unread"] = self._unread  # type: ignore[assignment]
-                was, now = core.of_changed_tables(
-                    self._switches, leaves, enters, ends, given, self._change.switch, classes, only
-                )
-                if now.problems:
-                    raise StateError("packets meet what is not known")
-                if counted and now.undelivered:
-                    raise StateError("not all is delivered")
-                removed.append(was.edges)
-                added.append(now.edges)
-                if counted:
-                    load = self._load(was, now)
-        except ValueError as error:
-            raise StateError(f"the state does not fit: {error}") from None
+        traffics = [
+            {name: self._array(f"{name} {number}") for name in OF_TRAFFIC}
+            for number in range(len(self._counted))
+        ]
+        given: dict[str, Any] = {
+            **arrays,
+            "representative": np.arange(len(ends), dtype=np.uint32),
+            "unread": self._unread,
+        }
+        results = core.of_changed_tables(
+            *(self._switches, leaves, enters, ends, given, traffics),
+            *(self._change.switch, classes, only),
+        )
+        load = before.max_channel_load
+        for (was, now), counted in zip(results, self._counted, strict=True):
+            if now.problems:
+                raise StateError("packets meet what is not known")
+            if counted and now.undelivered:
+                raise StateError("not all is delivered")
+            if counted:
+                load = self._load(was, now)
+        removed, added = zip(*((was.edges, now.edges) for was, now in results), strict=True)
         self._refuse_cycle(removed, added, before)
         return replace(before, max_channel_load=load)
 
@@ -186,31 +147,26 @@ class _Recheck:
         flat = self._array("pausing")
         pausing = flat.reshape(-1, 8, flat.shape[1])
         waits, order = self._array("waits"), self._array("order")
-        new = np.unique(_keys(_nodes(pausing, added)))
-        place = np.minimum(np.searchsorted(waits, new), max(0, len(waits) - 1))
-        new = new[waits[place] != new] if len(waits) else new
+        new = np.unique(keys_of(nodes_of(pausing, added)))
+        if len(waits):
+            place = np.minimum(np.searchsorted(waits, new), len(waits) - 1)
+            new = new[waits[place] != new]
         if self._pools and len(new):
             raise StateError("buffers without a reserve may wait for others")
-        holds, requests = _ends(new)
+        holds, requests = ends_of(new)
         if len(new) and max(holds.max(), requests.max()) >= len(order):
             raise _unfit()
         forward = (order[holds] >= 0) & (order[requests] > order[holds])
-        if not forward.all() and find_cycle(np.stack(_ends(np.concatenate([waits, new])), axis=1)):
+        if not forward.all() and find_cycle(
+            np.stack(ends_of(np.concatenate([waits, new])), axis=1)
+        ):
             raise StateError("a cycle may be closed")
-        self._refuse_other_channels(_keys(_nodes(pausing, removed)), waits, new, before)
-
-    def _refuse_other_channels(
-        self,
-        gone: NDArray[np.uint64],
-        waits: NDArray[np.uint64],
-        new: NDArray[np.uint64],
-        before: ImportedVerdict,
-    ) -> None:
-        """Raise StateError unless packets wait in the same virtual channels as before."""
-        stay = np.concatenate([waits[~np.isin(waits, gone)], new])
-        used = {str(vc) for ends in _ends(stay) for vc in np.unique(ends % 16).tolist()}
-        if used != {*before.vcs}:
-            raise StateError("packets wait in other virtual channels")
+        # A virtual channel stays in use if one of its waits is none of those that may be gone.
+        gone = waits_in(np.unique(keys_of(nodes_of(pausing, removed))))
+        if any(count >= self._waits_in.get(vc, 0) for vc, count in gone.items()):
+            raise StateError("packets may no longer wait in a virtual channel")
+        if not waits_in(new).keys() <= before.vcs.keys():
+            raise StateError("packets wait in another virtual channel")
 
     def _pairs(self, name: str) -> list[tuple[int, int]]:
         array = self._array(name)
@@ -226,7 +182,9 @@ class _Recheck:
                 data = self._sections.view(f"array {name}")
                 dtype = np.dtype(kind)
                 if len(data) == dtype.itemsize * int(np.prod(shape, dtype=object)):
-                    return np.require(np.frombuffer(data, dtype).reshape(shape), requirements="CA")
+                    return np.require(
+                        np.frombuffer(data, dtype).reshape(shape), requirements=["C", "A"]
+                    )
         raise _unfit()
 
 
@@ -267,24 +225,37 @@ def _with_actions(arrays: Arrays, change: ColumnChange) -> tuple[NDArray[np.uint
     }
 
 
-def _nodes(pausing: NDArray[np.bool_], dependencies: Sequence[Edges]) -> Edges:
+def nodes_of(pausing: NDArray[np.bool_], dependencies: Sequence[Edges]) -> Edges:
     """Return (dependencies, 4) the nodes of packets that wait, as channels and priority groups."""
     rows = np.concatenate([np.empty((0, 6), dtype=np.int64), *dependencies])
     return lossless_waits(pausing, rows)[1]
 
 
-def _keys(nodes: Edges) -> NDArray[np.uint64]:
+def keys_of(nodes: Edges) -> NDArray[np.uint64]:
+    """Return each edge as a number: 2^32 times what is held plus what is requested."""
     holds, requests = (virtual_channel(*of.T).astype(np.uint64) for of in np.hsplit(nodes, 2))
     keys: NDArray[np.uint64] = holds << np.uint64(32) | requests
     return keys
 
 
-def _ends(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ends_of(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return what is held, and what is requested."""
     return (
         (keys >> np.uint64(32)).astype(np.int64),
         (keys & np.uint64(0xFFFFFFFF)).astype(np.int64),
     )
+
+
+def _pairs(keys: NDArray[np.uint64]) -> Edges:
+    return np.stack(ends_of(keys), axis=1)
+
+
+def waits_in(keys: NDArray[np.uint64]) -> dict[str, int]:
+    """Return the number of edges that begin or end in each virtual channel."""
+    holds, requests = (ends % VCS_PER_CHANNEL for ends in ends_of(keys))
+    counts = np.bincount(holds, minlength=VCS_PER_CHANNEL)
+    counts += np.bincount(requests[requests != holds], minlength=VCS_PER_CHANNEL)
+    return {str(vc): count for vc, count in enumerate(counts.tolist()) if count}
 
 
 _Exact = tuple[NDArray[np.int64], NDArray[np.uint64]]
@@ -298,25 +269,3 @@ def _sum(a: _Exact, b: _Exact) -> _Exact:
 
 def _difference(a: _Exact, b: _Exact) -> _Exact:
     return a[0] - b[0] - (a[1] < b[1]), a[1] - b[1]
-
-
-def topological_order(keys: NDArray[np.uint64], nodes: int) -> NDArray[np.int32]:
-    """Return the place of each node in an order in which all edges lead on, -1: it has no edge.
-
-    ``keys`` are the edges of a graph without cycles, sorted: 2^32 * from + to.
-    """
-    holds, requests = _ends(keys)
-    first = np.searchsorted(holds, np.arange(nodes + 1))
-    missing = np.bincount(requests, minlength=nodes)
-    order = np.full(nodes, -1, dtype=np.int32)
-    ready = np.flatnonzero((missing == 0) & (np.diff(first) > 0))
-    level = 0
-    while len(ready):
-        order[ready] = level
-        level += 1
-        counts = first[ready + 1] - first[ready]
-        starts = np.repeat(first[ready] - np.cumsum(counts) + counts, counts)
-        reached, times = np.unique(requests[starts + np.arange(counts.sum())], return_counts=True)
-        missing[reached] -= times
-        ready = reached[missing[reached] == 0]
-    return order

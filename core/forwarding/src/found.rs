@@ -23,6 +23,16 @@ pub struct Edge {
     pub alone: bool,
 }
 
+/// What is held, and what is waited for.
+pub type EdgeEnds = ((u32, u8), (u32, u8));
+
+impl Edge {
+    /// The ends of the edge, by which edges are sorted.
+    pub fn ends(&self) -> EdgeEnds {
+        (self.before, self.after)
+    }
+}
+
 /// One virtual channel is held while a packet waits for several, of which it takes the first that
 /// is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,6 +146,11 @@ impl Found {
         }
     }
 
+    /// Leaves out the edges with these ends, which are sorted as all edges are.
+    pub fn keep_edges_without(&mut self, ends: &[EdgeEnds]) {
+        self.edges.retain(|edge| ends.binary_search(&edge.ends()).is_err());
+    }
+
     /// Rounds the exact loads.
     pub(crate) fn round_loads(&mut self) {
         for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
@@ -223,7 +238,7 @@ impl Edges {
                 alone,
             })
             .collect();
-        found.edges.sort_by_key(|edge| (edge.before, edge.after));
+        found.edges.sort_by_key(Edge::ends);
         found.first_free = self
             .first_free
             .into_iter()

@@ -87,7 +87,7 @@ pub struct Unassigned {
 /// What every switch does with every packet.
 ///
 /// Destinations are numbered: first the hosts, then the floods, then addresses that no host has.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct State {
     /// The switches, channels and hosts.
     pub fabric: Fabric,

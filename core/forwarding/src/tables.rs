@@ -94,13 +94,23 @@ pub fn with_tables(
     state.exact_loads = true;
     state.representative = representative;
     state.first_labels = first_labels;
-    (state, TableSwitches { tables, unknown: BTreeSet::new() })
+    (state, TableSwitches::new(tables))
 }
 
 impl TableSwitches {
+    /// Switches that have met nothing yet.
+    pub fn new(tables: Tables) -> Self {
+        Self { tables, unknown: BTreeSet::new() }
+    }
+
     /// What packets met that is not known, by switch, sorted.
     pub fn unknown(&self) -> impl Iterator<Item = (u32, Gap)> + '_ {
         self.unknown.iter().copied()
+    }
+
+    /// The tables, for another behaviour.
+    pub fn into_tables(self) -> Tables {
+        self.tables
     }
 
     /// Gives each destination another class at a switch, which has an action.

@@ -24,7 +24,7 @@ from knotless.verification.check_state import write_state as write
 from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
 from knotless.verification.imported import traffic_for, verdict_of_imported
-from knotless.verification.route_changes import sections_of
+from knotless.verification.route_sections import sections_of
 
 
 def check_imported(

@@ -119,7 +119,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
         raise StateError("networks of hosts have other routes")
     listed = actions.listed()
     hashes = _hashes(listed)
-    sums = np.frombuffer(sections.view("sums"), dtype="<u8").astype(np.uint64)
+    sums = _numbers(sections, "sums", "<u8").astype(np.uint64)
     new_actions: dict[int, Action] = {}
     fewer = True
     for kind in np.unique(kind_of[changed]).tolist():
@@ -138,7 +138,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
             fewer = fewer and bool(after_it[1]) and {*after_it[1]} < {*before_it[1]}
     if len(np.unique(sums)) != len(sums):
         raise StateError("addresses are routed alike that were not")
-    kinds = np.frombuffer(sections.view("kinds"), dtype="<i8").tolist()
+    kinds = _numbers(sections, "kinds", "<i8").tolist()
     by_destination = {n: new_actions[kind] for n, kind in enumerate(kinds) if kind in new_actions}
     return ColumnChange(int(switch[0]), by_destination, fewer)
 
@@ -197,11 +197,18 @@ def _ports_of(sections: Sections, name: str) -> tuple[list[str], dict[str, int]]
     return [*ports], of_router
 
 
+def _numbers(sections: Sections, name: str, kind: str) -> NDArray[Any]:
+    data = sections.view(name)
+    if len(data) % np.dtype(kind).itemsize:
+        raise StateError("the numbers of the state do not fit")
+    return np.frombuffer(data, dtype=kind)
+
+
 def _ranges_of(sections: Sections) -> tuple[Ranges, NDArray[np.int64]]:
     data = bytes(sections.view("ranges"))
     places = range(0, len(data), _END_BYTES)
     ends = [int.from_bytes(data[place : place + _END_BYTES], "big") for place in places]
-    kind_of = np.frombuffer(sections.view("kind_of"), dtype="<i8")
+    kind_of = _numbers(sections, "kind_of", "<i8")
     if len(kind_of) != max(0, len(ends) - 1) or sorted({*ends}) != ends:
         raise StateError("ranges of the state do not fit")
     return Ranges(ends, {end: place for place, end in enumerate(ends)}), kind_of

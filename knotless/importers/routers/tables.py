@@ -127,6 +127,19 @@ INNER_SRC_MAC_REWRITE_ACTION
 _VRF_UNUSED = ("", "0", "false")
 
 
+_READ_ELSEWHERE = _names(
+    """
+BGP_INTERNAL_NEIGHBOR BGP_NEIGHBOR BGP_PEER_RANGE BGP_VOQ_CHASSIS_NEIGHBOR STATIC_ROUTE WRED_PROFILE
+"""
+)
+"""Tables of which only settings of queues and computed routes are taken."""
+
+
+def is_named_alone(table: str) -> bool:
+    """Tell whether nothing of a table counts except that it is there, which a note says."""
+    return table not in READ | _KIND.keys() | _READ_ELSEWHERE
+
+
 def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
     """Add what the tables say that could matter and is not followed; name the others."""
     unclear: dict[str, dict[str, None]] = {}

@@ -16,7 +16,8 @@ from knotless.forwarding.state import Hop
 from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.paths import read_paths, read_source
+from knotless.importers.paths import read_paths
+from knotless.importers.reading import read_source
 from knotless.importers.routers.bgp import computed_routes
 from knotless.importers.routers.cables import cabling_of
 from knotless.importers.routers.files import chosen_routes, routers_of

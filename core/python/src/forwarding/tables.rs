@@ -1,6 +1,7 @@
 //! A state from next-hop tables.
 
 use forwarding::explore::explore_only;
+use forwarding::found::{Edge, EdgeEnds};
 use forwarding::state::{Choice, State};
 use forwarding::tables::{with_tables, Action, Gap, TableSwitches, Tables};
 use numpy::PyReadonlyArray1;
@@ -53,8 +54,7 @@ pub(super) fn tables(
     let vc_in: Vec<u32> = flat(arrays, "vc_in", &[pairs])?;
     let vc_out: Vec<u32> = flat(arrays, "vc_out", &[pairs])?;
     let vc_row: Vec<u32> = flat(arrays, "vc_row", &[pairs])?;
-    let vc_rows = rows(arrays, "vcs")?;
-    let label_rows = rows(arrays, "vc_labels")?;
+    let (vcs, vc_labels) = virtual_channels(arrays, &vc_row, labels)?;
     let tables = Tables {
         first_class: flat(arrays, "first_class", &[switches])?,
         action_of: flat(arrays, "action_of", &[rows(arrays, "action_of")?])?,
@@ -62,26 +62,19 @@ pub(super) fn tables(
         towards: towards.iter().map(|&to| u32::try_from(to).ok()).collect(),
         relabelled: flat(arrays, "relabelled", &[maps, labels])?,
         vc_row: vc_in.into_iter().zip(vc_out).zip(vc_row.iter().copied()).collect(),
-        vcs: flat(arrays, "vcs", &[vc_rows, labels])?,
-        vc_labels: flat(arrays, "vc_labels", &[label_rows, labels])?,
+        vcs,
+        vc_labels,
         class: flat(arrays, "class", &[destinations, switches])?,
     };
     if destinations < hosts || switches == 0 && destinations > 0 {
         return Err(wrong("destinations"));
     }
     let known = |label: &u16| usize::from(*label) < labels;
-    let new_labels = || tables.relabelled.iter().chain(&tables.vc_labels);
-    if ![0, vc_rows].contains(&label_rows)
-        || !new_labels().all(known)
-        || labels > usize::from(u16::MAX)
-    {
+    if !tables.relabelled.iter().all(known) || labels > usize::from(u16::MAX) {
         return Err(wrong("labels"));
     }
     if tables.towards.iter().flatten().any(|&to| to as usize >= hosts) {
         return Err(wrong("destinations of labels"));
-    }
-    if vc_row.iter().any(|&row| row as usize >= vc_rows) {
-        return Err(wrong("rows of virtual channels"));
     }
     let (actions, places) = (tables.actions.len(), tables.action_of.len());
     let fits = tables.class.chunks(switches.max(1)).all(|of_destination| {
@@ -92,6 +85,26 @@ pub(super) fn tables(
         return Err(wrong("classes"));
     }
     Ok(tables)
+}
+
+/// The virtual channels, and the labels on the channels out, of `vc_row`.
+fn virtual_channels(
+    arrays: &Bound<'_, PyDict>,
+    vc_row: &[u32],
+    labels: usize,
+) -> PyResult<(Vec<u8>, Vec<u16>)> {
+    let vc_rows = rows(arrays, "vcs")?;
+    let label_rows = rows(arrays, "vc_labels")?;
+    let vcs = flat(arrays, "vcs", &[vc_rows, labels])?;
+    let vc_labels: Vec<u16> = flat(arrays, "vc_labels", &[label_rows, labels])?;
+    let known = vc_labels.iter().all(|&label| usize::from(label) < labels);
+    if ![0, vc_rows].contains(&label_rows) || !known {
+        return Err(PyValueError::new_err("labels do not fit"));
+    }
+    if vc_row.iter().any(|&row| row as usize >= vc_rows) {
+        return Err(PyValueError::new_err("rows of virtual channels do not fit"));
+    }
+    Ok((vcs, vc_labels))
 }
 
 /// How many of the last hosts stand for ports whose far end is not known.
@@ -154,6 +167,10 @@ pub fn of_tables(
     }))
 }
 
+fn ends(edges: &[Edge]) -> Vec<EdgeEnds> {
+    edges.iter().map(Edge::ends).collect()
+}
+
 /// What packets for some destinations do before and after a change of a switch's classes; see
 /// `forwarding.pyi`.
 #[pyfunction]
@@ -165,11 +182,18 @@ pub fn of_changed_tables(
     enters: Ends,
     hosts: Ends,
     arrays: &Bound<'_, PyDict>,
+    traffics: Vec<Bound<'_, PyDict>>,
     switch: u32,
     classes: PyReadonlyArray1<'_, u16>,
     only: Vec<u32>,
-) -> PyResult<(PyState, PyState)> {
+) -> PyResult<Vec<(PyState, PyState)>> {
+    let Some(first) = traffics.first() else { return Ok(Vec::new()) };
+    for name in ["vcs", "vc_labels"] {
+        arrays.set_item(name, first.get_item(name)?)?;
+    }
     let (mut state, mut behaviour) = unexplored(switches, leaves, enters, &hosts, arrays)?;
+    let labels = rows(arrays, "towards")?;
+    let vc_row: Vec<u32> = flat(arrays, "vc_row", &[rows(arrays, "vc_row")?])?;
     let classes = classes.as_slice()?.to_vec();
     let places: Vec<u32> = flat(arrays, "first_class", &[switches])?;
     let first = places.get(switch as usize).copied();
@@ -182,14 +206,29 @@ pub fn of_changed_tables(
     if only.iter().any(|&destination| destination as usize >= state.destinations()) {
         return Err(PyValueError::new_err("destinations do not fit"));
     }
-    Ok(py.detach(move || {
-        state.reserve_classes(switch, own);
-        let before = explore_only(&mut state, &mut behaviour, &only);
-        state.set_classes(switch, &classes);
-        behaviour.set_classes(switch, &classes);
-        let after = explore_only(&mut state, &mut behaviour, &only);
-        let problems: Vec<_> = behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect();
-        let found = |found, state| PyState::found(state, found).with_problems(problems.clone());
-        (found(before, State::default()), found(after, state))
-    }))
+    let old: Vec<u16> =
+        (0..state.destinations()).map(|of| state.class_of(switch, of as u32)).collect();
+    state.reserve_classes(switch, own);
+    let mut results = Vec::with_capacity(traffics.len());
+    for traffic in &traffics {
+        let (vcs, vc_labels) = virtual_channels(traffic, &vc_row, labels)?;
+        let tables = Tables { vcs, vc_labels, ..behaviour.into_tables() };
+        behaviour = TableSwitches::new(tables);
+        let mut unfilled = state.clone();
+        results.push(py.detach(|| {
+            behaviour.set_classes(switch, &old);
+            let mut before = explore_only(&mut unfilled, &mut behaviour, &only);
+            unfilled.set_classes(switch, &classes);
+            behaviour.set_classes(switch, &classes);
+            let mut after = explore_only(&mut unfilled, &mut behaviour, &only);
+            let known = ends(&before.edges);
+            before.keep_edges_without(&ends(&after.edges));
+            after.keep_edges_without(&known);
+            let unknown = behaviour.unknown().map(|(at, gap)| (at, described(gap)));
+            let problems: Vec<_> = unknown.collect();
+            let found = |found| PyState::found(State::default(), found);
+            (found(before).with_problems(problems.clone()), found(after).with_problems(problems))
+        }));
+    }
+    Ok(results)
 }
