@@ -90,6 +90,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "simulation_cores": Benchmark(
         "the simulator on two cores, and two simulations at once, beside one core", "minutes"
     ),
+    "since": Benchmark(
+        "checks of 1,024 switches after a file has changed, beside full ones", "minutes"
+    ),
     "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
     "training_step": Benchmark("a training step of 128 hosts in the simulator", "minutes"),
     "validation": Benchmark("flow completion times beside those of csg-htsim", "a minute"),

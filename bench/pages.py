@@ -33,6 +33,7 @@ from bench import (
     seeded,
     simulation,
     simulation_cores,
+    since,
     takeover,
     training_step,
     validation,
@@ -46,6 +47,7 @@ from tests.seeded import limits
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "attacks.md",
+    "check-changes.md",
     "cluster-fabrics.md",
     "controller.md",
     "decisions/probes.md",
@@ -81,6 +83,7 @@ TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
     "seeded": seeded.table_of,
     "simulation": simulation.table_of,
     "simulation-cores": simulation_cores.table_of,
+    "since": since.table_of,
     "takeover": takeover.table_of,
     "takeover-normal": takeover.table_of,
     "training-step": training_step.table_of,

@@ -30,7 +30,8 @@ from knotless.base.errors import KnotlessError
 from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.not_read import NotRead
-from knotless.importers.paths import assembled, read_paths, read_source
+from knotless.importers.paths import assembled, read_paths
+from knotless.importers.reading import read_source
 from knotless.importers.sonic.pauses import pauses_of
 from knotless.importers.sources import Source
 from knotless.verification.imported import verdict_of_imported

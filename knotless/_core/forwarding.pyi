@@ -35,6 +35,11 @@ class State:
     """As ``floods_undelivered``, without floods that the switch of their source drops."""
     loads: NDArray[np.float64]
     """(channels,) the number of delivered pairs that use each."""
+    exact_loads: tuple[NDArray[np.int64], NDArray[np.uint64]]
+    """Of next-hop tables: the same as whole numbers and fractions, in units of 2^-64.
+
+    They do not depend on the order of destinations: ``loads`` are these, rounded.
+    """
     switches_passed: float
     """The switches on the paths of all delivered pairs, summed."""
     max_switches: int
@@ -238,6 +243,34 @@ def of_tables(
         (0, destinations): label 0.
     unread : int, how many of the last hosts stand for ports whose far end is not known: only the
         dependencies of their packets count. 0 if it is missing.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit.
+
+    """
+
+def of_changed_tables(
+    switches: int,
+    leaves: Sequence[End],
+    enters: Sequence[End],
+    hosts: Sequence[End],
+    arrays: Mapping[str, Any],
+    traffics: Sequence[Mapping[str, Any]],
+    switch: int,
+    classes: NDArray[np.uint16],
+    only: Sequence[int],
+) -> list[tuple[State, State]]:
+    """Return what packets to the destinations ``only`` do before and after a switch changes.
+
+    ``arrays`` are those of :func:`of_tables`, before the change, without ``vcs`` and ``vc_labels``,
+    of which each of ``traffics`` has its own. ``classes`` (destinations,) are those of the switch
+    after the change. Their actions are in ``action_of`` as well.
+
+    The two results for each traffic have deliveries and loads of these destinations alone, and of
+    their dependencies those that the other result has not. Their problems are those that either
+    has. They cannot be asked for packets.
 
     Raises
     ------

@@ -50,6 +50,10 @@ class RuleError(KnotlessError):
     """Rules that cannot be read, or that do not fit the fabric they are said to be for."""
 
 
+class StateError(KnotlessError):
+    """The state of an earlier check cannot be used."""
+
+
 class SimulationError(KnotlessError):
     """A simulation that makes no sense, or that would not fit into this machine."""
 

@@ -6,9 +6,7 @@ that a wheel has copies of is read from where it is edited.
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -37,6 +35,8 @@ def python_module(module: str, *arguments: str) -> list[str]:
 
 def version() -> str:
     """Return the version of this package, as ``pyproject.toml`` states it."""
+    from importlib import metadata  # loads the parser of e-mails
+
     return metadata.version("knotless")
 
 
@@ -45,6 +45,8 @@ def commit() -> str | None:
     if CHECKOUT is None:
         file = NATIVE / "commit"
         return file.read_text(encoding="utf-8").strip() if file.is_file() else None
+    import subprocess
+
     try:
         done = subprocess.run(
             ["git", "rev-parse", "HEAD"],

@@ -11,7 +11,8 @@ from knotless.base.printable import listed
 from knotless.emulation.daemon import ChannelCounters, Counters, PriorityCounters
 from knotless.forwarding.state import ForwardingState
 from knotless.verification.check import Verdict
-from knotless.verification.dependencies import Witness, witnesses_of
+from knotless.verification.dependencies import witnesses_of
+from knotless.verification.verdict_parts import Witness
 
 MOST_PAUSED = 20
 """Lines of ``top``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +15,15 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
+from knotless.importers.lossless_waits import lossless_waits, requested
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
-from knotless.importers.switch_settings import ReadSettings
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
 from knotless.topologies.fabric import Fabric
+
+if TYPE_CHECKING:
+    from knotless.importers.switch_settings import ReadSettings  # loads pydantic
 
 """The flow control of InfiniBand."""
 SentAs = Callable[[int, int], int]
@@ -40,6 +44,10 @@ def _no_files(_: PortsGone) -> None:
 
 def _no_number(_: str) -> None:
     return None
+
+
+def _no_sections() -> dict[str, bytes]:
+    return {}
 
 
 def _no_settings() -> dict[str, ReadSettings]:
@@ -146,6 +154,7 @@ class TableFabric(ImportedFabric):
     priority group stops; None: every virtual channel waits alone. ``routes_without`` returns files
     that make switches stop using ports, which are given by (switch, destination); None if that
     cannot be written. ``switch_settings`` returns the settings of the switches, by name.
+    ``sections`` returns what a state needs to read one of them again; nothing if none is enough.
     """
 
     traffics: tuple[TableTraffic, ...]
@@ -154,6 +163,7 @@ class TableFabric(ImportedFabric):
     configs: tuple[Config, ...] = ()
     routes_without: RoutesWithout = _no_files
     switch_settings: Callable[[], Mapping[str, ReadSettings]] = _no_settings
+    sections: Callable[[], dict[str, bytes]] = _no_sections
 
     def with_tables(
         self,
@@ -185,14 +195,7 @@ class TableFabric(ImportedFabric):
         """
         if self.pausing is None:
             return super().waits(dependencies)
-        holds, holds_vc = dependencies[:, :2].T
-        group = holds_vc % PRIORITIES
-        lossless = np.any(self.pausing[holds, group], axis=1)
-        rows, requests, requests_group = self.requested(dependencies)
-        rows, requests, requests_group = (
-            column[lossless[rows]] for column in (rows, requests, requests_group)
-        )
-        return rows, np.stack([holds[rows], group[rows], requests, requests_group], axis=1)
+        return lossless_waits(self.pausing, dependencies)
 
     def requested(
         self, dependencies: Edges
@@ -201,11 +204,10 @@ class TableFabric(ImportedFabric):
 
         What they hold may be lossy.
         """
-        requests, vc = dependencies[:, 2:4].T
         if self.pausing is None:
+            requests, vc = dependencies[:, 2:4].T
             return np.arange(len(dependencies)), requests, vc
-        rows, groups = np.nonzero(self.pausing[requests, :, vc // PRIORITIES])
-        return rows, requests[rows], groups
+        return requested(self.pausing, dependencies)
 
 
 AnyFabric = RulesFabric | TableFabric

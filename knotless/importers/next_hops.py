@@ -69,6 +69,10 @@ class Actions:
         kind, ports = list(self._numbers)[number]
         return len(ports) if kind in _SENDS else 0
 
+    def listed(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Return the kind and the ports of each, by number."""
+        return list(self._numbers)
+
     def columns(self) -> dict[str, object]:
         """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""
         lists = [ports for _, ports in self._numbers]

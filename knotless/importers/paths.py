@@ -8,28 +8,23 @@ from pathlib import Path
 
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.gc_pause import collector_paused
-from knotless.base.memory import refuse_beyond
 from knotless.importers.fabric import AnyFabric
-from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
-from knotless.importers.frr import configuration
+from knotless.importers.file_kinds import FoundFile, file_kinds
 from knotless.importers.infiniband import fabric as infiniband
 from knotless.importers.neutral import fabric as neutral
-from knotless.importers.not_read import NotRead, backup, unknown_kind, unreadable
+from knotless.importers.not_read import NotRead
 from knotless.importers.openflow import switches as openflow_switches
+from knotless.importers.reading import read_source
 from knotless.importers.routers import assemble as routers
-from knotless.importers.sources import Source, sources
+from knotless.importers.sources import sources
 
 MAX_FILES = 100_000
 MAX_ALL_BYTES = 2 << 30
-MEMORY_PER_BYTE = 12
-"""The bytes that a byte of JSON becomes in memory."""
 _ASSEMBLERS: dict[str, Callable[[str, Sequence[FoundFile]], AnyFabric]] = {
     "infiniband": infiniband.assemble,
     "neutral": neutral.assemble,
     "openflow": openflow_switches.assemble,
 }
-COMPUTED = ("bgp", "static")
-"""How routes are taken from the configurations of routers: as BGP computes them, or static ones."""
 _ROUTERS = "routers"
 _COMMON = "cables"
 """The technology of files that list cables between switches of any kind."""
@@ -42,7 +37,7 @@ def read_paths(
 
     ``hosts`` are patterns of the names of neighbours by LLDP that are hosts, whatever they
     announce. Routes are those that files list, or taken from configurations as ``routes_by`` says,
-    one of :data:`COMPUTED`.
+    one of :data:`~knotless.base.computed_routes.COMPUTED`.
 
     Files in folders and archives that no reader recognises, or that cannot be read, are listed in
     the result. If the text of one is that of a kind that is read, nothing is certain without it.
@@ -74,44 +69,6 @@ def read_paths(
                     recognised.append(read)
         skipped += [NotRead(text, "not a regular file") for text in special]
         return assembled(str(paths[0]), recognised, hosts, skipped, routes_by=routes_by)
-
-
-def read_source(source: Source, *, configurations: bool = False) -> FoundFile | NotRead:
-    """Return what a reader finds in a file, or why a file that no user named is not read.
-
-    Configurations of routing are read only on request: what they lead to is in lists of routes.
-
-    Raises
-    ------
-    KnotlessError
-        It is named, and cannot be read or is of no known kind.
-
-    """
-    if not source.named and (copy := backup(source.path)):
-        return copy
-    kind: FileKind | None = None
-    try:
-        refuse_beyond("this file", MEMORY_PER_BYTE * len(source.data), RuleError)
-        text = source.data.decode(errors="replace").replace("\0", "")
-        content = Content(text.removeprefix("\ufeff"))
-        kind = kind_of(content)
-        if text.encode() != source.data:
-            raise RuleError("cannot be read: not UTF-8 text")
-        if kind is None and source.named:
-            raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
-        if kind is configuration.KIND and not configurations:
-            reason = f"{kind.name}: read with --routes bgp or static only"
-            if source.named:
-                raise RuleError(reason)
-            return NotRead(str(source.path), reason)
-        value = None if kind is None else kind.read(content)
-    except KnotlessError as error:
-        if source.named:
-            raise error.within(str(source.path)) from None
-        return unreadable(source.path, source.data, str(error), kind.name if kind else None)
-    if kind is None:
-        return unknown_kind(source.path, source.data)
-    return FoundFile(source.path, kind, value, source.device, source.replaced_by)
 
 
 def assembled(

@@ -1,7 +1,7 @@
 """The files that users name: files, those in folders, and those in archives.
 
 A SONiC techsupport archive holds hundreds of files of one switch, most of them logs; those of
-:data:`_OF_TECHSUPPORT` are read.
+:data:`.OF_TECHSUPPORT` are read.
 
 References
 ----------
@@ -11,8 +11,6 @@ sonic-net/sonic-utilities, scripts/generate_dump: the files of a techsupport arc
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +18,16 @@ from pathlib import Path
 from knotless.base import archives
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.files import read_bytes
+from knotless.importers.listing import (
+    OF_TECHSUPPORT,
+    SAVED,
+    in_techsupport,
+    is_read,
+    listed_files,
+)
 
 MAX_FILE_BYTES = 256 << 20
 MAX_MEMBERS = 1_000_000
-_TECHSUPPORT = re.compile(r"sonic_dump_.+")
-_OF_TECHSUPPORT = re.compile(
-    r"dump/(?:CONFIG_DB|APPL_DB|COUNTERS_DB)\.json(?:\.(?P<dump>\d{1,2}))?"
-    r"|etc/sonic/config_db(?P<saved>\d{0,2})\.json"
-)
-_SAVED = "etc/sonic/"
 
 
 @dataclass(frozen=True)
@@ -58,15 +57,8 @@ def sources(paths: Sequence[Path], special: list[str]) -> Iterator[Source]:
         A file cannot be read, is too long, or an archive is damaged.
 
     """
-    for path in paths:
-        if not path.is_dir():
-            yield from _file(path, True, special)
-            continue
-        for folder, inner, names in os.walk(path):
-            inner.sort()
-            for name in sorted(names):
-                if _is_read(Path(folder, name)):
-                    yield from _file(Path(folder, name), False, special)
+    for path, named in listed_files(paths):
+        yield from _file(Path(path), named, special)
 
 
 def _file(path: Path, named: bool, special: list[str]) -> Iterator[Source]:
@@ -91,7 +83,7 @@ def _members(path: Path, archive: archives.Archive, special: list[str]) -> Itera
         inner = Path(member.name)
         if inner.is_absolute() or ".." in inner.parts:
             raise RuleError(f"{member.name[:200]!r} would be outside of the archive")
-        if member.name.endswith("/") or not _is_read(inner):
+        if member.name.endswith("/") or not is_read(inner):
             continue
         if not member.is_file:
             special.append(str(path / inner))
@@ -106,30 +98,12 @@ def _members(path: Path, archive: archives.Archive, special: list[str]) -> Itera
 
 def _source(path: Path, named: bool, data: bytes) -> Source:
     whole = path.resolve()
-    inside = _in_techsupport(whole)
+    inside = in_techsupport(whole)
     if inside is None:
         return Source(path, named, data, whole.parent)
     base, inner = inside
-    read = _OF_TECHSUPPORT.fullmatch(inner)
+    read = OF_TECHSUPPORT.fullmatch(inner)
     asic = "" if read is None else read["dump"] or read["saved"] or ""
     running = base / "dump" / f"CONFIG_DB.json{'.' * bool(asic)}{asic}"
     device = base / f"asic{asic}" if asic else base
-    return Source(path, named, data, device, running if inner.startswith(_SAVED) else None)
-
-
-def _in_techsupport(path: Path) -> tuple[Path, str] | None:
-    """Return the folder of the techsupport that a file is in, and its path in there."""
-    for place, part in reversed([*enumerate(path.parts[:-1])]):
-        if _TECHSUPPORT.fullmatch(part) and not _is_archive_name(part):
-            return Path(*path.parts[: place + 1]), "/".join(path.parts[place + 1 :])
-    return None
-
-
-def _is_archive_name(name: str) -> bool:
-    return name.endswith((".tar", ".tar.gz", ".tgz", ".gz"))
-
-
-def _is_read(path: Path) -> bool:
-    """Tell whether a file is read: all are, but of a techsupport only those that matter."""
-    inside = _in_techsupport(path)
-    return inside is None or _OF_TECHSUPPORT.fullmatch(inside[1]) is not None
+    return Source(path, named, data, device, running if inner.startswith(SAVED) else None)

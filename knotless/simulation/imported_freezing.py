@@ -17,7 +17,7 @@ from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.switch_settings import ReadSettings, file_of
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.simulation.freezing import SEARCHES, Freeze, find_freeze
-from knotless.verification.imported import ImportedVerdict
+from knotless.verification.imported_verdict import ImportedVerdict
 
 
 def find_freeze_of_imported(

@@ -11,6 +11,7 @@ from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE
 from knotless.base.broadcasts import check_limit
 from knotless.base.errors import KnotlessError, SimulationError
 from knotless.base.flow_control import AUTO, FLOW_CONTROLS, FlowControl
+from knotless.base.packets import MAX_PACKET_BYTES
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
@@ -21,7 +22,6 @@ from knotless.simulation.transport import Transport
 from knotless.simulation.workload import Flows, Workload
 from knotless.traffic.patterns import Pattern, pattern_named
 
-MAX_PACKET_BYTES = 65_000
 MAX_TIME_US = 1e13
 """115 days: virtual time is a 64-bit number of picoseconds."""
 MAX_COMPUTING = 1000.0

@@ -43,12 +43,8 @@ from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
-from knotless.verification.dependencies import Witness, edges_of, first_rows
-
-ACYCLIC = "acyclic"
-"""The theorem of Dally and Seitz: there is no cycle of dependencies."""
-ESCAPE = "escape (first free of)"
-"""There are cycles, but no set of virtual channels can block itself."""
+from knotless.verification.dependencies import edges_of, first_rows
+from knotless.verification.verdict_parts import Witness, theorem_of
 
 
 class Wait(NamedTuple):
@@ -182,13 +178,6 @@ class Judged(NamedTuple):
     def theorem(self) -> str | None:
         """The name of what proves that no deadlock is possible; None if one is."""
         return theorem_of(is_acyclic=not self.cycle, is_safe=not self.steps)
-
-
-def theorem_of(*, is_acyclic: bool, is_safe: bool) -> str | None:
-    """Return the name of what proves that no deadlock is possible; None if one is."""
-    if is_acyclic:
-        return ACYCLIC
-    return ESCAPE if is_safe else None
 
 
 def waits_of(state: ForwardingState, flow_control: FlowControl) -> tuple[Edges, Edges, list[Wait]]:

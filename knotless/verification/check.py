@@ -16,9 +16,10 @@ from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.verification.blocking import judge
-from knotless.verification.dependencies import Witness, priorities_of
+from knotless.verification.dependencies import priorities_of
 from knotless.verification.explain import problems_of
 from knotless.verification.unreachable import dropped_pairs, unreachable_pairs
+from knotless.verification.verdict_parts import Witness
 
 
 @dataclass(frozen=True)

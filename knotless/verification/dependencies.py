@@ -12,8 +12,7 @@ Dally and Seitz, Deadlock-free message routing in multiprocessor interconnection
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -22,48 +21,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges, waiting
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
-
-_POOL = "pool "
-
-
-@dataclass(frozen=True)
-class Witness:
-    """A packet that holds one channel of a cycle while it waits for the next (``s1:2/0`` ..).
-
-    ``destination`` is a host, ``all``, ``multicast:N``, or an address that no host has.
-    """
-
-    held: str
-    wanted: str
-    source: str
-    destination: str
-
-    @property
-    def packet(self) -> str:
-        """The packet as text."""
-        return f"{self.source} to {self.destination}"
-
-    @property
-    def text(self) -> str:
-        """The step of the cycle as a clause: the packet, what it holds and what it waits for."""
-        if is_pool(self.wanted):
-            return f"{self.packet} waits at {self.held} for room in {self.wanted}"
-        held = f"room in {self.held}" if is_pool(self.held) else self.held
-        return f"{self.packet} holds {held} while it waits for {self.wanted}"
-
-    def as_json(self) -> Mapping[str, str | int]:
-        """Return the witness as a value for :func:`json.dumps`."""
-        return asdict(self)
-
-
-def pool_name(pool: str, switch: str) -> str:
-    """Return the name of a pool of a switch as a node of a cycle."""
-    return f"{_POOL}{pool} of {switch}"
-
-
-def is_pool(name: str) -> bool:
-    """Tell whether a node of a cycle is a pool; others are ``SWITCH:PORT/PRIORITY``."""
-    return name.startswith(_POOL)
+from knotless.verification.verdict_parts import Witness
 
 
 def edges_of(state: ForwardingState) -> Edges:

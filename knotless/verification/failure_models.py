@@ -37,7 +37,7 @@ from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.failover import after_failover
 from knotless.verification.failures import Failure, FailureVerdict
-from knotless.verification.imported import SentWitness
+from knotless.verification.imported_verdict import SentWitness
 
 
 class RulesModel:

@@ -19,7 +19,7 @@ from knotless.routing.graphs.channels import Channels
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
 from knotless.verification.colour_refinement import Colour, colours
-from knotless.verification.dependencies import Witness
+from knotless.verification.verdict_parts import Witness
 
 MAX_SETS = 20_000
 """The limit of sets of two failures that are evaluated; of more, a sample is drawn."""

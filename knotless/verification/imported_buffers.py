@@ -52,6 +52,17 @@ def reads_all_reserves(imported: TableFabric) -> bool:
     )
 
 
+def has_possible_pool_waits(imported: TableFabric) -> bool:
+    """Return whether some buffer may wait for its pool, so that cycles through pools are possible.
+
+    None does if for each of them as much as its longest packet is reserved.
+    """
+    if imported.pausing is None:
+        return False
+    shares = _shares(imported, imported.switch_settings(), partial=True)
+    return any(not share.reserved for of_port in shares.values() for share in of_port.values())
+
+
 def pool_cycle_of(
     imported: TableFabric, rows: Edges, causes: NDArray[np.int64], edges: Edges
 ) -> tuple[list[PoolStep], list[str]]:

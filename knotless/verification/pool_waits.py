@@ -25,7 +25,7 @@ from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels
 from knotless.routing.graphs.dependencies import find_cycle
-from knotless.verification.dependencies import pool_name
+from knotless.verification.verdict_parts import pool_name
 
 End = tuple[int, int]
 """A switch (its index) and a port."""

@@ -18,7 +18,8 @@ from knotless.forwarding.openflow.directory import dir_files
 from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric
 from knotless.importers.sonic.bounce_patch import bounce_patch
 from knotless.importers.sonic.patch import SwitchPatch, tunnel_patch, without_pfc_patch
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.remedy_engine import opensm_files, other_engines
 from knotless.verification.remedy_priorities import (
     PriorityChange,

@@ -19,12 +19,12 @@ from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
-from knotless.verification.blocking import Wait, blocking_steps, theorem_of, witnesses_of_steps
+from knotless.verification.blocking import Wait, blocking_steps, witnesses_of_steps
 from knotless.verification.check import Verdict, verdict_of
-from knotless.verification.dependencies import Witness, is_pool
 from knotless.verification.pool_waits import Waits, pool_cycle
 from knotless.verification.switch_ends import SwitchEnds
 from knotless.verification.switch_losses import losses_of
+from knotless.verification.verdict_parts import Witness, is_pool, theorem_of
 
 FRAME_OVERHEAD_BYTES = 22
 """Header, tag and FCS of a frame."""

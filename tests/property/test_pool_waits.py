@@ -18,9 +18,9 @@ from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.verification.checked_plan import CheckedPlan
-from knotless.verification.dependencies import is_pool
 from knotless.verification.imported import verdict_of_imported
 from knotless.verification.switch_verdict import FRAME_OVERHEAD_BYTES, verdict_with_switches
+from knotless.verification.verdict_parts import is_pool
 from tests.support.cycles import has_cycle
 from tests.support.pool_walker import Buffer, PoolWalker
 from tests.support.router_dumps import HOST_PORT, RouterNet

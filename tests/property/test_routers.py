@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from knotless.importers.paths import read_paths
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import add_stale_routes, random_net, with_uplinks
 

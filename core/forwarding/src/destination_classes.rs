@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 const NO_SWITCH: u32 = u32::MAX;
 
 /// The class of each destination at each switch.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct DestinationClasses {
     switches: usize,
     /// (rows, switches); rows differ.
@@ -61,6 +61,18 @@ impl DestinationClasses {
         let fits = |&(switch, class): &(u32, u16)| self.row(row)[switch as usize] != class;
         self.own.push(own.filter(fits).unwrap_or((NO_SWITCH, 0)));
         self.row_of.push(row);
+    }
+
+    /// Gives each destination another class at a switch. Each then has a row of its own.
+    pub fn set(&mut self, switch: u32, classes: &[u16]) {
+        let switches = self.switches;
+        let each = (0..self.len() as u32)
+            .flat_map(|destination| (0..switches as u32).map(move |of| (of, destination)));
+        let mut class: Vec<u16> = each.map(|(of, destination)| self.of(of, destination)).collect();
+        for (row, &of_destination) in class.chunks_exact_mut(switches.max(1)).zip(classes) {
+            row[switch as usize] = of_destination;
+        }
+        *self = Self::with_a_row_each(switches, class);
     }
 
     /// How many rows there are.
@@ -191,6 +203,13 @@ mod tests {
                 let alike = (0..3).all(|i| i == at || of(a)[i] == of(b)[i]);
                 assert_eq!(classes.are_alike_but_at(a, b, at as u32), alike, "{a} {b} but {at}");
             }
+        }
+        let mut changed = classes.clone();
+        changed.set(1, &[9, 8, 7, 6, 5, 4]);
+        for destination in 0..6 {
+            let [first, _, third] = of(destination);
+            let now = [0, 1, 2].map(|switch| changed.of(switch, destination));
+            assert_eq!(now, [first, 9 - destination as u16, third]);
         }
         classes.retain(|number| number % 2 == 1);
         let of = |destination| [0, 1, 2].map(|switch| classes.of(switch, destination));

@@ -4,7 +4,7 @@
 //! grows with the number of hops that lead to a destination, not with the lengths of all paths.
 
 use crate::flood::Floods;
-use crate::found::{Edges, Failing, Found};
+use crate::found::{Edges, Found};
 use crate::state::{Behaviour, State};
 use crate::unicast::Unicasts;
 
@@ -13,16 +13,27 @@ use crate::unicast::Unicasts;
 /// hosts.
 pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec<bool>]) -> Found {
     let kept = if state.keeps_failing { state.fabric.hosts() } else { 0 };
-    let mut found = Found {
-        loads: vec![0.0; state.fabric.channels()],
-        failing: vec![Failing::among(kept); 1 + members.len()],
-        ..Found::default()
-    };
+    let mut found = Found::empty(state, kept, 1 + members.len());
     let mut edges = Edges::new(&state.fabric);
     let arrivals = Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
     // Last: a dependency is better known by a packet for a host.
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned(&arrivals);
     edges.report(&mut found);
+    found.round_loads();
+    found
+}
+
+/// Follows what hosts send to some destinations alone, by unicasts.
+pub fn explore_only(
+    state: &mut State,
+    behaviour: &mut impl Behaviour,
+    destinations: &[u32],
+) -> Found {
+    let mut found = Found::empty(state, 0, 1);
+    let mut edges = Edges::new(&state.fabric);
+    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_only(destinations);
+    edges.report(&mut found);
+    found.round_loads();
     found
 }

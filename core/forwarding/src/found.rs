@@ -24,6 +24,16 @@ pub struct Edge {
     pub alone: bool,
 }
 
+/// What is held, and what is waited for.
+pub type EdgeEnds = ((u32, u8), (u32, u8));
+
+impl Edge {
+    /// The ends of the edge, by which edges are sorted.
+    pub fn ends(&self) -> EdgeEnds {
+        (self.before, self.after)
+    }
+}
+
 /// One virtual channel is held while a packet waits for several, of which it takes the first that
 /// is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +114,9 @@ pub struct Found {
     /// By channel: the delivered pairs whose packets take it. If switches have a choice, each hop
     /// gets an equal share.
     pub loads: Vec<f64>,
+    /// The same in units of 2^-64, if the state asks for it: sums that do not depend on the order of
+    /// destinations, so that those of some can be taken off and added again.
+    pub exact_loads: Vec<i128>,
     /// The switches that the packets of all delivered pairs pass.
     pub switches_passed: f64,
     /// The most switches that a packet of a delivered pair can pass.
@@ -113,6 +126,38 @@ pub struct Found {
     /// The waits for the first free of several virtual channels, sorted. Their single dependencies
     /// are in `edges`, too.
     pub first_free: Vec<FirstFreeWait>,
+}
+
+const UNITS: f64 = (1u128 << 64) as f64;
+
+/// A load in units of 2^-64, rounded down.
+pub(crate) fn fixed_point(load: f64) -> i128 {
+    (load * UNITS) as i128
+}
+
+impl Found {
+    /// What nothing has been added to yet; `kept` are the hosts whose failing pairs are kept.
+    pub(crate) fn empty(state: &State, kept: usize, groups: usize) -> Self {
+        let channels = state.fabric.channels();
+        Self {
+            loads: vec![0.0; channels],
+            exact_loads: vec![0; if state.exact_loads { channels } else { 0 }],
+            failing: vec![Failing::among(kept); groups],
+            ..Self::default()
+        }
+    }
+
+    /// Leaves out the edges with these ends, which are sorted as all edges are.
+    pub fn keep_edges_without(&mut self, ends: &[EdgeEnds]) {
+        self.edges.retain(|edge| ends.binary_search(&edge.ends()).is_err());
+    }
+
+    /// Rounds the exact loads.
+    pub(crate) fn round_loads(&mut self) {
+        for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
+            *load = exact as f64 / UNITS;
+        }
+    }
 }
 
 /// A virtual channel as a number: the channel and the priority.
@@ -279,7 +324,7 @@ impl Edges {
             alone: of.cause.alone,
         };
         found.edges = self.known.iter().map(edge).collect();
-        found.edges.sort_unstable_by_key(|edge| (edge.before, edge.after));
+        found.edges.sort_unstable_by_key(Edge::ends);
         found.first_free = self
             .first_free
             .into_iter()

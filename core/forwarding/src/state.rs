@@ -94,7 +94,7 @@ pub struct Unassigned {
 /// What every switch does with every packet.
 ///
 /// Destinations are numbered: first the hosts, then the floods, then addresses that no host has.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct State {
     /// The switches, channels and hosts.
     pub fabric: Fabric,
@@ -108,6 +108,8 @@ pub struct State {
     pub unread: u32,
     /// Whether all that fails is to be kept, hosts * hosts bits for pairs and for each group.
     pub keeps_failing: bool,
+    /// Whether loads are summed exactly, so that they do not depend on the order of destinations.
+    pub exact_loads: bool,
     /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it
     /// sends nothing there.
     pub first_labels: Vec<u16>,
@@ -201,6 +203,22 @@ impl State {
     /// How many classes of destinations a switch has.
     pub fn class_count(&self, switch: u32) -> u32 {
         self.class_count[switch as usize]
+    }
+
+    /// Makes room for classes of a switch that destinations will get.
+    pub fn reserve_classes(&mut self, switch: u32, count: u32) {
+        let switch = switch as usize;
+        let more = count.saturating_sub(self.class_count[switch]);
+        let end = (self.first_row[switch] + self.class_count[switch]) as usize;
+        self.rows.splice(end..end, vec![Row::default(); more as usize]);
+        self.first_row[switch + 1..].iter_mut().for_each(|first| *first += more);
+        self.class_count[switch] += more;
+    }
+
+    /// Gives each destination another class at a switch: one that there is room for.
+    pub fn set_classes(&mut self, switch: u32, classes: &[u16]) {
+        debug_assert!(classes.iter().all(|&of| u32::from(of) < self.class_count(switch)));
+        self.classes.set(switch, classes);
     }
 
     /// The class of a destination at a switch.

@@ -80,7 +80,7 @@ struct Listed {
 type Key = (Choice, Box<[HopId]>, Box<[u32]>);
 
 /// The steps that are listed, by number.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Steps {
     listed: Vec<Listed>,
     hops: Vec<HopId>,

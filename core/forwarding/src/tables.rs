@@ -91,15 +91,34 @@ pub fn with_tables(
     let destinations = tables.class.len() / state.fabric.switches().max(1);
     state.unassigned = vec![Unassigned::default(); destinations - state.fabric.hosts()];
     state.unread = unread;
+    state.exact_loads = true;
     state.representative = representative;
     state.first_labels = first_labels;
-    (state, TableSwitches { tables, unknown: BTreeSet::new() })
+    (state, TableSwitches::new(tables))
 }
 
 impl TableSwitches {
+    /// Switches that have met nothing yet.
+    pub fn new(tables: Tables) -> Self {
+        Self { tables, unknown: BTreeSet::new() }
+    }
+
     /// What packets met that is not known, by switch, sorted.
     pub fn unknown(&self) -> impl Iterator<Item = (u32, Gap)> + '_ {
         self.unknown.iter().copied()
+    }
+
+    /// The tables, for another behaviour.
+    pub fn into_tables(self) -> Tables {
+        self.tables
+    }
+
+    /// Gives each destination another class at a switch, which has an action.
+    pub fn set_classes(&mut self, switch: u32, classes: &[u16]) {
+        let switches = self.tables.first_class.len();
+        for (of_destination, &class) in self.tables.class.chunks_mut(switches).zip(classes) {
+            of_destination[switch as usize] = class;
+        }
     }
 
     fn labels(&self) -> usize {

@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::fabric::NOWHERE;
-use crate::found::{Edges, Found, KEPT_FAILURES};
+use crate::found::{fixed_point, Edges, Found, KEPT_FAILURES};
 use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass, SenderClass};
 use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
 
@@ -188,24 +188,41 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let first = self.state.destinations() - self.state.unassigned.len();
         for number in 0..self.state.unassigned.len() {
             let destination = (first + number) as u32;
-            if self.is_dropped_where_hosts_are(destination, arrivals) {
-                continue;
+            if !self.is_dropped_where_hosts_are(destination, arrivals) {
+                self.unassigned(&classes, number);
             }
-            self.begin();
-            let Some(senders) = self.state.unassigned[number].senders.clone() else {
-                for group in &classes {
-                    for id in self.starts(group, group.hosts[0], destination) {
-                        self.visit(id, group.hosts[0], destination);
-                    }
+        }
+    }
+
+    /// Follows what is sent to some destinations alone: hosts, and addresses that no host has.
+    pub fn explore_only(mut self, destinations: &[u32]) {
+        let classes = sender_classes(self.state);
+        let first = self.state.destinations() - self.state.unassigned.len();
+        for &destination in destinations {
+            match (destination as usize).checked_sub(first) {
+                Some(number) => self.unassigned(&classes, number),
+                None => self.apart(&classes, destination),
+            }
+        }
+    }
+
+    fn unassigned(&mut self, classes: &[SenderClass], number: usize) {
+        let first = self.state.destinations() - self.state.unassigned.len();
+        let destination = (first + number) as u32;
+        self.begin();
+        let Some(senders) = self.state.unassigned[number].senders.clone() else {
+            for group in classes {
+                for id in self.starts(group, group.hosts[0], destination) {
+                    self.visit(id, group.hosts[0], destination);
                 }
-                continue;
-            };
-            for source in senders {
-                let channel = self.state.fabric.host_channel(source);
-                for label in self.state.sent_labels(source, destination) {
-                    let id = self.state.hop_id(Hop { channel, label, vc: 0 });
-                    self.visit(id, source, destination);
-                }
+            }
+            return;
+        };
+        for source in senders {
+            let channel = self.state.fabric.host_channel(source);
+            for label in self.state.sent_labels(source, destination) {
+                let id = self.state.hop_id(Hop { channel, label, vc: 0 });
+                self.visit(id, source, destination);
             }
         }
     }
@@ -402,7 +419,10 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
             for &next in step.hops() {
                 let channel = self.state.hop(next).channel;
                 if let Some(load) = self.found.loads.get_mut(channel as usize) {
-                    *load += share;
+                    match self.found.exact_loads.get_mut(channel as usize) {
+                        Some(exact) => *exact += fixed_point(share),
+                        None => *load += share,
+                    }
                     self.visits[next as usize].pairs += share;
                 }
             }

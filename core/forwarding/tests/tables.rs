@@ -1,6 +1,6 @@
 //! Next-hop tables: labels choose virtual channels, tunnels relabel, and what is unknown is kept.
 
-use forwarding::explore::explore;
+use forwarding::explore::{explore, explore_only};
 use forwarding::fabric::Fabric;
 use forwarding::found::Found;
 use forwarding::state::{Choice, NOT_SENT};
@@ -92,4 +92,61 @@ fn relabelling_for_ever_drops() {
         of.actions[2] = Action::Relabel(0);
     });
     assert_eq!(found.undelivered, 1);
+}
+
+/// A ring of four switches with a host each, on port 9; packets go round on port 1 and arrive on
+/// port 2.
+fn ring() -> (Fabric, Tables) {
+    let leaves: Vec<_> = (0..4).map(|switch| (switch, 1)).collect();
+    let enters: Vec<_> = (0..4).map(|switch| ((switch + 1) % 4, 2)).collect();
+    let hosts: Vec<_> = (0..4).map(|switch| (switch, 9)).collect();
+    let into = |switch: u32| [(switch + 3) % 4, 4 + switch];
+    let tables = Tables {
+        first_class: vec![0, 2, 4, 6],
+        action_of: [0, 1].repeat(4),
+        actions: vec![Action::Send(Choice::All, vec![HERE]), Action::Send(Choice::OneOf, vec![1])],
+        towards: vec![None],
+        vc_row: (0..4).flat_map(|out| into(out).map(|channel| ((channel, out), 0))).collect(),
+        vcs: vec![0],
+        class: (0..16).map(|place| u16::from(place / 4 != place % 4)).collect(),
+        ..Tables::default()
+    };
+    (Fabric::new(4, leaves, enters, &hosts), tables)
+}
+
+#[test]
+fn destinations_explored_one_by_one_have_what_all_have_together() {
+    let state = || {
+        let (fabric, tables) = ring();
+        with_tables(fabric, tables, (0..4).collect(), vec![0; 16], 0)
+    };
+    let (mut all, mut behaviour) = state();
+    let together = explore(&mut all, &mut behaviour, &[]);
+    assert_eq!(together.loads, [6.0; 4]);
+    let mut loads = [0i128; 4];
+    let mut alone = Vec::new();
+    for destination in 0..4 {
+        let (mut one, mut behaviour) = state();
+        let found = explore_only(&mut one, &mut behaviour, &[destination]);
+        assert!(found.edges.len() < together.edges.len());
+        alone.extend(edges(&found));
+        for (load, more) in loads.iter_mut().zip(&found.exact_loads) {
+            *load += more;
+        }
+    }
+    alone.sort_unstable();
+    alone.dedup();
+    assert_eq!(loads[..], together.exact_loads[..]);
+    assert_eq!(alone, edges(&together));
+}
+
+#[test]
+fn edges_of_another_exploration_are_left_out() {
+    let (fabric, tables) = ring();
+    let (mut state, mut behaviour) = with_tables(fabric, tables, (0..4).collect(), vec![0; 16], 0);
+    let one = explore_only(&mut state, &mut behaviour, &[2]);
+    let mut both = explore_only(&mut state, &mut behaviour, &[2, 3]);
+    both.keep_edges_without(&edges(&one));
+    assert_eq!(edges(&one), [((0, 0), (1, 0)), ((3, 0), (0, 0))]);
+    assert_eq!(edges(&both), [((1, 0), (2, 0))]);
 }

@@ -14,7 +14,8 @@ from knotless.forwarding.routed.tables import router_tables
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import AnyFabric
 from knotless.importers.file_kinds import FoundFile
-from knotless.importers.paths import assembled, read_source
+from knotless.importers.paths import assembled
+from knotless.importers.reading import read_source
 from knotless.importers.sources import Source
 from knotless.routing.plan import Plan
 from knotless.verification.checked_plan import CheckedPlan

@@ -1,80 +1,20 @@
-"""The part of ``knotless check`` that tries failures: options, progress, results."""
+"""The part of ``knotless check`` that tries failures: progress and results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
-import click
-
-from knotless.cli import complete
+from knotless.cli.commands._failure_options import FailureOptions
 from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.cli.output import say
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
+from knotless.verification.check_state import ShownCertificate
 from knotless.verification.failure_models import EngineModel
 from knotless.verification.failures import Certificate, FailureModel
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
 MOST_GROUPS = 20
 """Limit of the groups of failures that are printed; JSON has all."""
-
-
-@dataclass(frozen=True)
-class FailureOptions:
-    """The failures to try, sets of at most ``max_failed``; routing's reaction (None: default)."""
-
-    max_failed: int
-    react: str | None
-    engine: str
-    seed: int
-    samples: int
-    remedies: bool
-    export: str | None
-
-
-def failure_options(command: Command) -> Command:
-    """Add the options of failures to a command."""
-    for option in reversed(
-        [
-            click.option(
-                "--failures",
-                type=int,
-                default=0,
-                metavar="K",
-                help="Also try every failure of a link or switch (1), or every two of them (2).",
-            ),
-            click.option(
-                "--react",
-                type=click.Choice(REACTIONS),
-                help="How routing reacts to a failure. Default: bgp for routers, else static.",
-            ),
-            click.option(
-                "--engine",
-                default="auto",
-                show_default=True,
-                shell_complete=complete.engines,
-                help="The engine of --react engine.",
-            ),
-            click.option("--seed", default=1, show_default=True, help="Seed of samples."),
-            click.option(
-                "--samples",
-                default=20_000,
-                show_default=True,
-                help="Pairs of failures to try; of more, this many are drawn.",
-            ),
-            click.option("--remedies", is_flag=True, help="Propose changes, each proven safe."),
-            click.option(
-                "--export",
-                metavar="DIR",
-                help="Write the remedies as files for SONiC, FRR, OpenSM or Open vSwitch.",
-            ),
-        ]
-    ):
-        command = option(command)
-    return command
 
 
 def certified(model: FailureModel, options: FailureOptions) -> Certificate:
@@ -98,8 +38,14 @@ def engine_certificate(fabric: Fabric, options: FailureOptions) -> Certificate:
     return certified(EngineModel(fabric, PlanRequest.from_options(engine=options.engine)), options)
 
 
-def certificate_json(certificate: Certificate) -> dict[str, object]:
-    """Return what JSON has of a certificate."""
+def report_of(certificate: Certificate) -> ShownCertificate:
+    """Return what is shown of a certificate."""
+    survives = certificate.acyclic is True and certificate.whole
+    lines = tuple(_lines(certificate))
+    return ShownCertificate(certificate.acyclic, survives, _as_json(certificate), lines)
+
+
+def _as_json(certificate: Certificate) -> dict[str, object]:
     worst, acyclic = certificate.worst, certificate.acyclic
     return {
         "failures": [verdict.as_json() for verdict in certificate.verdicts],
@@ -117,8 +63,7 @@ def certificate_json(certificate: Certificate) -> dict[str, object]:
     }
 
 
-def certificate_lines(certificate: Certificate) -> Iterator[str]:
-    """Yield what people see of a certificate."""
+def _lines(certificate: Certificate) -> Iterator[str]:
     tried, drawn = len(certificate.verdicts), certificate.planned < certificate.total
     of_what = "failures" if certificate.max_failed == 1 else "sets of 1 or 2 failures"
     scope = f"{certificate.total} {of_what}"

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
-from knotless.base.flow_control import FlowControl
-from knotless.base.switch_settings import SwitchFile
-from knotless.forwarding.state import ForwardingState
-from knotless.simulation.freezing import Freeze, find_freeze
+
+if TYPE_CHECKING:
+    from knotless.base.flow_control import FlowControl
+    from knotless.base.switch_settings import SwitchFile
+    from knotless.forwarding.state import ForwardingState
+    from knotless.simulation.freezing import Freeze
 
 
 def freeze_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,6 +51,8 @@ def freeze_of(
     hash_seed: int = 0,
 ) -> Freeze:
     """Look for traffic that freezes a state, and write it to a file, if one is named."""
+    from knotless.simulation.freezing import find_freeze  # loads the simulator
+
     found = find_freeze(state, flow_control, switches=switches, hash_seed=hash_seed)
     if write_trace is not None and found.freezes:
         write_whole(write_trace, found.trace)

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Sequence
 
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
-from knotless.base.printable import listed
-from knotless.base.verdict_text import SHOWN_MISSING
-from knotless.cli.commands._failures import FailureOptions, certified, engine_certificate
+from knotless.cli.commands._failure_options import FailureOptions
+from knotless.cli.commands._failures import certified, engine_certificate, report_of
+from knotless.cli.commands._print_imported import print_imported
 from knotless.cli.commands._remedies import proven_remedies, write_remedies
-from knotless.cli.commands._sarif import write_sarif
+from knotless.cli.commands._since import state_options
 from knotless.cli.commands._trace import follow
-from knotless.cli.commands._verdict import draw_cycle, print_verdict
+from knotless.cli.commands._verdict import draw_cycle
 from knotless.cli.commands._write_switch import write_switches
 from knotless.cli.output import say
 from knotless.importers.fabric import AnyFabric, RulesFabric
+from knotless.importers.manifest import listed_now, records_of
 from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
-from knotless.simulation.imported_freezing import find_freeze_of_imported
+from knotless.verification.check_state import write_state as write
 from knotless.verification.failure_models import RulesModel, TablesModel
 from knotless.verification.failures import Certificate
-from knotless.verification.imported import ImportedVerdict, traffic_for, verdict_of_imported
-
-MOST_LINES = 50
-"""Limit of the notes, and of the missing facts, that are printed; JSON has all."""
+from knotless.verification.imported import traffic_for, verdict_of_imported
+from knotless.verification.route_sections import sections_of
 
 
 def check_imported(
@@ -37,6 +37,7 @@ def check_imported(
     routes_by: str | None = None,
     failures: FailureOptions,
     write_switch: str | None = None,
+    write_state: str | None = None,
     sarif: str | None = None,
     freezing: bool = False,
     as_json: bool,
@@ -46,6 +47,7 @@ def check_imported(
         raise KnotlessError(
             f"--flow-control {flow_control}: the flow control of {paths[0]} is that of its switches"
         )
+    begun, seen = time.time_ns(), [] if write_state is None else listed_now(paths)
     imported = read_paths(paths, hosts, routes_by=routes_by)
     for line in write_switches(imported, write_switch) if write_switch is not None else ():
         say(line, err=True)
@@ -66,18 +68,27 @@ def check_imported(
             for line in write_remedies(remedies, failures.export):
                 if not as_json:
                     say(line, err=True)
-    if sarif is not None:
-        write_sarif(sarif, verdict, certificate, paths)
-    options = [text for pattern in hosts for text in ("--hosts", pattern)]
-    options += [] if routes_by is None else ["--routes", routes_by]
-    print_verdict(
+    report = None if certificate is None else report_of(certificate)
+    if write_state is not None:
+        if certificate is not None and len(certificate.verdicts) < certificate.planned:
+            raise KnotlessError("--write-state: not all failures were tried")
+        more = sections_of(imported, verdict)
+        options = state_options(paths, hosts, routes_by, failures)
+        write(write_state, options, verdict, report, records_of(seen, begun), more)
+    freeze = None
+    if freezing:
+        from knotless.simulation.imported_freezing import find_freeze_of_imported  # loads much
+
+        freeze = find_freeze_of_imported(imported, verdict)
+    print_imported(
         verdict,
-        [*paths, *options],
-        _figures(verdict),
-        _lines(verdict),
-        certificate=certificate,
+        paths,
+        hosts,
+        routes_by,
+        report,
         remedies=remedies,
-        freeze=find_freeze_of_imported(imported, verdict) if freezing else None,
+        freeze=freeze,
+        sarif=sarif,
         as_json=as_json,
     )
 
@@ -91,29 +102,3 @@ def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate:
             raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
         return certified(RulesModel.of_imported(imported), options)
     return certified(TablesModel(imported, react), options)
-
-
-def _figures(verdict: ImportedVerdict) -> dict[str, object]:
-    values = verdict.as_json()
-    for key in (
-        *("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"),
-        *("losses", "assumes", "unread", "not_read"),
-    ):
-        values.pop(key)
-    values["acyclic"] = "unknown" if verdict.acyclic is None else verdict.acyclic
-    for vc, acyclic in verdict.vcs.items():
-        values[f"virtual channel {vc}"] = "safe" if acyclic else "has a cycle"
-    return values
-
-
-def _lines(verdict: ImportedVerdict) -> Iterator[str]:
-    yield from verdict.problems
-    yield from (f"note: {line}" for line in verdict.notes[:MOST_LINES])
-    if len(verdict.missing) > SHOWN_MISSING:
-        yield from (f"missing: {line}" for line in verdict.missing[:MOST_LINES])
-    by_reason: dict[str, list[str]] = {}
-    for file in verdict.not_read:
-        why = file["reason"] + (f" (instead: {file['command']})" if file["command"] else "")
-        by_reason.setdefault(why, []).append(file["file"])
-    for why, files in [*by_reason.items()][:MOST_LINES]:
-        yield f"not read: {listed(files, 5)}: {why}"

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from knotless.base.finite_range import FiniteRange
 from knotless.base.printable import rich_text
 from knotless.cli import complete
 from knotless.cli.output import say, say_json
 from knotless.shown import formatted
-from knotless.topologies import Fabric, load
+
+if TYPE_CHECKING:
+    from knotless.topologies import Fabric
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -61,6 +61,8 @@ def duration_option(default_s: float) -> Callable[[Command], Command]:
 
 def fabric_of(spec: str) -> Fabric:
     """Return the fabric of SPEC; what its file has that is not read is said on standard error."""
+    from knotless.topologies import load  # loads NumPy
+
     fabric = load(spec)
     for note in fabric.notes:
         say(f"knotless: {fabric.name}: {note}", err=True)
@@ -74,6 +76,9 @@ def print_json(values: Mapping[str, object]) -> None:
 
 def print_table(title: str, values: Mapping[str, object]) -> None:
     """Print names and values as a table."""
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table(title=rich_text(title, "table.title"), show_header=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column(overflow="fold")

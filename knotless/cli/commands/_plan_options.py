@@ -12,8 +12,9 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from knotless.base.flow_control import AUTO, CHOICES
+from knotless.base.flow_control import CHOICES
 from knotless.cli import complete
+from knotless.cli.commands._flow_control import FLOW_CONTROL, one_of
 from knotless.routing import engine_file
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
 from knotless.routing.multicast import parse
@@ -43,12 +44,6 @@ def _default(name: str) -> Any:
     return PlanRequest.model_fields[name].default
 
 
-def _one_of(choices: tuple[str, ...]) -> dict[str, Any]:
-    """Return how one of ``choices`` is shown and completed; PlanRequest checks it."""
-    return {"metavar": "|".join(choices), "shell_complete": complete.choices(choices)}
-
-
-_FLOW_CONTROL = "Links that pause (802.3x): none, host links, between switches, or all; or PFC"
 _OPTIONS: Mapping[str, dict[str, Any]] = {
     "engine": {
         "callback": _engine,
@@ -58,15 +53,15 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     },
     "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
     "select": {
-        **_one_of(SELECTIONS),
+        **one_of(SELECTIONS),
         "help": "Among equal paths: spread the hosts of a switch, or low-port first.",
     },
     "tagging": {
-        **_one_of(TAGGINGS),
+        **one_of(TAGGINGS),
         "help": "Who adds the VLAN tag: switch (by its port) or host.",
     },
     "vlans": {
-        **_one_of(ASSIGNMENTS),
+        **one_of(ASSIGNMENTS),
         "help": "Share a VLAN where next hops agree (default), or where links form a tree (tree).",
     },
     "max_vlans": {"type": int, "help": "VLANs that the plan may use."},
@@ -80,22 +75,22 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         " 'all'; may be repeated. Frames to other groups go to all hosts.",
     },
     "flow_control": {
-        **_one_of(CHOICES),
-        "help": f"{_FLOW_CONTROL} on all. auto: pfc if the plan uses several virtual channels,"
+        **one_of(CHOICES),
+        "help": f"{FLOW_CONTROL} on all. auto: pfc if the plan uses several virtual channels,"
         " else pause.",
     },
     "protection": {
-        **_one_of(PROTECTIONS),
+        **one_of(PROTECTIONS),
         "help": "fast-failover: rules with proven backup paths for every single failure, which"
         " switches take without a controller.",
     },
     "source_check": {
-        **_one_of(SOURCE_CHECKS),
+        **one_of(SOURCE_CHECKS),
         "help": "Source addresses of hosts that switches check: MAC; arp: also the sender in ARP"
         " frames; ip: also the source of IPv4 packets.",
     },
     "multipath": {
-        **_one_of(MULTIPATHS),
+        **one_of(MULTIPATHS),
         "help": "All equal next hops instead of one path for each pair: ecmp, a hash of source and"
         " destination chooses one; spray, each frame takes any, and its order is not kept.",
     },
@@ -112,14 +107,6 @@ without_option = click.option(
     shell_complete=complete.parts,
     help="What has failed: a link, s1:2-s2:3 or s1-s2 (all between two), or a switch, s5. May be"
     " repeated.",
-)
-flow_control_option = click.option(
-    "--flow-control",
-    default=AUTO,
-    show_default=True,
-    **_one_of(CHOICES),
-    help=f"{_FLOW_CONTROL} on all. auto: what the fabric uses with --live; else pfc if frames wait"
-    " in several priorities between switches, else pause.",
 )
 
 

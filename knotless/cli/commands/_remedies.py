@@ -10,7 +10,7 @@ from knotless.base.files import folder_for_files, write_all
 from knotless.importers.fabric import ImportedFabric
 from knotless.verification.failure_models import TablesModel
 from knotless.verification.failures import Certificate
-from knotless.verification.imported import ImportedVerdict
+from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.remedies import Remedy, remedies_of
 
 MOST_CHANGES = 10

@@ -10,16 +10,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from knotless.base.files import write_whole
 from knotless.base.package import version
-from knotless.cli.commands._failures import certificate_lines
-from knotless.verification.check import Verdict
-from knotless.verification.failures import Certificate
-from knotless.verification.imported import ImportedVerdict
+from knotless.verification.check_state import ShownCertificate
+from knotless.verification.imported_verdict import ImportedVerdict
+
+if TYPE_CHECKING:
+    from knotless.verification.check import Verdict
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MOST_FILES = 100_000
@@ -49,7 +50,7 @@ class Finding(NamedTuple):
 def write_sarif(
     file: str,
     verdict: Verdict | ImportedVerdict,
-    certificate: Certificate | None,
+    certificate: ShownCertificate | None,
     paths: Sequence[str],
 ) -> None:
     """Write the findings of a verdict on what was read from ``paths``; raises KnotlessError."""
@@ -58,7 +59,7 @@ def write_sarif(
 
 
 def findings(
-    verdict: Verdict | ImportedVerdict, certificate: Certificate | None
+    verdict: Verdict | ImportedVerdict, certificate: ShownCertificate | None
 ) -> Iterator[Finding]:
     """Yield what ``knotless check`` finds; none if all is well."""
     if verdict.safe is False:
@@ -67,7 +68,7 @@ def findings(
     elif verdict.safe is None:
         yield Finding("unknown", verdict.text, verdict.cycle)
     if certificate is not None and certificate.acyclic is False:
-        yield Finding("deadlock-after-failure", "\n".join(certificate_lines(certificate)))
+        yield Finding("deadlock-after-failure", "\n".join(certificate.lines))
     losses = set(verdict.losses)
     for line in verdict.problems:
         if line not in losses:

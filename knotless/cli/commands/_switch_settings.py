@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from knotless.base import switch_settings
-from knotless.base.switch_settings import SwitchFile
-from knotless.simulation.scenario import MAX_PACKET_BYTES
+from knotless.base.packets import MAX_PACKET_BYTES
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _read(_: click.Context, __: click.Parameter, path: str | None) -> SwitchFile | None:
-    return None if path is None else switch_settings.read(Path(path))
+    if path is None:
+        return None
+    from knotless.base import switch_settings  # loads pydantic
+
+    return switch_settings.read(Path(path))
 
 
-def _as_json(_: click.Context, __: click.Parameter, path: str | None) -> dict[str, Any] | None:
-    return None if path is None else switch_settings.read(Path(path)).for_model()
+def _as_json(
+    context: click.Context, parameter: click.Parameter, path: str | None
+) -> dict[str, Any] | None:
+    file = _read(context, parameter, path)
+    return None if file is None else file.for_model()
 
 
 def _option(

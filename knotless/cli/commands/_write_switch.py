@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from knotless.base import switch_settings
 from knotless.base.errors import KnotlessError
 from knotless.base.printable import listed
-from knotless.importers.fabric import ImportedFabric, TableFabric
-from knotless.importers.switch_settings import ReadSettings, file_of
+
+if TYPE_CHECKING:
+    from knotless.importers.fabric import ImportedFabric
 
 write_switch_option = click.option(
     "--write-switch",
@@ -24,6 +25,11 @@ def write_switches(imported: ImportedFabric, path: str) -> list[str]:
 
     Raises KnotlessError if no switch has settings, or the file cannot be written.
     """
+    # These load pydantic.
+    from knotless.base import switch_settings
+    from knotless.importers.fabric import TableFabric
+    from knotless.importers.switch_settings import ReadSettings, file_of
+
     settings = imported.switch_settings() if isinstance(imported, TableFabric) else {}
     known = [name for name, read in settings.items() if read != ReadSettings()]
     if not known:

@@ -2,44 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
+from knotless.base.computed_routes import COMPUTED
 from knotless.base.errors import KnotlessError
-from knotless.base.flow_control import AUTO
-from knotless.base.switch_settings import SwitchFile
-from knotless.cli.commands._failures import (
-    FailureOptions,
-    certified,
-    engine_certificate,
-    failure_options,
-)
-from knotless.cli.commands._freeze import freeze_of, freeze_options, refuse_trace_alone
-from knotless.cli.commands._imported import check_imported
+from knotless.cli.commands._failure_options import FailureOptions, failure_options
+from knotless.cli.commands._flow_control import flow_control_option
+from knotless.cli.commands._freeze import freeze_options, refuse_trace_alone
 from knotless.cli.commands._options import json_option, name_option
-from knotless.cli.commands._plan_options import flow_control_option
-from knotless.cli.commands._sarif import sarif_option, write_sarif
+from knotless.cli.commands._sarif import sarif_option
+from knotless.cli.commands._since import SinceOptions, print_unchanged, since_options
 from knotless.cli.commands._switch_settings import judged_switch_options
-from knotless.cli.commands._trace import follow
-from knotless.cli.commands._verdict import draw_cycle, print_verdict
 from knotless.cli.commands._write_switch import write_switch_option
-from knotless.emulation.cuts import Cables
-from knotless.emulation.names import names_of
-from knotless.emulation.ovs_dump import live_multicast, read_live
-from knotless.emulation.state import stopped_switches
-from knotless.forwarding.openflow.directory import (
-    is_dir_of_rules,
-    read_dir,
-    read_multicast,
-    read_tags,
-)
-from knotless.forwarding.openflow.reader import state_of_rules
-from knotless.importers.paths import COMPUTED
-from knotless.verification.check import verdict_of
-from knotless.verification.cut_links import with_losses
-from knotless.verification.failure_models import RulesModel
-from knotless.verification.switch_verdict import verdict_with_switches
+
+if TYPE_CHECKING:
+    from knotless.base.switch_settings import SwitchFile
 
 
 @click.command(name="check")
@@ -71,6 +50,7 @@ from knotless.verification.switch_verdict import verdict_with_switches
 @sarif_option
 @freeze_options
 @failure_options
+@since_options
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -94,6 +74,9 @@ def command(
     samples: int,
     remedies: bool,
     export: str | None,
+    write_state: str | None,
+    since: str | None,
+    rehash: bool,
     as_json: bool,
 ) -> None:
     """Read the state of switches from each PATH and trace all packets.
@@ -125,11 +108,37 @@ def command(
     Example: knotless check rules --freeze --write-trace freeze.csv
 
     Example: knotless check my-fabric --sarif findings.sarif
+
+    Example: knotless check my-fabric --write-state fabric.state
+
+    Example: knotless check my-fabric --since fabric.state
     """
     refuse_trace_alone(write_trace, freezing=freezing)
     tried = FailureOptions(failures, react, engine, seed, samples, remedies, export)
     if live == bool(paths):
         raise KnotlessError("check needs either a directory of rules or other files, or --live")
+    reuse = SinceOptions(write_state, since, rehash=rehash)
+    reuse.refuse_with(
+        {
+            "--live": live,
+            "--pair": pair,
+            "--draw": draw,
+            "--switch": switch_settings,
+            "--write-switch": write_switch,
+            "--freeze": freezing,
+            "--remedies": remedies,
+            "--export": export,
+        }
+    )
+    if reuse.since is not None:
+        print_unchanged(
+            reuse, paths, flow_control, hosts, routes, tried, sarif=sarif, as_json=as_json
+        )
+    # What follows loads all of verification.
+    from knotless.cli.commands._check_rules import check_rules
+    from knotless.cli.commands._imported import check_imported
+    from knotless.forwarding.openflow.directory import is_dir_of_rules
+
     directory = paths[0] if paths else None
     if directory is not None and not (len(paths) == 1 and is_dir_of_rules(directory)):
         if switch_settings is not None:
@@ -145,11 +154,14 @@ def command(
             routes_by=routes,
             failures=tried,
             write_switch=write_switch,
+            write_state=write_state,
             sarif=sarif,
             freezing=freezing,
             as_json=as_json,
         )
         return
+    if reuse.name is not None:
+        raise KnotlessError(f"{reuse.name} is for the files of real fabrics; ours are read at once")
     if hosts:
         raise KnotlessError("--hosts is for the files of real fabrics; ours names its hosts")
     if routes is not None:
@@ -158,51 +170,17 @@ def command(
         raise KnotlessError("--write-switch is for the files of real fabrics; ours have none")
     if remedies or export:
         raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")
-    in_use: str = AUTO
-    if directory is None:
-        fabric, rules, in_use = read_live(name)
-        groups = live_multicast(fabric, name)
-        tags = read_tags(fabric, names_of(name).directory)
-    else:
-        fabric, rules = read_dir(directory)
-        groups = read_multicast(fabric, directory)
-        tags = read_tags(fabric, directory)
-    state = state_of_rules(fabric, rules, groups, tags)
-    if pair is not None:
-        follow(state, *pair, as_json=as_json)
-        return
-    control = in_use if flow_control == AUTO else flow_control
-    verdict = verdict_of(state, control)
-    if switch_settings is not None:
-        verdict = verdict_with_switches(state, switch_settings, control, packet_bytes=packet_bytes)
-    if live:
-        cut, links = Cables.of_running(names_of(name)).cut_links()
-        if links:
-            effective = cut.rules_in_effect(fabric, rules)
-            losing = verdict_of(state_of_rules(fabric, effective, groups, tags), control)
-            verdict = with_losses(verdict, losing, links)
-        if verdict.failed and (stopped := stopped_switches(names_of(name))):
-            problems = [f"stopped: {', '.join(sorted(stopped))}", *verdict.problems]
-            verdict = replace(verdict, problems=problems)
-    certificate = None
-    if tried.max_failed and tried.react == "engine":
-        certificate = engine_certificate(fabric, tried)
-    elif tried.max_failed:
-        if tried.react not in (None, "static"):
-            raise KnotlessError(f"--react {tried.react}: for OpenFlow rules, static or engine")
-        model = RulesModel(fabric, rules, verdict.flow_control, groups=groups, tags=tags)
-        certificate = certified(model, tried)
-    if draw is not None:
-        draw_cycle(fabric, state.channels, draw, verdict.cycle)
-    hidden = {"fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"}
-    figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
-    what = ["--live", "--name", name] if directory is None else [directory]
-    lines = [*verdict.problems, *verdict.losses, *(f"note: {line}" for line in verdict.notes)]
-    if sarif is not None:
-        write_sarif(sarif, verdict, certificate, [f"fabric:{name}" if live else what[0]])
-    found = None
-    if freezing:
-        found = freeze_of(state, verdict.flow_control, switch_settings, write_trace)
-    print_verdict(
-        verdict, what, figures, lines, certificate=certificate, freeze=found, as_json=as_json
+    check_rules(
+        directory,
+        name,
+        pair,
+        draw,
+        flow_control,
+        switch_settings=switch_settings,
+        packet_bytes=packet_bytes,
+        sarif=sarif,
+        freezing=freezing,
+        write_trace=write_trace,
+        failures=tried,
+        as_json=as_json,
     )

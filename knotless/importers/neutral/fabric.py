@@ -16,7 +16,7 @@ from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.neutral.tables import MAX_VCS, NeutralTables, Path
+from knotless.importers.neutral.model import MAX_VCS, NeutralTables, Path
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, VcMap, classes_of
 from knotless.routing.graphs.channels import Channels, End, channels_of
 from knotless.topologies.fabric import Fabric

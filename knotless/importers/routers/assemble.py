@@ -22,16 +22,20 @@ from knotless.importers.fabric import TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import DROPPED, VcMap
-from knotless.importers.prefixes import prefix_of
-from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.bgp import computed_routes, static_routes
 from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
 from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
-from knotless.importers.routers.files import chosen_routes, routers_of
+from knotless.importers.routers.files import (
+    chosen_routes,
+    connected_routes,
+    missing_routes,
+    routers_of,
+)
 from knotless.importers.routers.pfc import Priorities, Qos, judge_pfc, priorities_of
 from knotless.importers.routers.qos import qos_of
-from knotless.importers.routers.router import INTERFACE_TABLES, Router, natural
+from knotless.importers.routers.route_state import RouteState
+from knotless.importers.routers.router import Router, natural
 from knotless.importers.routers.routes import Destinations, destinations_of
 from knotless.importers.routers.static_routes import RoutesRead
 from knotless.importers.routers.switch_settings import settings_of
@@ -75,13 +79,14 @@ def assemble(
         for router in routers
     }
     routes: dict[str, Routes] = {
-        router.name: {**_connected(router), **(dumped[router.name] or {})} for router in routers
+        router.name: {**connected_routes(router), **(dumped[router.name] or {})}
+        for router in routers
     }
     judge_tables(routers, findings)
     cabling = cabling_of(routers, routes, cables, findings, hosts)
     if routes_by is None:
         for router in routers:
-            for text in _missing_routes(router, dumped[router.name]):
+            for text in missing_routes(router, dumped[router.name]):
                 findings.gap(text)
     else:
         computed = (
@@ -145,6 +150,18 @@ def assemble(
         label = priorities.shown[0]
         judge_pfc(routed, qos, findings)
         judge_buffers(routers, qos, cabling.peers, findings)
+    ordinary = not (tunnels or servers or bridges or routes_by)
+    route_state = (
+        RouteState(
+            routed.names,
+            routed.port,
+            cabling.peers,
+            destinations.addresses,
+            destinations.hops,
+        )
+        if ordinary
+        else None
+    )
     names = [switch.name for switch in routed.fabric.switches]
     read = RoutesRead(routers, names, routes, routed.interfaces, destinations.addresses)
     return TableFabric(
@@ -162,6 +179,7 @@ def assemble(
         switch_settings=cache(partial(_settings, routers, routed)),
         unread=tuple(unread),
         number_of=destinations.addresses.number_of,
+        sections=dict if route_state is None else route_state.sections,
     )
 
 
@@ -178,16 +196,6 @@ def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, Read
         name: settings_of(router, ports[router.name])
         for name, router in zip(names, routers, strict=False)
     }
-
-
-def _connected(router: Router) -> Routes:
-    """Return the routes to the networks of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
-    networks: dict[str, tuple[NextHop, ...]] = {}
-    for key in (key for table in INTERFACE_TABLES for key in router.table(table)):
-        interface, _, address = key.partition("|")
-        if "/" in address:
-            networks[prefix_of(address).text] = (NextHop(None, interface),)
-    return networks
 
 
 def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
@@ -233,20 +241,6 @@ def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
             vlan, _, port = key.partition("|")
             members.setdefault((router.name, vlan), []).append(port)
     return members
-
-
-def _missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
-    """Yield which routes of a router are missing; a whole dump has the router's own networks."""
-    if dumped is None:
-        yield f"the routes of {router.name}"
-        return
-    networks = [text for text in _connected(router) if not text.startswith("fe80:")]
-    for family, of_family in (
-        ("IPv4", [text for text in networks if ":" not in text]),
-        ("IPv6", [text for text in networks if ":" in text]),
-    ):
-        if of_family and not any(text in dumped for text in of_family):
-            yield f"all {family} routes of {router.name}: those known lack its own {of_family[0]}"
 
 
 def _qos(

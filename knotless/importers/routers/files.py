@@ -16,7 +16,8 @@ from knotless.importers.findings import Findings
 from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
-from knotless.importers.routers.router import Router, natural
+from knotless.importers.routers.cables import Routes
+from knotless.importers.routers.router import INTERFACE_TABLES, Router, natural
 from knotless.importers.routers.vrfs import by_vrf
 from knotless.importers.sonic.database import Fields, SonicTables
 
@@ -188,3 +189,27 @@ def chosen_routes(router: Router, findings: Findings) -> dict[str, tuple[NextHop
             if first is not hops and set(first) != set(hops):
                 findings.unclear(f"which route of {router.name} to {prefix} is right ({name})")
     return routes if router.dumps else None
+
+
+def connected_routes(router: Router) -> Routes:
+    """Return the routes to the networks of interfaces, from keys ``Ethernet0|10.0.0.1/31``."""
+    networks: dict[str, tuple[NextHop, ...]] = {}
+    for key in (key for table in INTERFACE_TABLES for key in router.table(table)):
+        interface, _, address = key.partition("|")
+        if "/" in address:
+            networks[prefix_of(address).text] = (NextHop(None, interface),)
+    return networks
+
+
+def missing_routes(router: Router, dumped: Routes | None) -> Iterable[str]:
+    """Yield which routes of a router are missing; a whole dump has the router's own networks."""
+    if dumped is None:
+        yield f"the routes of {router.name}"
+        return
+    networks = [text for text in connected_routes(router) if not text.startswith("fe80:")]
+    for family, of_family in (
+        ("IPv4", [text for text in networks if ":" not in text]),
+        ("IPv6", [text for text in networks if ":" in text]),
+    ):
+        if of_family and not any(text in dumped for text in of_family):
+            yield f"all {family} routes of {router.name}: those known lack its own {of_family[0]}"

@@ -137,11 +137,16 @@ class _Reader:
     def __init__(self, router: Router, findings: Findings) -> None:
         self.router, self.findings = router, findings
         self.lossy = _lossy_groups(router)
+        self._maps: dict[tuple[str, str], Map] = {}
+        self._settings: dict[PortQos, PortQos] = {}
 
     def map(self, fields: Fields, field: str, size: int, maximum: int, identity: bool) -> Map:
         """Return the map that a port names; where it says nothing, 0 or the same number."""
-        named = number_map(self.router, fields, field, size, maximum, self.findings, identity)
-        return named or (tuple(range(size)) if identity else (0,) * size)
+        key = (field, fields.get(field, ""))
+        if key not in self._maps:  # most ports name the same
+            named = number_map(self.router, fields, field, size, maximum, self.findings, identity)
+            self._maps[key] = named or (tuple(range(size)) if identity else (0,) * size)
+        return self._maps[key]
 
     def port(self, port: str, fields: Fields) -> PortQos:
         enabled = self.priorities(port, fields)
@@ -154,7 +159,7 @@ class _Reader:
                 sent = frozenset()
             pauses.append(sent)
         asymmetric = self.router.table("PORT").get(port, {}).get("pfc_asym") == "on"
-        return PortQos(
+        settings = PortQos(
             self.classes(fields),
             self.map(fields, "tc_to_queue_map", CLASSES, MAX_QUEUE, False),
             self.map(fields, "tc_to_pg_map", CLASSES, PRIORITIES - 1, False),
@@ -165,6 +170,7 @@ class _Reader:
             bool(fields.get("dot1p_to_tc_map")) and not fields.get("dscp_to_tc_map"),
             frozenset(lossy),
         )
+        return self._settings.setdefault(settings, settings)
 
     def classes(self, fields: Fields) -> Map:
         """Return the class by mark: by the DSCP, or by the PCP where a port has only its map."""

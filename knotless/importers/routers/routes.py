@@ -17,7 +17,7 @@ from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, clas
 from knotless.importers.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Routes
-from knotless.importers.routers.fabric import MEMORY_PER_PAIR, RouterFabric
+from knotless.importers.routers.fabric import MEMORY_PER_PAIR, Interfaces, RouterFabric
 from knotless.importers.routers.tunnels import Server, Tunnel
 from knotless.importers.routers.unassigned import unassigned_ranges
 from knotless.routing.graphs.channels import End
@@ -26,6 +26,8 @@ _Attached = list[tuple[int, Prefix]]
 """Hosts with a prefix behind their interface."""
 _Parsed = Mapping[str, list[tuple[Prefix, tuple[NextHop, ...]]]]
 """Routes by router."""
+PortsOfRouter = tuple[str, Interfaces, Mapping[NamedEnd, int]]
+"""The name of a router, the interfaces, and the numbers of ports."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def destinations_of(
     router, as those of a default route, are sent too. ``unread`` ports send to everything.
     """
     parsed = {
-        name: _parsed(router_routes)
+        name: parsed_routes(router_routes)
         for name, router_routes in routes.items()
         if router_routes is not None
     }
@@ -139,15 +141,12 @@ def destinations_of(
     for router, name in enumerate(routed.names):
         if name not in parsed:
             continue
-        of_hops: dict[int, int] = {}
-        for prefix, hops in parsed[name]:
-            if id(hops) not in of_hops:
-                of_hops[id(hops)] = _action(routed, router, hops, actions, findings, prefix)
-        numbered = [(prefix, of_hops[id(hops)]) for prefix, hops in parsed[name]]
         otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
         if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
             otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
-        longest, *shorter = ranges.matched(numbered)
+        longest, *shorter = matched_actions(
+            (name, routed.interfaces, routed.port), parsed[name], ranges, actions, findings
+        )
         if unknown in otherwise:
             flooded[router] = (longest < 0) & (spaces != ROUTED)
         matched = [np.where(longest < 0, otherwise, longest), *shorter]
@@ -248,7 +247,8 @@ def _special_rows(
     return rows
 
 
-def _parsed(routes: Routes) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
+def parsed_routes(routes: Routes) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
+    """Return routes with their prefixes read; raises RuleError."""
     return [(prefix_of(text), hops) for text, hops in routes.items()]
 
 
@@ -265,32 +265,49 @@ def _attached(routed: RouterFabric, parsed: _Parsed) -> Iterator[tuple[int, Pref
                 yield number, prefix
 
 
+def matched_actions(
+    router: PortsOfRouter,
+    routes: Sequence[tuple[Prefix, tuple[NextHop, ...]]],
+    ranges: Ranges,
+    actions: Actions,
+    findings: Findings,
+) -> list[NDArray[np.int32]]:
+    """Return by range the action of a router's longest prefix that holds it, -1: it has none.
+
+    Those of shorter prefixes follow, see :meth:`Ranges.matched`.
+    """
+    of_hops: dict[int, int] = {}
+    for prefix, hops in routes:
+        if id(hops) not in of_hops:
+            of_hops[id(hops)] = _action(router, hops, actions, findings, prefix)
+    return ranges.matched([(prefix, of_hops[id(hops)]) for prefix, hops in routes])
+
+
 def _action(
-    routed: RouterFabric,
-    router: int,
+    router: PortsOfRouter,
     hops: Sequence[NextHop],
     actions: Actions,
     findings: Findings,
     prefix: Prefix,
 ) -> int:
     """Return the action of a route; unknown if that of one of its next hops is."""
-    name = routed.names[router]
+    name, interfaces, number = router
     ports: set[int] = set()
     routes_on = False
     for hop in hops:
         interface = hop.interface
-        if interface is None or routed.interfaces.is_own(interface):
+        if interface is None or interfaces.is_own(interface):
             continue
-        edge = routed.interfaces.is_edge(name, interface, hop.address is not None)
+        edge = interfaces.is_edge(name, interface, hop.address is not None)
         if edge is None:
             findings.gap(f"what port {interface} of {name} leads to")
             return actions.unknown()
-        members = routed.interfaces.ports(name, interface)
-        linked = [port for port in members if (name, port) in routed.interfaces.cabling.peers]
+        members = interfaces.ports(name, interface)
+        linked = [port for port in members if (name, port) in interfaces.cabling.peers]
         if not edge and not linked:
             findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
             return actions.unknown()
-        ports.update([HERE] if edge else [routed.port[name, port] for port in linked])
+        ports.update([HERE] if edge else [number[name, port] for port in linked])
         routes_on |= edge or hop.address is not None
     return actions.send(sorted(ports)) if routes_on or not ports else actions.link(sorted(ports))
 

@@ -127,13 +127,26 @@ INNER_SRC_MAC_REWRITE_ACTION
 _VRF_UNUSED = ("", "0", "false")
 
 
+_READ_ELSEWHERE = _names(
+    """
+BGP_INTERNAL_NEIGHBOR BGP_NEIGHBOR BGP_PEER_RANGE BGP_VOQ_CHASSIS_NEIGHBOR STATIC_ROUTE WRED_PROFILE
+"""
+)
+"""Tables of which only settings of queues and computed routes are taken."""
+
+
+def is_named_alone(table: str) -> bool:
+    """Tell whether nothing of a table counts except that it is there, which a note says."""
+    return table not in READ | _KIND.keys() | _READ_ELSEWHERE
+
+
 def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
     """Add what the tables say that could matter and is not followed; name the others."""
     unclear: dict[str, dict[str, None]] = {}
     others: dict[str, None] = {}
     fields: dict[str, None] = {}
     for router in routers:
-        fields |= dict.fromkeys(_unknown_fields(router))
+        fields |= dict.fromkeys(unknown_fields(router))
         for text in _unsupported(router):
             unclear.setdefault(text, {})[router.host] = None
         for table, rows in router.tables.items():
@@ -154,7 +167,8 @@ def judge_tables(routers: Sequence[Router], findings: Findings) -> None:
         )
 
 
-def _unknown_fields(router: Router) -> Iterator[str]:
+def unknown_fields(router: Router) -> Iterator[str]:
+    """Yield the fields of tables that are read, each with its table, that are not interpreted."""
     for table, (interpreted, without_effect) in FIELDS.items():
         used = {name for fields in router.table(table).values() for name in fields}
         for name in used - interpreted - without_effect - {"NULL", ""}:

@@ -13,7 +13,8 @@ from knotless.importers.infiniband.far import read_adaptive
 from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.adaptive_subnets import Choices, add_stale_lids, far_text, random_adaptive
 from tests.support.adaptive_subnets import judged as oracle
 from tests.support.infiniband_dumps import of_plan

@@ -16,12 +16,14 @@ from knotless.forwarding.state import Hop
 from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.paths import read_paths, read_source
+from knotless.importers.paths import read_paths
+from knotless.importers.reading import read_source
 from knotless.importers.routers.bgp import computed_routes
 from knotless.importers.routers.cables import cabling_of
 from knotless.importers.routers.files import chosen_routes, routers_of
 from knotless.importers.sources import sources
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.bgp_configurations import as_numbers, write_bgp
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import clos, leaf_spine

@@ -12,7 +12,8 @@ from click.testing import CliRunner
 from knotless.cli.main import main
 from knotless.importers.paths import read_paths
 from knotless.importers.routers import qos, tables, tunnels
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.changed_fabrics import DATA, Config, changed, trust_pcp, watch
 from tests.support.classical_deadlocks import dual_tor
 

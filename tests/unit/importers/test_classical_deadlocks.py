@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from knotless.cli.main import main
 from knotless.importers.paths import read_paths
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.classical_deadlocks import (
     bounce,
     default_ring,

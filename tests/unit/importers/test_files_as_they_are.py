@@ -17,7 +17,8 @@ from knotless.importers.not_read import COMMANDS
 from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.changed_fabrics import Config, changed
 from tests.support.ovs_dumps import write_ovs
 from tests.support.readable_fabrics import WRITERS, in_vrf

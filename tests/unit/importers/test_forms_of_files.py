@@ -16,7 +16,8 @@ from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.changed_fabrics import DATA, Config, changed
 from tests.support.ovs_dumps import write_ovs
 from tests.support.router_nets import leaf_spine, random_net

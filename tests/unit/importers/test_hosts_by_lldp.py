@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 
 from knotless.cli.main import main
 from knotless.importers.paths import read_paths
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.changed_fabrics import Config
 from tests.support.readable_fabrics import WRITERS
 from tests.support.router_dumps import HOST_PORT, RouterNet

@@ -17,7 +17,8 @@ from knotless.importers.paths import read_paths
 from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.infiniband_dumps import Subnet, of_plan, random_subnet
 
 FABRICS = (

@@ -9,7 +9,8 @@ import pytest
 from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.infiniband_dumps import Subnet, of_plan
 
 COMPLAINT = "src/query_smp.c:197; umad (DR path 0,1,3 Attr 0x11:0) bad status 110\n"

@@ -14,7 +14,8 @@ from knotless.base.errors import RuleError
 from knotless.importers.file_kinds import Content, kind_of
 from knotless.importers.paths import read_paths
 from knotless.importers.route_dump import DROP, NextHop, RouteDump
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.remedies import remedies_of
 from tests.support.classical_deadlocks import bounce, default_ring
 from tests.support.linux_dumps import dcb, fdb_rows, fdb_text, write_linux

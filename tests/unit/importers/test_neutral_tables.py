@@ -18,7 +18,8 @@ from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.check import verdict_of
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.readable_fabrics import neutral_ring
 
 PAGE = Path(__file__).parents[3] / "docs" / "fabric-tables.md"

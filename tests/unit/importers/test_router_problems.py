@@ -12,7 +12,8 @@ import pytest
 from knotless.importers.paths import read_paths
 from knotless.importers.prefixes import prefix_of, ranges_of
 from knotless.importers.routers.buffers import headroom_bytes
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.router_nets import leaf_spine
 
 NO_BUFFERS = ["no BUFFER_PROFILE of leaf0 and 2 more: reserves and headroom are not known"]

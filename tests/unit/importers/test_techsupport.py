@@ -17,7 +17,8 @@ from click.testing import CliRunner
 from knotless.base import archives
 from knotless.cli.main import main
 from knotless.importers.paths import read_paths
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from tests.support.classical_deadlocks import bounce
 from tests.support.router_dumps import RouterNet, plain_qos
 from tests.support.router_nets import leaf_spine, shortest_paths

@@ -21,15 +21,10 @@ from knotless.forwarding.openflow.compiler import compile_state
 from knotless.routing.plan import Plan, make_plan, plan_to_json
 from knotless.topologies import Fabric, load
 from knotless.topologies.formats.files import to_json
-from knotless.verification.blocking import (
-    ACYCLIC,
-    ESCAPE,
-    blocking_steps,
-    removal_order,
-    waits_of,
-)
+from knotless.verification.blocking import blocking_steps, removal_order, waits_of
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.verdict_parts import ACYCLIC, ESCAPE
 from tests.support.adaptive_walker import AdaptiveWalker, Vc, greatest_blocking_set, vc_called
 from tests.support.fabric_strategies import (
     cluster_fabrics,

@@ -16,7 +16,8 @@ from click.testing import CliRunner
 from knotless.cli.main import main
 from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths
-from knotless.verification.imported import ImportedVerdict, verdict_of_imported
+from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.remedies import Remedy, remedies_of
 from knotless.verification.remedy_priorities import pauses_of
 from knotless.verification.remedy_without_pfc import without_pfc

@@ -23,5 +23,6 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(dot1q::of_dot1q, module)?)?;
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;
     module.add_function(wrap_pyfunction!(state::of_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(tables::of_changed_tables, module)?)?;
     module.add_function(wrap_pyfunction!(tables::of_tables, module)?)
 }

@@ -25,6 +25,9 @@ type TraceTuple = (Vec<HopTuple>, Vec<(u32, u16)>, Vec<u32>, Vec<u32>, bool, boo
 /// What is held, what is waited for, the source and the destination.
 type FirstFreeTuple = ((u32, u8), Vec<(u32, u8)>, u32, u32);
 
+/// Loads as whole numbers and fractions of 2^-64.
+type ExactLoads<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u64>>);
+
 /// Hops of one trace that Python gets to see.
 const TRACED_HOPS: usize = 1_000_000;
 
@@ -44,6 +47,11 @@ impl PyState {
         members: &[Vec<bool>],
     ) -> Self {
         let found = explore(&mut state, behaviour, members);
+        Self::found(state, found)
+    }
+
+    /// A state with what exploration has shown.
+    pub fn found(state: State, found: Found) -> Self {
         Self { state, found, problems: Vec::new() }
     }
 
@@ -98,6 +106,14 @@ impl PyState {
     #[getter]
     fn loads<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         self.found.loads.clone().into_pyarray(py)
+    }
+
+    #[getter]
+    fn exact_loads<'py>(&self, py: Python<'py>) -> ExactLoads<'py> {
+        let whole: Vec<i64> =
+            self.found.exact_loads.iter().map(|&load| (load >> 64) as i64).collect();
+        let parts: Vec<u64> = self.found.exact_loads.iter().map(|&load| load as u64).collect();
+        (whole.into_pyarray(py), parts.into_pyarray(py))
     }
 
     #[getter]

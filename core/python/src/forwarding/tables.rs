@@ -1,7 +1,10 @@
 //! A state from next-hop tables.
 
-use forwarding::state::Choice;
-use forwarding::tables::{with_tables, Action, Gap, Tables};
+use forwarding::explore::explore_only;
+use forwarding::found::{Edge, EdgeEnds};
+use forwarding::state::{Choice, State};
+use forwarding::tables::{with_tables, Action, Gap, TableSwitches, Tables};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,8 +54,7 @@ pub(super) fn tables(
     let vc_in: Vec<u32> = flat(arrays, "vc_in", &[pairs])?;
     let vc_out: Vec<u32> = flat(arrays, "vc_out", &[pairs])?;
     let vc_row: Vec<u32> = flat(arrays, "vc_row", &[pairs])?;
-    let vc_rows = rows(arrays, "vcs")?;
-    let label_rows = rows(arrays, "vc_labels")?;
+    let (vcs, vc_labels) = virtual_channels(arrays, &vc_row, labels)?;
     let tables = Tables {
         first_class: flat(arrays, "first_class", &[switches])?,
         action_of: flat(arrays, "action_of", &[rows(arrays, "action_of")?])?,
@@ -60,26 +62,19 @@ pub(super) fn tables(
         towards: towards.iter().map(|&to| u32::try_from(to).ok()).collect(),
         relabelled: flat(arrays, "relabelled", &[maps, labels])?,
         vc_row: vc_in.into_iter().zip(vc_out).zip(vc_row.iter().copied()).collect(),
-        vcs: flat(arrays, "vcs", &[vc_rows, labels])?,
-        vc_labels: flat(arrays, "vc_labels", &[label_rows, labels])?,
+        vcs,
+        vc_labels,
         class: flat(arrays, "class", &[destinations, switches])?,
     };
     if destinations < hosts || switches == 0 && destinations > 0 {
         return Err(wrong("destinations"));
     }
     let known = |label: &u16| usize::from(*label) < labels;
-    let new_labels = || tables.relabelled.iter().chain(&tables.vc_labels);
-    if ![0, vc_rows].contains(&label_rows)
-        || !new_labels().all(known)
-        || labels > usize::from(u16::MAX)
-    {
+    if !tables.relabelled.iter().all(known) || labels > usize::from(u16::MAX) {
         return Err(wrong("labels"));
     }
     if tables.towards.iter().flatten().any(|&to| to as usize >= hosts) {
         return Err(wrong("destinations of labels"));
-    }
-    if vc_row.iter().any(|&row| row as usize >= vc_rows) {
-        return Err(wrong("rows of virtual channels"));
     }
     let (actions, places) = (tables.actions.len(), tables.action_of.len());
     let fits = tables.class.chunks(switches.max(1)).all(|of_destination| {
@@ -90,6 +85,26 @@ pub(super) fn tables(
         return Err(wrong("classes"));
     }
     Ok(tables)
+}
+
+/// The virtual channels, and the labels on the channels out, of `vc_row`.
+fn virtual_channels(
+    arrays: &Bound<'_, PyDict>,
+    vc_row: &[u32],
+    labels: usize,
+) -> PyResult<(Vec<u8>, Vec<u16>)> {
+    let vc_rows = rows(arrays, "vcs")?;
+    let label_rows = rows(arrays, "vc_labels")?;
+    let vcs = flat(arrays, "vcs", &[vc_rows, labels])?;
+    let vc_labels: Vec<u16> = flat(arrays, "vc_labels", &[label_rows, labels])?;
+    let known = vc_labels.iter().all(|&label| usize::from(label) < labels);
+    if ![0, vc_rows].contains(&label_rows) || !known {
+        return Err(PyValueError::new_err("labels do not fit"));
+    }
+    if vc_row.iter().any(|&row| row as usize >= vc_rows) {
+        return Err(PyValueError::new_err("rows of virtual channels do not fit"));
+    }
+    Ok((vcs, vc_labels))
 }
 
 /// How many of the last hosts stand for ports whose far end is not known.
@@ -108,16 +123,15 @@ fn described(gap: Gap) -> String {
     }
 }
 
-#[pyfunction]
-pub fn of_tables(
-    py: Python<'_>,
+/// The state that arrays describe, not yet explored, and the behaviour from which it is filled.
+fn unexplored(
     switches: usize,
     leaves: Ends,
     enters: Ends,
-    hosts: Ends,
+    hosts: &Ends,
     arrays: &Bound<'_, PyDict>,
-) -> PyResult<PyState> {
-    let fabric = fabric(switches, leaves, enters, &hosts)?;
+) -> PyResult<(State, TableSwitches)> {
+    let fabric = fabric(switches, leaves, enters, hosts)?;
     let tables = tables(arrays, switches, hosts.len())?;
     let representative: Vec<u32> = flat(arrays, "representative", &[hosts.len()])?;
     let label_rows = rows(arrays, "first_labels")?;
@@ -134,10 +148,87 @@ pub fn of_tables(
     if labels == 0 || sent.max().is_some_and(|&label| usize::from(label) >= labels) {
         return Err(PyValueError::new_err("first labels do not fit"));
     }
+    Ok(with_tables(fabric, tables, representative, first_labels, unread))
+}
+
+#[pyfunction]
+pub fn of_tables(
+    py: Python<'_>,
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    arrays: &Bound<'_, PyDict>,
+) -> PyResult<PyState> {
+    let (state, mut behaviour) = unexplored(switches, leaves, enters, &hosts, arrays)?;
     Ok(py.detach(move || {
-        let (state, mut behaviour) =
-            with_tables(fabric, tables, representative, first_labels, unread);
         let explored = PyState::explored(state, &mut behaviour, &[]);
         explored.with_problems(behaviour.unknown().map(|(at, gap)| (at, described(gap))).collect())
     }))
+}
+
+fn ends(edges: &[Edge]) -> Vec<EdgeEnds> {
+    edges.iter().map(Edge::ends).collect()
+}
+
+/// What packets for some destinations do before and after a change of a switch's classes; see
+/// `forwarding.pyi`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+pub fn of_changed_tables(
+    py: Python<'_>,
+    switches: usize,
+    leaves: Ends,
+    enters: Ends,
+    hosts: Ends,
+    arrays: &Bound<'_, PyDict>,
+    traffics: Vec<Bound<'_, PyDict>>,
+    switch: u32,
+    classes: PyReadonlyArray1<'_, u16>,
+    only: Vec<u32>,
+) -> PyResult<Vec<(PyState, PyState)>> {
+    let Some(first) = traffics.first() else { return Ok(Vec::new()) };
+    for name in ["vcs", "vc_labels"] {
+        arrays.set_item(name, first.get_item(name)?)?;
+    }
+    let (mut state, mut behaviour) = unexplored(switches, leaves, enters, &hosts, arrays)?;
+    let labels = rows(arrays, "towards")?;
+    let vc_row: Vec<u32> = flat(arrays, "vc_row", &[rows(arrays, "vc_row")?])?;
+    let classes = classes.as_slice()?.to_vec();
+    let places: Vec<u32> = flat(arrays, "first_class", &[switches])?;
+    let first = places.get(switch as usize).copied();
+    let end = places.get(switch as usize + 1).copied();
+    let end = end.map_or_else(|| rows(arrays, "action_of").map(|count| count as u32), Ok)?;
+    let own = first.map_or(0, |first| end.saturating_sub(first));
+    if classes.len() != state.destinations() || classes.iter().any(|&of| u32::from(of) >= own) {
+        return Err(PyValueError::new_err("changed classes do not fit"));
+    }
+    if only.iter().any(|&destination| destination as usize >= state.destinations()) {
+        return Err(PyValueError::new_err("destinations do not fit"));
+    }
+    let old: Vec<u16> =
+        (0..state.destinations()).map(|of| state.class_of(switch, of as u32)).collect();
+    state.reserve_classes(switch, own);
+    let mut results = Vec::with_capacity(traffics.len());
+    for traffic in &traffics {
+        let (vcs, vc_labels) = virtual_channels(traffic, &vc_row, labels)?;
+        let tables = Tables { vcs, vc_labels, ..behaviour.into_tables() };
+        behaviour = TableSwitches::new(tables);
+        let mut unfilled = state.clone();
+        results.push(py.detach(|| {
+            behaviour.set_classes(switch, &old);
+            let mut before = explore_only(&mut unfilled, &mut behaviour, &only);
+            unfilled.set_classes(switch, &classes);
+            behaviour.set_classes(switch, &classes);
+            let mut after = explore_only(&mut unfilled, &mut behaviour, &only);
+            let known = ends(&before.edges);
+            before.keep_edges_without(&ends(&after.edges));
+            after.keep_edges_without(&known);
+            let unknown = behaviour.unknown().map(|(at, gap)| (at, described(gap)));
+            let problems: Vec<_> = unknown.collect();
+            let found = |found| PyState::found(State::default(), found);
+            (found(before).with_problems(problems.clone()), found(after).with_problems(problems))
+        }));
+    }
+    Ok(results)
 }

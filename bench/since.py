@@ -1,0 +1,176 @@
+"""What ``knotless check --since`` takes beside a full check, after different files have changed.
+
+Each check is a process of its own, on the files of a Clos network of SONiC switches
+(:mod:`bench.clos_files`). What a check of changed files prints is compared with what a full check
+prints of them; a difference ends the benchmark.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+
+from bench.clos_files import write
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from knotless.base.errors import KnotlessError
+from knotless.base.package import python_module
+from knotless.importers.manifest import TICK_NS
+
+SIZE = (32, 16, 8, 32)
+"""Pods, leaves of each, aggregation switches of each, and core switches of each plane."""
+LEAF, CORE = "pod1-leaf1", "core0-1"
+NETWORK = "ROUTE_TABLE:10.0.1.0/24"
+
+
+def _edit(file: Path, change: Callable[[Any], object]) -> None:
+    value = json.loads(file.read_text(encoding="utf-8"))
+    change(value)
+    file.write_text(json.dumps(value), encoding="utf-8")
+
+
+def _fewer(route: dict[str, str]) -> None:
+    for name, text in route.items():
+        route[name] = ",".join(text.split(",")[1:])
+
+
+def _one(route: dict[str, str]) -> None:
+    for name, text in route.items():
+        route[name] = text.split(",")[0]
+
+
+def _every_route(tables: dict[str, dict[str, str]]) -> None:
+    for key, route in tables.items():
+        if key.startswith("ROUTE_TABLE:") and "," in route.get("ifname", ""):
+            _fewer(route)
+
+
+CHANGES: Mapping[str, tuple[str, Callable[[Any], object]]] = {
+    "a next hop less for one network, at a leaf": (
+        f"{LEAF}/appl_db.json",
+        lambda tables: _fewer(tables[NETWORK]),
+    ),
+    "one next hop for one network, at an aggregation switch": (
+        "pod1-agg0/appl_db.json",
+        lambda tables: _one(tables[NETWORK]),
+    ),
+    "a next hop less for all networks, at a leaf": (f"{LEAF}/appl_db.json", _every_route),
+    "a log server, at a core switch": (
+        f"{CORE}/config_db.json",
+        lambda tables: tables.update(SYSLOG_SERVER={"10.0.0.9": {}}),
+    ),
+    "PFC of a port, at a leaf": (
+        f"{LEAF}/config_db.json",
+        lambda tables: tables["PORT_QOS_MAP"]["Ethernet0"].update(pfc_enable="3"),
+    ),
+}
+"""What changes -> the file, and how."""
+
+
+def _checked(*words: str) -> tuple[dict[str, float], str]:
+    """Return what a check took and printed."""
+    begun = time.perf_counter()
+    command = python_module("knotless", "check", "--json", *words)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        printed = process.stdout.read() if process.stdout else ""
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):
+        raise KnotlessError(f"check {' '.join(words)}: exit status {process.returncode}")
+    took = {
+        "wall_s": round(time.perf_counter() - begun, 3),
+        "cpu_s": round(used.ru_utime + used.ru_stime, 3),
+        "peak_mib": round(used.ru_maxrss / 1024, 1),
+    }
+    return took, printed
+
+
+def _median(takes: list[dict[str, float]]) -> dict[str, float]:
+    return {key: round(median(take[key] for take in takes), 3) for key in takes[0]}
+
+
+def measure(folder: Path, times: int, failures: int) -> Iterator[dict[str, Any]]:
+    """Yield a row for each check of the files in ``folder``."""
+    fabric, state = str(folder / "clos"), str(folder / "state")
+    took, before = _checked(fabric)
+    yield {"check": "everything", "changed": None, "times": 1, **took}
+    if failures:
+        took, _ = _checked(fabric, "--failures", str(failures))
+        yield {"check": f"everything, --failures {failures}", "changed": None, "times": 1, **took}
+    took, _ = _checked(fabric, "--write-state", state)
+    yield {"check": "everything, --write-state", "changed": None, "times": 1, **took}
+    takes = [_checked(fabric, "--since", state) for _ in range(times)]
+    if any(printed != before for _, printed in takes):
+        raise KnotlessError("--since does not print what a full check prints")
+    yield {
+        "check": "--since",
+        "changed": "nothing",
+        "times": times,
+        **_median([t for t, _ in takes]),
+    }
+    for what, (name, change) in CHANGES.items():
+        file = folder / "clos" / name
+        former = file.read_bytes()
+        _edit(file, change)
+        _, full = _checked(fabric)
+        takes = [_checked(fabric, "--since", state) for _ in range(times)]
+        if any(printed != full for _, printed in takes):
+            raise KnotlessError(f"{what}: --since does not print what a full check prints")
+        file.write_bytes(former)
+        row = {"check": "--since", "changed": what, "times": times}
+        yield {**row, **_median([took for took, _ in takes])}
+
+
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table in docs/check-changes.md."""
+    lines = ["| check | changed | s | s of processors | peak MiB |", "|---|---|---|---|---|"]
+    for row in run["rows"]:
+        cells = (
+            f"{row['check']}",
+            row["changed"] or "",
+            f"{row['wall_s']:.2f}",
+            f"{row['cpu_s']:.2f}",
+            f"{row['peak_mib']:.0f}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    times = max(row["times"] for row in run["rows"])
+    size = f"{run['switches']} SONiC switches, {run['files']} files, {run['bytes'] / 1e6:.0f} MB"
+    note = f"{size}. Each time is of a whole process; with `--since`, the median of {times}."
+    return [*lines, "", note, "", machine_line(run)]
+
+
+@click.command()
+@click.option("--times", type=click.IntRange(1, 1000), default=5, show_default=True)
+@click.option("--failures", type=click.IntRange(0, 1), default=1, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@table_option(table_of)
+def main(times: int, failures: int, as_json: bool) -> None:
+    """Time checks of a Clos network of 1,024 switches, before and after files have changed.
+
+    Example: python -m bench.since --json > docs/benchmarks/since.json
+    """
+    begun = about()
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        switches = write(folder / "clos", *SIZE)
+        files = [file for file in (folder / "clos").rglob("*") if file.is_file()]
+        size = sum(file.stat().st_size for file in files)
+        newest = max(file.stat().st_ctime_ns for file in files)
+        while time.time_ns() <= newest + TICK_NS:
+            os.sched_yield()  # files as new as this are read again by every check
+        rows = list(measure(folder, times, failures))
+    counts = {"switches": switches, "files": len(files), "bytes": size}
+    run = {**begun, **counts, "rows": rows}
+    click.echo(as_stored(begun, **counts, rows=rows) if as_json else "\n".join(table_of(run)))
+
+
+if __name__ == "__main__":
+    run_benchmark(main)

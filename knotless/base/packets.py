@@ -1,0 +1,3 @@
+"""Limits of packets."""
+
+MAX_PACKET_BYTES = 65_000

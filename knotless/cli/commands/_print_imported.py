@@ -1,0 +1,75 @@
+"""The verdict on an imported fabric, printed, and written for code review."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from knotless.base.printable import listed
+from knotless.base.verdict_text import SHOWN_MISSING
+from knotless.cli.commands._print_verdict import print_verdict
+from knotless.cli.commands._sarif import write_sarif
+from knotless.verification.check_state import ShownCertificate
+from knotless.verification.imported_verdict import ImportedVerdict
+
+if TYPE_CHECKING:
+    from knotless.simulation.freezing import Freeze
+    from knotless.verification.remedies import Remedy
+
+MOST_LINES = 50
+"""Limit of the notes, and of the missing facts, that are printed; JSON has all."""
+
+
+def print_imported(
+    verdict: ImportedVerdict,
+    paths: Sequence[str],
+    hosts: Sequence[str],
+    routes_by: str | None,
+    certificate: ShownCertificate | None,
+    *,
+    remedies: Sequence[Remedy] | None = None,
+    freeze: Freeze | None = None,
+    sarif: str | None,
+    as_json: bool,
+) -> NoReturn:
+    """Print a verdict on ``paths``; exit with status 1 unless all is well."""
+    if sarif is not None:
+        write_sarif(sarif, verdict, certificate, paths)
+    options = [text for pattern in hosts for text in ("--hosts", pattern)]
+    options += [] if routes_by is None else ["--routes", routes_by]
+    print_verdict(
+        verdict,
+        [*paths, *options],
+        _figures(verdict),
+        _lines(verdict),
+        certificate=certificate,
+        remedies=remedies,
+        freeze=freeze,
+        as_json=as_json,
+    )
+
+
+def _figures(verdict: ImportedVerdict) -> dict[str, object]:
+    values = verdict.as_json()
+    for key in (
+        *("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"),
+        *("losses", "assumes", "unread", "not_read"),
+    ):
+        values.pop(key)
+    values["acyclic"] = "unknown" if verdict.acyclic is None else verdict.acyclic
+    for vc, acyclic in verdict.vcs.items():
+        values[f"virtual channel {vc}"] = "safe" if acyclic else "has a cycle"
+    return values
+
+
+def _lines(verdict: ImportedVerdict) -> Iterator[str]:
+    yield from verdict.problems
+    yield from (f"note: {line}" for line in verdict.notes[:MOST_LINES])
+    if len(verdict.missing) > SHOWN_MISSING:
+        yield from (f"missing: {line}" for line in verdict.missing[:MOST_LINES])
+    by_reason: dict[str, list[str]] = {}
+    for file in verdict.not_read:
+        why = file["reason"] + (f" (instead: {file['command']})" if file["command"] else "")
+        by_reason.setdefault(why, []).append(file["file"])
+    for why, files in [*by_reason.items()][:MOST_LINES]:
+        yield f"not read: {listed(files, 5)}: {why}"
