@@ -70,9 +70,9 @@ class PlanRequest(BaseModel):
     source_check : which source addresses switches check of what hosts send: ``mac``, the address of
         the frame; ``arp``, also the addresses of the sender in ARP frames; ``ip``, also the source
         of IPv4 packets. IP addresses are checked of hosts that have one in the fabric.
-    multipath : ``none``: each pair of hosts has one path. ``ecmp``: a hash of source and destination
-        chooses one of all equal next hops. ``spray``, of which there are plans and simulations but
-        no rules: each frame takes any one.
+    multipath : ``none``: each pair of hosts has one path. ``ecmp``: a hash of source and
+        destination chooses one of all equal next hops. ``spray``, of which there are plans and
+        simulations but no rules: each frame takes any one.
     hash_seed : with ``ecmp``, distinguishes the hashes of this fabric from those of others.
 
     """
