@@ -354,7 +354,7 @@ class Judge:
         for pair in sorted(unhurt.dropped.keys() - self._dropping - allowed):
             # Of several paths, frames on one that was cut were lost already.
             both = was.delivered & is_now.delivered - was.dropped.keys() - was.cut
-            if self._is_lost_at_touched(unhurt, pair):
+            if self._is_lost_at_touched(unhurt, pair) or self._replaces_at_once():
                 continue
             if pair[1] != EVERYBODY and pair in both:
                 where = unhurt.dropped[pair]
