@@ -12,6 +12,7 @@ from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
 from knotless.traffic.fairness import fair_rates
+from knotless.traffic.multipath import HashedLines
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,36 @@ class Flow:
 
 
 def channels_of(plan: Plan, source: str, destination: str) -> tuple[str, ...]:
-    """Return the output ports on the path of a pair, the source host first."""
-    return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
+    """Return the output ports on the path of a pair; under ECMP, on the one that the hash gives."""
+    if plan.multipath != "ecmp":
+        return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
+    return hashed_flows(plan, [(source, destination)])[0].channels
 
 
 def flows_of(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Flow, ...]:
     """Return a flow for each (source, destination), with its channels in the plan."""
+    if plan.multipath == "ecmp":
+        return hashed_flows(plan, list(pairs))
     return tuple(Flow(a, b, channels_of(plan, a, b)) for a, b in pairs)
+
+
+def hashed_flows(plan: Plan, pairs: Sequence[tuple[str, str]]) -> tuple[Flow, ...]:
+    """Return the flows of a plan with ECMP, with the channels that its hash gives them."""
+    fabric, channels, number = plan.fabric, plan.channels, plan.fabric.host_index
+    ends = np.array([(number[a], number[b]) for a, b in pairs], dtype=np.int32)
+    _, *hops, _ = HashedLines(plan, plan.request.hash_seed).channels_of(ends)
+    names = [
+        f"{channels.names[tail]}:{port}"
+        for tail, port in zip(channels.tail.tolist(), channels.out_port.tolist(), strict=True)
+    ]
+    flows = []
+    for place, (a, b) in enumerate(pairs):
+        target = fabric.hosts[number[b]]
+        path = [int(hop[place]) for hop in hops]
+        # Shorter paths are filled up with a number of no channel.
+        taken = [names[channel] for channel in path if channel < len(names)]
+        flows.append(Flow(a, b, (*taken, f"{target.switch}:{target.port}")))
+    return tuple(flows)
 
 
 def paths_on_channels(flows: Sequence[Flow]) -> dict[str, int]:

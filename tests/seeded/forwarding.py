@@ -90,7 +90,10 @@ class Forwarding:
         found = [each.group for each in map(group_of, groups) if each.group is not None]
         self._groups: Mapping[int, Group] = {group.group_id: group for group in found}
         self._up = up
-        self._known: dict[tuple[int, Header, bool], tuple[Copy, ...]] = {}
+        actions = (action for rule in rules for action in rule.actions)
+        chosen = (len(action.ports) for action in actions if isinstance(action, Choose))
+        self._most_ports = max(chosen, default=1)
+        self._known: dict[tuple[int, Header], tuple[tuple[Copy, ...], ...]] = {}
         self.own = sum(rule.cookie == COOKIE for rule in rules)
         """How many of the entries are rules of routes."""
 
@@ -116,27 +119,24 @@ class Forwarding:
 
     def copies(self, in_port: int, header: Header) -> tuple[Copy, ...]:
         """Return the copies of a frame that leave, in order."""
-        return self._kept(in_port, header, every=False)
+        return self._followed(in_port, header)[0]
 
-    def choices(self, in_port: int, header: Header) -> tuple[Copy, ...]:
-        """Return all copies that may leave, whatever port a rule chooses of those that are up."""
-        return self._kept(in_port, header, every=True)
+    def choices(self, in_port: int, header: Header) -> tuple[tuple[Copy, ...], ...]:
+        """Return the same for each port, of those that are up, that a rule may choose."""
+        return self._followed(in_port, header)
 
-    def _kept(self, in_port: int, header: Header, *, every: bool) -> tuple[Copy, ...]:
-        key = (in_port, header, every)
+    def _followed(self, in_port: int, header: Header) -> tuple[tuple[Copy, ...], ...]:
+        """Return :meth:`choices`, that of :meth:`copies` first."""
+        key = (in_port, header)
         if key not in self._known:
-            self._known[key] = tuple(self._copies(in_port, header, every=every))
+            numbers = range(self._most_ports)
+            every = (tuple(self._copies(in_port, header, number)) for number in numbers)
+            self._known[key] = tuple(dict.fromkeys(every))
         return self._known[key]
 
-    def _copies(
-        self,
-        in_port: int,
-        header: Header,
-        table: int | None = 0,
-        metadata: int = 0,
-        *,
-        every: bool,
-    ) -> Iterator[Copy]:
+    def _copies(self, in_port: int, header: Header, number: int) -> Iterator[Copy]:
+        table: int | None = 0
+        metadata = 0
         while table is not None:
             rule = self._hit(table, in_port, header, metadata)
             if rule is None:
@@ -145,9 +145,8 @@ class Forwarding:
             metadata = metadata if rule.metadata is None else rule.metadata
             table = rule.goto
             for choice in (action for action in rule.actions if isinstance(action, Choose)):
-                metadata, *others = self._chosen(choice, header)
-                for other in others if every else ():
-                    yield from self._copies(in_port, header, table, other, every=every)
+                ports = self._ports(choice, header)
+                metadata = ports[number % len(ports)]
 
     def _hit(self, table: int, in_port: int, header: Header, metadata: int) -> Rule | None:
         values = {
@@ -200,7 +199,7 @@ class Forwarding:
                         yield from self._act(bucket, in_port, header, cookie)
         return header
 
-    def _chosen(self, choice: Choose, header: Header) -> list[int]:
+    def _ports(self, choice: Choose, header: Header) -> list[int]:
         """Return the ports that are up, first the one that is chosen: nobody may rely on it."""
         up = [port for port in choice.ports if port in self._up]
         taken = hash((header.src, header.dst, choice.basis)) % max(1, len(up))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from knotless.topologies.fabric import Fabric
@@ -155,9 +156,10 @@ class Explorer:
             for index, (begins, forwarding, down) in enumerate(met):
                 # What waits for a port is dropped when that loses its carrier.
                 flushed = frozenset[int]().union(*(later for _, _, later in met[index:]))
-                copies = forwarding.choices(in_port, header)
-                if not copies and channel is not None:
-                    outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
+                for copies in forwarding.choices(in_port, header):
+                    if not copies and channel is not None:
+                        outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
+                copies = dict.fromkeys(chain.from_iterable(forwarding.choices(in_port, header)))
                 for copy in copies:
                     end = (switch, copy.port)
                     if end in self._hosts:
@@ -352,7 +354,7 @@ class Judge:
         for pair in sorted(unhurt.dropped.keys() - self._dropping - allowed):
             # Of several paths, frames on one that was cut were lost already.
             both = was.delivered & is_now.delivered - was.dropped.keys() - was.cut
-            if self._is_lost_at_touched(unhurt, pair):
+            if self._is_lost_at_touched(unhurt, pair) or self._replaces_at_once():
                 continue
             if pair[1] != EVERYBODY and pair in both:
                 where = unhurt.dropped[pair]

@@ -107,10 +107,13 @@ def test_what_was_found_stays_mended(options: str) -> None:
         "--seed 330 --runs 8 --emulator",
         "--seed 340 --runs 6 --controllers 2",
         "--seed 2 --runs 2 --fabric torus,3,3",
+        "--seed 1 --runs 4 --fabric fattree2,4,hosts=1 --emulator --options 'multipath: ecmp'",
+        "--seed 1 --runs 3 --fabric hyperx,S=3x3,hosts=1 --emulator"
+        " --options 'engine: updown\nmultipath: ecmp'",
     ],
 )
 def test_nothing_is_violated(options: str) -> None:
-    _assert_all_is_well(*options.split())
+    _assert_all_is_well(*shlex.split(options))
 
 
 @pytest.mark.parametrize("name", sorted(PLANTED.keys() - set(NOT_FOUND)))

@@ -15,7 +15,7 @@ from knotless.base.flow_control import FlowControl
 from knotless.controller import config
 from knotless.controller.reconcile import normal
 from knotless.controller.updates.state import UpdateState
-from knotless.forwarding.openflow.rules import COOKIE
+from knotless.forwarding.openflow.rules import COOKIE, Choose
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.changes.change import EVERYTHING
@@ -250,7 +250,12 @@ class World:
         self, flows: tuple[bytes, ...], groups: tuple[bytes, ...], up: frozenset[int]
     ) -> Forwarding:
         """Return what entries do; the same object for the same entries."""
-        watches = any(found.group and found.group.watch for found in map(group_of, groups))
+        watches = any(found.group and found.group.watch for found in map(group_of, groups)) or any(
+            isinstance(action, Choose)
+            for found in map(rule_of, flows)
+            if found.rule is not None
+            for action in found.rule.actions
+        )
         key = (flows, groups, up if watches else None)
         if key not in self._forwardings:
             self._forwardings[key] = Forwarding(flows, groups, up)

@@ -64,8 +64,9 @@ def _print_status(one: dict[str, Any]) -> None:
         switches = controller.get("switches", {})
         ready = "ready" if controller.get("ready") else "not ready"
         rules = sum(switch.get("rules") or 0 for switch in switches.values())
+        ecmp = ", ECMP" if controller.get("request", {}).get("multipath") == "ecmp" else ""
         say(
-            f"  controller: {ready}, engine {controller.get('engine')}, "
+            f"  controller: {ready}, engine {controller.get('engine')}{ecmp}, "
             f"{rules} rules on {len(switches)} switches, {one['controller_url']}/status"
         )
         if verdict := controller.get("check"):

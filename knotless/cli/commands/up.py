@@ -27,6 +27,7 @@ EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor
          knotless status; knotless check --live; knotless down
          knotless up ring,4 --web
+         knotless up fattree2,4 --multipath ecmp
 """
 
 
@@ -72,7 +73,8 @@ def command(
         say(f"{fabric.name} takes {takes}")
         say(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
-            f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}, "
+            f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}"
+            f"{', ECMP' if plan.multipath == 'ecmp' else ''}, "
             f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
         if url is not None:

@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
     options=(
         list_option(
             "--case",
-            "Some of knot, share-2, share-3, torus-updown, torus-dor, credits, switches.",
+            "Some of knot, share-2, share-3, torus-updown, torus-dor, credits, switches, ecmp.",
         ),
     ),
     columns=COLUMNS,

@@ -17,7 +17,7 @@ from knotless.simulation import Load, Scenario
 from knotless.traffic import theory
 from knotless.traffic.flows import Flow, flows_of
 
-GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor", "credits", "switches")
+GROUPS = ("knot", "share-2", "share-3", "torus-updown", "torus-dor", "credits", "switches", "ecmp")
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,13 @@ def _all(quick: bool, rate_mbps: float | None) -> Iterator[Case]:
     ):
         inside = with_switches(routed, switches.settings_named(name), FlowControl.PFC)
         yield Case("switches", inside, pattern, FlowControl.PFC, settings=name)
+    for spec, engine, pattern in (
+        ("fattree2,4", "fattree", "shift:4"),
+        ("hyperx,S=3x3,hosts=2", "updown", "permutation"),
+    ):
+        request = PlanRequest(engine=engine, multipath="ecmp")
+        routed = Routed(with_options(spec, **large), request)
+        yield Case("ecmp", routed, pattern, FlowControl.PAUSE)
 
 
 def cases(common: Common, groups: str | None) -> list[Case]:
