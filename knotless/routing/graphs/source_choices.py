@@ -168,8 +168,8 @@ class StagedTable:
         self.channel: Ints = np.full(goals.shape, -1, dtype=np.int32)
         self.hops: Ints = np.where(goals, 0, FAR).astype(np.int32)
 
-    def extend(self, kind: int, into: Mask, allowed: Mask | None = None) -> Mask:
-        """Let further switches (of ``allowed``) send by a channel of ``kind`` into some others.
+    def extend(self, kind: int, into: Mask) -> Mask:
+        """Let further switches send by a channel of ``kind`` into some others.
 
         A switch takes a channel of the shortest path; of several, that of number (goal + switch)
         modulo how many there are. Returns the switches, same shape as ``into``.
@@ -177,8 +177,6 @@ class StagedTable:
         tail, head = self._channels.tail, self._channels.head
         goals, count = self.hops.shape
         joins = into[:, head] & (self._kind == kind) & (self.hops >= FAR)[:, tail]
-        if allowed is not None:
-            joins &= allowed[:, tail]
         goal, channel = np.nonzero(joins)
         key, length = goal * count + tail[channel], self.hops[goal, head[channel]] + 1
         shortest = np.full(goals * count, FAR, dtype=np.int32)
