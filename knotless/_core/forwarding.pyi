@@ -140,7 +140,9 @@ def of_plan(
     flood_vlan : (rows,) uint16, the VLAN of floods.
     tree, tree_priority : (switches, switches) int32 and uint8, the channel through which a flood
         from one switch enters another (-1: none), and its priority.
-    channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths; or
+    channels, priorities, longest : (rows, switches, longest) int32 and uint8, explicit paths.
+        layers : int, how many layers of rows there are, of which packets take any one: the rows of
+        hosts are in the first, and the others have as many each. Missing: one; or
     set_ends, set_channels : (switches, switches) uint32 and (channels of all sets,) int32, the sets
         of next hops by destination switch and switch; packets take any one. All have one VLAN.
         first_priority : (rows, switches) uint8;

@@ -21,6 +21,9 @@ pub struct Plan {
     pub first: Vec<u32>,
     /// (distinct rows, switches): the priority with which frames to a switch are admitted.
     pub first_priority: Vec<u8>,
+    /// How many layers of rows there are, of which a packet from a host takes any one; 0 is one. The
+    /// rows of hosts are in the first; the others have as many each.
+    pub layers: u32,
     /// (rows): the VLAN of their broadcasts.
     pub flood_vlan: Vec<u16>,
     /// The next hops to each switch in each VLAN.
@@ -148,6 +151,13 @@ pub enum Conflict {
 }
 
 impl Plan {
+    /// The rows that packets of a host of a row may take: one in each layer.
+    pub(crate) fn rows_of(&self, row: u32) -> impl Iterator<Item = u32> {
+        let layers = self.layers.max(1);
+        let of_layer = self.first.len() as u32 / layers;
+        (0..layers).map(move |layer| row + layer * of_layer)
+    }
+
     /// The VLAN and the priority that frames of a row to a switch get at admission.
     pub(crate) fn first_tag(&self, row: u32, to: u32, switches: usize) -> (u16, u8) {
         let (row, to) = (row as usize, to as usize);

@@ -197,7 +197,7 @@ impl Planned {
                 }
                 NextHops::Tables(tables) => tables.extend_key(at, to, &mut key),
             }
-            for &row in &rows {
+            for row in rows.iter().flat_map(|&row| self.plan.rows_of(row)) {
                 let (vlan, priority) = self.plan.first_tag(row, to, switches);
                 key.push(u32::from(priority) << 16 | u32::from(vlan));
             }
@@ -298,6 +298,14 @@ impl Planned {
                 let from = (hop.channel, hop.vc);
                 let next = choices.next(switches, (at, to), from, hop.label);
                 out.extend(next.map(|(channel, label, vc)| Hop { channel, label, vc }));
+            }
+            return;
+        }
+        if let Some(host) = fabric.host(hop.channel).filter(|_| self.plan.layers > 1) {
+            for row in self.plan.rows_of(self.plan.row[host as usize]) {
+                let (label, vc) = self.plan.first_tag(row, to, switches);
+                let channel = self.plan.next.get(switches, label, at, to);
+                out.extend(channel.map(|channel| Hop { channel, label, vc }));
             }
             return;
         }

@@ -3,7 +3,7 @@
 use forwarding::explore::explore;
 use forwarding::fabric::Fabric;
 use forwarding::found::Found;
-use forwarding::plan::{NextHops, Plan};
+use forwarding::plan::{NextHops, Paths, Plan};
 use forwarding::planned::planned;
 use forwarding::source_choices::SourceChoices;
 use forwarding::state::{Choice, Hop, State, Step};
@@ -15,16 +15,20 @@ fn channel(a: u32, b: u32) -> u32 {
     2 * a + b - u32::from(b > a)
 }
 
-/// The state of a plan whose paths go directly or over the third switch. `rises`: at each hop, packets
-/// move to the next virtual channel.
-fn explored(rises: bool) -> (State, Found) {
+/// The fabric.
+fn triangle() -> Fabric {
     let ends = |a: u32| (0..SWITCHES).filter(move |&b| b != a).map(move |b| (a, b));
     let pairs: Vec<(u32, u32)> = (0..SWITCHES).flat_map(ends).collect();
     let port = |a: u32, b: u32| (a, 2 + b);
     let leaves = pairs.iter().map(|&(a, b)| port(a, b)).collect();
     let enters = pairs.iter().map(|&(a, b)| port(b, a)).collect();
     let hosts: Vec<(u32, u32)> = (0..SWITCHES).map(|at| (at, 1)).collect();
-    let fabric = Fabric::new(SWITCHES as usize, leaves, enters, &hosts);
+    Fabric::new(SWITCHES as usize, leaves, enters, &hosts)
+}
+
+/// The state of a plan whose paths go directly or over the third switch. `rises`: at each hop, packets
+/// move to the next virtual channel.
+fn explored(rises: bool) -> (State, Found) {
     let cells = || (0..SWITCHES).flat_map(|to| (0..SWITCHES).map(move |at| (to, at)));
     let to = |(to, at)| if to == at { -1 } else { channel(at, to) as i32 };
     let direct: Vec<i32> = cells().map(to).collect();
@@ -40,7 +44,7 @@ fn explored(rises: bool) -> (State, Found) {
         intermediate: (0..SWITCHES).collect(),
         ends: sizes.collect(),
         over: third.collect(),
-        kind: vec![0; pairs.len()],
+        kind: vec![0; 6],
         rises: vec![vec![rises]],
     };
     let plan = Plan {
@@ -52,7 +56,7 @@ fn explored(rises: bool) -> (State, Found) {
         next: NextHops::AtSource(choices),
         ..Plan::default()
     };
-    let (mut state, mut behaviour) = planned(fabric, plan);
+    let (mut state, mut behaviour) = planned(triangle(), plan);
     let found = explore(&mut state, &mut behaviour, &[]);
     (state, found)
 }
@@ -100,4 +104,44 @@ fn the_union_of_all_choices_waits() {
     assert_eq!(ends(true), on(1).collect::<Vec<_>>());
     // On one virtual channel, the same steps go round.
     assert_eq!(ends(false), on(0).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_packet_takes_the_path_of_any_layer() {
+    // Rows of the first layer go directly in VLAN 2; those of the second over the third switch, each
+    // in a VLAN of its own, and on the second virtual channel from there.
+    let path = |layer: u32, from: u32, to: u32| match (layer, from == to) {
+        (_, true) => [-1, -1],
+        (0, _) => [channel(from, to) as i32, -1],
+        _ => [channel(from, 3 - from - to) as i32, channel(3 - from - to, to) as i32],
+    };
+    let rows = (0..2).flat_map(|layer| (0..SWITCHES).map(move |row| (layer, row)));
+    let cells = rows.flat_map(|(layer, row)| (0..SWITCHES).map(move |to| (layer, row, to)));
+    let channels: Vec<i32> = cells.flat_map(|(layer, row, to)| path(layer, row, to)).collect();
+    let priorities: Vec<u8> = (0..channels.len()).map(|hop| (hop % 2) as u8).collect();
+    let mut plan = Plan {
+        row: vec![0, 1, 2],
+        layers: 2,
+        vlan: vec![2, 2, 2, 3, 4, 5],
+        flood_vlan: vec![2; 6],
+        first: (0..6).collect(),
+        ..Plan::default()
+    };
+    let paths = Paths { channels: &channels, priorities: &priorities, longest: 2 };
+    plan.follow(&triangle(), paths, &[true; 3]).expect("VLANs tell the rows apart");
+    let (mut state, mut behaviour) = planned(triangle(), plan);
+    let found = explore(&mut state, &mut behaviour, &[]);
+    assert_eq!((found.undelivered, found.max_switches), (0, 3));
+    assert_eq!(found.loads, [1.5; 6]);
+    assert_eq!(
+        found.edges.len(),
+        6,
+        "each channel waits for one, on the paths of the second layer"
+    );
+    let (choice, first) = hops(&state, state.fabric.host_channel(0), 0, 0, 2);
+    let direct = Hop { channel: channel(0, 2), label: 2, vc: 0 };
+    let around = Hop { channel: channel(0, 1), label: 3, vc: 0 };
+    assert_eq!((choice, first), (Choice::OneOf, vec![direct, around]));
+    let (_, next) = hops(&state, channel(0, 1), 3, 0, 2);
+    assert_eq!(next, [Hop { channel: channel(1, 2), label: 3, vc: 1 }]);
 }

@@ -95,7 +95,11 @@ pub fn of_plan(
             arrays.get_item("longest")?.map_or(Ok(0), |longest| longest.extract())?;
         let paths: Vec<i32> = flat(arrays, "channels", &[rows, switches, longest])?;
         let priorities: Vec<u8> = flat(arrays, "priorities", &[rows, switches, longest])?;
-        fits &= paths.iter().all(is_channel);
+        plan.layers = arrays.get_item("layers")?.map_or(Ok(1), |layers| layers.extract())?;
+        let layers = plan.layers.max(1) as usize;
+        fits &= paths.iter().all(is_channel)
+            && rows == rows / layers * layers
+            && plan.row.iter().all(|&row| (row as usize) < rows / layers);
         if !fits {
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
