@@ -29,7 +29,7 @@ def state_of_plan(plan: Plan, also_for: Sequence[ForwardingState] = ()) -> Forwa
     """
     fabric, channels, routes = plan.fabric, plan.channels, plan.routes
     ends = channel_ends_of(fabric, channels)
-    choices = _of_sets(plan) or _of_source_choices(plan)
+    choices = _of_sets(plan) or _of_source_choices(plan) or _of_layers(plan)
     arrays = {
         "row": routes.rows.astype(np.uint32),
         "flood_vlan": plan.vlans.astype(np.uint16),
@@ -88,6 +88,22 @@ def _of_source_choices(plan: Plan) -> dict[str, object] | None:
         "rises": tables.rises,
         "choice_ends": choices.ends,
         "over": choices.over,
+    }
+
+
+def _of_layers(plan: Plan) -> dict[str, object] | None:
+    """Return the paths of all layers; None if there are none."""
+    if (layers := plan.layers) is None:
+        return None
+    count, rows, switches, longest = layers.channels.shape
+    shape = (count * rows, switches, longest)
+    return {
+        "vlan": layers.vlans.reshape(-1).astype(np.uint16),
+        "flood_vlan": np.tile(plan.vlans, count).astype(np.uint16),
+        "channels": np.ascontiguousarray(layers.channels.reshape(shape)),
+        "priorities": np.ascontiguousarray(layers.priorities.reshape(shape)),
+        "longest": longest,
+        "layers": count,
     }
 
 

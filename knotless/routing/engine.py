@@ -49,6 +49,9 @@ class Engine:
         :class:`~knotless.routing.routes.AdaptiveRoutes` or
         :class:`~knotless.routing.routes.SourceChoiceRoutes`, which no OpenFlow or 802.1Q switch can
         follow.
+    has_layers : bool
+        Whether layers have different paths: by their root if the engine has one, else by
+        :attr:`Task.layer <knotless.routing.graphs.task.Task.layer>`.
 
     """
 
@@ -61,6 +64,7 @@ class Engine:
     use: str = ""
     next_hops: Callable[[Task], NextHopSets] | None = None
     is_adaptive: bool = False
+    has_layers: bool = False
 
 
 @cache

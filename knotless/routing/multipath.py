@@ -4,7 +4,8 @@
 address chooses, so that all packets of a pair of hosts take one path and keep their order. With
 ``spray``, switches choose for each packet anew, and packets can overtake each other. What can
 happen is the same in both, and so is the proof: a plan cannot deadlock if the union of all choices
-has no cycle of channel dependencies.
+has no cycle of channel dependencies. ``layers`` are several complete routings, of which the first
+switch chooses one by a hash (:mod:`knotless.routing.layers`).
 
 References
 ----------
@@ -36,6 +37,12 @@ def refuse_adaptive(plan: Plan) -> None:
             f"{plan.engine} on {plan.fabric.name}: switches would have to choose a path by the"
             " lengths of their queues, which OpenFlow and 802.1Q ones cannot; use plan, analyse and"
             " simulate, or another engine"
+        )
+    if plan.multipath == "layers":
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name}: first switches would have to choose a VLAN by a"
+            " hash, for which there are no rules; use plan, analyse and simulate, or omit"
+            " --multipath layers"
         )
 
 

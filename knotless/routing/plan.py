@@ -25,6 +25,7 @@ from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.graphs.source_choices import SourceChoices
 from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
+from knotless.routing.layers import Layers, routes_of_layers, stacked
 from knotless.routing.multicast import MulticastGroup, groups_of
 from knotless.routing.request import PlanRequest, SourceCheck
 from knotless.routing.routes import AdaptiveRoutes, Routes, SourceChoiceRoutes, TableRoutes
@@ -90,6 +91,9 @@ class Plan:
     next_hops : NextHopSets or None
         The next hops of a plan with multipath. All its hosts send in one VLAN; of its ``routes``,
         only the priorities and the broadcast trees count.
+    layers : Layers or None
+        The layers of which first switches choose one by a hash. Of ``routes``, which are those of
+        the first layer, only the rows and the broadcast trees count.
 
     """
 
@@ -102,6 +106,7 @@ class Plan:
     broadcast_links: Mapping[int, Links] = field(default_factory=dict)
     failures: Failures = NO_FAILURES
     next_hops: NextHopSets | None = None
+    layers: Layers | None = None
 
     @property
     def engine(self) -> str:
@@ -128,9 +133,10 @@ class Plan:
         return self.routes.choices if isinstance(self.routes, SourceChoiceRoutes) else None
 
     @property
-    def choices(self) -> NextHopSets | SourceChoices | None:
+    def choices(self) -> NextHopSets | SourceChoices | Layers | None:
         """What frames have a choice of; None: there is one path for each pair."""
-        return self.next_hops if self.source_choices is None else self.source_choices
+        kinds = (self.next_hops, self.source_choices, self.layers)
+        return next((kind for kind in kinds if kind is not None), None)
 
     @property
     def tagging(self) -> str:
@@ -211,6 +217,8 @@ class Plan:
         """The number of VLANs; they are consecutive."""
         if self.source_choices is not None:
             return self.source_choices.labels
+        if self.layers is not None:
+            return int(self.layers.vlans.max()) - FIRST_VLAN + 1
         return int(self.pair_vlans.max()) - FIRST_VLAN + 1
 
     def host_tags(self) -> HostTags | None:
@@ -254,7 +262,7 @@ class Plan:
     @cached_property
     def vcs(self) -> int:
         """The number of virtual channels that the plan uses."""
-        return self.routes.vcs
+        return max(self.routes.vcs, 0 if self.layers is None else self.layers.vcs)
 
     def settled_request(self) -> PlanRequest:
         """Return the request with ``auto`` replaced by the engine and flow control selected."""
@@ -338,6 +346,8 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
+    if request.layers is not None and request.multipath != "layers":
+        raise PlanError("layers: a number of layers needs --multipath layers")
     if engine.is_adaptive and request.multipath != "none":
         raise PlanError(f"multipath: {engine.name} has a choice of its own; omit --multipath")
     if isinstance(routes, AdaptiveRoutes):
@@ -346,6 +356,8 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     elif isinstance(routes, SourceChoiceRoutes):
         request.refuse_single_path_options(engine.name)
         refuse_vlans_above(routes.choices.labels, request.max_vlans)
+    elif request.multipath == "layers":
+        plan = _with_layers(plan, task)
     elif request.multipath != "none":
         request.refuse_single_path_options("multipath")
         vlans = np.full_like(pair_vlans, FIRST_VLAN)
@@ -358,6 +370,20 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
+
+
+def _with_layers(plan: Plan, task: Task) -> Plan:
+    request, channels = plan.request, plan.channels
+    request.refuse_single_path_options("multipath")
+    routes = routes_of_layers(engine_named(plan.engine), task, request.layers)
+    layers = stacked(channels, routes, plan.receivers, vcs=request.vcs, max_vlans=request.max_vlans)
+    first = layers.routes_of(routes[0], 0)
+    return replace(
+        plan,
+        routes=_without_useless_branches(plan.fabric, channels, first),
+        pair_vlans=np.repeat(layers.vlans[0][:, None], len(channels.names), axis=1),
+        layers=layers,
+    )
 
 
 def with_broadcast_vlans(plan: Plan) -> Plan:
@@ -413,6 +439,7 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
     plan these are virtual channels, in the order of preference; packets that ``stays`` applies to
     keep away from priority 0 once they have left it. Of a plan whose first switches choose,
     :meth:`~knotless.routing.graphs.source_choices.SourceChoices.as_json` describes the entries.
+    With layers, ``layers`` has the ``sources`` of each.
     """
     routes, channels = plan.routes, plan.channels
     if plan.source_choices is not None:
@@ -432,8 +459,19 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
         }
         stays = {} if sets.priorities is None else {"stays": sets.stays}
         return {**summary, **stays, "next_hops": next_hops}
-    sources = []
-    for row in range(len(plan.vlans)):
+    if plan.layers is not None:
+        layers = [
+            _sources(plan, plan.layers.routes_of(routes, layer), vlans)
+            for layer, vlans in enumerate(plan.layers.vlans.tolist())
+        ]
+        return {**summary, "layers": [{"sources": sources} for sources in layers]}
+    return {**summary, "sources": _sources(plan, routes, plan.vlans.tolist())}
+
+
+def _sources(plan: Plan, routes: Routes, vlans: list[int]) -> list[dict[str, object]]:
+    """Return the hosts, the VLAN and the paths of each row of ``routes``."""
+    channels, sources = plan.channels, []
+    for row, vlan in enumerate(vlans):
         names = [
             host.name
             for host, host_row in zip(plan.fabric.hosts, routes.rows.tolist(), strict=True)
@@ -443,5 +481,5 @@ def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]
         for d, switch in enumerate(plan.fabric.switches):
             if plan.receivers[d] and (hops := routes.path(row, d)):
                 paths[switch.name] = [channels.name(c, p) for c, p in hops]
-        sources.append({"hosts": names, "vlan": int(plan.vlans[row]), "paths": paths})
-    return {**summary, "sources": sources}
+        sources.append({"hosts": names, "vlan": vlan, "paths": paths})
+    return sources

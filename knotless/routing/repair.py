@@ -160,7 +160,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     """
     if plan.failures:
         raise ValueError("a repair starts from the intact plan")
-    if plan.multipath in ("adaptive", "ugal"):
+    if plan.multipath in ("adaptive", "ugal", "layers"):
         raise PlanError(f"plans of {plan.engine} cannot be repaired: plan what remains")
     began = time.perf_counter()
     kind: Kind

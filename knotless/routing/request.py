@@ -27,7 +27,7 @@ Protection = Literal["none", "fast-failover"]
 PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
 SourceCheck = Literal["mac", "arp", "ip"]
 SOURCE_CHECKS: tuple[SourceCheck, ...] = get_args(SourceCheck)
-Multipath = Literal["none", "ecmp", "spray"]
+Multipath = Literal["none", "ecmp", "spray", "layers"]
 MULTIPATHS: tuple[Multipath, ...] = get_args(Multipath)
 MAX_HASH_SEED = 2**32 - 1
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
@@ -72,8 +72,11 @@ class PlanRequest(BaseModel):
         of IPv4 packets. IP addresses are checked of hosts that have one in the fabric.
     multipath : ``none``: each pair of hosts has one path. ``ecmp``: a hash of source and
         destination chooses one of all equal next hops. ``spray``, of which there are plans and
-        simulations but no rules: each frame takes any one.
-    hash_seed : with ``ecmp``, distinguishes the hashes of this fabric from those of others.
+        simulations but no rules: each frame takes any one. ``layers``, likewise: the first switch
+        chooses one of several complete routings by the hash.
+    layers : with ``layers``, how many; None: 4.
+    hash_seed : with ``ecmp`` and ``layers``, distinguishes the hashes of this fabric from those of
+        others.
 
     """
 
@@ -91,6 +94,7 @@ class PlanRequest(BaseModel):
     protection: Protection = "none"
     source_check: SourceCheck = "mac"
     multipath: Multipath = "none"
+    layers: int | None = None
     hash_seed: Annotated[int, Field(ge=0, le=MAX_HASH_SEED)] = 0
 
     @classmethod

@@ -272,7 +272,10 @@ class Result:
         multipath = self.scenario.plan.multipath
         if multipath == "none":
             return {}
-        return {"multipath": multipath, "order": "kept" if multipath == "ecmp" else "not kept"}
+        return {
+            "multipath": multipath,
+            "order": "kept" if multipath in ("ecmp", "layers") else "not kept",
+        }
 
     def _collective(self) -> dict[str, float | None]:
         """Return the time of a collective operation, its bound and their ratio."""

@@ -181,7 +181,7 @@ def prepare(
         simulation.first_free()
     elif plan.multipath == "ugal":
         simulation.choose_at_source(scenario.ugal_threshold)
-    elif plan.multipath == "ecmp":
+    elif plan.multipath in ("ecmp", "layers"):
         macs = [mac_value(host.mac) for host in plan.fabric.hosts]
         simulation.hash_addresses(macs, plan.request.hash_seed)
     return simulation, table, flows, ends

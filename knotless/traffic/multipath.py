@@ -19,6 +19,7 @@ from knotless._core.simulator import select_members
 from knotless.base.errors import PlanError
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.graphs.next_hop_sets import NextHopSets
+from knotless.routing.layers import Layers
 from knotless.routing.plan import Plan
 from knotless.topologies.numbering import mac_value
 from knotless.traffic.contention import Lines, contention
@@ -59,9 +60,40 @@ class HashedLines(Lines):
         return [self.host_line(source), *hops, self.host_line(to, receiving=True)]
 
 
+class LayeredLines(Lines):
+    """The channels of a plan with layers, and those that the hash of a seed gives each flow."""
+
+    def __init__(self, plan: Plan, seed: int) -> None:
+        super().__init__(plan)
+        self._layers, self.seed = _layers(plan), seed
+        macs = [mac_value(host.mac) for host in plan.fabric.hosts]
+        self._macs = np.array(macs, dtype=np.uint64)
+
+    def channels_of(self, flows: Ints) -> list[Ints]:
+        """Return the channels of ``flows``, an array for each hop; see :class:`Lines`."""
+        source, to = flows[:, 0], flows[:, 1]
+        counts = np.full(len(flows), self._layers.count, dtype=np.uint16)
+        switches, ends = (
+            self._target[source].astype(np.uint32),
+            (self._macs[source], self._macs[to]),
+        )
+        layer = select_members(self.seed, switches, *ends, counts)
+        row = self.plan.routes.rows[source]
+        channels = self._layers.channels[layer, row, self._target[to]]
+        hops = np.where(channels >= 0, channels, np.int32(self.count)).T
+        return [self.host_line(source), *hops, self.host_line(to, receiving=True)]
+
+
+def lines_of_seed(plan: Plan, seed: int) -> Lines:
+    """Return the channels that the hash of a seed gives each flow."""
+    return HashedLines(plan, seed) if plan.layers is None else LayeredLines(plan, seed)
+
+
 def split_loads(lines: Lines, flows: Ints) -> NDArray[np.float64]:
-    """Return the flows on each channel if every set of next hops splits them equally, (lines,)."""
+    """Return the flows on each channel if every choice splits them equally, (lines,)."""
     plan = lines.plan
+    if plan.layers is not None:
+        return _loads_of_layers(lines, plan.layers, flows)
     sets, head, count = _sets(plan), plan.channels.head, len(plan.channels.names)
     sizes, firsts = sets.sizes, sets.firsts
     loads = np.bincount(lines.host_line(flows[:, 0]), minlength=lines.count).astype(np.float64)
@@ -149,9 +181,9 @@ def analyse_multipath(plan: Plan, pattern: Pattern, seed: int, seeds: int) -> Mu
     capacity = lines.rates_mbps()
     hashed, ratios, fair_min, fair_mean = [], [], [], []
     count = sum(len(flows) for flows in pattern.phases(plan.fabric, seed))
-    tried = seeds if plan.multipath == "ecmp" else 0
+    tried = seeds if plan.multipath in ("ecmp", "layers") else 0
     for number in range(tried):
-        of_seed = HashedLines(plan, number)
+        of_seed = lines_of_seed(plan, number)
         shared = contention(of_seed, pattern.phases(plan.fabric, seed))
         hashed.append(shared.max_channel_load)
         ratios.append(shared.throughput_ratio)
@@ -187,6 +219,23 @@ def _spread(name: str, values: NDArray[Any], *, low_is_worst: bool) -> dict[str,
         f"{name}_{key}": round(ordered[math.ceil(percent * (len(ordered) - 1) / 100)], 6)
         for key, percent in percentiles.items()
     }
+
+
+def _loads_of_layers(lines: Lines, layers: Layers, flows: Ints) -> NDArray[np.float64]:
+    """Return the flows on each channel if all layers carry an equal share of each."""
+    loads = np.bincount(lines.host_line(flows[:, 0]), minlength=lines.count).astype(np.float64)
+    loads += np.bincount(lines.host_line(flows[:, 1], receiving=True), minlength=lines.count)
+    row, to = lines.plan.routes.rows[flows[:, 0]], lines.switch_of(flows[:, 1])
+    for channels in layers.channels:
+        taken = channels[row, to]
+        loads += np.bincount(taken[taken >= 0], minlength=lines.count) / layers.count
+    return loads
+
+
+def _layers(plan: Plan) -> Layers:
+    if plan.layers is None:
+        raise PlanError("the plan has no layers")
+    return plan.layers
 
 
 def _sets(plan: Plan) -> NextHopSets:

@@ -199,6 +199,7 @@ class CheckedPlan:
             "multipath": plan.multipath,
             "sets_of_next_hops": int((sizes > 1).sum()),
             "max_next_hops": int(sizes.max(initial=0)),
+            **({} if plan.layers is None else {"layers": plan.layers.count}),
             **({"blocked": self.verdict.blocked} if plan.multipath == "adaptive" else {}),
         }
 

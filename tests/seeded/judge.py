@@ -159,8 +159,8 @@ class Explorer:
                 for copies in forwarding.choices(in_port, header):
                     if not copies and channel is not None:
                         outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
-                copies = dict.fromkeys(chain.from_iterable(forwarding.choices(in_port, header)))
-                for copy in copies:
+                every = dict.fromkeys(chain.from_iterable(forwarding.choices(in_port, header)))
+                for copy in every:
                     end = (switch, copy.port)
                     if end in self._hosts:
                         self._arrive(outcome, pair, self._hosts[end], copy.header)

@@ -17,6 +17,7 @@ from knotless.cli import complete
 from knotless.cli.commands._flow_control import FLOW_CONTROL, one_of
 from knotless.routing import engine_file
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
+from knotless.routing.layers import DEFAULT_LAYERS, MAX_LAYERS
 from knotless.routing.multicast import parse
 from knotless.routing.request import (
     MAX_HASH_SEED,
@@ -92,11 +93,18 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     "multipath": {
         **one_of(MULTIPATHS),
         "help": "All equal next hops instead of one path for each pair: ecmp, a hash of source and"
-        " destination chooses one; spray, each frame takes any, and its order is not kept.",
+        " destination chooses one; spray, each frame takes any, and its order is not kept; layers,"
+        " a hash chooses one of several complete routings.",
+    },
+    "layers": {
+        "type": int,
+        "metavar": "N",
+        "help": f"Number of layers of --multipath layers (1 to {MAX_LAYERS}; {DEFAULT_LAYERS} by"
+        " default).",
     },
     "hash_seed": {
         "type": int,
-        "help": "Seed of the hash of --multipath ecmp, 0 to"
+        "help": "Seed of the hash of --multipath ecmp and layers, 0 to"
         f" {MAX_HASH_SEED}: another seed, other paths.",
     },
 }

@@ -53,7 +53,7 @@ _BUSIEST = 10
     type=click.IntRange(min=1, max=10_000),
     default=100,
     show_default=True,
-    help="Seeds of the hash of --multipath ecmp, from 0 on.",
+    help="Seeds of the hash of --multipath ecmp and layers, from 0 on.",
 )
 @click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
 @click.option("--out", metavar="F.json", help="Write the load of every channel to this file.")
@@ -75,9 +75,9 @@ def command(
     simultaneous flows on a channel between switches. Fair rates are max-min fair, in Mbit/s.
 
     With --multipath or adaptive routing, loads and rates are those of flows that are split equally,
-    and with ecmp those of hashed flows: the median, the 99th percentile and the worst of many seeds
-    of the hash, which are those of --hash-seed. With ugal, they are those of flows that all take
-    their minimal path, that all go over intermediates, and half and half.
+    and with ecmp and layers those of hashed flows: the median, the 99th percentile and the worst of
+    many seeds of the hash, which are those of --hash-seed. With ugal, they are those of flows that
+    all take their minimal path, that all go over intermediates, and half and half.
 
     Example: knotless analyse torus,4,4 --engine dor --pattern bit-reversal
 

@@ -78,6 +78,8 @@ def command(
 
     Example: knotless plan fattree2,4 --multipath ecmp
 
+    Example: knotless plan slimfly,5 --engine valiant --multipath layers --layers 6
+
     Example: knotless plan torus,4,4 --engine adaptive
     """
     refuse_trace_alone(write_trace, freezing=freezing)

@@ -75,6 +75,7 @@ ENGINE = Engine(
     summary="descending layers of up*/down*; minimal with enough virtual channels",
     route=route,
     has_root=True,
+    has_layers=True,
     rule="A spanning tree gives each channel a direction, up or down. A path may turn from "
     "down to up only if it moves to the next virtual channel. Among such paths a "
     "shortest one is taken.",

@@ -48,10 +48,10 @@ def route_valiant(task: Task) -> Routes:
     """Return Valiant's paths: minimal to a third group, and from there minimal.
 
     Rows of hosts (rank by rank, switch by switch) and destination switches have numbers; their sum
-    is the turn of a pair. The third group is the (turn modulo their number)-th of those that have a
-    link to both groups. A link of the current switch is taken if there is one, otherwise the links
-    between two groups take turns. The virtual channel of a hop is the number of global hops before
-    it. Within a group, and if there is no third group, paths are minimal.
+    is the turn of a pair. The third group is the (turn + layer modulo their number)-th of those
+    that have a link to both groups. A link of the current switch is taken if there is one,
+    otherwise the links between two groups take turns. The virtual channel of a hop is the number of
+    global hops before it. Within a group, and if there is no third group, paths are minimal.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def route_valiant(task: Task) -> Routes:
     paths, count = SegmentedPaths(channels, rows, _LONGEST), len(channels.names)
     links, local = GlobalLinks(channels, group), between_switches(channels, kind == LOCAL)
     crossed = np.zeros(paths.here.shape, dtype=np.int32)
-    for goal in (links.third_groups(paths), group[paths.target]):
+    for goal in (links.third_groups(paths, task.layer), group[paths.target]):
         moving = group[paths.here] != goal
         channel = links.of_group(paths, goal)
         paths.lost |= moving & (channel < 0)
@@ -108,6 +108,7 @@ VALIANT = Engine(
     name="dragonfly-valiant",
     summary="dragonflies: over a third group, on three virtual channels",
     route=route_valiant,
+    has_layers=True,
     rule="A path goes to a third group, chosen by source and destination in turn, and from there "
     "to the destination, minimally each time. The virtual channel is the number of global hops "
     "so far.",

@@ -55,11 +55,11 @@ def route_valiant(task: Task) -> Routes:
     """Return Valiant's paths: minimal to a third group, and from there minimal.
 
     Rows of hosts (rank by rank, switch by switch) and destination switches have numbers; their sum
-    is the turn of a pair. The third group is the (turn modulo their number)-th of those that have a
-    link to both groups. If the spine that a path enters there has a link to the destination's
-    group, the path takes it; otherwise it goes down to a leaf, and up on virtual channel 1. The
-    second global hop and all after it are on virtual channel 1. Links, and leaves, take turns.
-    Within a group, and if there is no third group, paths are minimal.
+    is the turn of a pair. The third group is the (turn + layer modulo their number)-th of those
+    that have a link to both groups. If the spine that a path enters there has a link to the
+    destination's group, the path takes it; otherwise it goes down to a leaf, and up on virtual
+    channel 1. The second global hop and all after it are on virtual channel 1. Links, and leaves,
+    take turns. Within a group, and if there is no third group, paths are minimal.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def route_valiant(task: Task) -> Routes:
     ups, downs = (np.flatnonzero(kind == which).astype(np.int32) for which in (UP, DOWN))
     up, down = (Choices.of(some, channels.tail[some], count) for some in (ups, downs))
     target_group = group[paths.target]
-    over = links.third_groups(paths)
+    over = links.third_groups(paths, task.layer)
     apart = paths.here != paths.target
     again = np.zeros(paths.here.shape, dtype=np.int32)  # the virtual channel
     for goal in (over, target_group):
@@ -129,6 +129,7 @@ VALIANT = Engine(
     name="dragonflyplus-valiant",
     summary="Dragonfly+: over a third group, on two virtual channels",
     route=route_valiant,
+    has_layers=True,
     rule="A path goes to a third group, chosen by source and destination in turn, and from there "
     "to the destination, minimally each time. From the third group on it is on virtual channel 1.",
     proof="On each virtual channel a path goes up, over a global link and down. It never comes "

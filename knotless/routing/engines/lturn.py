@@ -53,6 +53,7 @@ L_TURN = Engine(
     summary="2-D turn model on a tree: turns into left-up only where no cycle closes",
     route=route,
     has_root=True,
+    has_layers=True,
     rule="In a spanning tree, a channel goes left or right (in the order in which the tree "
     "is visited) and up or down. Turns into left-up channels are prohibited, those that "
     "close no cycle are released again, and a shortest path along the allowed turns is "
@@ -66,6 +67,7 @@ R_TURN = Engine(
     summary="2-D turn model on a tree: turns out of right-down only where no cycle closes",
     route=route_r_turn,
     has_root=True,
+    has_layers=True,
     rule="In a spanning tree, a channel goes left or right (in the order in which the tree is "
     "visited) and up or down. Turns out of right-down channels are prohibited, those that close "
     "no cycle are released again, and a shortest path along the allowed turns is taken.",

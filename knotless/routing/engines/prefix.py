@@ -91,6 +91,7 @@ ENGINE = Engine(
     summary="longest prefix of tree labels: up, at most once across, down",
     route=route,
     has_root=True,
+    has_layers=True,
     rule="Switches get labels along a spanning tree. A packet takes the channel whose label "
     "is the longest prefix of the destination's label: up the tree, at most once "
     "across, then down.",

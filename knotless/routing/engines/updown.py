@@ -93,6 +93,7 @@ ENGINE = Engine(
     summary="up*/down*, by tree levels or from a root; N virtual channels: each host keeps one",
     route=route,
     has_root=True,
+    has_layers=True,
     rule="Every channel leads up or down: by the levels of a tree, or towards the root of a "
     "spanning tree. A path goes up, then down; the shortest such path is taken.",
     proof="A path never goes up after it went down, so no dependency leads from a channel "

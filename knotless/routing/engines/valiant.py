@@ -26,15 +26,15 @@ def route(task: Task) -> Routes:
     """Return paths over an intermediate switch; the virtual channel is the number of hops so far.
 
     Rows of hosts (rank by rank, switch by switch) and destination switches have numbers; their sum
-    is the turn of a pair. The intermediate switch is that of number (turn + 1) modulo the switches,
-    or the next one with which the path passes no switch twice; if there is none, the path is
-    minimal. Between two switches all paths take the same shortest one: of the channels that are on
-    a shortest path, the (sum of the numbers of both switches)-th in the order of ports.
+    is the turn of a pair. The intermediate switch is that of number (turn + layer + 1) modulo the
+    switches, or the next one with which the path passes no switch twice; if there is none, the path
+    is minimal. Between two switches all paths take the same shortest one: of the channels that are
+    on a shortest path, the (sum of the numbers of both switches)-th in the order of ports.
 
     With one virtual channel on a full mesh, links are ordered instead: the link from switch a to
     switch b, of n, has the number (b - a) modulo n, and of the intermediate switches to which the
-    first link has the lower number, the path takes the (turn)-th. These are about half of all, and
-    each link is in as many such paths.
+    first link has the lower number, the path takes the (turn + layer)-th. These are about half of
+    all, and each link is in as many such paths.
 
     Raises
     ------
@@ -54,7 +54,10 @@ def route(task: Task) -> Routes:
     following = shortest_channels(task, hops)
     rows = rows_in(task, task.ranks if task.select == "spread" else 1)
     paths = SegmentedPaths(channels, rows, 2 * diameter)
-    over = _in_order(paths) if ordered else _intermediate(following, channels.head, paths, diameter)
+    if ordered:
+        over = _in_order(paths, task.layer)
+    else:
+        over = _intermediate(following, channels.head, paths, diameter, task.layer)
     for goal in (over, paths.target):
         for _ in range(diameter):
             priority = 0 if ordered else paths.length
@@ -75,7 +78,9 @@ def shortest_channels(task: Task, hops: Ints) -> Ints:
     return choices.pick(key, numbers[:, None] + numbers[None, :])
 
 
-def _intermediate(following: Ints, head: Ints, paths: SegmentedPaths, diameter: int) -> Ints:
+def _intermediate(
+    following: Ints, head: Ints, paths: SegmentedPaths, diameter: int, layer: int
+) -> Ints:
     """Return the intermediate switch of each path; its destination if there is none."""
     count = len(following)
     over = paths.target.copy()
@@ -85,7 +90,7 @@ def _intermediate(following: Ints, head: Ints, paths: SegmentedPaths, diameter: 
             break
         row, target = open_pairs.T
         source = paths.here[row, target]
-        via = ((paths.turn[row, target] + step) % count).astype(np.int32)
+        via = ((paths.turn[row, target] + layer + step) % count).astype(np.int32)
         fits = _is_simple(following, head, source, via, target.astype(np.int32), diameter)
         fits &= (via != source) & (via != target)
         over[row[fits], target[fits]] = via[fits]
@@ -93,13 +98,13 @@ def _intermediate(following: Ints, head: Ints, paths: SegmentedPaths, diameter: 
     return over
 
 
-def _in_order(paths: SegmentedPaths) -> Ints:
+def _in_order(paths: SegmentedPaths, layer: int) -> Ints:
     """Return the intermediate switch of each path of two ordered links; else its destination."""
     count = paths.here.shape[1]
     both = np.arange(count)
     first, second = np.nonzero((both[:, None] < both) & (both[:, None] > 0))
     over = Choices.of(first.astype(np.int32), (first + second) % count, count)
-    step = over.pick((paths.target - paths.here) % count, paths.turn)
+    step = over.pick((paths.target - paths.here) % count, paths.turn + layer)
     via = np.where(step >= 0, (paths.here + step) % count, paths.target)
     return np.where(paths.here == paths.target, paths.target, via).astype(np.int32)
 
@@ -124,6 +129,7 @@ ENGINE = Engine(
     name="valiant",
     summary="over an intermediate switch; the virtual channel counts the hops",
     route=route,
+    has_layers=True,
     rule="A path goes to an intermediate switch, chosen by source and destination in turn, and "
     "from there to the destination, minimally each time. At each hop it moves to the next virtual "
     "channel. With one on a full mesh, the two links of a path are in ascending order.",

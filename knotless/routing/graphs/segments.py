@@ -143,10 +143,10 @@ class GlobalLinks:
         own, group = self.own(paths, goal), self.group[paths.here].astype(np.int64)
         return np.where(own >= 0, own, self._shared.pick(group * self._groups + goal, paths.turn))
 
-    def third_groups(self, paths: SegmentedPaths) -> Ints:
+    def third_groups(self, paths: SegmentedPaths, layer: int) -> Ints:
         """Return for each path a group with links to those of both ends, the last if none has.
 
-        The (turn modulo their number)-th in ascending order; within a group, that group.
+        The (turn + layer modulo their number)-th in ascending order; within a group, that group.
         """
         joined = (self._shared.count > 0).reshape(self._groups, self._groups)
         a, third, b = np.nonzero(joined[:, :, None] & joined[None, :, :])
@@ -154,5 +154,5 @@ class GlobalLinks:
         keys = (a * self._groups + b)[apart]
         choices = Choices.of(third[apart].astype(np.int32), keys, self._groups**2)
         near, far = self.group[paths.here].astype(np.int64), self.group[paths.target]
-        chosen = choices.pick(near * self._groups + far, paths.turn)
+        chosen = choices.pick(near * self._groups + far, paths.turn + layer)
         return np.where(chosen >= 0, chosen, far).astype(np.int32)

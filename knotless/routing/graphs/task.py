@@ -32,6 +32,9 @@ class Task:
         The choice among equal paths, one of :data:`SELECTIONS`.
     root : int or None
         The index of the root switch; None: the user gave none.
+    layer : int
+        The number of a layer, for engines whose other layers have other paths
+        (:mod:`knotless.routing.layers`).
 
     """
 
@@ -40,6 +43,7 @@ class Task:
     vcs: int | None
     select: str
     root: int | None
+    layer: int = 0
 
     @property
     def tree_root(self) -> int:
