@@ -46,6 +46,8 @@ def export(plan: Plan) -> L2Fabric:
     """
     plan.fabric.refuse_hub("exported")
     refuse_adaptive(plan)
+    if plan.next_hops is not None:
+        raise PlanError("802.1Q tables have one port for each VLAN and address: omit --multipath")
     if plan.vcs > 1:
         raise PlanError(
             f"ordinary switches cannot change priorities, but {plan.engine} uses {plan.vcs}"

@@ -43,6 +43,14 @@ def test_the_stored_runs_have_a_case_of_each_kind_of_switch_settings() -> None:
     assert all(row["pools_apart"] == [] for row in rows)
 
 
+def test_the_stored_runs_have_ecmp_by_levels_and_from_a_root() -> None:
+    rows = stored.read().rows("agreement", "emulation")
+    hashed = [row for row in rows if row["routes"].endswith(", ECMP")]
+    assert {row["fabric"] for row in hashed} == {"fattree2,4", "hyperx,S=3x3,hosts=2"}
+    for row in hashed:
+        assert (row["agrees"], row["peaks_apart"], row["pauses_apart"]) == (True, [], 0)
+
+
 def test_a_case_that_disagrees_is_counted_and_shown() -> None:
     results = stored.read()
     rows = results.rows("agreement", "emulation")

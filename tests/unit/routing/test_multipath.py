@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from knotless.base.errors import PlanError
 from knotless.cli.main import main
+from knotless.forwarding.dot1q.from_plan import export
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.ofctl_parser import parse
@@ -123,6 +124,8 @@ def test_what_needs_one_path_is_refused(spec: str, choices: dict[str, Any], mess
 def test_what_follows_one_path_refuses_the_plan() -> None:
     with pytest.raises(PlanError, match="h1 has several paths to h2"):
         planned("fattree2,4").path("h1", "h2")
+    with pytest.raises(PlanError, match="802.1Q tables have one port"):
+        export(planned("fattree2,4"))
 
 
 def test_a_repair_removes_next_hops_and_keeps_all_others() -> None:
