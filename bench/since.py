@@ -63,7 +63,7 @@ CHANGES: Mapping[str, tuple[str, Callable[[Any], object]]] = {
         lambda tables: _one(tables[NETWORK]),
     ),
     "a next hop less for all networks, at a leaf": (f"{LEAF}/appl_db.json", _every_route),
-    "a log server, at a core switch": (
+    "another log server, at a core switch": (
         f"{CORE}/config_db.json",
         lambda tables: tables.update(SYSLOG_SERVER={"10.0.0.9": {}}),
     ),
@@ -161,6 +161,8 @@ def main(times: int, failures: int, as_json: bool) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         switches = write(folder / "clos", *SIZE)
+        config = folder / "clos" / CORE / "config_db.json"
+        _edit(config, lambda tables: tables.update(SYSLOG_SERVER={"10.0.0.8": {}}))
         files = [file for file in (folder / "clos").rglob("*") if file.is_file()]
         size = sum(file.stat().st_size for file in files)
         newest = max(file.stat().st_ctime_ns for file in files)

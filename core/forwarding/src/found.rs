@@ -23,16 +23,6 @@ pub struct Edge {
     pub alone: bool,
 }
 
-/// What is held, and what is waited for.
-pub type EdgeEnds = ((u32, u8), (u32, u8));
-
-impl Edge {
-    /// The ends of the edge, by which edges are sorted.
-    pub fn ends(&self) -> EdgeEnds {
-        (self.before, self.after)
-    }
-}
-
 /// One virtual channel is held while a packet waits for several, of which it takes the first that
 /// is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,11 +136,6 @@ impl Found {
         }
     }
 
-    /// Leaves out the edges with these ends, which are sorted as all edges are.
-    pub fn keep_edges_without(&mut self, ends: &[EdgeEnds]) {
-        self.edges.retain(|edge| ends.binary_search(&edge.ends()).is_err());
-    }
-
     /// Rounds the exact loads.
     pub(crate) fn round_loads(&mut self) {
         for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
@@ -185,7 +170,12 @@ pub(crate) struct Edges {
     first_free: FxHashMap<Wait, (u32, u32)>,
     /// By place of an entry: whether its edges were added.
     seen: Vec<bool>,
+    /// The entries in their order, if edges are added only later.
+    later: Option<Vec<Noted>>,
 }
+
+/// An entry that packets met: the hop and its place, and the source and destination of a packet.
+type Noted = (HopId, usize, u32, u32);
 
 impl Edges {
     /// Adds the edges between the hop on which a packet arrives and those that it takes next.
@@ -197,6 +187,29 @@ impl Edges {
         if std::mem::replace(&mut self.seen[place], true) {
             return;
         }
+        match &mut self.later {
+            Some(later) => later.push((id, place, source, destination)),
+            None => self.add(state, (id, place, source, destination)),
+        }
+    }
+
+    /// Edges that are added when [`Self::without`] says which.
+    pub fn later() -> Self {
+        Self { later: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The edges of the entries that `other` has not met.
+    pub fn without(&self, state: &State, other: &Self) -> Self {
+        let mut edges = Self::default();
+        for &noted in self.later.iter().flatten() {
+            if !other.seen.get(noted.1).is_some_and(|&seen| seen) {
+                edges.add(state, noted);
+            }
+        }
+        edges
+    }
+
+    fn add(&mut self, state: &State, (id, place, source, destination): Noted) {
         let held = state.hop(id);
         let node = |hop: Hop| Node::from(hop.channel) << 8 | Node::from(hop.vc);
         if state.fabric.host(held.channel).is_some() {
@@ -238,7 +251,7 @@ impl Edges {
                 alone,
             })
             .collect();
-        found.edges.sort_by_key(Edge::ends);
+        found.edges.sort_by_key(|edge| (edge.before, edge.after));
         found.first_free = self
             .first_free
             .into_iter()
