@@ -29,6 +29,8 @@ SIZE = (32, 16, 8, 32)
 """Pods, leaves of each, aggregation switches of each, and core switches of each plane."""
 LEAF, CORE = "pod1-leaf1", "core0-1"
 NETWORK = "ROUTE_TABLE:10.0.1.0/24"
+LONG_S = 15.0
+"""Seconds of processors after which nothing is measured again."""
 
 
 def _edit(file: Path, change: Callable[[Any], object]) -> None:
@@ -63,7 +65,7 @@ CHANGES: Mapping[str, tuple[str, Callable[[Any], object]]] = {
         lambda tables: _one(tables[NETWORK]),
     ),
     "a next hop less for all networks, at a leaf": (f"{LEAF}/appl_db.json", _every_route),
-    "a log server, at a core switch": (
+    "another log server, at a core switch": (
         f"{CORE}/config_db.json",
         lambda tables: tables.update(SYSLOG_SERVER={"10.0.0.9": {}}),
     ),
@@ -93,6 +95,20 @@ def _checked(*words: str) -> tuple[dict[str, float], str]:
     return took, printed
 
 
+def _since(fabric: str, state: str, times: int, full: str) -> dict[str, float]:
+    """Return the median of what checks with a state took, and how many there were.
+
+    One that takes as long as a full check is not repeated.
+    """
+    takes: list[dict[str, float]] = []
+    while len(takes) < times and sum(take["cpu_s"] for take in takes) < LONG_S:
+        took, printed = _checked(fabric, "--since", state)
+        if printed != full:
+            raise KnotlessError("--since does not print what a full check prints")
+        takes.append(took)
+    return {"times": len(takes), **_median(takes)}
+
+
 def _median(takes: list[dict[str, float]]) -> dict[str, float]:
     return {key: round(median(take[key] for take in takes), 3) for key in takes[0]}
 
@@ -107,26 +123,16 @@ def measure(folder: Path, times: int, failures: int) -> Iterator[dict[str, Any]]
         yield {"check": f"everything, --failures {failures}", "changed": None, "times": 1, **took}
     took, _ = _checked(fabric, "--write-state", state)
     yield {"check": "everything, --write-state", "changed": None, "times": 1, **took}
-    takes = [_checked(fabric, "--since", state) for _ in range(times)]
-    if any(printed != before for _, printed in takes):
-        raise KnotlessError("--since does not print what a full check prints")
-    yield {
-        "check": "--since",
-        "changed": "nothing",
-        "times": times,
-        **_median([t for t, _ in takes]),
-    }
+    row = {"check": "--since", "changed": "nothing"}
+    yield {**row, **_since(fabric, state, times, before)}
     for what, (name, change) in CHANGES.items():
         file = folder / "clos" / name
         former = file.read_bytes()
         _edit(file, change)
         _, full = _checked(fabric)
-        takes = [_checked(fabric, "--since", state) for _ in range(times)]
-        if any(printed != full for _, printed in takes):
-            raise KnotlessError(f"{what}: --since does not print what a full check prints")
+        row = {"check": "--since", "changed": what}
+        yield {**row, **_since(fabric, state, times, full)}
         file.write_bytes(former)
-        row = {"check": "--since", "changed": what, "times": times}
-        yield {**row, **_median([took for took, _ in takes])}
 
 
 def table_of(run: Mapping[str, Any]) -> list[str]:
@@ -143,7 +149,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
         lines.append(f"| {' | '.join(cells)} |")
     times = max(row["times"] for row in run["rows"])
     size = f"{run['switches']} SONiC switches, {run['files']} files, {run['bytes'] / 1e6:.0f} MB"
-    note = f"{size}. Each time is of a whole process; with `--since`, the median of {times}."
+    note = f"{size}. Each time is of a whole process; the median of up to {times}."
     return [*lines, "", note, "", machine_line(run)]
 
 
@@ -161,6 +167,8 @@ def main(times: int, failures: int, as_json: bool) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         switches = write(folder / "clos", *SIZE)
+        config = folder / "clos" / CORE / "config_db.json"
+        _edit(config, lambda tables: tables.update(SYSLOG_SERVER={"10.0.0.8": {}}))
         files = [file for file in (folder / "clos").rglob("*") if file.is_file()]
         size = sum(file.stat().st_size for file in files)
         newest = max(file.stat().st_ctime_ns for file in files)

@@ -270,9 +270,9 @@ def of_changed_tables(
     of which each of ``traffics`` has its own. ``classes`` (destinations,) are those of the switch
     after the change. Their actions are in ``action_of`` as well.
 
-    The two results for each traffic have deliveries and loads of these destinations alone, and of
-    their dependencies those that the other result has not. Their problems are those that either
-    has. They cannot be asked for packets.
+    The two results for each traffic have deliveries and loads of these destinations alone, and the
+    dependencies where only their own packets pass: all that the other result has not, and perhaps
+    more. Their problems are those that either has. They cannot be asked for packets.
 
     Raises
     ------

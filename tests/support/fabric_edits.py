@@ -28,6 +28,7 @@ def buffered(net: RouterNet) -> RouterNet:
                 },
                 "BUFFER_PG": {f"{port}|3-4": {"profile": "lossless"} for port in ports},
                 "CABLE_LENGTH": {"AZURE": dict.fromkeys(ports, "5m")},
+                "SYSLOG_SERVER": {"10.0.0.8": {}},
             }
         )
     return net

@@ -24,16 +24,23 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     found
 }
 
-/// Follows what hosts send to some destinations alone, by unicasts.
-pub fn explore_only(
+/// Follows what hosts send to some destinations, by unicasts, before and after `change` gives
+/// destinations other classes. Of dependencies, each result has those of entries that only its own
+/// packets meet.
+pub fn explore_change<B: Behaviour>(
     state: &mut State,
-    behaviour: &mut impl Behaviour,
+    behaviour: &mut B,
     destinations: &[u32],
-) -> Found {
-    let mut found = Found::empty(state, 0, 1);
-    let mut edges = Edges::new(&state.fabric);
-    Unicasts::new(state, behaviour, &mut edges, &mut found).explore_only(destinations);
-    edges.report(&mut found);
-    found.round_loads();
-    found
+    change: impl FnOnce(&mut State, &mut B),
+) -> (Found, Found) {
+    let (mut before, mut after) = (Found::empty(state, 0, 1), Found::empty(state, 0, 1));
+    let (mut former, mut present) = (Edges::later(), Edges::later());
+    Unicasts::new(state, behaviour, &mut former, &mut before).explore_only(destinations);
+    change(state, behaviour);
+    Unicasts::new(state, behaviour, &mut present, &mut after).explore_only(destinations);
+    former.without(state, &present).report(&mut before);
+    present.without(state, &former).report(&mut after);
+    before.round_loads();
+    after.round_loads();
+    (before, after)
 }

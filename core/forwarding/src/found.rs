@@ -24,16 +24,6 @@ pub struct Edge {
     pub alone: bool,
 }
 
-/// What is held, and what is waited for.
-pub type EdgeEnds = ((u32, u8), (u32, u8));
-
-impl Edge {
-    /// The ends of the edge, by which edges are sorted.
-    pub fn ends(&self) -> EdgeEnds {
-        (self.before, self.after)
-    }
-}
-
 /// One virtual channel is held while a packet waits for several, of which it takes the first that
 /// is free.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,11 +137,6 @@ impl Found {
         }
     }
 
-    /// Leaves out the edges with these ends, which are sorted as all edges are.
-    pub fn keep_edges_without(&mut self, ends: &[EdgeEnds]) {
-        self.edges.retain(|edge| ends.binary_search(&edge.ends()).is_err());
-    }
-
     /// Rounds the exact loads.
     pub(crate) fn round_loads(&mut self) {
         for (load, &exact) in self.loads.iter_mut().zip(&self.exact_loads) {
@@ -201,7 +186,7 @@ struct Last {
 const NONE: u32 = u32::MAX;
 
 /// The edges found so far, with what first caused each.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Edges {
     /// By channel that is waited for: where those that can be held meanwhile start in `last`.
     first: Vec<usize>,
@@ -213,7 +198,12 @@ pub(crate) struct Edges {
     first_free: FxHashMap<Wait, (u32, u32)>,
     /// By place of an entry, a bit: whether its edges were added.
     seen: Vec<u64>,
+    /// The entries in their order, if edges are added only later.
+    later: Option<Vec<Noted>>,
 }
+
+/// An entry that packets met: the hop and its place, and the source and destination of a packet.
+type Noted = (HopId, usize, u32, u32);
 
 impl Edges {
     pub fn new(fabric: &Fabric) -> Self {
@@ -232,14 +222,7 @@ impl Edges {
         }
         let none = Last { place: NONE, vcs: (0, 0), alone: false };
         let last = vec![none; turns];
-        Self {
-            first,
-            number,
-            last,
-            known: Vec::new(),
-            first_free: FxHashMap::default(),
-            seen: Vec::new(),
-        }
+        Self { first, number, last, ..Self::default() }
     }
 
     /// Adds the edges between the hop on which a packet arrives and those that it takes next.
@@ -253,6 +236,33 @@ impl Edges {
             return;
         }
         self.seen[word] |= bit;
+        match &mut self.later {
+            Some(later) => later.push((id, place, source, destination)),
+            None => self.add_entry(state, (id, place, source, destination)),
+        }
+    }
+
+    /// Edges that are added when [`Self::without`] says which.
+    pub fn later() -> Self {
+        Self { later: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The edges of the entries that `other` has not met.
+    pub fn without(&self, state: &State, other: &Self) -> Self {
+        let mut edges = Self::new(&state.fabric);
+        let has_met = |place: usize| {
+            other.seen.get(place / 64).is_some_and(|word| word & (1 << (place % 64)) != 0)
+        };
+        for &noted in self.later.iter().flatten() {
+            if !has_met(noted.1) {
+                edges.add_entry(state, noted);
+            }
+        }
+        edges
+    }
+
+    #[inline]
+    fn add_entry(&mut self, state: &State, (id, place, source, destination): Noted) {
         let held = state.hop(id);
         if state.fabric.host(held.channel).is_some() {
             return;
@@ -324,7 +334,7 @@ impl Edges {
             alone: of.cause.alone,
         };
         found.edges = self.known.iter().map(edge).collect();
-        found.edges.sort_unstable_by_key(Edge::ends);
+        found.edges.sort_unstable_by_key(|edge| (edge.before, edge.after));
         found.first_free = self
             .first_free
             .into_iter()

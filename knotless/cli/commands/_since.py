@@ -63,6 +63,8 @@ class SinceOptions:
         """Raise KnotlessError if an option is given that needs more than a verdict."""
         if self.rehash and self.since is None:
             raise KnotlessError("--rehash says how --since compares files: give both")
+        if self.write is not None and self.since is not None:
+            raise KnotlessError("--write-state keeps a full check, --since avoids one: give either")
         given = [name for name, value in others.items() if value]
         if given and self.name is not None:
             raise KnotlessError(f"{self.name} is for verdicts, not with {given[0]}")

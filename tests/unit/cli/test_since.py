@@ -63,6 +63,18 @@ def test_a_next_hop_less_is_checked_from_the_state(fabric: Path, state: Path) ->
     assert as_in_full(fabric, state) == ""
 
 
+def test_tables_that_no_verdict_depends_on(fabric: Path, state: Path) -> None:
+    """A note names the tables, so that only one that was there may change."""
+    file = fabric / "core0-0" / "config_db.json"
+    tables = json.loads(file.read_text())
+    tables["SYSLOG_SERVER"]["10.0.0.9"] = {"port": "514"}
+    file.write_text(json.dumps(tables))
+    assert as_in_full(fabric, state) == ""
+    tables["NTP_SERVER"] = {"10.0.0.9": {}}
+    file.write_text(json.dumps(tables))
+    assert FULL in as_in_full(fabric, state)
+
+
 @pytest.mark.parametrize("switch", ["pod0-leaf0", "pod1-agg1", "core1-0"])
 def test_one_wrong_route_anywhere_is_found(fabric: Path, state: Path, switch: str) -> None:
     """Every route of these switches to another one, sent back to where its packets come from."""
@@ -241,8 +253,9 @@ def test_what_needs_more_than_a_verdict_is_refused(
         )
 
 
-def test_rehash_alone_and_rules_of_ours_are_refused(tmp_path: Path) -> None:
+def test_options_that_need_others_and_rules_of_ours_are_refused(tmp_path: Path) -> None:
     assert check("x", "--rehash")[0] == 2
+    assert check("x", "--since", "a", "--write-state", "b")[0] == 2
     rules = tmp_path / "rules"
     CliRunner().invoke(main, ["flows", "ring,4", "--out", str(rules)])
     status, _, said = check(rules, "--write-state", tmp_path / "state")

@@ -1,7 +1,6 @@
 //! A state from next-hop tables.
 
-use forwarding::explore::explore_only;
-use forwarding::found::{Edge, EdgeEnds};
+use forwarding::explore::explore_change;
 use forwarding::state::{Choice, State};
 use forwarding::tables::{with_tables, Action, Gap, TableSwitches, Tables};
 use numpy::PyReadonlyArray1;
@@ -167,10 +166,6 @@ pub fn of_tables(
     }))
 }
 
-fn ends(edges: &[Edge]) -> Vec<EdgeEnds> {
-    edges.iter().map(Edge::ends).collect()
-}
-
 /// What packets for some destinations do before and after a change of a switch's classes; see
 /// `forwarding.pyi`.
 #[pyfunction]
@@ -217,13 +212,11 @@ pub fn of_changed_tables(
         let mut unfilled = state.clone();
         results.push(py.detach(|| {
             behaviour.set_classes(switch, &old);
-            let mut before = explore_only(&mut unfilled, &mut behaviour, &only);
-            unfilled.set_classes(switch, &classes);
-            behaviour.set_classes(switch, &classes);
-            let mut after = explore_only(&mut unfilled, &mut behaviour, &only);
-            let known = ends(&before.edges);
-            before.keep_edges_without(&ends(&after.edges));
-            after.keep_edges_without(&known);
+            let (before, after) =
+                explore_change(&mut unfilled, &mut behaviour, &only, |state, behaviour| {
+                    state.set_classes(switch, &classes);
+                    behaviour.set_classes(switch, &classes);
+                });
             let unknown = behaviour.unknown().map(|(at, gap)| (at, described(gap)));
             let problems: Vec<_> = unknown.collect();
             let found = |found| PyState::found(State::default(), found);
