@@ -120,6 +120,7 @@ class Tables:
         table: Ints,
         first_priority: NDArray[np.uint8],
         changes: Ints,
+        columns: Ints | None = None,
     ) -> None:
         """Keep the arrays, which must not change; they are checked when they are used."""
 
@@ -203,7 +204,9 @@ class StateGraph:
     def counted_tables(
         self, level: Ints, number: NDArray[np.int64], receives: Mask, tables: int
     ) -> Ints:
-        """Return (tables, switches, destinations): next hops chosen by the digits of ``number``.
+        """Return (tables, switches, columns): next hops chosen by the digits of ``number``.
+
+        Each switch that receives has a column, in their order.
 
         The paths of the graph go up by ``level``, then down. One table if there is no choice.
         LookupError(from, to) if there is no path between two switches that receive.

@@ -126,6 +126,7 @@ def _of_tables(plan: Plan, routes: Routes) -> dict[str, object] | None:
     return {
         "vlan": plan.vlans.astype(np.uint16),
         "table_vlan": np.array(list(tables), dtype=np.uint16),
+        **({} if routes.columns is None else {"columns": routes.columns}),
         "next_hop": _stacked(list(tables.values()), routes.next_hop),
         "first": routes.table.astype(np.uint32),
         "first_priority": np.ascontiguousarray(routes.first_priority),

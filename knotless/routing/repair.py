@@ -213,7 +213,9 @@ def _moves(plan: Plan, failures: Failures) -> dict[str, Any]:
     vlans = plan.vlans if plan.tagging == "switch" else plan.pair_vlans.reshape(-1)
     return core.repair(
         plan.channels.core,
-        routes.core if isinstance(routes, TableRoutes) else (routes.channels, routes.priorities),
+        routes.expanded().core
+        if isinstance(routes, TableRoutes)
+        else (routes.channels, routes.priorities),
         (routes.tree_channels, routes.tree_priorities),
         plan.row_switch,
         np.ascontiguousarray(vlans, dtype=np.int32) - FIRST_VLAN,
@@ -241,13 +243,14 @@ def _with_moves(plan: Plan, failures: Failures, moved: dict[str, Any]) -> Plan:
     trees = {key: moved[key] for key in ("tree_channels", "tree_priorities")}
     routes: Routes
     if isinstance(plan.routes, TableRoutes):
-        next_hop = moved["next_hop"].reshape(plan.routes.next_hop.shape)
+        tables = plan.routes.expanded()
+        next_hop = moved["next_hop"].reshape(tables.next_hop.shape)
         # Also the entries that no path uses: the tables of a VLAN are merged, where an entry of one
         # would fill the gap that the others have towards another part.
         part = np.array(parts(plan.fabric, failures))
         apart = (part[:, None] != part) | (part[:, None] == FAILED)
         next_hop[:, apart & (plan.receivers > 0)] = -1
-        routes = replace(plan.routes, next_hop=next_hop, changes=moved["changes"], **trees)
+        routes = replace(tables, next_hop=next_hop, changes=moved["changes"], **trees)
     else:
         channels, priorities = _paths(plan.routes, moved)
         routes = replace(plan.routes, channels=channels, priorities=priorities, **trees)

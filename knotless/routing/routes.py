@@ -117,7 +117,7 @@ class TableRoutes:
         The switch of each row's hosts.
     table : array of int32, shape (rows,)
         The table that each row uses.
-    next_hop : array of int32, shape (tables, switches, destination switches)
+    next_hop : array of int32, shape (tables, switches, columns)
         The output channel of the switch towards the destination; -1 if there is none and at the
         destination.
     first_priority : array of uint8, shape (tables, destination switches)
@@ -127,6 +127,9 @@ class TableRoutes:
         Only changes on paths of the rows are listed; otherwise frames keep their priority.
     tree_channels, tree_priorities : arrays, shape (switches, switches)
         As in explicit routes.
+    columns : array of int32, shape (switches,), or None
+        The column of each destination switch in ``next_hop``, -1 if it has none: then nothing is
+        sent there. None: each switch has its own.
 
     """
 
@@ -139,6 +142,15 @@ class TableRoutes:
     changes: Ints
     tree_channels: Ints
     tree_priorities: Priorities
+    columns: Ints | None = None
+
+    def expanded(self) -> TableRoutes:
+        """Return the same with a column for each switch."""
+        if self.columns is None:
+            return self
+        taken = np.take(self.next_hop, self.columns, axis=2)
+        next_hop = np.where(self.columns >= 0, taken, np.int32(-1))
+        return replace(self, next_hop=np.ascontiguousarray(next_hop), columns=None)
 
     @cached_property
     def core(self) -> core.Tables:
@@ -150,6 +162,7 @@ class TableRoutes:
             self.table,
             self.first_priority,
             self.changes,
+            self.columns,
         )
 
     @property
@@ -180,7 +193,10 @@ class TableRoutes:
 
     def path(self, row: int, destination: int) -> list[tuple[int, int]]:
         """Return the (channel, priority) pairs from the hosts of ``row`` to a switch."""
-        next_hop, head = self.next_hop[self.table[row], :, destination], self.fabric_channels.head
+        column = destination if self.columns is None else int(self.columns[destination])
+        if column < 0:
+            return []
+        next_hop, head = self.next_hop[self.table[row], :, column], self.fabric_channels.head
         channel = int(next_hop[self.switch[row]])
         priority = int(self.first_priority[self.table[row], destination])
         hops = []
@@ -244,6 +260,7 @@ def common_routes(old: Routes, new: Routes) -> Routes | None:
     same = (old.tree_channels == new.tree_channels) & (old.tree_priorities == new.tree_priorities)
     trees = np.where(same, old.tree_channels, -1).astype(old.tree_channels.dtype)
     if isinstance(old, TableRoutes) and isinstance(new, TableRoutes):
+        old, new = old.expanded(), new.expanded()
         if old.next_hop.shape != new.next_hop.shape:
             return None
         hops = np.where(old.next_hop == new.next_hop, old.next_hop, -1)

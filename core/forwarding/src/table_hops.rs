@@ -32,11 +32,17 @@ enum Places {
 }
 
 impl TableHops {
-    /// Takes the next hops from `next_hop` (tables, switches, destination switches): channels, -1
-    /// where there is none. None if a channel does not leave the switch.
+    /// Takes the next hops from `next_hop` (tables, switches, columns): channels, -1 where there is
+    /// none. None if a channel does not leave the switch.
     ///
-    /// `vlans` are those of the tables; `wanted` marks the destination switches that have hosts.
-    pub fn new(fabric: &Fabric, vlans: &[u16], wanted: &[bool], next_hop: &[i32]) -> Option<Self> {
+    /// `vlans` are those of the tables; `wanted` has the column of each destination switch that has
+    /// hosts.
+    pub fn new(
+        fabric: &Fabric,
+        vlans: &[u16],
+        wanted: &[Option<usize>],
+        next_hop: &[i32],
+    ) -> Option<Self> {
         let switches = fabric.switches();
         let mut by_switch: Vec<Vec<u32>> = vec![Vec::new(); switches];
         let mut place_of = Vec::with_capacity(fabric.channels());
@@ -53,10 +59,12 @@ impl TableHops {
         }
         let mut columns: Vec<usize> = Vec::new();
         let mut column_of = vec![NO_COLUMN; switches];
-        for to in (0..switches).filter(|&to| wanted[to]) {
-            column_of[to] = columns.len() as u32;
-            columns.push(to);
+        for (column_of, &wanted) in column_of.iter_mut().zip(wanted) {
+            let Some(column) = wanted else { continue };
+            *column_of = columns.len() as u32;
+            columns.push(column);
         }
+        let width = next_hop.len() / (vlans.len() * switches).max(1);
         let size = columns.len() * switches * vlans.len();
         let mut places = match by_switch.iter().map(Vec::len).max() {
             Some(256..) => Places::Wide(vec![0; size]),
@@ -64,7 +72,7 @@ impl TableHops {
         };
         for at in 0..switches {
             for table in 0..vlans.len() {
-                let of_table = &next_hop[(table * switches + at) * switches..][..switches];
+                let of_table = &next_hop[(table * switches + at) * width..][..width];
                 for (column, &to) in columns.iter().enumerate() {
                     let Ok(channel) = u32::try_from(of_table[to]) else { continue };
                     if fabric.known_end(channel)? as usize != at {
@@ -132,8 +140,8 @@ mod tests {
         for leaves in [2, 255, 256, 300] {
             let fabric = star(leaves);
             let switches = leaves as usize + 1;
-            let mut wanted = vec![false; switches];
-            (wanted[1], wanted[leaves as usize]) = (true, true);
+            let mut wanted = vec![None; switches];
+            (wanted[1], wanted[leaves as usize]) = (Some(1), Some(leaves as usize));
             // In VLAN 7 to the first host, in VLAN 3 to the second one.
             let mut next_hop = vec![-1; 2 * switches * switches];
             for at in 0..switches {

@@ -19,8 +19,12 @@ pub struct Tables<'a> {
     pub at: &'a [i32],
     /// The table that each row follows.
     pub table: &'a [i32],
-    /// `[table][switch][destination]`: the channel to take, -1 where none.
+    /// `[table][switch][column]`: the channel to take, -1 where none.
     next_hop: &'a [i32],
+    /// By destination: its column; None: nothing is sent there.
+    column_of: Vec<Option<u32>>,
+    /// By column: its destination.
+    destination_of: Vec<usize>,
     /// `[table][destination]`: the priority on the first channel.
     first_priority: &'a [u8],
     /// Of each channel, the number of its first turn; last, how many turns there are.
@@ -34,11 +38,12 @@ pub struct Tables<'a> {
 impl<'a> Tables<'a> {
     /// Checks and indexes tables.
     ///
-    /// A change is (channel before, channel after, priority before, priority after), four
+    /// The second part of `next_hop` is the column of each destination, -1 if it has none; None: each
+    /// switch has its own. A change is (channel before, channel after, priority before, priority after), four
     /// numbers of `changes`.
     pub fn new(
         channels: &'a Channels,
-        next_hop: &'a [i32],
+        (next_hop, columns): (&'a [i32], Option<&[i32]>),
         (at, table): (&'a [i32], &'a [i32]),
         first_priority: &'a [u8],
         changes: &[i32],
@@ -46,11 +51,23 @@ impl<'a> Tables<'a> {
         let switches = channels.switches();
         let count = first_priority.len() / switches.max(1);
         long("first priority", first_priority.len(), count * switches)?;
-        long("next hop", next_hop.len(), count * switches * switches)?;
+        let column_of: Vec<Option<u32>> = match columns {
+            None => (0..switches as u32).map(Some).collect(),
+            Some(columns) => columns.iter().map(|&column| u32::try_from(column).ok()).collect(),
+        };
+        long("column", column_of.len(), switches)?;
+        let has_column = |&destination: &usize| column_of[destination].is_some();
+        let mut destination_of: Vec<usize> = (0..switches).filter(has_column).collect();
+        destination_of.sort_unstable_by_key(|&destination| column_of[destination]);
+        let width = destination_of.len();
+        if (0..).zip(&destination_of).any(|(column, &of)| column_of[of] != Some(column)) {
+            return Err(Malformed("columns are not numbered one after the other".into()));
+        }
+        long("next hop", next_hop.len(), count * switches * width)?;
         long("table", table.len(), at.len())?;
         within("row's switch", at, switches)?;
         within("table", table, count)?;
-        for (place, of_switch) in next_hop.chunks_exact(switches.max(1)).enumerate() {
+        for (place, of_switch) in next_hop.chunks_exact(width.max(1)).enumerate() {
             let (switch, leaving) = (place % switches, channels.of(place % switches));
             let known = leaving.start as i32..leaving.end as i32;
             if let Some(wrong) = of_switch.iter().find(|&&c| c != -1 && !known.contains(&c)) {
@@ -62,6 +79,8 @@ impl<'a> Tables<'a> {
             at,
             table,
             next_hop,
+            column_of,
+            destination_of,
             first_priority,
             first_turn: first_turns(channels),
             rewrite_of: Vec::new(),
@@ -123,35 +142,38 @@ impl<'a> Tables<'a> {
         self.first_priority[table * self.channels.switches() + destination]
     }
 
-    /// All next hops: (tables, switches, destinations).
+    /// All next hops: (tables, switches, columns).
     pub fn all(&self) -> &[i32] {
         self.next_hop
     }
 
     /// The channel to take, -1 where none.
     pub fn next(&self, table: usize, switch: usize, destination: usize) -> i32 {
-        let switches = self.channels.switches();
-        self.next_hop[(table * switches + switch) * switches + destination]
+        let (switches, width) = (self.channels.switches(), self.destination_of.len());
+        let column = self.column_of[destination];
+        column.map_or(-1, |of| self.next_hop[(table * switches + switch) * width + of as usize])
     }
 
-    /// Calls `each` with the next hops of all switches of a table to one destination after another.
+    /// Calls `each` with the next hops of all switches of a table to one destination after another,
+    /// of those that have a column.
     pub fn by_destination(
         &self,
         table: usize,
         wanted: impl Fn(usize) -> bool,
         mut each: impl FnMut(usize, &[i32]) -> Result<(), Malformed>,
     ) -> Result<(), Malformed> {
-        let switches = self.channels.switches();
-        let of_table = &self.next_hop[table * switches * switches..][..switches * switches];
+        let (switches, width) = (self.channels.switches(), self.destination_of.len());
+        let of_table = &self.next_hop[table * switches * width..][..switches * width];
         let mut columns = vec![-1; BLOCK * switches];
-        for begin in (0..switches).step_by(BLOCK) {
-            let block = begin..switches.min(begin + BLOCK);
-            for (switch, of_switch) in of_table.chunks_exact(switches).enumerate() {
+        for begin in (0..width).step_by(BLOCK) {
+            let block = begin..width.min(begin + BLOCK);
+            for (switch, of_switch) in of_table.chunks_exact(width).enumerate() {
                 for (column, &channel) in of_switch[block.clone()].iter().enumerate() {
                     columns[column * switches + switch] = channel;
                 }
             }
-            for (destination, column) in block.zip(columns.chunks_exact(switches)) {
+            let destinations = self.destination_of[block].iter().copied();
+            for (destination, column) in destinations.zip(columns.chunks_exact(switches)) {
                 if wanted(destination) {
                     each(destination, column)?;
                 }
@@ -246,7 +268,7 @@ mod tests {
         let rows = (&[0, 1][..], &[0, 1][..]);
         let changes = [0, 3, 0, 1, 2, 1, 2, 0];
         let first = [0, 0, 0, 0, 0, 2];
-        let tables = Tables::new(&channels, &NEXT, rows, &first, &changes).expect("sound");
+        let tables = Tables::new(&channels, (&NEXT, None), rows, &first, &changes).expect("sound");
         assert_eq!(tables.longest(), Ok(2));
         let paths = tables.paths(2).expect("sound");
         assert_eq!(paths.channels, [-1, -1, 0, -1, 0, 3, 2, -1, -1, -1, 2, 1]);
@@ -254,12 +276,35 @@ mod tests {
     }
 
     #[test]
+    fn destinations_without_a_column_have_no_paths() {
+        let channels = triangle();
+        let rows = (&[0, 1][..], &[0, 1][..]);
+        let columns = [1, -1, 0];
+        let all = Tables::new(&channels, (&NEXT, None), rows, &[0; 6], &[]).expect("sound");
+        let next: Vec<i32> = NEXT.chunks(3).flat_map(|to| [to[2], to[0]]).collect();
+        let tables = (&next[..], Some(&columns[..]));
+        let tables = Tables::new(&channels, tables, rows, &[0; 6], &[]).expect("sound");
+        for (table, switch) in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)] {
+            let next = |of: &Tables<'_>| [0, 1, 2].map(|to| of.next(table, switch, to));
+            let [first, _, last] = next(&all);
+            assert_eq!(next(&tables), [first, -1, last]);
+        }
+        let (all, few) = (all.paths(2).expect("sound"), tables.paths(2).expect("sound"));
+        for (place, (one, other)) in all.channels.iter().zip(&few.channels).enumerate() {
+            assert_eq!(*other, if place / 2 % 3 == 1 { -1 } else { *one }, "{place}");
+        }
+        let wrong = (&next[..], Some(&[1, -1, 2][..]));
+        assert!(Tables::new(&channels, wrong, rows, &[0; 6], &[]).is_err());
+    }
+
+    #[test]
     fn next_hops_that_lead_round_or_leave_elsewhere_are_refused() {
         let channels = triangle();
         let round = [-1, 0, 0, 2, -1, 2, 4, 5, -1];
-        let tables = Tables::new(&channels, &round, (&[0], &[0]), &[0; 3], &[]).expect("sound");
+        let tables =
+            Tables::new(&channels, (&round, None), (&[0], &[0]), &[0; 3], &[]).expect("sound");
         assert!(tables.longest().is_err());
         let elsewhere = [-1, 3, 0, 2, -1, 2, 4, 5, -1];
-        assert!(Tables::new(&channels, &elsewhere, (&[0], &[0]), &[0; 3], &[]).is_err());
+        assert!(Tables::new(&channels, (&elsewhere, None), (&[0], &[0]), &[0; 3], &[]).is_err());
     }
 }

@@ -16,8 +16,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from operator import attrgetter
+from types import MappingProxyType
 from typing import TypeVar
 
 from knotless.base.errors import RuleError
@@ -74,7 +75,9 @@ _BITS = {"vlan_vid": 13, "vlan_pcp": 3, "metadata": 64, "in_port": 32, "eth_type
 _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
 _FAILOVER = ("ff", "fast_failover")
 PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
-_ALL_PORTS = {"FLOOD": FLOOD, "ALL": ALL}
+_ALL_PORTS: frozenset[tuple[str, int]] = frozenset({("FLOOD", FLOOD), ("ALL", ALL)})
+MAX_KNOWN = 1 << 17
+"""The most texts whose meaning is kept: those of one fabric's switches are mostly the same."""
 _PRESENT = 0x1000
 CHOOSE = (
     "move:NXM_OF_ETH_SRC[]->NXM_NX_XXREG0[0..47],"
@@ -90,7 +93,9 @@ _CHOOSE = re.compile(
     .replace(r"members:\{ports\}", "(?:members|slaves):([^)]+)")
 )
 _CHOOSE_ACTIONS = 4
-_NO_NAMES: Mapping[str, int] = {}
+PortNumbers = frozenset[tuple[str, int]]
+"""Names of ports and their numbers."""
+_NO_NAMES: PortNumbers = frozenset()
 _IGNORED = re.compile(
     r"(duration|n_packets|n_bytes|idle_age|hard_age|idle_timeout|hard_timeout|importance)=[0-9.]+s?"
     r"|send_flow_rem|reset_counts|no_packet_counts|no_byte_counts|check_overlap"
@@ -116,7 +121,7 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
 
 
 def parse_known(
-    text: str, ports: Mapping[str, int] = _NO_NAMES
+    text: str, ports: Mapping[str, int] = MappingProxyType({})
 ) -> tuple[SwitchRules, tuple[str, ...]]:
     """Return the rules and groups in ``text``, and what is wrong with lines that are neither.
 
@@ -126,13 +131,14 @@ def parse_known(
     rules: list[Rule] = []
     groups: dict[int, Group] = {}
     unknown = []
+    numbers = frozenset(ports.items())
     for number, line in _lines(text):
         try:
             if line.startswith("group_id="):
-                group = _group_of(line, ports)
+                group = _group_of(line, numbers)
                 groups[group.group_id] = group
             else:
-                rules.append(_rule_of(line, ports))
+                rules.append(_rule_of(line, numbers))
         except RuleError as error:
             unknown.append(f"line {number}: {error}")
     ordered = tuple(groups[number] for number in sorted(groups))
@@ -154,7 +160,7 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
             yield number, bare
 
 
-def _rule_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Rule:
+def _rule_of(line: str, ports: PortNumbers = _NO_NAMES) -> Rule:
     head, separator, instructions = line.partition("actions=")
     if not separator:
         raise RuleError("actions= is missing")
@@ -162,8 +168,6 @@ def _rule_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Rule:
     fields: dict[str, Field] = {}
     for token in re.split(r"[,\s]+", head.strip(" ,")):
         name, _, value = token.partition("=")
-        if not token or _IGNORED.fullmatch(token):
-            continue
         if name == "table":
             table = _number(value, 254)
         elif name == "priority":
@@ -171,7 +175,7 @@ def _rule_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Rule:
         elif name == "cookie":
             cookie = _number(value, 2**64 - 1)
         else:
-            for field in _fields_of(name, value, ports):
+            for field in _fields_of(token, ports):
                 if fields.setdefault(field.name, field) != field:
                     raise RuleError(f"{field.name} is matched twice")
     if "vlan_pcp" in fields:
@@ -180,7 +184,16 @@ def _rule_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Rule:
     return Rule(table, priority, match_order(fields.values()), actions, metadata, goto, cookie)
 
 
-def _fields_of(name: str, value: str, ports: Mapping[str, int]) -> Iterator[Field]:
+@lru_cache(MAX_KNOWN)
+def _fields_of(token: str, ports: PortNumbers) -> tuple[Field, ...]:
+    """Return the fields that a part of a match names: none for counters and flags."""
+    if not token or _IGNORED.fullmatch(token):
+        return ()
+    name, _, value = token.partition("=")
+    return tuple(_named_fields(name, value, ports))
+
+
+def _named_fields(name: str, value: str, ports: PortNumbers) -> Iterator[Field]:
     if name in _PROTOCOLS and not value:
         yield Field("eth_type", _PROTOCOLS[name])
     elif name == "dl_vlan":
@@ -238,8 +251,9 @@ def _value_and_mask(name: str, text: str) -> tuple[int, int | None]:
     return value & mask, _partial(mask, bits)
 
 
+@lru_cache(MAX_KNOWN)
 def _instructions_of(
-    text: str, ports: Mapping[str, int]
+    text: str, ports: PortNumbers
 ) -> tuple[tuple[Action, ...], int | None, int | None]:
     # The action set, which clear_actions empties, is empty: write_actions is refused below.
     actions: list[Action] = []
@@ -267,7 +281,7 @@ def _instructions_of(
     return tuple(actions), metadata, goto
 
 
-def _action_of(token: str, ports: Mapping[str, int]) -> Action:
+def _action_of(token: str, ports: PortNumbers) -> Action:
     name, _, argument = token.partition(":")
     if token in ("pop_vlan", "strip_vlan"):
         return PopVlan()
@@ -275,7 +289,7 @@ def _action_of(token: str, ports: Mapping[str, int]) -> Action:
         return Output(PORTS[token])
     if name == "CONTROLLER":
         return Output(CONTROLLER)
-    if token.isdigit() or token.strip('"') in ports:
+    if token.isdigit() or token.strip('"') in dict(ports):
         return Output(_port(token, ports))
     if name == "output":
         return Output(_port(argument, ports))
@@ -299,7 +313,7 @@ def _action_of(token: str, ports: Mapping[str, int]) -> Action:
     raise RuleError(f"action {token[:60]!r} is not supported")
 
 
-def _group_of(line: str, ports: Mapping[str, int] = _NO_NAMES) -> Group:
+def _group_of(line: str, ports: PortNumbers = _NO_NAMES) -> Group:
     head, *buckets = re.split(r",?\s*bucket=", line)
     attributes = dict(token.partition("=")[::2] for token in re.split(r"[,\s]+", head) if token)
     kind = attributes.get("type", "all")
@@ -337,13 +351,13 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def _port(text: str, ports: Mapping[str, int]) -> int:
+def _port(text: str, ports: PortNumbers) -> int:
     """Return the number of a port that is given by number or by name, in quotes or without."""
     if text in PORTS:
         return PORTS[text]
     name = text.strip('"')
-    if name in ports:
-        return ports[name]
+    if name in (numbers := dict(ports)):
+        return numbers[name]
     if name == "LOCAL":
         raise RuleError("port LOCAL, the switch itself, is not supported")
     if not text[:1].isdecimal():
@@ -353,6 +367,7 @@ def _port(text: str, ports: Mapping[str, int]) -> int:
     return _number(text, 0xFFFFFFFF)
 
 
+@lru_cache(MAX_KNOWN)
 def _number(text: str, maximum: int) -> int:
     if not re.fullmatch(r"0[xX][0-9a-fA-F]{1,16}|[0-9]{1,20}", text):
         raise RuleError(f"{text[:40]!r} is not a number")

@@ -9,8 +9,15 @@ ovs-ofctl(8), ovs-actions(7), ovs-fields(7).
 from __future__ import annotations
 
 import ipaddress
+from functools import lru_cache
 
-from knotless.forwarding.openflow.ofctl_parser import ADDRESSES, CHOOSE, MACS, PORTS
+from knotless.forwarding.openflow.ofctl_parser import (
+    ADDRESSES,
+    CHOOSE,
+    MACS,
+    MAX_KNOWN,
+    PORTS,
+)
 from knotless.forwarding.openflow.rules import (
     Action,
     Choose,
@@ -40,12 +47,13 @@ def write(rules: SwitchRules) -> tuple[str, str]:
 def _rule_text(rule: Rule) -> str:
     parts = [f"cookie={rule.cookie:#x}", f"table={rule.table}", f"priority={rule.priority}"]
     parts += [_field_text(field) for field in rule.match]
-    instructions = [_action_text(action) for action in rule.actions]
+    instructions = [_actions_text(rule.actions)] if rule.actions else []
     instructions += [f"write_metadata:{rule.metadata:#x}"] if rule.metadata is not None else []
     instructions += [f"goto_table:{rule.goto}"] if rule.goto is not None else []
     return f"{','.join(parts)} actions={','.join(instructions) or 'drop'}"
 
 
+@lru_cache(MAX_KNOWN)
 def _field_text(field: Field) -> str:
     def shown(value: int) -> str:
         if field.name in MACS:
@@ -58,6 +66,11 @@ def _field_text(field: Field) -> str:
 
     mask = "" if field.mask is None else f"/{shown(field.mask)}"
     return f"{_WRITTEN.get(field.name, field.name)}={shown(field.value)}{mask}"
+
+
+@lru_cache(MAX_KNOWN)
+def _actions_text(actions: tuple[Action, ...]) -> str:
+    return ",".join(map(_action_text, actions))
 
 
 def _action_text(action: Action) -> str:
@@ -81,7 +94,7 @@ def _action_text(action: Action) -> str:
 def _group_text(group: Group) -> str:
     watched = [f"watch_port:{port}," for port in group.watch] or [""] * len(group.buckets)
     buckets = "".join(
-        f",bucket={watch}actions={','.join(map(_action_text, bucket)) or 'drop'}"
+        f",bucket={watch}actions={_actions_text(bucket) or 'drop'}"
         for watch, bucket in zip(watched, group.buckets, strict=True)
     )
     kind = "ff" if group.watch else "select" if group.selects else "all"

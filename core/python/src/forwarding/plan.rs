@@ -136,7 +136,12 @@ pub fn of_plan(
         plan.next = NextHops::AtSource(choices);
     } else {
         let vlans: Vec<u16> = flat(arrays, "table_vlan", &[len(arrays, "table_vlan")?])?;
-        let tables = large(arrays, "next_hop", [vlans.len(), switches, switches])?;
+        let columns: Vec<i32> = match arrays.contains("columns")? {
+            true => flat(arrays, "columns", &[switches])?,
+            false => (0..switches as i32).collect(),
+        };
+        let width = columns.iter().filter(|&&column| column >= 0).count();
+        let tables = large(arrays, "next_hop", [vlans.len(), switches, width])?;
         plan.first = flat(arrays, "first", &[rows])?;
         plan.first_priority =
             flat(arrays, "first_priority", &[len(arrays, "first_priority")?, switches])?;
@@ -146,7 +151,15 @@ pub fn of_plan(
             return Err(PyValueError::new_err("rows, channels or members do not fit"));
         }
         let (ends, table) = (&fabric, tables.as_slice()?);
-        let hops = py.detach(|| TableHops::new(ends, &vlans, &wanted, table));
+        let column = |(&is_wanted, &column): (&bool, &i32)| {
+            usize::try_from(column).ok().filter(|_| is_wanted)
+        };
+        let columns_of: Vec<Option<usize>> = wanted.iter().zip(&columns).map(column).collect();
+        let has_all = columns_of.iter().zip(&wanted).all(|(of, &wanted)| of.is_some() == wanted);
+        if !has_all || columns.iter().any(|&column| column >= width as i32) {
+            return Err(PyValueError::new_err("columns do not fit"));
+        }
+        let hops = py.detach(|| TableHops::new(ends, &vlans, &columns_of, table));
         let text = "next hops: a channel does not leave its switch";
         plan.next = NextHops::Tables(hops.ok_or_else(|| PyValueError::new_err(text))?);
         let changes: Vec<i32> = flat(arrays, "changes", &[len(arrays, "changes")?, 4])?;

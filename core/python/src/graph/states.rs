@@ -98,7 +98,8 @@ impl PyStateGraph {
             counted::Refusal::Malformed(error) => refused(error),
         })?;
         let switches = receives.len();
-        let count = next_hop.len() / (switches * switches).max(1);
-        next_hop.into_pyarray(py).reshape([count, switches, switches])
+        let columns = receives.iter().filter(|&&receives| receives).count();
+        let count = next_hop.len() / (switches * columns).max(1);
+        next_hop.into_pyarray(py).reshape([count, switches, columns])
     }
 }

@@ -22,6 +22,7 @@ pub struct PyTables {
     table: Py<PyArray1<i32>>,
     first_priority: Py<PyArray2<u8>>,
     changes: Py<PyArray2<i32>>,
+    columns: Option<Py<PyArray1<i32>>>,
 }
 
 impl PyTables {
@@ -37,7 +38,10 @@ impl PyTables {
         let changes = self.changes.bind(py).try_readonly()?;
         let (next_hop, first_priority) = (next_hop.as_slice()?, first_priority.as_slice()?);
         let (at, table, changes) = (at.as_slice()?, table.as_slice()?, changes.as_slice()?);
+        let columns = self.columns.as_ref().map(|of| of.bind(py).try_readonly()).transpose()?;
+        let columns = columns.as_ref().map(|of| of.as_slice()).transpose()?;
         py.detach(|| {
+            let next_hop = (next_hop, columns);
             let tables =
                 Tables::new(&self.channels, next_hop, (at, table), first_priority, changes);
             work(&tables.map_err(refused)?)
@@ -48,6 +52,8 @@ impl PyTables {
 #[pymethods]
 impl PyTables {
     #[new]
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    #[pyo3(signature = (channels, next_hop, at, table, first_priority, changes, columns=None))]
     fn new(
         channels: &PyChannels,
         next_hop: Bound<'_, PyArray3<i32>>,
@@ -55,6 +61,7 @@ impl PyTables {
         table: Bound<'_, PyArray1<i32>>,
         first_priority: Bound<'_, PyArray2<u8>>,
         changes: Bound<'_, PyArray2<i32>>,
+        columns: Option<Bound<'_, PyArray1<i32>>>,
     ) -> Self {
         Self {
             channels: Arc::clone(&channels.0),
@@ -63,6 +70,7 @@ impl PyTables {
             table: table.unbind(),
             first_priority: first_priority.unbind(),
             changes: changes.unbind(),
+            columns: columns.map(Bound::unbind),
         }
     }
 
