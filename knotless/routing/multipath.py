@@ -19,6 +19,9 @@ from __future__ import annotations
 from knotless.base.errors import PlanError
 from knotless.routing.plan import Plan
 
+MOST_CHOICES = 64
+"""The most ports of a rule that are followed, as in core/forwarding/src/openflow/groups.rs."""
+
 
 def refuse_adaptive(plan: Plan) -> None:
     """Raise PlanError if switches would have to choose by their queues, as none of ours can.
@@ -47,7 +50,13 @@ def refuse_adaptive(plan: Plan) -> None:
 
 
 def refuse_unruly(plan: Plan) -> None:
-    """Raise PlanError if no OpenFlow rule chooses next hops as ``plan`` does."""
+    """Raise PlanError if no OpenFlow rule that can be proven chooses next hops as ``plan`` does."""
     refuse_adaptive(plan)
     if plan.multipath == "spray":
         raise PlanError("no OpenFlow rule sprays frames: multipath ecmp has rules")
+    largest = 0 if plan.next_hops is None else int(plan.next_hops.sizes.max(initial=0))
+    if largest > MOST_CHOICES:
+        raise PlanError(
+            f"{plan.fabric.name}: a switch would choose among {largest} next hops; rules with more"
+            f" than {MOST_CHOICES} are not followed: omit --multipath"
+        )

@@ -156,11 +156,10 @@ class Explorer:
             for index, (begins, forwarding, down) in enumerate(met):
                 # What waits for a port is dropped when that loses its carrier.
                 flushed = frozenset[int]().union(*(later for _, _, later in met[index:]))
-                for copies in forwarding.choices(in_port, header):
-                    if not copies and channel is not None:
-                        outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
-                every = dict.fromkeys(chain.from_iterable(forwarding.choices(in_port, header)))
-                for copy in every:
+                choices = forwarding.choices(in_port, header)
+                if channel is not None and not all(choices):
+                    outcome.dropped.setdefault(pair, f"{switch} port {in_port}")
+                for copy in dict.fromkeys(chain.from_iterable(choices)):
                     end = (switch, copy.port)
                     if end in self._hosts:
                         self._arrive(outcome, pair, self._hosts[end], copy.header)

@@ -107,8 +107,8 @@ def test_what_was_found_stays_mended(options: str) -> None:
         "--seed 330 --runs 8 --emulator",
         "--seed 340 --runs 6 --controllers 2",
         "--seed 2 --runs 2 --fabric torus,3,3",
-        "--seed 1 --runs 4 --fabric fattree2,4,hosts=1 --emulator --options 'multipath: ecmp'",
-        "--seed 1 --runs 3 --fabric hyperx,S=3x3,hosts=1 --emulator"
+        "--seed 1 --runs 2 --fabric fattree2,4,hosts=1 --emulator --options 'multipath: ecmp'",
+        "--seed 1 --runs 2 --fabric hyperx,S=3x3,hosts=1 --emulator"
         " --options 'engine: updown\nmultipath: ecmp'",
     ],
 )

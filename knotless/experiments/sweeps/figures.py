@@ -26,7 +26,9 @@ _SETTINGS = {
     **dict.fromkeys(
         ("fabric", "engine", "select", "tagging", "vlans", "root", "pattern"), "string"
     ),
-    **dict.fromkeys(("arrivals", "flow_control", "protection", "source_check"), "string"),
+    **dict.fromkeys(
+        ("arrivals", "flow_control", "multipath", "protection", "source_check"), "string"
+    ),
     **dict.fromkeys(("load", "watchdog_us", "warm_up_us", "duration_us"), "double"),
     "barrier": "bool",
 }

@@ -21,11 +21,12 @@ from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import Choose, Output, SwitchRules
+from knotless.routing.multipath import refuse_unruly
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.repair import repair
 from knotless.topologies import load
 from knotless.topologies.failures import Failures
-from knotless.topologies.formats.files import to_json
+from knotless.topologies.formats.files import from_json, to_json
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 from tests.support.independent import RuleTracer
@@ -126,6 +127,31 @@ def test_what_follows_one_path_refuses_the_plan() -> None:
         planned("fattree2,4").path("h1", "h2")
     with pytest.raises(PlanError, match="802.1Q tables have one port"):
         export(planned("fattree2,4"))
+
+
+@pytest.mark.parametrize(("spines", "refused"), [(64, False), (65, True)])
+def test_more_next_hops_than_are_followed_are_refused(spines: int, *, refused: bool) -> None:
+    ends = [(leaf, spine) for leaf in (1, 2) for spine in range(3, 3 + spines)]
+    switches = [{"name": f"s{i}", "dpid": i} for i in range(1, 3 + spines)]
+    hosts = [
+        {"name": f"h{i}", "mac": f"02:00:00:00:00:0{i}", "ip": f"10.0.0.{i}"}
+        | {"switch": f"s{i}", "port": 1}
+        for i in (1, 2)
+    ]
+    links = [
+        {"a": f"s{leaf}", "a_port": spine, "b": f"s{spine}", "b_port": leaf} for leaf, spine in ends
+    ]
+    fabric = from_json({"name": "wide", "switches": switches, "hosts": hosts, "links": links})
+    plan = make_plan(fabric, "updown", multipath="ecmp")
+    assert plan.next_hops is not None
+    assert plan.next_hops.sizes.max() == spines
+    if refused:
+        with pytest.raises(PlanError, match="choose among 65 next hops"):
+            refuse_unruly(plan)
+    else:
+        refuse_unruly(plan)
+    # What is refused cannot be proven, and what is not, can.
+    assert (CheckedPlan(plan).rules_verdict.undelivered == 0) != refused
 
 
 def test_a_repair_removes_next_hops_and_keeps_all_others() -> None:

@@ -366,6 +366,42 @@ mod tests {
     }
 
     #[test]
+    fn a_chosen_port_is_in_the_low_bits_of_the_metadata() {
+        let rule = |table, fields, actions, goto| Rule {
+            table,
+            priority: 1,
+            fields,
+            actions,
+            metadata: (table == 0).then_some(0x7_0009),
+            goto,
+        };
+        let follow = |ports: Vec<u32>| {
+            let out = |port: u32| {
+                let chosen = vec![(Field::Metadata, 0x7_0000 | u64::from(port), None)];
+                rule(2, chosen, vec![Action::Output(port)], None)
+            };
+            let last: Vec<Rule> = (2..=80).map(out).collect();
+            let choose = rule(1, Vec::new(), vec![Action::Choose(ports)], Some(2));
+            let first = rule(0, Vec::new(), Vec::new(), Some(1));
+            let rules = [first, choose].into_iter().chain(last).collect();
+            let switch = Switch::new(rules, Vec::new());
+            let tags = Tags::default();
+            let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, source_ip: 0, tags };
+            let (mut sets, mut problems) = (Vec::new(), Vec::new());
+            switch.outputs(3, frame, &mut sets, &mut problems);
+            let ports = |set: &Copies| set.iter().map(|(port, _)| *port).collect::<Vec<u32>>();
+            let mut ports: Vec<Vec<u32>> = sets.iter().map(ports).collect();
+            ports.sort();
+            (ports, problems)
+        };
+        assert_eq!(follow(vec![2, 4]), (vec![vec![2], vec![4]], vec![]));
+        // Never back to the port of arrival, and port 1 has no rule behind.
+        assert_eq!(follow(vec![3, 4]).0, [vec![], vec![4]]);
+        assert_eq!(follow(vec![1, 5]).0, [vec![], vec![5]]);
+        assert_eq!(follow((2..=80).collect()).1, [Problem::ChoiceNotFollowed]);
+    }
+
+    #[test]
     fn chained_groups_are_counted_before_they_are_followed() {
         assert_eq!(follow(3, 4, Action::Output(2)), (64, true, vec![]));
         let problem = Problem::TooManyActions { group: 1, most: MOST_ACTIONS };
