@@ -77,8 +77,6 @@ def command(
         plan = make_plan(fabric_of(spec), request.but(vlans="default"))
         export_routes(plan, target, out, allow_deadlock=allow_deadlock, as_json=as_json)
         return
-    if request.multipath != "none":
-        raise PlanError("ordinary switches have one port for each MAC; omit --multipath")
     plan = make_plan(fabric_of(spec), request)
     files = files_of(export(plan))
     read = _read_back(files)
