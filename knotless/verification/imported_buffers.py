@@ -53,14 +53,23 @@ def reads_all_reserves(imported: TableFabric) -> bool:
 
 
 def has_possible_pool_waits(imported: TableFabric) -> bool:
-    """Return whether some buffer may wait for its pool, so that cycles through pools are possible.
+    """Return whether a lossless buffer may wait for its pool, so that these may close a cycle.
 
     None does if for each of them as much as its longest packet is reserved.
     """
     if imported.pausing is None:
         return False
-    shares = _shares(imported, imported.switch_settings(), partial=True)
-    return any(not share.reserved for of_port in shares.values() for share in of_port.values())
+    bare = {
+        (*end, priority % PRIORITIES)
+        for end, shares in _shares(imported, imported.switch_settings(), partial=True).items()
+        for priority, share in shares.items()
+        if not share.reserved
+    }
+    channels = imported.channels
+    return any(
+        (int(channels.head[channel]), int(channels.in_port[channel]), group) in bare
+        for channel, group in np.argwhere(imported.pausing.any(axis=2)).tolist()
+    )
 
 
 def pool_cycle_of(

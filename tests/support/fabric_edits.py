@@ -26,7 +26,11 @@ def buffered(net: RouterNet) -> RouterNet:
                     "lossless": {"pool": "in", "size": "9416", "xoff": "100000", "dynamic_th": "0"},
                     "bare": {"pool": "in", "size": "0", "xoff": "100000", "dynamic_th": "0"},
                 },
-                "BUFFER_PG": {f"{port}|3-4": {"profile": "lossless"} for port in ports},
+                "BUFFER_PG": {
+                    f"{port}|{groups}": {"profile": profile}
+                    for port in ports
+                    for groups, profile in (("0", "bare"), ("3-4", "lossless"))
+                },
                 "CABLE_LENGTH": {"AZURE": dict.fromkeys(ports, "5m")},
                 "SYSLOG_SERVER": {"10.0.0.8": {}},
             }
