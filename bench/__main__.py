@@ -85,6 +85,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "routing": Benchmark(
         "the routing engines, and OpenSM's if it is installed", "a quarter of an hour"
     ),
+    "scale": Benchmark(
+        "plan, flows and check of fabrics of up to a hundred thousand hosts", "half an hour"
+    ),
     "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
     "simulation_cores": Benchmark(
