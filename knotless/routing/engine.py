@@ -66,6 +66,12 @@ class Engine:
     is_adaptive: bool = False
     has_layers: bool = False
 
+    def allows(self, multipath: str) -> bool:
+        """Return whether it has what a kind of multipath needs."""
+        if multipath == "layers":
+            return self.has_layers
+        return multipath == "none" or self.next_hops is not None
+
 
 @cache
 def engines() -> Mapping[str, Engine]:

@@ -324,7 +324,10 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     """
     if isinstance(request, str):
         request = PlanRequest.from_options(**{"engine": request, **choices})
-    request = request.but(engine=engine_for(fabric, request.engine))
+    chosen = engine_for(fabric, request.engine)
+    if request.engine == AUTO_ENGINE and not engine_named(chosen).allows(request.multipath):
+        chosen = "updown"
+    request = request.but(engine=chosen)
     engine, vcs, root = engine_named(request.engine), request.vcs, request.root
     if root is not None and not engine.has_root:
         raise PlanError(f"{engine.name} has no root switch; omit root")

@@ -305,3 +305,18 @@ def test_select_groups_of_others_are_read() -> None:
     (group,) = parse("priority=1 actions=group:7", groups).groups
     assert (group.selects, group.buckets) == (True, ((Output(2),), (Output(3),)))
     assert parse(*write(SwitchRules((), (group,)))).groups == (group,)
+
+
+@pytest.mark.parametrize(
+    ("spec", "multipath", "engine"),
+    [
+        ("hyperx,S=4x4", "none", "hyperx"),
+        ("hyperx,S=4x4", "ecmp", "updown"),
+        ("fattree2,4", "ecmp", "fattree"),
+        ("slimfly,3", "layers", "updown"),
+    ],
+)
+def test_the_default_engine_has_the_multipath_that_is_asked_for(
+    spec: str, multipath: str, engine: str
+) -> None:
+    assert make_plan(load(spec), "auto", multipath=multipath).engine == engine
