@@ -49,9 +49,9 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
     "engine": {
         "callback": _engine,
         "shell_complete": complete.engines,
-        "help": "Routing engine (? lists them); auto: the default of the fabric's family, or updown if that"
-        " lacks the multipath asked for. A name"
-        " that ends in .py is a file of yours that defines one.",
+        "help": "Routing engine (? lists them); auto: the default of the fabric's family, or updown"
+        " if that lacks the multipath asked for. A name that ends in .py is a file of yours that"
+        " defines one.",
     },
     "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
     "select": {
