@@ -165,7 +165,9 @@ pub fn classes(
     let mut own: Vec<Option<(u32, u16)>> = vec![None; destinations.len()];
     let mut is_own_at = vec![u32::MAX; destinations.len()];
     for at in 0..switches.len() {
-        let (addresses, types) = (&mut addresses[at], &mut types[at]);
+        // What a classifier has numbered takes much memory, and is not needed again.
+        let mut addresses = std::mem::take(&mut addresses[at]);
+        let mut types = std::mem::take(&mut types[at]);
         let matched = addresses.exact_values().filter_map(|address| groups.exact.get(&address));
         let mut exact: Vec<u32> = matched.flatten().copied().collect();
         exact.sort_unstable();
