@@ -78,7 +78,7 @@ def test_a_switch_adds_what_theory_says(rate: str, delay: str, tmp_path: Path) -
     The slow-down divides what they would see of it (a third of the time here at 100), and what they
     do see: that other programs delay theirs. Those delay the soonest answer least.
     """
-    links = ("--rate", rate, "--delay", delay, "--slow-down", "300", "--duration", "0.002")
+    links = ("--rate", rate, "--delay", delay, "--slow-down", "300", "--duration", "0.01")
     case = ("--switches", "1,8", "--size", "1792", "--tagging", "switch", "--measure", "messages")
     results = run("hops", *case, *links, out=tmp_path)
     near, distant = results["rows"]
