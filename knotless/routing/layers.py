@@ -29,7 +29,6 @@ from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.routes import ExplicitRoutes, Routes, dependencies
 from knotless.routing.vlans.assignment import assign_vlans
 
-MAX_LAYERS = 64
 DEFAULT_LAYERS = 4
 
 
@@ -89,7 +88,7 @@ def routes_of_layers(engine: Engine, task: Task, count: int | None) -> list[Rout
     Raises
     ------
     PlanError
-        The engine has no other paths for other layers, there cannot be so many, or it cannot route
+        The engine has no other paths for other layers, or it cannot route
         the fabric.
 
     """
@@ -100,8 +99,6 @@ def routes_of_layers(engine: Engine, task: Task, count: int | None) -> list[Rout
             f" are {', '.join(having)}"
         )
     count = DEFAULT_LAYERS if count is None else count
-    if not 1 <= count <= MAX_LAYERS:
-        raise PlanError(f"layers: there can be 1 to {MAX_LAYERS}, not {count}")
     first, switches = task.root or 0, len(task.channels.names)
     routes = []
     for layer in range(count):

@@ -30,6 +30,7 @@ SOURCE_CHECKS: tuple[SourceCheck, ...] = get_args(SourceCheck)
 Multipath = Literal["none", "ecmp", "spray", "layers"]
 MULTIPATHS: tuple[Multipath, ...] = get_args(Multipath)
 MAX_HASH_SEED = 2**32 - 1
+MAX_LAYERS = 64
 Groups = tuple[tuple[int, tuple[str, ...]], ...]
 FlowControlOption = Annotated[
     FlowControlChoice,
@@ -94,7 +95,7 @@ class PlanRequest(BaseModel):
     protection: Protection = "none"
     source_check: SourceCheck = "mac"
     multipath: Multipath = "none"
-    layers: int | None = None
+    layers: Annotated[int, Field(ge=1, le=MAX_LAYERS)] | None = None
     hash_seed: Annotated[int, Field(ge=0, le=MAX_HASH_SEED)] = 0
 
     @classmethod

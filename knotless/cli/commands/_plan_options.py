@@ -17,10 +17,11 @@ from knotless.cli import complete
 from knotless.cli.commands._flow_control import FLOW_CONTROL, one_of
 from knotless.routing import engine_file
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
-from knotless.routing.layers import DEFAULT_LAYERS, MAX_LAYERS
+from knotless.routing.layers import DEFAULT_LAYERS
 from knotless.routing.multicast import parse
 from knotless.routing.request import (
     MAX_HASH_SEED,
+    MAX_LAYERS,
     MULTIPATHS,
     PROTECTIONS,
     SOURCE_CHECKS,
