@@ -14,6 +14,8 @@ OF_TECHSUPPORT = re.compile(
     r"|etc/sonic/config_db(?P<saved>\d{0,2})\.json"
 )
 SAVED = "etc/sonic/"
+MAX_FILE_BYTES = 256 << 20
+"""The longest file that is read."""
 
 
 def listed_files(paths: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:

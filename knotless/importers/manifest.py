@@ -17,9 +17,8 @@ from typing import Any
 from knotless.base.errors import RuleError, StateError
 from knotless.base.files import read_bytes
 from knotless.base.sections import digest
-from knotless.importers.listing import listed_files
+from knotless.importers.listing import MAX_FILE_BYTES, listed_files
 
-MAX_FILE_BYTES = 256 << 20
 TICK_NS = 1_000_000_000
 _LEVEL = 1
 """Of compression: the fastest."""

@@ -19,6 +19,7 @@ from knotless.base import archives
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.files import read_bytes
 from knotless.importers.listing import (
+    MAX_FILE_BYTES,
     OF_TECHSUPPORT,
     SAVED,
     in_techsupport,
@@ -26,7 +27,6 @@ from knotless.importers.listing import (
     listed_files,
 )
 
-MAX_FILE_BYTES = 256 << 20
 MAX_MEMBERS = 1_000_000
 
 

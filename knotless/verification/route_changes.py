@@ -246,10 +246,6 @@ def ends_of(keys: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int
     )
 
 
-def _pairs(keys: NDArray[np.uint64]) -> Edges:
-    return np.stack(ends_of(keys), axis=1)
-
-
 def waits_in(keys: NDArray[np.uint64]) -> dict[str, int]:
     """Return the number of edges that begin or end in each virtual channel."""
     holds, requests = (ends % VCS_PER_CHANNEL for ends in ends_of(keys))
