@@ -36,26 +36,27 @@ def find_freeze_of_imported(
     if verdict.acyclic:
         reason = "no channels can wait for each other in a cycle"
         return Freeze(False, reason=reason, assumes=())
-    switches = None if isinstance(imported, RulesFabric) else _settings(imported)
-    undecided: list[Freeze] = []
-    for traffic in imported.traffics:
-        if isinstance(imported, RulesFabric):
-            state: ForwardingState | None = traffic.state
-        else:
-            assert isinstance(traffic, TableTraffic)  # noqa: S101 - of a TableFabric
-            state = _one_number(imported, traffic)
+    switches: SwitchFile | None = None
+    states: list[ForwardingState | None]
+    if isinstance(imported, RulesFabric):
+        states = [traffic.state for traffic in imported.traffics]
+    else:
+        switches = _settings(imported)
+        states = [_one_number(imported, traffic) for traffic in imported.traffics]
+    answers: list[Freeze] = []
+    for state in states:
         if state is None:
             reason = "packets have another queue than priority group, or are not paused somewhere"
-            undecided.append(Freeze(None, reason=reason))
+            answers.append(Freeze(None, reason=reason))
             continue
         control = imported.flow_control
         found = find_freeze(state, control, switches=switches, seed=seed, searches=searches)
-        if found.freezes:
+        if found.freezes or len(states) == 1:
             return found
-        if found.freezes is None:
-            undecided.append(found)
+        answers.append(found)
     reason = "packets of several kinds close the cycle together, and one kind is sent at a time"
-    return undecided[0] if undecided else Freeze(None, reason=reason)
+    undecided = (answer for answer in answers if answer.freezes is None)
+    return next(undecided, Freeze(None, reason=reason))
 
 
 def _settings(imported: TableFabric) -> SwitchFile | None:
