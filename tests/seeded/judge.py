@@ -232,7 +232,11 @@ class Judge:
         self._dropping: set[Pair] = set()
         self._step: object = None
         self._base: State | None = None
-        """The state in which the first switch has taken the rules of the present step."""
+        """The state before the first switch took the rules of the present step.
+
+        Switches that have lost their power since, or that others have changed, do in it what they
+        do now.
+        """
         self._began_touched = False
         """Whether others had changed a switch, which nobody had put right, before that."""
         self._doubted = self._doubted_before = frozenset[End]()
@@ -291,8 +295,12 @@ class Judge:
         self._has_cycle = bool(cycle)
         if writes and before is not None:
             self._judge_write(replace(self._base or before, down=now.down), now, author)
-        elif before is None or before.held != now.held:
-            self._step = None  # rules are gone that no step has removed
+        elif before is not None and self._base is not None:
+            # Rules are gone that no step has removed, or come back: the step goes on without them.
+            changed = {
+                name: held for name, held in now.held.items() if held is not before.held[name]
+            }
+            self._base = replace(self._base, held={**self._base.held, **changed})
 
     def _ask_second(self, now: State, mixed: Outcome) -> None:
         """Compare with the tracer of the proofs' tests: always on small fabrics, else sometimes."""
