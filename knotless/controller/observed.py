@@ -77,8 +77,8 @@ class ObservedSwitch:
     refused: tuple[str, ...] = ()
     refused_probes: tuple[str, ...] = ()
     """The same of rules of probes; without them it is installed, but less is known of its links."""
-    _received: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
-    """The frames received by each port when its counters were read last."""
+    received: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
+    """The most frames that each port has said to have received since it began to count."""
     foreign: tuple[FoundRule, ...] = ()
     """The rules of others that it held when it was read last."""
     foreign_unread: int = 0
@@ -161,13 +161,23 @@ class ObservedSwitch:
             self._last_down = (self.ports, self.needs, down)
         return down
 
-    def see_counters(self, received: Mapping[int, int]) -> frozenset[int]:
+    def see_counters(
+        self, received: Mapping[int, int], asked_after: Mapping[int, int]
+    ) -> frozenset[int]:
         """Record the frames received by each port; return the ports that count from zero again.
 
         They were made anew, or the switch has started again: what was under way is lost.
+        ``asked_after`` is what :attr:`received` was when the switch was asked. Later answers may
+        have come before this one, and show more frames.
         """
-        before, self._received = self._received, received
-        return frozenset(port for port, frames in received.items() if frames < before.get(port, 0))
+        anew = frozenset(
+            port for port, frames in received.items() if frames < asked_after.get(port, 0)
+        )
+        self.received = {
+            port: frames if port in anew else max(frames, self.received.get(port, 0))
+            for port, frames in received.items()
+        }
+        return anew
 
     def is_up(self, port: int) -> bool | None:
         """Return whether a port is up; None if the switch has never reported its ports."""

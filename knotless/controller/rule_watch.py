@@ -183,7 +183,8 @@ class RuleWatch:
         if not is_current():
             return False
         began_s = runtime.now_s()
-        received = {port: frames for port, (frames, _) in session.port_counters().items()}
+        counters = self._connections.counters_of(session, switch)
+        received = {port: frames for port, (frames, _) in counters.items()}
         contents = session.read()
         if not is_current():
             return False
@@ -240,7 +241,6 @@ class RuleWatch:
         else:
             counters = replace(contents.counters, received=received)
             unadmitted.see(name, counters, runtime.now_s())
-        self._connections.see_received(name, received)
 
     def _begin_to_judge(self) -> None:
         if not self._is_judging:

@@ -259,6 +259,7 @@ def _impersonate(world: World, fault: Fault) -> None:
     real, draws = world.switches[fault.targets[0]], Draws(fault.count)
     ports = [port for port in real.ports if draws.share("port") < 0.8 or fault.count % 2]
     world.impostors += 1
+    real.twins += 1
     twin = Switch(world, f"twin{world.impostors}-{real.name}", real.dpid, ports)
     for controller in world.controllers.values():
         twin.connect(controller)
@@ -270,6 +271,8 @@ def _impersonate(world: World, fault: Fault) -> None:
         for connection in list(twin.connections):
             connection.close()
         twin.switch_off()
+        real.twins -= 1
+        real.counted_since_s = world.hub.now_s
 
     world.later(fault.seconds, leave)
 

@@ -218,6 +218,10 @@ class Switch:
         """How many faults have its pipeline stand still now."""
         self.counters = {port: [0, 0] for port in self.ports}
         """Frames received and sent."""
+        self.counted_since_s = 0.0
+        """When they began, or another switch ended to show its own; 0: before all else."""
+        self.twins = 0
+        """How many others say now that they are this one."""
         self._generation: int | None = None
         self._connected = 0
         self._forwarding: Forwarding | None = None
@@ -459,6 +463,7 @@ class Switch:
         """Start with the entries that it ``keeps``, and counters that begin again."""
         self.is_on = True
         self.counters = {port: [0, 0] for port in self.ports}
+        self.counted_since_s = self.world.hub.now_s
         flows = {key: entry for key, entry in self.contents.flows.items() if keeps(key)}
         groups = self.contents.groups if flows else {}
         self.hold(_Contents(flows, dict(groups)), "restart")

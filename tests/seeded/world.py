@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ from tests.seeded.service import ServiceJudge
 from tests.seeded.switch import Switch
 
 _START_S = 1000.0
+_COUNTS_ANEW = re.compile(r"(\S+) counts frames of .* from zero again$")
 _MOMENTS = {"send": "message", "write": "write"}
 _FRAME_S = (0.02, 0.3)
 TOKEN = "0123456789abcdef0123456789abcdef"  # noqa: S105 - of a simulation
@@ -122,6 +124,8 @@ class World:
         """Whose rules switches take."""
         self._hash = blake2b(digest_size=16)
         self._kills: dict[tuple[str, str], tuple[int, float]] = {}
+        self._recounted_s: dict[tuple[str, str], float] = {}
+        """When a controller has last said that a switch counts from zero again."""
         plan = make_plan(self.fabric, config.parse(self.setting.options))
         self.shares_buffer = plan.flow_control is not FlowControl.PFC
         """Whether frames of all priorities wait together."""
@@ -363,9 +367,18 @@ class World:
         text = record.getMessage().replace(self._directory, "")
         self.say(f"{self.hub.current.name}: {text}")
         self.record("log", self.hub.current.name, text.encode())
+        if found := _COUNTS_ANEW.match(text):
+            self._judge_recounted(self.hub.current.name, self.switches[found[1]])
         if record.exc_info:
             error = record.exc_info[1]
             self.violated("exception", self.hub.current.name, f"{text}: {error!r}")
+
+    def _judge_recounted(self, author: str, switch: Switch) -> None:
+        """Judge that counters which are said to begin again have done so since the last time."""
+        told_s = self._recounted_s.get((author, switch.name), 0.0)
+        if told_s >= switch.counted_since_s and not switch.twins:
+            self.violated("counters", author, f"those of {switch.name} have not begun again")
+        self._recounted_s[author, switch.name] = self.hub.now_s
 
     def violated(self, kind: str, author: str, text: str) -> None:
         """Note something that must not be."""

@@ -20,6 +20,7 @@ from knotless.controller.observed import (
     AdmissionCounters,
     Counters,
     Observed,
+    ObservedSwitch,
     Port,
 )
 from knotless.controller.openflow import messages
@@ -362,13 +363,20 @@ class Connections:
         counters: dict[Port, tuple[int, int]] = {}
         for name, session in self.by_name().items():
             with suppress(SwitchGoneError):
-                by_port = session.port_counters().items()
-                counters.update({(name, port): counted for port, counted in by_port})
-                self.see_received(name, {port: received for port, (received, _) in by_port})
+                by_port = self.counters_of(session, self._observed.by_name[name])
+                counters.update({(name, port): counted for port, counted in by_port.items()})
         return counters
 
-    def see_received(self, name: str, received: Mapping[int, int]) -> None:
-        """Take the frames received by each port of a switch."""
-        switch = self._observed.by_name.get(name)
-        if switch is not None and (ports := switch.see_counters(received)):
-            self.counters_restarted(name, ports)
+    def counters_of(
+        self, session: Session, switch: ObservedSwitch
+    ) -> Mapping[int, tuple[int, int]]:
+        """Return the frames received and sent by each port of a switch; raises SwitchGoneError.
+
+        Ports that count from zero again are reported.
+        """
+        asked_after = switch.received
+        counters = session.port_counters()
+        received = {port: frames for port, (frames, _) in counters.items()}
+        if ports := switch.see_counters(received, asked_after):
+            self.counters_restarted(switch.name, ports)
+        return counters

@@ -15,10 +15,22 @@ CUT = Failures.from_names(RING, ["s1-s2"])
 
 def test_only_ports_that_count_from_zero_again_are_named() -> None:
     switch = ObservedSwitch("s1", 1, {1: "host h1", 2: "s2 port 3"})
-    assert switch.see_counters({1: 10, 2: 20}) == frozenset()
-    assert switch.see_counters({1: 10, 2: 21}) == frozenset()
-    assert switch.see_counters({1: 3, 2: 22}) == {1}
-    assert switch.see_counters({2: 1}) == {2}
+    for received, anew in (
+        ({1: 10, 2: 20}, set()),
+        ({1: 10, 2: 21}, set()),
+        ({1: 3, 2: 22}, {1}),
+        ({2: 1}, {2}),
+    ):
+        assert switch.see_counters(received, switch.received) == anew
+
+
+def test_an_answer_that_a_later_one_has_overtaken_begins_no_count() -> None:
+    switch = ObservedSwitch("s1", 1, {1: "host h1"})
+    switch.see_counters({1: 10}, {})
+    asked_after = switch.received
+    assert switch.see_counters({1: 30}, asked_after) == frozenset()
+    assert switch.see_counters({1: 20}, asked_after) == frozenset()
+    assert switch.see_counters({1: 29}, switch.received) == {1}
 
 
 def test_a_failed_link_may_carry_frames_while_both_its_ends_are_up() -> None:
