@@ -234,8 +234,7 @@ class Judge:
         self._base: State | None = None
         """The state before the first switch took the rules of the present step.
 
-        Switches that have lost their power since, or that others have changed, do in it what they
-        do now.
+        A switch that has lost its power since does in it what it does now.
         """
         self._began_touched = False
         """Whether others had changed a switch, which nobody had put right, before that."""
@@ -254,7 +253,8 @@ class Judge:
             name: switch.forwarding if switch.is_on and not switch.is_touched else world.nothing
             for name, switch in world.switches.items()
         }
-        self._last_held |= {name: held[name] for name in held if world.switches[name].is_on}
+        on = {name: held[name] for name in held if world.switches[name].is_on}
+        self._last_held = {**self._last_held, **on}
         # What others have made of a switch is not to blame on a controller: until that is put
         # right, it counts as one that drops all that comes.
         touched = {(name, _TOUCHED) for name, switch in world.switches.items() if switch.is_touched}
@@ -269,7 +269,7 @@ class Judge:
 
     def changed(self, author: str) -> None:
         """Judge the state that the fabric has now; ``author`` has caused it."""
-        before = self.states[-1] if self.states else None
+        before, last_held = self.states[-1] if self.states else None, self._last_held
         self.number += 1
         now = self._now(author)
         if before is not None and (before.held, before.down) == (now.held, now.down):
@@ -296,11 +296,17 @@ class Judge:
         if writes and before is not None:
             self._judge_write(replace(self._base or before, down=now.down), now, author)
         elif before is not None and self._base is not None:
-            # Rules are gone that no step has removed, or come back: the step goes on without them.
             changed = {
                 name: held for name, held in now.held.items() if held is not before.held[name]
             }
-            self._base = replace(self._base, held={**self._base.held, **changed})
+            switches = self._world.switches
+            if any(
+                switches[name].is_on and changed[name] is not last_held[name] for name in changed
+            ):
+                self._step = None  # rules are gone that no step has removed
+            else:
+                # It has no power, or comes back with its rules: the step goes on.
+                self._base = replace(self._base, held={**self._base.held, **changed})
 
     def _ask_second(self, now: State, mixed: Outcome) -> None:
         """Compare with the tracer of the proofs' tests: always on small fabrics, else sometimes."""
