@@ -48,6 +48,18 @@ def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str
         run(knotless, "down", "--name", names.name)
 
 
+def test_frames_take_the_paths_that_the_hash_gives(knotless: Knotless, names: Names) -> None:
+    ports = ("--port", "0", "--rest-port", "0", "--name", names.name)
+    run(knotless, "up", "hyperx,S=3x3,hosts=1", "--multipath", "ecmp", *ports)
+    try:
+        done = run(knotless, "probe", "--name", names.name, "--only", "path,pause")
+        lines = done.stdout.splitlines()
+        assert [line.split()[:2] for line in lines] == [["ok", "path"]] * 4 + [["ok", "pause"]] * 3
+        assert all("as planned" in line for line in lines[:4])
+    finally:
+        run(knotless, "down", "--name", names.name)
+
+
 def _other_rules_are_seen(names: Names) -> None:
     """Rules added by hand: frames leave their path, and tagged frames from hosts are admitted."""
     probed = target(names, [("h1", "h3")], 1)

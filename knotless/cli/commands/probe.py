@@ -44,7 +44,8 @@ def command(
 ) -> None:
     """Send crafted frames (Scapy) through a running fabric and capture them on every link.
 
-    path: each frame takes its planned path, with the planned VLAN tag and priority on each link.
+    path: each frame takes its planned path, under ECMP the one that the hash gives, with the
+    planned VLAN tag and priority on each link.
     forgery: frames of a host with a forged source MAC, a tag or two tags are dropped and counted.
     pause: PAUSE and PFC frames of a host stop its own link and are never forwarded.
 
@@ -60,10 +61,9 @@ def command(
         for finding in named(part)(probed):
             findings.append(finding)
             if not as_json:
-                mark = (
-                    click.style("ok ", fg="green") if finding.ok else click.style("BAD", fg="red")
-                )
-                say(f"{mark} {finding.probe:8} {finding.subject}: {finding.text}")
+                word, colour = ("ok ", "green") if finding.ok else ("BAD", "red")
+                click.secho(word, fg=colour, nl=False)
+                say(f" {finding.probe:8} {finding.subject}: {finding.text}")
     good = all(finding.ok for finding in findings)
     if as_json:
         rows = [vars(finding) for finding in findings]

@@ -32,6 +32,7 @@ from knotless.topologies import load
 from knotless.topologies.drained import avoided
 from knotless.topologies.fabric import Fabric, Host
 from knotless.topologies.failures import Failures
+from knotless.traffic.flows import channels_of
 
 PROBE_TYPE = 0x88B6
 """The EtherType of probe frames: 'local experimental 2' of IEEE 802."""
@@ -137,6 +138,18 @@ class Target:
     def sender(self, host: Host) -> Sender:
         """Return a sender of frames from a host."""
         return Sender(self.names, host.name, host_interface(self.fabric, host.name))
+
+    def outputs(self, source: Host, destination: Host) -> list[tuple[str, int, int]]:
+        """Return each switch on a frame's planned path with its output port and priority there.
+
+        Under ECMP the path is the one that the hash gives, and all priorities are 0.
+        """
+        if self.plan.multipath == "ecmp":
+            channels = channels_of(self.plan, source.name, destination.name)
+            ends = (channel.rsplit(":", 1) for channel in channels)
+            return [(switch, int(port), 0) for switch, port in ends]
+        path = self.plan.path(source.name, destination.name)
+        return [(hop.switch, hop.out_port, hop.priority) for hop in path]
 
     def link_of(self, switch: str, port: int) -> str:
         """Return the name of the link at a switch's port."""

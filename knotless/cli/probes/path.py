@@ -28,10 +28,9 @@ def planned(target: Target, source: Host, destination: Host) -> list[tuple[str, 
     plan, fabric = target.plan, target.fabric
     row = plan.routes.rows[fabric.host_index[source.name]]
     vlan = target.first_vlan + int(plan.pair_vlans[row, fabric.switch_index[destination.switch]])
-    hops = plan.path(source.name, destination.name)
     between = [
-        (target.link_of(hop.switch, hop.out_port), (vlan, target.first_priority + hop.priority))
-        for hop in hops[:-1]
+        (target.link_of(switch, port), (vlan, target.first_priority + priority))
+        for switch, port, priority in target.outputs(source, destination)[:-1]
     ]
     return [(source.name, None), *between, (destination.name, None)]
 

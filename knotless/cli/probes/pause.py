@@ -77,8 +77,8 @@ def probe(target: Target) -> Iterator[Finding]:
     source, host = target.pairs[0]
     link = target.flow_control(host)
     quanta = quanta_of(host.rate_mbps)
-    hops = target.plan.path(source.name, host.name)
-    used = target.first_priority + hops[-2].priority if len(hops) > 1 else 0
+    outputs = target.outputs(source, host)
+    used = target.first_priority + outputs[-2][2] if len(outputs) > 1 else 0
     others = [priority for priority in PRIORITIES if priority != used]
     yield _stop(target, "PAUSE", pause_frame(host, quanta), link.by_channel, True)
     pfc = link.by_priority and not link.by_credits
