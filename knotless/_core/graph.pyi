@@ -57,6 +57,15 @@ class Channels:
     def up_then_down(self, rises: Mask, falls: Mask) -> Ints:
         """Return (sources, switches): the same, with paths that first go up, then down."""
 
+    def phase_trees(
+        self, kind: Ints, following: Ints, priority: NDArray[np.uint8]
+    ) -> tuple[Ints, NDArray[np.uint8]]:
+        """Return trees of paths in phases, and their priorities, both (sources, switches).
+
+        The arrays are those of :class:`knotless.routing.graphs.phases.Phases`; trees grow level by
+        level, and take the lowest of the channels that enter a switch.
+        """
+
     def all_turns(self) -> tuple[Ints, Ints]:
         """Return the channels before and after each turn, sorted; without U-turns."""
 
@@ -199,6 +208,16 @@ class StateGraph:
         ValueError if there is no path; OverflowError(longest) if rows * switches * longest exceeds
         ``max_hops``. With 0 rounds, the first channel is taken at every state. ``host_count`` are
         the hosts of each row, ``receivers`` those of each switch.
+        """
+
+    def balanced_tables(
+        self, rank_class: Ints, switch: Ints, host_count: Ints, receivers: Ints, rounds: int
+    ) -> tuple[tuple[Ints, NDArray[np.uint8], Ints] | None, bool]:
+        """Return the same paths as tables, one for each rank class, and whether there was a choice.
+
+        The tables are next hops (tables, switches, columns), a column for each switch with hosts;
+        first priorities (tables, switches); and changes (.., 4). None if tables cannot hold the
+        paths. LookupError(from, to) if there is no path.
         """
 
     def counted_tables(

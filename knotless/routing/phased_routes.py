@@ -6,29 +6,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
-from knotless.routing.graphs.balance import balanced_paths
+from knotless.routing.graphs.balance import balanced_paths, balanced_tables
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.phases import Phases
-from knotless.routing.graphs.state_graph import FAR, Mask
+from knotless.routing.graphs.state_graph import Mask
 from knotless.routing.graphs.task import Task
-from knotless.routing.routes import ExplicitRoutes, Routes
+from knotless.routing.routes import ExplicitRoutes, Routes, TableRoutes
 
 
 def routes_in_phases(task: Task, phases: Phases, kind: Ints, engine: str) -> Routes:
     """Return shortest legal paths, balanced, and broadcast trees of legal paths.
 
+    They are next-hop tables where :func:`~knotless.routing.graphs.balance.balanced_tables` has
+    some, the same paths written out otherwise.
+
     Raises
     ------
     PlanError
-        No legal path connects two switches with hosts.
+        No legal path connects two switches with hosts, or there is too little memory.
 
     """
     graph = phases.graph(task.channels, kind)
-    with_hosts = np.flatnonzero(task.receivers)
-    refuse_apart(task, graph.hops().T[with_hosts] >= FAR, with_hosts, engine)
-    rows, paths, priorities = balanced_paths(task, graph)
-    trees, of_trees = broadcast_trees(task, phases, kind, engine)
-    return ExplicitRoutes(rows.of_host, paths, priorities, trees, of_trees)
+    try:
+        made = balanced_tables(task, graph)
+    except LookupError as apart:
+        raise _no_path(task, engine, *apart.args) from None
+    if made is None:
+        rows, *paths = balanced_paths(task, graph)
+        return ExplicitRoutes(rows.of_host, *paths, *broadcast_trees(task, phases, kind, engine))
+    rows, *tables = made
+    trees = broadcast_trees(task, phases, kind, engine)
+    hosts = rows.of_host, task.channels, rows.switch, rows.rank_class
+    return TableRoutes(*hosts, *tables, *trees, task.columns)
 
 
 def broadcast_trees(task: Task, phases: Phases, kind: Ints, engine: str) -> tuple[Ints, Priorities]:
@@ -47,8 +56,12 @@ def refuse_apart(task: Task, apart: Mask, sources: NDArray[np.integer], engine: 
     apart = apart & (task.receivers > 0) & (np.arange(len(task.receivers)) != sources[:, None])
     if apart.any():
         row, target = np.argwhere(apart)[0]
-        names = task.channels.names
-        raise PlanError(
-            f"{engine} has no path from {names[sources[row]]} to {names[target]} on"
-            f" {task.fabric.name}, which lacks links; updown runs on any fabric"
-        )
+        raise _no_path(task, engine, sources[row], target)
+
+
+def _no_path(task: Task, engine: str, source: int, target: int) -> PlanError:
+    names = task.channels.names
+    return PlanError(
+        f"{engine} has no path from {names[source]} to {names[target]} on {task.fabric.name},"
+        " which lacks links; updown runs on any fabric"
+    )

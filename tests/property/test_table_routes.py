@@ -22,12 +22,26 @@ from knotless.routing.routes import ExplicitRoutes, TableRoutes
 from knotless.routing.vlans.assignment import assign_table_vlans, assign_vlans
 from knotless.topologies import Fabric, load
 from knotless.verification.checked_plan import CheckedPlan
-from tests.support.fabric_strategies import graphs, grids
+from tests.support.fabric_strategies import (
+    cut,
+    dragonflies,
+    dragonflies_plus,
+    graphs,
+    grids,
+    hyperxs,
+)
 
 Path = list[tuple[int, int]]
 
 TREES = ["fattree,2,4,2", "fattree,2,2,3", "fattree3,4", "lsft,3", "fattree2,4,hosts=3"]
-FABRICS = {"dor": grids(), "prefix": graphs(), "fattree": st.sampled_from(TREES).map(load)}
+FABRICS = {
+    "dor": grids(),
+    "prefix": graphs(),
+    "fattree": st.sampled_from(TREES).map(load),
+    "dragonfly": st.one_of(dragonflies(), cut(dragonflies())),
+    "dragonflyplus": st.one_of(dragonflies_plus(), cut(dragonflies_plus())),
+    "hyperx": st.one_of(hyperxs(), cut(hyperxs())),
+}
 
 
 @st.composite

@@ -6,10 +6,12 @@
 //! before. In further rounds each tree is removed and chosen again, given the loads of all
 //! others, unless all channels already carry the same load.
 
+use crate::columns::Columns;
 use crate::error::{long, Malformed};
 use crate::follow::{longest, Paths};
 use crate::rows::Rows;
-use crate::states::{Search, StateGraph};
+use crate::states::{Search, StateGraph, FAR};
+use crate::tables::PRIORITIES;
 
 /// A channel with the highest load so far costs 2 to this power of two as much as an empty one.
 const SQUARINGS: u32 = 6;
@@ -26,6 +28,8 @@ const SHARED_COST: f64 = 0.1;
 pub enum Refusal {
     /// The longest path has this many channels: written out, all paths exceed `max_hops`.
     TooLong(usize),
+    /// There is no way from this switch to this destination.
+    Apart(usize, usize),
     /// Arrays that do not fit together.
     Malformed(Malformed),
 }
@@ -36,78 +40,243 @@ impl From<Malformed> for Refusal {
     }
 }
 
-/// Chooses shortest paths from every row to every switch that has `receivers` (hosts).
+/// Between which switches shortest walks are chosen, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Task<'a> {
+    /// The legal walks.
+    pub graph: &'a StateGraph,
+    /// The rows of source hosts.
+    pub rows: Rows<'a>,
+    /// The hosts of each row.
+    pub host_counts: &'a [i32],
+    /// The hosts of each switch.
+    pub receivers: &'a [i32],
+    /// How often each tree is chosen; with 0, the first channel is taken at every state, whatever
+    /// the loads.
+    pub rounds: usize,
+}
+
+/// Next-hop tables of chosen paths.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Made {
+    /// `[rank class][switch][column]`: the channel to take, -1 where no path of the class passes.
+    /// Each switch that has hosts is a column, in their order.
+    pub next_hop: Vec<i32>,
+    /// `[rank class][destination]`: the priority on the first channel.
+    pub first_priority: Vec<u8>,
+    /// Where priorities change, sorted: channel before, channel after, priority before, after.
+    pub changes: Vec<[i32; 4]>,
+}
+
+/// Chooses shortest paths from every row to every switch that has hosts, and writes them out.
 ///
-/// `host_counts` are the hosts of each row. Each tree is chosen `rounds` times; with 0 rounds, the
-/// first channel is taken at every state, whatever the loads. At most `max_hops` channels are
-/// written out: rows times switches times the longest path.
-pub fn paths(
-    graph: &StateGraph,
-    rows: Rows<'_>,
-    host_counts: &[i32],
-    receivers: &[i32],
-    rounds: usize,
-    max_hops: usize,
-) -> Result<Paths, Refusal> {
-    let rank_classes = rows.checked(graph)?;
-    long("host_counts", host_counts.len(), rows.switch.len())?;
-    long("receivers", receivers.len(), graph.start.len())?;
+/// At most `max_hops` channels are written out: rows times switches times the longest path.
+pub fn paths(task: Task<'_>, max_hops: usize) -> Result<Paths, Refusal> {
+    let Task { graph, rows, receivers, .. } = task;
+    task.checked()?;
     let receives: Vec<bool> = receivers.iter().map(|&hosts| hosts > 0).collect();
     let longest = longest(graph, rows, &receives)?;
     if (rows.switch.len() * graph.start.len()).saturating_mul(longest) > max_hops {
         return Err(Refusal::TooLong(longest));
     }
     let mut paths = Paths::new(rows.switch.len(), graph.start.len(), longest);
-    let mut search = Search::new(graph);
-    let mut walks = Walks::new(graph);
-    let mut loads = Loads::new(graph);
-    let destinations: Vec<usize> = (0..receives.len()).filter(|&d| receives[d]).collect();
-    let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); destinations.len() * rank_classes];
-    let bounds: Vec<usize> = (0..=rank_classes)
-        .map(|class| rows.rank_class.partition_point(|&p| (p as usize) < class))
-        .collect();
-    let last = rounds.max(1) - 1;
-    for round in 0..=last {
-        let settled = round > 0 && loads.are_even();
-        for (place, &destination) in destinations.iter().enumerate() {
-            search.towards(graph, destination);
-            walks.collect(graph, &search, rows.switch);
-            let trees = &mut chosen[place * rank_classes..][..rank_classes];
-            for tree in trees.iter() {
-                walks.share(tree, 1);
-            }
-            for (class, tree) in trees.iter_mut().enumerate() {
-                let of_class = bounds[class]..bounds[class + 1];
-                let flows = of_class.clone().map(|row| {
-                    let start = walks.place[graph.start[rows.switch[row] as usize] as usize];
-                    (
-                        start as usize,
-                        f64::from(host_counts[row]) * f64::from(receivers[destination]),
-                    )
-                });
-                let flows: Vec<(usize, f64)> = flows.collect();
-                if rounds == 0 {
-                    tree.clear();
-                    tree.extend(&walks.first[..walks.states.len()]);
-                } else if !settled {
-                    if round > 0 {
-                        walks.share(tree, -1);
-                        loads.add(&mut walks, tree, &flows, -1.0);
-                    }
-                    walks.choose_cheapest(&loads, tree);
-                    walks.share(tree, 1);
-                    loads.add(&mut walks, tree, &flows, 1.0);
+    task.choose(|destination, walks, tree, rows| {
+        for (row, start) in rows {
+            walks.follow(start, tree, &graph.priority, paths.of(row, destination));
+        }
+    })?;
+    Ok(paths)
+}
+
+/// Chooses the same paths as next-hop tables, one for each rank class; also returns whether there
+/// was a choice anywhere.
+///
+/// There are no tables if paths of one class to one destination leave a switch on several channels,
+/// or begin with several priorities; or if a channel and a priority do not determine the state, on
+/// which the next priority depends.
+pub fn tables(task: Task<'_>) -> Result<(Option<Made>, bool), Refusal> {
+    let rank_classes = task.checked()?;
+    let mut writer = is_by_priority(task.graph).then(|| Writer::new(task, rank_classes));
+    let mut class = 0;
+    let is_choice = task.choose(|destination, walks, tree, rows| {
+        writer = writer.take().and_then(|mut writer| {
+            writer.take((class, destination), walks, tree, rows).then_some(writer)
+        });
+        class += 1;
+        if class == rank_classes {
+            class = 0;
+            writer.iter_mut().for_each(|writer| writer.columns.end_column());
+        }
+    })?;
+    Ok((writer.map(Writer::made), is_choice))
+}
+
+/// Whether a channel and the priority on it determine the state to which it leads.
+fn is_by_priority(graph: &StateGraph) -> bool {
+    let mut state_of = Vec::new();
+    graph.channel.iter().zip(&graph.head).all(|(&channel, &state)| {
+        let place = channel as usize * PRIORITIES + usize::from(graph.priority[state as usize]);
+        state_of.resize(state_of.len().max(place + 1), -1);
+        let known = std::mem::replace(&mut state_of[place], state);
+        known == -1 || known == state
+    })
+}
+
+impl Task<'_> {
+    /// Refuses arrays that do not fit together; returns how many rank classes there are.
+    fn checked(&self) -> Result<usize, Malformed> {
+        long("host_counts", self.host_counts.len(), self.rows.switch.len())?;
+        long("receivers", self.receivers.len(), self.graph.start.len())?;
+        self.rows.checked(self.graph)
+    }
+
+    /// Chooses the trees; calls `done` for each destination and rank class with the tree and with
+    /// the class's rows and the places where their walks begin. Returns whether there was a choice.
+    fn choose(
+        self,
+        mut done: impl FnMut(usize, &Walks, &[u32], &mut dyn Iterator<Item = (usize, usize)>),
+    ) -> Result<bool, Refusal> {
+        let Task { graph, rows, host_counts, receivers, rounds } = self;
+        let rank_classes = self.checked()?;
+        let mut search = Search::new(graph);
+        let mut walks = Walks::new(graph);
+        let mut loads = Loads::new(graph);
+        let (mut is_choice, mut apart) = (false, None);
+        let destinations: Vec<usize> = (0..receivers.len()).filter(|&d| receivers[d] > 0).collect();
+        let mut chosen: Vec<Vec<u32>> = vec![Vec::new(); destinations.len() * rank_classes];
+        let bounds: Vec<usize> = (0..=rank_classes)
+            .map(|class| rows.rank_class.partition_point(|&p| (p as usize) < class))
+            .collect();
+        let last = rounds.max(1) - 1;
+        for round in 0..=last {
+            let settled = round > 0 && loads.are_even();
+            for (place, &destination) in destinations.iter().enumerate() {
+                search.towards(graph, destination);
+                let start = |&at: &i32| graph.start[at as usize] as usize;
+                let lost = rows.switch.iter().filter(|at| search.hops[start(at)] == FAR);
+                if let Some(&source) = lost.min() {
+                    let pair = (source as usize, destination);
+                    apart = Some(apart.map_or(pair, |known| pair.min(known)));
                 }
-                if round == last {
-                    for (row, &(start, _)) in of_class.zip(&flows) {
-                        walks.follow(start, tree, &graph.priority, paths.of(row, destination));
+                if apart.is_some() {
+                    continue;
+                }
+                walks.collect(graph, &search, rows.switch);
+                is_choice |= walks.edges.len() > walks.states.len();
+                let trees = &mut chosen[place * rank_classes..][..rank_classes];
+                for tree in trees.iter() {
+                    walks.share(tree, 1);
+                }
+                for (class, tree) in trees.iter_mut().enumerate() {
+                    let of_class = bounds[class]..bounds[class + 1];
+                    let starts = of_class.clone().map(|row| walks.place[start(&rows.switch[row])]);
+                    let flows: Vec<(usize, f64)> = starts
+                        .zip(&host_counts[of_class.clone()])
+                        .map(|(start, &hosts)| {
+                            (start as usize, f64::from(hosts) * f64::from(receivers[destination]))
+                        })
+                        .collect();
+                    if rounds == 0 {
+                        tree.clear();
+                        tree.extend(&walks.first[..walks.states.len()]);
+                    } else if !settled {
+                        if round > 0 {
+                            walks.share(tree, -1);
+                            loads.add(&mut walks, tree, &flows, -1.0);
+                        }
+                        walks.choose_cheapest(&loads, tree);
+                        walks.share(tree, 1);
+                        loads.add(&mut walks, tree, &flows, 1.0);
                     }
-                    tree.clear();
+                    if round == last {
+                        let starts = flows.iter().map(|&(start, _)| start);
+                        done(destination, &walks, tree, &mut of_class.zip(starts));
+                        *tree = Vec::new();
+                    }
+                }
+            }
+            if let Some((source, destination)) = apart {
+                return Err(Refusal::Apart(source, destination));
+            }
+        }
+        Ok(is_choice)
+    }
+}
+
+/// Tables that are being written, one destination after the other.
+struct Writer<'a> {
+    graph: &'a StateGraph,
+    columns: Columns,
+    first_priority: Vec<u8>,
+    changes: Vec<[i32; 4]>,
+    /// By place: whether a path of the class passes.
+    passed: Vec<bool>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(task: Task<'a>, rank_classes: usize) -> Self {
+        let (graph, switches) = (task.graph, task.receivers.len());
+        let width = task.receivers.iter().filter(|&&hosts| hosts > 0).count();
+        Self {
+            graph,
+            columns: Columns::new(rank_classes, switches, width),
+            first_priority: vec![0; rank_classes * switches],
+            changes: Vec::new(),
+            passed: Vec::new(),
+        }
+    }
+
+    /// Writes the paths of a rank class to a destination; false if no table can hold them.
+    fn take(
+        &mut self,
+        (class, destination): (usize, usize),
+        walks: &Walks,
+        tree: &[u32],
+        rows: &mut dyn Iterator<Item = (usize, usize)>,
+    ) -> bool {
+        self.passed.clear();
+        self.passed.resize(tree.len() + 1, false);
+        let edge_at = |place: usize| tree.get(place).map(|&edge| &walks.edges[edge as usize]);
+        let priority = |edge: &Edge| self.graph.priority[edge.state as usize];
+        let mut first = None;
+        for (_, start) in rows {
+            self.passed[start] = true;
+            if let Some(edge) = edge_at(start) {
+                if *first.get_or_insert(priority(edge)) != priority(edge) {
+                    return false;
                 }
             }
         }
+        let switches = self.graph.start.len();
+        self.first_priority[class * switches + destination] = first.unwrap_or(0);
+        for place in 0..tree.len() {
+            let Some(edge) = edge_at(place).filter(|_| self.passed[place]) else { continue };
+            self.passed[edge.to as usize] = true;
+            let switch = self.graph.switch[walks.states[place] as usize] as usize;
+            let known = self.columns.replace(class, switch, edge.channel as i32);
+            if known != -1 && known != edge.channel as i32 {
+                return false;
+            }
+            if let Some(next) = edge_at(edge.to as usize) {
+                let (before, after) = (priority(edge), priority(next));
+                if before != after {
+                    let turn = [edge.channel as i32, next.channel as i32];
+                    self.changes.push([turn[0], turn[1], before.into(), after.into()]);
+                }
+            }
+        }
+        true
     }
-    Ok(paths)
+
+    fn made(mut self) -> Made {
+        self.changes.sort_unstable();
+        self.changes.dedup();
+        Made {
+            next_hop: self.columns.finished(),
+            first_priority: self.first_priority,
+            changes: self.changes,
+        }
+    }
 }
 
 /// An edge of a shortest walk.

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
+use crate::columns::Columns;
 use crate::error::{long, Malformed};
 use crate::states::{Search, StateGraph, FAR};
 
-/// Destinations whose next hops are written together.
-const BLOCK: usize = 16;
 /// Numbers grow no larger: further digits are 0.
 const MOST: i64 = 1 << 40;
 
@@ -66,21 +65,15 @@ pub fn tables(
     let tables = if ways.is_choice { tables } else { 1 };
     let destinations: Vec<usize> =
         (0..switches).filter(|&destination| receives[destination]).collect();
-    let width = destinations.len();
-    let mut next_hop = Vec::new();
-    next_hop.resize(tables * switches * width, -1);
+    let mut columns = Columns::new(tables, switches, destinations.len());
     let mut search = Search::new(graph);
     let mut shortest_edges = Vec::new();
-    // Of some destinations: [switch][table][destination]. The tables themselves are large.
-    let mut block = vec![-1; switches * tables * BLOCK];
-    for (column, &destination) in destinations.iter().enumerate() {
+    for &destination in &destinations {
         search.towards(graph, destination);
         for switch in 0..switches {
             shortest_edges.clear();
             shortest_edges.extend(shortest_edges_from(graph, &search, switch));
-            let of_switch = &mut block[switch * tables * BLOCK..][..tables * BLOCK];
             if shortest_edges.is_empty() {
-                of_switch.chunks_exact_mut(BLOCK).for_each(|of| of[column % BLOCK] = -1);
                 continue;
             }
             let rises = is_rising(graph, level, shortest_edges[0]);
@@ -89,19 +82,12 @@ pub fn tables(
             for table in 0..tables {
                 let digit = (number[destination] + table as i64) / divisor % (1 << 20);
                 let edge = shortest_edges[digit as usize % shortest_edges.len()];
-                of_switch[table * BLOCK + column % BLOCK] = graph.channel[edge];
+                columns.replace(table, switch, graph.channel[edge]);
             }
         }
-        if column % BLOCK == BLOCK - 1 || column == width - 1 {
-            let first = column - column % BLOCK;
-            for (place, of) in block.chunks_exact(BLOCK).enumerate() {
-                let (switch, table) = (place / tables, place % tables);
-                next_hop[(table * switches + switch) * width..][first..=column]
-                    .copy_from_slice(&of[..=column % BLOCK]);
-            }
-        }
+        columns.end_column();
     }
-    Ok(next_hop)
+    Ok(columns.finished())
 }
 
 /// How many ways up there are.

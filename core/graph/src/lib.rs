@@ -8,6 +8,7 @@ pub mod acyclic;
 pub mod balance;
 pub mod blocking;
 pub mod channels;
+mod columns;
 pub mod counted;
 pub mod cycle;
 pub mod dimension_order;

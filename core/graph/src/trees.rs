@@ -172,6 +172,59 @@ pub fn up_then_down(
     Ok(trees)
 }
 
+/// Broadcast trees of paths in phases: after a channel of a kind in phase p follows phase
+/// `following[p * kinds + kind]`, -1 where that is not allowed; paths begin in phase 0.
+///
+/// Trees grow level by level; of several channels that enter a switch, the lowest is taken.
+/// Entry `[u][v]` is the channel that enters v and its phase's `priority`; -1 and 0 where no legal
+/// channel does.
+pub fn in_phases(
+    channels: &Channels,
+    kind: &[i32],
+    following: &[i32],
+    priority: &[u8],
+) -> Result<(Vec<i32>, Vec<u8>), Malformed> {
+    let (count, phases) = (channels.switches(), priority.len());
+    let kinds = following.len() / phases.max(1);
+    long("kind", kind.len(), channels.count())?;
+    long("following", following.len(), phases * kinds)?;
+    within("kind", kind, kinds)?;
+    if phases == 0 || following.iter().any(|&phase| phase >= phases as i32) {
+        return Err(Malformed("there is no such phase".into()));
+    }
+    let mut trees = vec![-1; count * count];
+    let mut priorities = vec![0; count * count];
+    let of_sources =
+        trees.chunks_exact_mut(count.max(1)).zip(priorities.chunks_exact_mut(count.max(1)));
+    for (source, (tree, priorities)) in of_sources.enumerate() {
+        let mut phase_of = vec![-1; count];
+        phase_of[source] = 0;
+        let mut frontier = vec![source];
+        let mut left = count - 1;
+        while left > 0 && !frontier.is_empty() {
+            let mut fresh = Vec::new();
+            for &switch in &frontier {
+                let following = &following[phase_of[switch] as usize * kinds..][..kinds];
+                for channel in channels.of(switch) {
+                    let head = channels.head[channel] as usize;
+                    let later = following[kind[channel] as usize];
+                    if phase_of[head] >= 0 || later < 0 {
+                        continue;
+                    }
+                    phase_of[head] = later;
+                    tree[head] = channel as i32;
+                    priorities[head] = priority[later as usize];
+                    fresh.push(head);
+                }
+            }
+            left -= fresh.len();
+            fresh.sort_unstable(); // so that the lowest channel that enters a switch comes first
+            frontier = fresh;
+        }
+    }
+    Ok((trees, priorities))
+}
+
 /// The trees (`[source][switch]`: the channel that enters) without branches that lead to no
 /// `wanted` switch, and without the trees of sources that are not wanted.
 pub fn pruned(

@@ -43,8 +43,6 @@ def route(task: Task) -> Routes:
     rises = level[channels.head] > level[channels.tail]
     falls = level[channels.head] < level[channels.tail]
     next_hop = _tables(task, level, up_down_graph(channels, rises, falls))
-    receives = task.receivers > 0
-    columns = np.where(receives, np.cumsum(receives) - 1, -1).astype(np.int32)
     rows = rows_in(task, len(next_hop))
     trees = channels.core.up_then_down(rises, falls)
     none = np.zeros(trees.shape, dtype=np.uint8)
@@ -59,7 +57,7 @@ def route(task: Task) -> Routes:
         no_changes(),
         trees,
         none,
-        columns,
+        task.columns,
     )
 
 

@@ -11,12 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from knotless._core import graph as core
+from knotless.base.errors import PlanError
+from knotless.base.memory import refuse_beyond
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.task import Task
 
 ROUNDS = 2
 """A third round would reduce the largest load by about 1 % (measured on tori, random graphs)."""
+
+
+_BYTES_A_NEXT_HOP = 12
+"""Memory for a switch and a destination in one table: chosen tree (4 to 8) and table (4)."""
 
 
 @dataclass(frozen=True)
@@ -74,3 +80,42 @@ def balanced_paths(
     except OverflowError as error:
         raise path_memory.too_long(len(rows.switch), len(task.receivers), error.args[0]) from None
     return rows, *paths
+
+
+def balanced_tables(
+    task: Task, graph: core.StateGraph
+) -> tuple[Rows, Ints, Priorities, Ints] | None:
+    """Choose the paths of :func:`balanced_paths` in the form of next-hop tables.
+
+    There is one table for each rank of hosts; a single one with ``low-port``, or if there is only
+    one shortest path between any two switches.
+
+    Returns
+    -------
+    rows
+        The rows of the paths; their rank class is the number of their table.
+    next_hop, first_priority, changes
+        As in :class:`knotless.routing.routes.TableRoutes`, with a column for each switch that has
+        hosts, in their order.
+
+    None is returned if tables cannot hold the paths: those of one rank to one switch leave a
+    switch on several channels, or have several priorities at first.
+
+    Raises
+    ------
+    LookupError
+        There is no path from the first argument, a switch with hosts, to the second one.
+    PlanError
+        The tables need more memory than is free.
+
+    """
+    rank_classes, rounds, receivers = 1, 0, task.receivers
+    while True:
+        rows = rows_in(task, rank_classes)
+        hosts = rows.rank_class, rows.switch, rows.host_count
+        tables, is_choice = graph.balanced_tables(*hosts, receivers, rounds)
+        if rounds or not is_choice or task.select != "spread":
+            return None if tables is None else (rows, *tables)
+        rank_classes, rounds = task.ranks, ROUNDS
+        needed = _BYTES_A_NEXT_HOP * rank_classes * len(receivers) * int((receivers > 0).sum())
+        refuse_beyond(f"{task.fabric.name}: {rank_classes} next-hop tables", needed, PlanError)

@@ -68,21 +68,5 @@ class Phases:
         Trees grow level by level; of several channels that enter a switch, the first is taken. A
         switch that no legal extension enters has -1.
         """
-        count = len(channels.names)
-        entered = np.full((count, count), -1, dtype=np.int32)
-        phase = np.full((count, count), NO_STEP, dtype=np.int32)
-        np.fill_diagonal(phase, 0)
-        frontier = np.eye(count, dtype=bool)
-        while frontier.any():
-            open_ends = frontier[:, channels.tail] & (phase < 0)[:, channels.head]
-            source, channel = np.nonzero(open_ends)
-            later = self.following[phase[source, channels.tail[channel]], kind[channel]]
-            legal = np.flatnonzero(later >= 0)[::-1]  # of several channels, the lowest comes last
-            source, channel = source[legal], channel[legal]
-            head = channels.head[channel]
-            entered[source, head] = channel
-            phase[source, head] = later[legal]
-            frontier = np.zeros_like(frontier)
-            frontier[source, head] = True
-        priority = np.where(entered >= 0, self.priority[np.maximum(phase, 0)], np.uint8(0))
-        return entered, priority.astype(np.uint8)
+        kinds = np.ascontiguousarray(kind, dtype=np.int32)
+        return channels.core.phase_trees(kinds, self.following, self.priority)

@@ -77,3 +77,9 @@ class Task:
         """The number of hosts on each switch."""
         counts = np.bincount(self.host_switches, minlength=len(self.channels.names))
         return counts.astype(np.int32)
+
+    @cached_property
+    def columns(self) -> Ints:
+        """The column of each switch in next-hop tables; -1 for those without hosts."""
+        receives = self.receivers > 0
+        return np.where(receives, np.cumsum(receives) - 1, -1).astype(np.int32)

@@ -8,7 +8,7 @@ use graph::trees;
 use graph::turn_model::{self, Direction};
 use graph::turns::Turns;
 use graph::{dimension_order, distances, Malformed};
-use numpy::{IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray3, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyLookupError, PyValueError};
 use pyo3::prelude::*;
 
@@ -91,6 +91,21 @@ impl PyChannels {
         let (rises, falls) = (rises.as_slice()?, falls.as_slice()?);
         let trees = py.detach(|| trees::up_then_down(&self.0, rises, falls));
         square(py, trees.map_err(refused)?, self.0.switches())
+    }
+
+    fn phase_trees<'py>(
+        &self,
+        py: Python<'py>,
+        kind: Ints<'_>,
+        following: PyReadonlyArray2<'_, i32>,
+        priority: PyReadonlyArray1<'_, u8>,
+    ) -> PyResult<(Matrix<'py, i32>, Matrix<'py, u8>)> {
+        let (kind, following) = (kind.as_slice()?, following.as_slice()?);
+        let priority = priority.as_slice()?;
+        let made = py.detach(|| trees::in_phases(&self.0, kind, following, priority));
+        let (trees, priorities) = made.map_err(refused)?;
+        let switches = self.0.switches();
+        Ok((square(py, trees, switches)?, square(py, priorities, switches)?))
     }
 
     fn all_turns<'py>(&self, py: Python<'py>) -> (Vector<'py, i32>, Vector<'py, i32>) {

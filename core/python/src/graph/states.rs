@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::{PyLookupError, PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 
-use super::arrays::{as_paths, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
+use super::arrays::{as_paths, matrix, refused, square, Ints, Mask, Matrix, PathArrays, Vector};
 
 /// Which walks are legal; see the class of that name in `graph.pyi`.
 #[pyclass(frozen, name = "StateGraph", module = "knotless._core.graph")]
@@ -72,14 +72,37 @@ impl PyStateGraph {
         max_hops: usize,
     ) -> PyResult<PathArrays<'py>> {
         let rows = Rows { rank_class: rank_class.as_slice()?, switch: switch.as_slice()? };
-        let (host_count, receivers) = (host_count.as_slice()?, receivers.as_slice()?);
-        let paths = py
-            .detach(|| balance::paths(&self.0, rows, host_count, receivers, rounds, max_hops))
-            .map_err(|refusal| match refusal {
-                balance::Refusal::TooLong(longest) => PyOverflowError::new_err(longest),
-                balance::Refusal::Malformed(error) => refused(error),
-            })?;
+        let (host_counts, receivers) = (host_count.as_slice()?, receivers.as_slice()?);
+        let task = balance::Task { graph: &self.0, rows, host_counts, receivers, rounds };
+        let paths = py.detach(|| balance::paths(task, max_hops)).map_err(unbalanced)?;
         as_paths(py, paths, rows.switch.len(), receivers.len())
+    }
+
+    #[allow(clippy::too_many_arguments)] // a border: each is an array of its own in Python
+    fn balanced_tables<'py>(
+        &self,
+        py: Python<'py>,
+        rank_class: Ints<'_>,
+        switch: Ints<'_>,
+        host_count: Ints<'_>,
+        receivers: Ints<'_>,
+        rounds: usize,
+    ) -> PyResult<(Option<BalancedTables<'py>>, bool)> {
+        let rows = Rows { rank_class: rank_class.as_slice()?, switch: switch.as_slice()? };
+        let (host_counts, receivers) = (host_count.as_slice()?, receivers.as_slice()?);
+        let task = balance::Task { graph: &self.0, rows, host_counts, receivers, rounds };
+        let (made, is_choice) = py.detach(|| balance::tables(task)).map_err(unbalanced)?;
+        let Some(made) = made else { return Ok((None, is_choice)) };
+        let switches = receivers.len();
+        let tables = made.first_priority.len() / switches.max(1);
+        let columns = receivers.iter().filter(|&&hosts| hosts > 0).count();
+        let count = made.changes.len();
+        let tables = (
+            made.next_hop.into_pyarray(py).reshape([tables, switches, columns])?,
+            matrix(py, made.first_priority, tables, switches)?,
+            matrix(py, made.changes.into_flattened(), count, 4)?,
+        );
+        Ok((Some(tables), is_choice))
     }
 
     fn counted_tables<'py>(
@@ -101,5 +124,16 @@ impl PyStateGraph {
         let columns = receives.iter().filter(|&&receives| receives).count();
         let count = next_hop.len() / (switches * columns).max(1);
         next_hop.into_pyarray(py).reshape([count, switches, columns])
+    }
+}
+
+/// Next hops, first priorities and changes.
+type BalancedTables<'py> = (Bound<'py, PyArray3<i32>>, Matrix<'py, u8>, Matrix<'py, i32>);
+
+fn unbalanced(refusal: balance::Refusal) -> PyErr {
+    match refusal {
+        balance::Refusal::TooLong(longest) => PyOverflowError::new_err(longest),
+        balance::Refusal::Apart(from, to) => PyLookupError::new_err((from, to)),
+        balance::Refusal::Malformed(error) => refused(error),
     }
 }
