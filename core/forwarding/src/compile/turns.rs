@@ -1,5 +1,6 @@
 //! Table virtual channel: few rules that change the priority.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -32,26 +33,35 @@ fn patterns(turn: Turn) -> impl Iterator<Item = Pattern> {
 /// The one that changes most turns which no chosen one does comes next; of equal ones, the first in
 /// their order.
 fn chosen(turns: &BTreeMap<Turn, u8>) -> BTreeMap<Pattern, u8> {
-    let mut missing: Vec<(Turn, u8)> =
-        turns.iter().map(|(&turn, &to)| (turn, to)).filter(|(turn, to)| turn.2 != *to).collect();
-    let mut known: BTreeMap<Pattern, u8> = BTreeMap::new();
-    for &(turn, to) in &missing {
+    // By pattern: the priority of all turns that fit it, None if they differ.
+    let mut becomes: FxHashMap<Pattern, Option<u8>> = FxHashMap::default();
+    for (&turn, &to) in turns {
         for pattern in patterns(turn) {
-            if turns.iter().all(|(&other, &becomes)| becomes == to || !fits(pattern, other)) {
-                known.insert(pattern, to);
-            }
+            let known = becomes.entry(pattern).or_insert(Some(to));
+            *known = known.filter(|&known| known == to);
         }
+    }
+    let allowed = |turn| patterns(turn).filter(|pattern| becomes[pattern].is_some());
+    let mut missing: Vec<Turn> =
+        turns.iter().filter(|(turn, to)| turn.2 != **to).map(|(&turn, _)| turn).collect();
+    // How many of the missing turns fit each pattern.
+    let mut count: FxHashMap<Pattern, usize> = FxHashMap::default();
+    for &turn in &missing {
+        allowed(turn).for_each(|pattern| *count.entry(pattern).or_default() += 1);
     }
     let mut chosen = BTreeMap::new();
     while !missing.is_empty() {
-        let count = |pattern| missing.iter().filter(|(turn, _)| fits(pattern, *turn)).count();
-        let (&pattern, &to) = known
+        let (&pattern, _) = count
             .iter()
-            .rev()
-            .max_by_key(|(&pattern, _)| count(pattern))
+            .max_by_key(|&(&pattern, &count)| (count, Reverse(pattern)))
             .expect("each turn is a pattern of its own");
-        chosen.insert(pattern, to);
-        missing.retain(|&(turn, _)| !fits(pattern, turn));
+        chosen.extend(becomes[&pattern].map(|to| (pattern, to)));
+        let (changed, left): (Vec<Turn>, Vec<Turn>) =
+            missing.into_iter().partition(|&turn| fits(pattern, turn));
+        missing = left;
+        for turn in changed {
+            allowed(turn).for_each(|pattern| *count.entry(pattern).or_default() -= 1);
+        }
     }
     chosen
 }
