@@ -17,8 +17,9 @@ from knotless.routing.routes import ExplicitRoutes, Routes, TableRoutes
 def routes_in_phases(task: Task, phases: Phases, kind: Ints, engine: str) -> Routes:
     """Return shortest legal paths, balanced, and broadcast trees of legal paths.
 
-    They are next-hop tables where :func:`~knotless.routing.graphs.balance.balanced_tables` has
-    some, the same paths written out otherwise.
+    They are next-hop tables: one if there is one path between any two switches, otherwise one for
+    each rank of hosts. Where tables cannot hold the paths
+    (:func:`~knotless.routing.graphs.balance.balanced_tables`), they are written out.
 
     Raises
     ------

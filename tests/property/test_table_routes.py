@@ -53,11 +53,14 @@ def thinned(draw: st.DrawFn, fabrics: st.SearchStrategy[Fabric]) -> Fabric:
 
 
 def plan_or_skip(fabric: Fabric, engine: str, select: str) -> Plan:
-    """Return the plan; a tree without some hosts may have no up-down paths."""
+    """Return the plan; fabrics without some hosts or links may have no paths, or not as tables."""
     try:
-        return make_plan(fabric, engine, select=select)
+        plan = make_plan(fabric, engine, select=select)
     except PlanError:
         reject()
+    if not isinstance(plan.routes, TableRoutes):
+        reject()
+    return plan
 
 
 def tables_of(plan: Plan) -> TableRoutes:

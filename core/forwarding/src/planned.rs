@@ -19,6 +19,8 @@ pub struct Planned {
     floods: Vec<Flood>,
     /// By switch: the channels that leave it.
     leaving: Vec<Vec<u32>>,
+    /// By group: the switches with members.
+    with_members: Vec<Vec<u32>>,
     /// The number of the last flood that was looked up, and by switch whether it must get there.
     needed: (usize, Vec<bool>),
 }
@@ -74,8 +76,14 @@ pub fn planned(fabric: Fabric, plan: Plan) -> (State, Planned) {
             sources.map(move |at| Flood { group, sources: at.clone() })
         })
         .collect();
+    let with_members = |member: &Vec<bool>| {
+        let is_member = |&host: &u32| member[host as usize];
+        let has_members = |&at: &u32| hosts[at as usize].iter().any(is_member);
+        (0..switches as u32).filter(has_members).collect()
+    };
+    let with_members = plan.members.iter().map(with_members).collect();
     let needed = (usize::MAX, Vec::new());
-    let mut planned = Planned { plan, at, hosts, floods, leaving, needed };
+    let mut planned = Planned { plan, at, hosts, floods, leaving, with_members, needed };
     let classes = planned.classes(&fabric);
     let mut state = State::with_classes(fabric, planned.floods.clone(), classes);
     if planned.plan.host_tags {
@@ -233,9 +241,7 @@ impl Planned {
     fn reached(&self, fabric: &Fabric, group: usize, source: u32) -> Vec<bool> {
         let switches = self.switches();
         let mut reached = vec![false; switches];
-        let member = &self.plan.members[group];
-        let with_members = (0..member.len()).filter(|&host| member[host]);
-        for mut at in with_members.map(|host| self.at[host]) {
+        for &(mut at) in &self.with_members[group] {
             while !std::mem::replace(&mut reached[at as usize], true) {
                 let channel = self.plan.tree.get(source as usize * switches + at as usize);
                 if channel == NONE {

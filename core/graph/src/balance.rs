@@ -468,3 +468,52 @@ fn price(load: f64) -> f64 {
     }
     price
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channels::triangle;
+    use crate::states::Edges;
+
+    fn made(graph: &StateGraph, at: &[i32], receivers: &[i32]) -> (Option<Made>, bool) {
+        let rows = Rows { rank_class: &vec![0; at.len()], switch: at };
+        let host_counts = &vec![1; at.len()];
+        tables(Task { graph, rows, host_counts, receivers, rounds: 0 }).expect("sound")
+    }
+
+    #[test]
+    fn tables_hold_what_paths_pass_and_no_more() {
+        let graph = triangle().graph();
+        let (all, is_choice) = made(&graph, &[0, 1, 2], &[1, 1, 1]);
+        assert_eq!(all.expect("they fit").next_hop, [-1, 0, 1, 2, -1, 3, 4, 5, -1]);
+        assert!(!is_choice);
+        // From 0 to 2 alone: one column, and nothing at 1.
+        let (one, _) = made(&graph, &[0], &[0, 0, 1]);
+        assert_eq!(one.expect("they fit").next_hop, [1, -1, -1]);
+    }
+
+    #[test]
+    fn tables_hold_no_paths_that_part_by_their_past() {
+        // 0 -> 1 -> 2 by channel 2 from state 3, by channel 1 from the start of switch 1.
+        let start = [0, 1, 2];
+        let edges: Edges<'_> = (&[0, 3, 1], &[3, 2, 2], &[0, 2, 1]);
+        let graph = StateGraph::new(&[0, 1, 2, 1], &[0; 4], &start, edges, 3).expect("sound");
+        assert_eq!(made(&graph, &[0, 1], &[0, 0, 1]), (None, false));
+        let (from_0, _) = made(&graph, &[0], &[0, 0, 1]);
+        assert_eq!(from_0.expect("they fit").next_hop, [0, 2, -1]);
+        // Channel 1 leads to two states with one priority.
+        let edges: Edges<'_> = (&[0, 0], &[1, 3], &[1, 1]);
+        let graph = StateGraph::new(&[0, 1, 2, 1], &[0; 4], &start, edges, 3).expect("sound");
+        assert_eq!(made(&graph, &[0], &[0, 1, 0]), (None, true));
+    }
+
+    #[test]
+    fn the_first_pair_without_a_way_is_named() {
+        let edges: Edges<'_> = (&[0], &[1], &[0]);
+        let graph = StateGraph::new(&[0, 1, 2], &[0; 3], &[0, 1, 2], edges, 1).expect("sound");
+        let rows = Rows { rank_class: &[0, 0], switch: &[0, 1] };
+        let (host_counts, receivers) = (&[1, 1][..], &[1, 1, 1][..]);
+        let task = Task { graph: &graph, rows, host_counts, receivers, rounds: 2 };
+        assert_eq!(tables(task), Err(Refusal::Apart(0, 2)));
+    }
+}

@@ -304,6 +304,20 @@ mod tests {
         let trees = up_then_down(&channels, &rises, &falls).expect("sound");
         assert_eq!(trees, [-1, 0, 1, 2, -1, 1, 4, 5, -1]);
     }
+
+    #[test]
+    fn trees_in_phases_take_allowed_channels_with_the_priority_of_their_phase() {
+        let channels = triangle();
+        // Channel 1, of kind 1, is allowed nowhere; two hops of kind 0 are.
+        let (kind, following) = ([0, 1, 0, 0, 0, 0], [1, -1, 2, -1, -1, -1]);
+        let (trees, priorities) =
+            in_phases(&channels, &kind, &following, &[0, 0, 1]).expect("sound");
+        assert_eq!(trees, [-1, 0, 3, 2, -1, 3, 4, 5, -1]);
+        assert_eq!(priorities, [0, 0, 1, 0, 0, 0, 0, 0, 0]);
+        assert!(in_phases(&channels, &kind, &[3, -1, 2, -1, -1, -1], &[0; 3]).is_err());
+        assert!(in_phases(&channels, &[2; 6], &following, &[0; 3]).is_err(), "no such kind");
+    }
+
     #[test]
     fn branches_that_lead_to_no_wanted_switch_are_cut() {
         let channels = triangle();

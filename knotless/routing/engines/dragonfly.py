@@ -31,8 +31,10 @@ _LONGEST = 5
 def route(task: Task) -> Routes:
     """Return the shortest paths of a local, a global and a local hop, each at most once.
 
-    The last local hop is on virtual channel 1. Ties, and links in parallel, are balanced by
-    :func:`knotless.routing.graphs.balance.balanced_paths`.
+    The last local hop is on virtual channel 1. With one link between any two groups there is one
+    such path between two switches, and one next-hop table holds all; ties, and links in parallel,
+    are balanced by load, with a table for each rank of hosts. See
+    :func:`knotless.routing.phased_routes.routes_in_phases`.
 
     Raises
     ------
@@ -101,8 +103,8 @@ MINIMAL = Engine(
     "that link, and a local link to the destination. The last hop is on virtual channel 1.",
     proof="A local channel on virtual channel 0 only waits for a global one, a global one for a "
     "local one on virtual channel 1, and that one for none.",
-    use="Dragonflies with traffic between all groups. If few groups send to few, the single link "
-    "between two groups limits them.",
+    use="Dragonflies of any size with traffic between all groups. If few groups send to few, the "
+    "single link between two groups limits them.",
 )
 VALIANT = Engine(
     name="dragonfly-valiant",

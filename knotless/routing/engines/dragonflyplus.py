@@ -38,8 +38,8 @@ _LONGEST = 6
 def route(task: Task) -> Routes:
     """Return the shortest paths up, over a global link if needed, and down.
 
-    Ties, and links in parallel, are balanced by
-    :func:`knotless.routing.graphs.balance.balanced_paths`.
+    Ties, and links in parallel, are balanced by load, with a next-hop table for each rank of hosts:
+    see :func:`knotless.routing.phased_routes.routes_in_phases`.
 
     Raises
     ------

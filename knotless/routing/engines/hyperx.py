@@ -28,7 +28,8 @@ from knotless.routing.routes import ExplicitRoutes, Routes
 def route(task: Task) -> Routes:
     """Return minimal paths that correct the coordinates in the order of the dimensions.
 
-    Parallel links are balanced by :func:`knotless.routing.graphs.balance.balanced_paths`.
+    Parallel links are balanced by load, with a next-hop table for each rank of hosts: see
+    :func:`knotless.routing.phased_routes.routes_in_phases`.
 
     Raises
     ------

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from knotless._core.graph import StateGraph
 from knotless.base.errors import PlanError
-from knotless.routing.graphs.task import Selection
+from knotless.routing.graphs.balance import balanced_paths
+from knotless.routing.graphs.phases import Phases
+from knotless.routing.graphs.task import Selection, Task
 from knotless.routing.plan import Plan, make_plan
+from knotless.routing.routes import ExplicitRoutes, TableRoutes
 from knotless.topologies import load
 from knotless.topologies.failures import without_links
 from knotless.topologies.formats.files import from_json, to_json
@@ -120,6 +126,75 @@ def test_a_damaged_dragonfly_is_routed_over_what_remains_or_refused(engine: str)
     single = load("dragonfly,a=2,h=1,p=1")
     with pytest.raises(PlanError, match=f"{engine} has no path from s1 to s2 on .*updown runs"):
         make_plan(without_links(single, ["s1-s2"]), engine)
+
+
+@pytest.mark.parametrize(
+    ("spec", "engine", "tables"),
+    [
+        ("dragonfly,a=4,h=2,p=3", "dragonfly", 1),
+        ("dragonfly,a=4,h=2,p=3,g=5", "dragonfly", 3),
+        ("dragonflyplus,l=2,s=2,h=2,p=2", "dragonflyplus", 2),
+        ("hyperx,S=3x4,hosts=3", "hyperx", 1),
+        ("hyperx,S=3x4,K=2,hosts=3", "hyperx", 3),
+    ],
+)
+def test_tables_hold_the_balanced_paths(spec: str, engine: str, tables: int) -> None:
+    """One table if there is one shortest path between any two switches, else one for each rank."""
+    fabric = load(spec)
+    select: Selection
+    for select in ("spread", "low-port"):
+        plan = make_plan(fabric, engine, select=select)
+        assert isinstance(plan.routes, TableRoutes)
+        assert len(plan.routes.next_hop) == (tables if select == "spread" else 1)
+        task = Task(fabric, plan.channels, None, select, None)
+        rows, channels, priorities = balanced_paths(task, legal_paths(task, engine))
+        ours, theirs = plan.routes.rows, rows.of_host
+        assert np.array_equal(plan.routes.channels[ours], channels[theirs])
+        assert np.array_equal(plan.routes.priorities[ours], priorities[theirs])
+
+
+def legal_paths(task: Task, engine: str) -> StateGraph:
+    """Return the state graph of a minimal engine, written down once more."""
+    channels, kind = task.channels, []
+    for tail, head in zip(channels.tail.tolist(), channels.head.tolist(), strict=True):
+        if engine == "hyperx":  # S=3x4
+            kind.append(int(tail // 3 != head // 3))
+        elif engine == "dragonfly":  # a=4
+            kind.append(int(tail // 4 != head // 4))
+        else:  # l=2, s=2 and 5 groups: leaves before spines
+            leaf = [switch < 10 for switch in (tail, head)]
+            kind.append(0 if leaf[0] else 2 if leaf[1] else 1)
+    phases = {
+        "hyperx": Phases.of([(0, 0, 1), (0, 1, 2), (1, 1, 2)], priority=[0, 0, 0]),
+        "dragonfly": Phases.of([(0, 0, 1), (0, 1, 2), (1, 1, 2), (2, 0, 3)], priority=[0, 0, 0, 1]),
+        "dragonflyplus": Phases.of(
+            [(0, 0, 1), (1, 1, 2), (1, 2, 3), (2, 2, 3)], priority=[0, 0, 0, 0]
+        ),
+    }
+    return phases[engine].graph(channels, np.array(kind, dtype=np.int32))
+
+
+@pytest.mark.parametrize("select", ["spread", "low-port"])
+def test_paths_that_tables_cannot_hold_are_written_out(select: Selection) -> None:
+    """Paths from s4 and s6 to one switch part at a switch of their group."""
+    damaged = without_links(load("dragonfly,a=3,h=3,p=1,g=5"), ["s4:2-s5:2"])
+    damaged = replace(damaged, hosts=tuple(h for h in damaged.hosts if h.switch != "s5"))
+    plan = make_plan(damaged, "dragonfly", select=select)
+    assert isinstance(plan.routes, ExplicitRoutes)
+    assert plan.vlan_count == 2
+    verdict = CheckedPlan(plan).rules_verdict
+    assert (verdict.acyclic, verdict.undelivered, hops(plan)) == (True, 0, 3)
+
+
+def test_a_dragonfly_is_planned_without_writing_out_its_paths() -> None:
+    plan = make_plan(load("dragonfly,a=8,h=4,p=4"), "dragonfly")
+    verdict = CheckedPlan(plan).verdict
+    assert isinstance(plan.routes, TableRoutes)
+    assert "_paths" not in vars(plan.routes), "not written out"
+    assert (len(plan.routes.switch), plan.vlan_count, plan.vcs) == (264, 1, 2)
+    assert (verdict.acyclic, verdict.undelivered) == (True, 0)
+    # A turn from a global to a local channel for each of them: 4 and 7 at each switch.
+    assert len(plan.routes.changes) == 264 * 4 * 7
 
 
 def test_engines_of_a_family_refuse_others_and_unknown_fabrics() -> None:

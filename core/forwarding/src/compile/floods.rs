@@ -67,8 +67,8 @@ struct Arrivals {
     port: u32,
     /// Distinct lists of copies, in the order of first appearance.
     distinct: Vec<Copies>,
-    /// By block of sources: the list for their copies; None: none of them arrives here.
-    of_block: Vec<Option<u32>>,
+    /// The blocks of sources whose copies arrive here, ascending, and the list for these.
+    of_blocks: Vec<(u32, u32)>,
 }
 
 impl Arrivals {
@@ -167,9 +167,7 @@ impl Floods<'_> {
                     (Some(class), _) => class as u32,
                     _ => NO_CLASS,
                 };
-                let found = listings.fewest(minimiser, &mut sets, otherwise, None, |block| {
-                    of.of_block[block as usize]
-                });
+                let found = listings.fewest_of_some(minimiser, &mut sets, otherwise, &of.of_blocks);
                 for (priority, found) in priorities(group.base + 1, &found).into_iter().zip(&found)
                 {
                     let actions = groups.actions(&of.distinct[found.class as usize], rules);
@@ -186,7 +184,12 @@ impl Floods<'_> {
         let groups = self.groups.iter();
         let arrivals = groups.flat_map(|group| self.arrivals(switch, ports, group));
         let varied = arrivals.filter(|of| of.constant().is_none());
-        varied.map(|of| of.of_block).collect()
+        let by_block = |of: Arrivals| {
+            let mut lists = vec![None; self.space.blocks.len()];
+            of.of_blocks.iter().for_each(|&(block, list)| lists[block as usize] = Some(list));
+            lists
+        };
+        varied.map(by_block).collect()
     }
 
     fn arrivals(&self, switch: u32, ports: &Ports, group: &FloodGroup) -> Vec<Arrivals> {
@@ -215,7 +218,7 @@ impl Floods<'_> {
                         Some(priority) => How::Set(priority),
                     };
                     let copies = copies.into_iter().map(|(port, to)| (port, how(to))).collect();
-                    all.push(Arrivals { port, distinct: vec![copies], of_block: Vec::new() });
+                    all.push(Arrivals { port, distinct: vec![copies], of_blocks: Vec::new() });
                 }
                 continue;
             }
@@ -240,14 +243,15 @@ impl Floods<'_> {
         let mut numbers: Vec<Vec<u32>> = Vec::new();
         for (port, known) in come {
             let (distinct, of) = self.encoded(&known);
-            let of_block = vec![None; self.space.blocks.len()];
-            all.push(Arrivals { port, distinct, of_block });
+            all.push(Arrivals { port, distinct, of_blocks: Vec::new() });
             numbers.push(of);
         }
-        for (block, flood) in group.of_block.iter().enumerate() {
+        for (block, flood) in (0..).zip(&group.of_block) {
             let Some(flood) = *flood else { continue };
             for &(place, number) in &by_class[usize::from(state.class_of(switch, flood))] {
-                all[first + place].of_block[block] = Some(numbers[place][number]);
+                let of_blocks = &mut all[first + place].of_blocks;
+                of_blocks.pop_if(|last| last.0 == block);
+                of_blocks.push((block, numbers[place][number]));
             }
         }
         all

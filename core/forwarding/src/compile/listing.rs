@@ -14,7 +14,8 @@ use super::ternary::{merge, Cube, Item, Minimiser, NO_CLASS};
 #[derive(Debug)]
 pub struct Listing {
     order: BitOrder,
-    /// Ascending keys and the blocks that they belong to.
+    /// Keys and the blocks that they belong to: of destinations by ascending key; of sources, where
+    /// each block has one key, by block.
     points: Vec<(u64, u32)>,
 }
 
@@ -120,9 +121,7 @@ impl Listings {
             .map(|order| {
                 let keys = space.blocks.iter().zip(0..);
                 let keyed = keys.map(|(block, number)| (order.key(block.address), number));
-                let mut points: Vec<(u64, u32)> = keyed.collect();
-                points.sort_unstable();
-                Listing { order, points }
+                Listing { points: keyed.collect(), order }
             })
             .collect();
         Self { all, branching: false, block_at: Vec::new() }
@@ -140,13 +139,35 @@ impl Listings {
         extra: Option<SetId>,
         set: impl Fn(u32) -> Option<SetId>,
     ) -> Vec<Match> {
-        let (best, count) = self.shortest(usize::MAX, |listing, most| {
-            minimiser.count(listing.plain(extra, &set), sets, most)
-        });
+        let label_bits = u32::from(extra.is_some());
+        self.fewest_of(minimiser, sets, otherwise, label_bits, |listing| listing.plain(extra, &set))
+    }
+
+    /// The same for a function of sources that is given for some blocks only, which ascend.
+    pub fn fewest_of_some(
+        &self,
+        minimiser: &mut Minimiser,
+        sets: &mut Sets,
+        otherwise: u32,
+        some: &[(u32, SetId)],
+    ) -> Vec<Match> {
+        self.fewest_of(minimiser, sets, otherwise, 0, |listing| listing.some(some).into_iter())
+    }
+
+    fn fewest_of<'a, I: Iterator<Item = Item>>(
+        &'a self,
+        minimiser: &mut Minimiser,
+        sets: &mut Sets,
+        otherwise: u32,
+        label_bits: u32,
+        items: impl Fn(&'a Listing) -> I,
+    ) -> Vec<Match> {
+        let (best, count) =
+            self.shortest(usize::MAX, |listing, most| minimiser.count(items(listing), sets, most));
         let mut cubes = Vec::new();
         if count == 1 {
             // All items have a class in common.
-            let all = best.plain(extra, &set).map(|(_, set)| set);
+            let all = items(best).map(|(_, set)| set);
             let common = all.reduce(|a, b| sets.combine(a, b).0);
             let class =
                 common.filter(|&common| otherwise == NO_CLASS || !sets.has(common, otherwise));
@@ -156,10 +177,10 @@ impl Listings {
                 mask: 0,
                 class: sets.lowest(set),
             }));
-            return best.matches(cubes, Place::First, u32::from(extra.is_some()));
+            return best.matches(cubes, Place::First, label_bits);
         }
-        minimiser.prefixes(best.plain(extra, &set), self.branching, sets, otherwise, &mut cubes);
-        best.matches(cubes, Place::First, u32::from(extra.is_some()))
+        minimiser.prefixes(items(best), self.branching, sets, otherwise, &mut cubes);
+        best.matches(cubes, Place::First, label_bits)
     }
 
     /// The same for a function of an address and a label: `function` gives each block a number, and
@@ -276,11 +297,11 @@ impl Listings {
 
     /// The listing with the lowest count below a limit, the first of equal ones, and the count; the
     /// limit if there is none. `count` may return None if it is more than its second argument.
-    fn shortest(
-        &self,
+    fn shortest<'a>(
+        &'a self,
         limit: usize,
-        mut count: impl FnMut(&Listing, usize) -> Option<usize>,
-    ) -> (&Listing, usize) {
+        mut count: impl FnMut(&'a Listing, usize) -> Option<usize>,
+    ) -> (&'a Listing, usize) {
         let mut best = (&self.all[0], limit);
         for listing in &self.all {
             if best.1 <= 1 {
@@ -295,6 +316,14 @@ impl Listings {
 }
 
 impl Listing {
+    /// The items of some blocks of sources.
+    fn some(&self, sets: &[(u32, SetId)]) -> Vec<Item> {
+        let item = |&(block, set): &(u32, SetId)| (self.points[block as usize].0, set);
+        let mut items: Vec<Item> = sets.iter().map(item).collect();
+        items.sort_unstable();
+        items
+    }
+
     fn plain<'a, F: Fn(u32) -> Option<SetId>>(
         &'a self,
         extra: Option<SetId>,
