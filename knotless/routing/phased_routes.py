@@ -32,13 +32,23 @@ def routes_in_phases(task: Task, phases: Phases, kind: Ints, engine: str) -> Rou
         made = balanced_tables(task, graph)
     except LookupError as apart:
         raise _no_path(task, engine, *apart.args) from None
+    trees, of_trees = broadcast_trees(task, phases, kind, engine)
     if made is None:
-        rows, *paths = balanced_paths(task, graph)
-        return ExplicitRoutes(rows.of_host, *paths, *broadcast_trees(task, phases, kind, engine))
-    rows, *tables = made
-    trees = broadcast_trees(task, phases, kind, engine)
-    hosts = rows.of_host, task.channels, rows.switch, rows.rank_class
-    return TableRoutes(*hosts, *tables, *trees, task.columns)
+        rows, paths, priorities = balanced_paths(task, graph)
+        return ExplicitRoutes(rows.of_host, paths, priorities, trees, of_trees)
+    rows, next_hop, first, changes = made
+    return TableRoutes(
+        rows.of_host,
+        task.channels,
+        rows.switch,
+        rows.rank_class,
+        next_hop,
+        first,
+        changes,
+        trees,
+        of_trees,
+        task.columns,
+    )
 
 
 def broadcast_trees(task: Task, phases: Phases, kind: Ints, engine: str) -> tuple[Ints, Priorities]:
