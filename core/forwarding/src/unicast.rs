@@ -51,6 +51,38 @@ struct Visit {
 /// packets for the host arrive there.
 pub(crate) type Arrivals = FxHashMap<u32, (u32, Vec<HopId>)>;
 
+/// Notes the `hops` on which packets for hosts of one switch arrive there, by the rows of the hosts.
+pub(crate) fn note_arrivals(
+    state: &State,
+    hosts: &[u32],
+    arrivals: &mut Arrivals,
+    hops: impl Fn() -> Vec<HopId>,
+) {
+    if state.unassigned.is_empty() || !state.first_labels.is_empty() {
+        return;
+    }
+    for &host in hosts {
+        let (home, _) = state.fabric.enters(state.fabric.host_channel(host));
+        let (row, own) = state.classes().kind(host);
+        if own == Some(home) {
+            arrivals.entry(row).or_insert_with(|| (home, hops()));
+        }
+    }
+}
+
+/// Whether a switch delivers packets for one of its hosts that arrive on a hop directly, unlabelled.
+pub(crate) fn delivers(
+    state: &mut State,
+    behaviour: &mut impl Behaviour,
+    id: HopId,
+    host: u32,
+) -> bool {
+    let place = state.fill(id, host, behaviour);
+    let Step::Next(_, &[only]) = state.entry(place) else { return false };
+    let Hop { channel, label, .. } = state.hop(only);
+    channel == state.fabric.host_channel(host) && label == 0
+}
+
 /// Follows packets for all destinations.
 pub(crate) struct Unicasts<'a, B> {
     state: &'a mut State,
@@ -81,33 +113,29 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         let classes = sender_classes(self.state);
         let mut arrivals = Arrivals::default();
         for receivers in receiver_classes(self.state) {
-            if receivers.len() < 2 || !self.together(&classes, &receivers) {
-                for &destination in &receivers {
-                    self.apart(&classes, destination);
-                }
+            if receivers.len() > 1 && self.together(&classes, &receivers) {
+                self.note_arrivals(&classes, &receivers, &mut arrivals);
+                continue;
             }
-            self.note_arrivals(&classes, receivers[receivers.len() - 1], &mut arrivals);
+            for destination in receivers {
+                self.apart(&classes, destination);
+                self.note_arrivals(&classes, &[destination], &mut arrivals);
+            }
         }
         arrivals
     }
 
-    /// Notes the hops into a host's switch that packets for it took in this round, and those of the
-    /// switch's own hosts.
-    fn note_arrivals(&self, classes: &[SenderClass], host: u32, arrivals: &mut Arrivals) {
+    /// Notes the hops into the switch of hosts that packets for them took in this round, and those
+    /// of the switch's own hosts.
+    fn note_arrivals(&self, classes: &[SenderClass], hosts: &[u32], arrivals: &mut Arrivals) {
         let fabric = &self.state.fabric;
-        let (home, _) = fabric.enters(fabric.host_channel(host));
-        let (row, own) = self.state.classes().kind(host);
-        if own != Some(home)
-            || self.state.unassigned.is_empty()
-            || !self.state.first_labels.is_empty()
-        {
-            return;
-        }
+        let (home, _) = fabric.enters(fabric.host_channel(hosts[0]));
         let into_home = |&id: &HopId| fabric.enters(self.state.hop(id).channel).0 == home;
         let of_home = classes.iter().filter(|group| group.switch == home);
-        let all = self.order.iter().copied().filter(into_home);
-        let all = all.chain(of_home.filter_map(|group| group.start)).collect();
-        arrivals.entry(row).or_insert((home, all));
+        note_arrivals(self.state, hosts, arrivals, || {
+            let all = self.order.iter().copied().filter(into_home);
+            all.chain(of_home.clone().filter_map(|group| group.start)).collect()
+        });
     }
 
     /// Follows what all hosts send to `receivers` as if they were one host. Returns false if their
@@ -298,13 +326,8 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
     }
 
-    /// Whether a switch delivers packets for one of its hosts that arrive on a hop directly,
-    /// unlabelled.
     fn delivers(&mut self, id: HopId, host: u32) -> bool {
-        let place = self.state.fill(id, host, self.behaviour);
-        let Step::Next(_, &[only]) = self.state.entry(place) else { return false };
-        let Hop { channel, label, .. } = self.state.hop(only);
-        channel == self.state.fabric.host_channel(host) && label == 0
+        delivers(self.state, self.behaviour, id, host)
     }
 
     /// Determines the fate of packets from a hop on, depth first.
@@ -436,5 +459,51 @@ fn keep(kept: &mut Vec<(u32, u32)>, sources: &[u32], destinations: &[u32]) {
         let room = KEPT_FAILURES.saturating_sub(kept.len());
         let failed = sources.iter().filter(|&&source| source != destination);
         kept.extend(failed.take(room).map(|&source| (source, destination)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::destination_classes::DestinationClasses;
+    use crate::fabric::Fabric;
+    use crate::state::{Unassigned, Unsupported};
+
+    /// Two switches, each linked with the other.
+    struct Pair;
+
+    impl Behaviour for Pair {
+        fn next(
+            &mut self,
+            fabric: &Fabric,
+            hop: Hop,
+            destination: u32,
+            out: &mut Vec<Hop>,
+        ) -> Result<Choice, Unsupported> {
+            let (at, _) = fabric.enters(hop.channel);
+            let channel = fabric.host_channel(destination.min(2));
+            let channel = if fabric.enters(channel).0 == at { channel } else { at };
+            out.push(Hop { channel, label: 0, vc: 0 });
+            Ok(Choice::All)
+        }
+    }
+
+    #[test]
+    fn arrivals_are_noted_for_each_row_of_hosts_treated_alike() {
+        let hosts = [(0, 2), (1, 2), (1, 3)];
+        let fabric = Fabric::new(2, vec![(0, 1), (1, 1)], vec![(1, 1), (0, 1)], &hosts);
+        let mut classes = DestinationClasses::new(2);
+        let rows = classes.add_rows(&[0, 0, 1, 1, 1, 2]);
+        for (row, own) in [(0, (0, 2)), (1, (1, 3)), (2, (1, 4))] {
+            classes.push(rows[row], Some(own));
+        }
+        // Addresses that no host has, treated like hosts of the second switch elsewhere.
+        rows[1..].iter().for_each(|&row| classes.push(row, None));
+        let mut state = State::with_classes(fabric, Vec::new(), classes);
+        state.unassigned = vec![Unassigned::default(); 2];
+        let (mut edges, mut found) = (Edges::new(&state.fabric), Found::empty(&state, 0, 1));
+        let arrivals = Unicasts::new(&mut state, &mut Pair, &mut edges, &mut found).explore();
+        let of_row = |row: usize| arrivals.get(&rows[row]).map(|(home, hops)| (*home, hops.len()));
+        assert_eq!([0, 1, 2].map(of_row), [Some((0, 2)), Some((1, 3)), Some((1, 3))]);
     }
 }
