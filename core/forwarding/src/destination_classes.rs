@@ -112,7 +112,8 @@ impl DestinationClasses {
         (self.row_of[destination as usize], (own != NO_SWITCH).then_some(own))
     }
 
-    fn row(&self, row: u32) -> &[u16] {
+    /// The classes of a row, by switch.
+    pub fn row(&self, row: u32) -> &[u16] {
         &self.rows[row as usize * self.switches..][..self.switches]
     }
 

@@ -1,10 +1,12 @@
 //! Follows every packet that hosts can send through a forwarding state, destination by destination.
 //!
 //! Packets for one destination that meet on a hop are followed as one from there on, so the work
-//! grows with the number of hops that lead to a destination, not with the lengths of all paths.
+//! grows with the number of hops that lead to a destination, not with the lengths of all paths. Where
+//! switches have no choice, packets for many destinations are followed as one, too.
 
 use crate::flood::Floods;
 use crate::found::{Edges, Found};
+use crate::shared_paths::SharedPaths;
 use crate::state::{Behaviour, State};
 use crate::unicast::Unicasts;
 
@@ -15,7 +17,14 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     let kept = if state.keeps_failing { state.fabric.hosts() } else { 0 };
     let mut found = Found::empty(state, kept, 1 + members.len());
     let mut edges = Edges::new(&state.fabric);
-    let arrivals = Unicasts::new(state, behaviour, &mut edges, &mut found).explore();
+    let shared = SharedPaths::new(state, behaviour).explore(&mut found);
+    let arrivals = match shared {
+        Some((arrivals, of_unicasts)) => {
+            edges = of_unicasts;
+            arrivals
+        }
+        None => Unicasts::new(state, behaviour, &mut edges, &mut found).explore(),
+    };
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
     // Last: a dependency is better known by a packet for a host.
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned(&arrivals);
@@ -43,4 +52,166 @@ pub fn explore_change<B: Behaviour>(
     before.round_loads();
     after.round_loads();
     (before, after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::Fabric;
+    use crate::state::{Choice, Hop, Unassigned, Unsupported};
+    use crate::unicast::Arrivals;
+
+    const SIDE: u32 = 5;
+    /// The hosts of each switch.
+    const HOSTS: u32 = 3;
+
+    /// What a switch does with some packets instead of what it should.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Fault {
+        None,
+        Drop,
+        Twice,
+        Loop,
+        OtherHost,
+    }
+
+    /// Five by five switches: packets go first in x, then in y. Each host of a
+    /// switch sends with a label of its own. One switch may be faulty.
+    struct Mesh(Fault);
+
+    fn ends(direction: u32, at: u32) -> Option<u32> {
+        let (x, y) = (at % SIDE, at / SIDE);
+        match direction {
+            0 => (x + 1 < SIDE).then_some(at + 1),
+            1 => x.checked_sub(1).map(|_| at - 1),
+            2 => (y + 1 < SIDE).then_some(at + SIDE),
+            _ => y.checked_sub(1).map(|_| at - SIDE),
+        }
+    }
+
+    fn mesh() -> Fabric {
+        let mut channels = Vec::new();
+        for at in 0..SIDE * SIDE {
+            for direction in 0..4 {
+                if let Some(to) = ends(direction, at) {
+                    channels.push(((at, HOSTS + direction), (to, HOSTS + (direction ^ 1))));
+                }
+            }
+        }
+        let (leaves, enters) = channels.into_iter().unzip();
+        let hosts: Vec<(u32, u32)> = (0..SIDE * SIDE * HOSTS)
+            .map(|host| (host * 7 / HOSTS % (SIDE * SIDE), host % HOSTS))
+            .collect();
+        Fabric::new((SIDE * SIDE) as usize, leaves, enters, &hosts)
+    }
+
+    impl Behaviour for Mesh {
+        fn next(
+            &mut self,
+            fabric: &Fabric,
+            hop: Hop,
+            destination: u32,
+            out: &mut Vec<Hop>,
+        ) -> Result<Choice, Unsupported> {
+            let (at, _) = fabric.enters(hop.channel);
+            if destination as usize >= fabric.hosts() {
+                return Ok(Choice::All);
+            }
+            let channel = fabric.host_channel(destination);
+            let (to, _) = fabric.enters(channel);
+            let label =
+                fabric.host(hop.channel).map_or(hop.label, |host| 1 + (host % HOSTS) as u16);
+            let (x, y) = (at % SIDE, at / SIDE);
+            let direction = match () {
+                () if at == to => {
+                    let host = if self.0 == Fault::OtherHost && to == 7 { 0 } else { destination };
+                    out.push(Hop { channel: fabric.host_channel(host), label: 0, vc: 0 });
+                    return Ok(Choice::All);
+                }
+                () if x != to % SIDE => u32::from(x > to % SIDE),
+                () => 2 + u32::from(y > to / SIDE),
+            };
+            let faulty = at == 11 && to == 14 && label == 2;
+            let directions: &[u32] = match self.0 {
+                Fault::Drop if faulty => &[],
+                Fault::Twice if faulty => &[0, 2],
+                Fault::Loop if faulty => &[1],
+                _ => &[direction],
+            };
+            let vc = (direction / 2) as u8;
+            let to = |direction: &u32| fabric.leaving(at, HOSTS + direction);
+            let channels = directions.iter().filter_map(to);
+            out.extend(channels.map(|channel| Hop { channel, label, vc }));
+            Ok(if out.len() > 1 { Choice::OneOf } else { Choice::All })
+        }
+    }
+
+    /// A state in which switches tell hosts apart only if these are theirs or of other switches.
+    fn state() -> State {
+        let fabric = mesh();
+        let hosts = fabric.hosts() as u32;
+        let to = |host| fabric.enters(fabric.host_channel(host)).0;
+        // The last destination is an address that no host has: a class of its own.
+        let of = |host: u32, at: u32| match host {
+            _ if host == hosts => hosts + 1,
+            _ if to(host) == at => 1 + host,
+            _ => hosts + 2 + to(host),
+        };
+        let switches = fabric.switches() as u32;
+        let class = (0..=hosts).flat_map(|host| (0..switches).map(move |at| (host, at)));
+        let class = class.map(|(host, at)| of(host, at) as u16).collect();
+        let mut state = State::new(fabric, Vec::new(), class);
+        state.unassigned = vec![Unassigned { address: "none".to_owned(), senders: None }];
+        state
+    }
+
+    fn one_by_one(fault: Fault) -> (Found, Arrivals) {
+        let mut state = state();
+        let mut found = Found::empty(&state, 0, 1);
+        let mut edges = Edges::new(&state.fabric);
+        let mut mesh = Mesh(fault);
+        let arrivals = Unicasts::new(&mut state, &mut mesh, &mut edges, &mut found).explore();
+        edges.report(&mut found);
+        (found, arrivals)
+    }
+
+    #[test]
+    fn destinations_together_show_what_each_shows() {
+        for exact in [false, true] {
+            let (mut expected, arrivals) = one_by_one(Fault::None);
+            assert_eq!(expected.undelivered, 0);
+            assert!(expected.edges.len() > 100);
+            let mut state = state();
+            state.exact_loads = exact;
+            let mut found = Found::empty(&state, 0, 1);
+            let shared = SharedPaths::new(&mut state, &mut Mesh(Fault::None)).explore(&mut found);
+            let (same, edges) = shared.expect("each packet has one path, and arrives");
+            edges.report(&mut found);
+            if exact {
+                found.round_loads();
+                expected.exact_loads.clone_from(&found.exact_loads);
+            }
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+            assert_eq!(same.len(), arrivals.len());
+        }
+    }
+
+    #[test]
+    fn packets_that_fail_or_choose_are_followed_one_by_one() {
+        for fault in [Fault::Drop, Fault::Twice, Fault::Loop, Fault::OtherHost] {
+            let (expected, _) = one_by_one(fault);
+            assert_eq!(expected.undelivered == 0, fault == Fault::Twice);
+            let mut state = state();
+            let mut found = Found::empty(&state, 0, 1);
+            let untouched = format!("{found:?}");
+            let shared = SharedPaths::new(&mut state, &mut Mesh(fault)).explore(&mut found);
+            assert!(shared.is_none());
+            assert_eq!(format!("{found:?}"), untouched);
+            let mut found = explore(&mut state, &mut Mesh(fault), &[vec![true; 75]]);
+            found.failing.truncate(1);
+            found.floods_undelivered.clear();
+            found.floods_lost.clear();
+            assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+        }
+    }
 }

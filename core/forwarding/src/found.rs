@@ -293,6 +293,26 @@ impl Edges {
         }
     }
 
+    /// Adds the edge between two channels between switches, of packets that wait for nothing else.
+    /// Of all that cause it, the packet with the least destination and then source is kept.
+    #[inline]
+    pub fn add_least(&mut self, held: Hop, next: Hop, (source, destination): (u32, u32)) {
+        let cause = Cause { source, destination, alone: true };
+        let turn = self.first[next.channel as usize] + self.number[held.channel as usize] as usize;
+        let mut place = self.last[turn].place;
+        while let Some(known) = self.known.get_mut(place as usize) {
+            if (known.before.1, known.after.1) == (held.vc, next.vc) {
+                let Cause { source: other, destination: to, .. } = known.cause;
+                if (destination, source) < (to, other) {
+                    known.cause = cause;
+                }
+                return;
+            }
+            place = known.more;
+        }
+        self.add_behind(turn, held, next, cause);
+    }
+
     #[inline]
     fn add(&mut self, held: Hop, next: Hop, cause: Cause) {
         let turn = self.first[next.channel as usize] + self.number[held.channel as usize] as usize;
