@@ -94,6 +94,15 @@ class Switch:
     """
 
     def __new__(cls, rules: object) -> Switch: ...
+    @staticmethod
+    def written(flows: str, groups: str) -> Switch | None:
+        """Return the switch whose rules and groups are in texts as we write them.
+
+        None if anything is in another form, or sends to all ports or to no port of the switch by
+        the number of a reserved port: :func:`forwarding.openflow.ofctl_parser.parse` reads it.
+        """
+    def equals(self, other: Switch) -> bool:
+        """Tell whether the rules and groups are the same."""
     def outputs(
         self,
         in_port: int,

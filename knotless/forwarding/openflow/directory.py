@@ -13,9 +13,9 @@ from pathlib import Path
 from knotless.base.errors import PlanError, RuleError
 from knotless.base.files import folder_for_files, read_text, write_all
 from knotless.base.gc_pause import collector_paused
-from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
-from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.openflow.written import WrittenRules
 from knotless.routing import multicast
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans import host_tags
@@ -101,14 +101,14 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
     """
     folder = Path(directory)
     fabric = read(folder / FABRIC)
-    rules: dict[str, SwitchRules] = {}
+    rules = WrittenRules()
     for switch in fabric.switches:
         flows = _text(folder / f"{switch.name}.flows")
         groups = _text(folder / f"{switch.name}.groups")
         if flows is None:
             continue
         try:
-            rules[switch.name] = parse(flows, groups or "")
+            rules.add(switch.name, flows, groups or "")
         except RuleError as error:
             raise error.within(str(folder / switch.name)) from None
     return fabric, rules

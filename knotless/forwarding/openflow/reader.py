@@ -16,6 +16,7 @@ from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.written import WrittenRules
 from knotless.forwarding.state import ForwardingState, channel_ends_of, members_of
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.multicast import MulticastGroup
@@ -142,7 +143,8 @@ def _state(
 
 def _flooding(fabric: Fabric, rules: FabricRules) -> FabricRules:
     """Return rules in which others' that send to all ports name the ports of the fabric."""
-    if isinstance(rules, CompiledRules) or not any(held.floods for held in rules.values()):
+    may_flood = rules.others if isinstance(rules, WrittenRules) else rules
+    if isinstance(rules, CompiledRules) or not any(held.floods for held in may_flood.values()):
         return rules
     return {
         name: held.flooding({*fabric.hosts_at[name], *fabric.neighbours[name]})
@@ -156,6 +158,8 @@ def _parsed(rules: FabricRules, names: tuple[str, ...]) -> list[core.Switch]:
     if isinstance(rules, CompiledRules) and rules.names == names:
         return rules.parsed
     nothing = SwitchRules(())
+    if isinstance(rules, WrittenRules):
+        return [rules.parsed.get(name) or rules.others.get(name, nothing).parsed for name in names]
     return [rules.get(name, nothing).parsed for name in names]
 
 

@@ -12,3 +12,4 @@ pub mod rule;
 pub mod switch;
 mod table;
 pub mod tags;
+pub mod text;

@@ -8,6 +8,7 @@ use forwarding::openflow::problem::Problem;
 use forwarding::openflow::rule::{Action, Field, Frame, Rule};
 use forwarding::openflow::switch::Switch;
 use forwarding::openflow::tags::Tags;
+use forwarding::openflow::text::parse;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -144,6 +145,16 @@ impl PySwitch {
     #[new]
     fn new(rules: &Bound<'_, PyAny>) -> PyResult<Self> {
         Ok(switch(rules)?.into())
+    }
+
+    #[staticmethod]
+    fn written(py: Python<'_>, flows: &str, groups: &str) -> Option<Self> {
+        let made = py.detach(|| parse(flows, groups).map(|(of, groups)| Switch::new(of, groups)));
+        made.map(|switch| (switch, BTreeSet::new()).into())
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        self.switch == other.switch && self.left_out == other.left_out
     }
 
     #[pyo3(signature = (in_port, eth_dst, eth_src, eth_type, tags, source_ip=0))]

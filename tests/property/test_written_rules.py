@@ -1,0 +1,126 @@
+"""Rules in text that the core reads are those that the parser reads, damaged or not."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from knotless._core.forwarding import Switch
+from knotless.base.errors import RuleError
+from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import read_dir, write_dir
+from knotless.forwarding.openflow.ofctl_parser import parse
+from knotless.forwarding.openflow.ofctl_writer import write
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.routing.plan import make_plan
+from knotless.topologies import Fabric, load
+from knotless.verification.check import verdict_of
+from tests.support.random_fabrics import seeded
+
+PLANS = [
+    ("fattree3,4", "fattree"),
+    ("torus,4,4", "dor"),
+    ("torus,5,5", "lash"),
+    ("random,8,degree=3,hosts=3,seed=4", "updown"),
+    ("lsft,3", "lsft"),
+]
+DAMAGED_TEXTS = 400
+ALPHABET = "0123456789abcdefx:/,=-> _\n#\rgroutp"
+
+
+def rules_of(spec: str, engine: str) -> tuple[Fabric, FabricRules]:
+    """Return a fabric and its rules."""
+    fabric = load(spec)
+    return fabric, compile_rules(make_plan(fabric, engine))
+
+
+@pytest.mark.parametrize(("spec", "engine"), PLANS)
+def test_the_core_reads_all_that_is_written(spec: str, engine: str) -> None:
+    _, rules = rules_of(spec, engine)
+    for held in rules.values():
+        switch = Switch.written(*write(held))
+        assert switch is not None
+        assert switch.equals(held.parsed)
+        if len(held.rules) > 1:
+            flows, groups = write(held)
+            lines = flows.splitlines(keepends=True)
+            other = Switch.written("".join(lines[1:]), groups)
+            assert other is not None
+            assert not switch.equals(other)
+            assert Switch.written("".join(reversed(lines)), groups) is None
+
+
+def damaged(text: str, pick: random.Random) -> str:
+    """Return a text in which something was replaced, removed, added, or moved."""
+    start = pick.randrange(len(text))
+    end = min(len(text), start + pick.choice([0, 1, 1, 2, 8]))
+    lines = text.splitlines(keepends=True)
+    match pick.randrange(5):
+        case 0:
+            return text[:start] + pick.choice(ALPHABET) + text[start + 1 :]
+        case 1:
+            return text[:start] + text[end:]
+        case 2:
+            return text[:start] + pick.choice(ALPHABET) + text[start:]
+        case 3:
+            lines[pick.randrange(len(lines))] = pick.choice(lines)
+            return "".join(lines)
+        case _:
+            parts = pick.choice(lines).replace(" ", ",").split(",")
+            return text.replace(pick.choice(parts), pick.choice(parts), 1)
+
+
+@pytest.mark.parametrize(("spec", "engine"), PLANS)
+def test_what_the_core_reads_is_what_the_parser_reads(spec: str, engine: str) -> None:
+    ((_, pick),) = seeded([1])
+    _, rules = rules_of(spec, engine)
+    texts = [write(held) for held in rules.values()]
+    alike = 0
+    for _ in range(DAMAGED_TEXTS):
+        flows, groups = pick.choice(texts)
+        if groups and pick.random() < 0.3:
+            groups = damaged(groups, pick)
+        else:
+            flows = damaged(flows, pick)
+        switch = Switch.written(flows, groups)
+        if switch is not None:
+            assert switch.equals(parse(flows, groups).parsed), (flows, groups)
+            alike += 1
+    assert 0 < alike < DAMAGED_TEXTS
+
+
+@pytest.mark.parametrize("text", ["", "cookie=0x1,table=0,priority=1 actions=output:4294967291\n"])
+def test_rules_that_send_to_all_ports_are_left_to_the_parser(text: str) -> None:
+    assert (Switch.written(text, "") is None) == bool(text)
+
+
+def test_a_damaged_line_of_a_file_is_found(tmp_path: Path) -> None:
+    ((_, pick),) = seeded([2])
+    fabric, rules = rules_of("torus,4,4", "dor")
+    write_dir(fabric, rules, tmp_path)
+    assert verdict_of(state_of_rules(*read_dir(tmp_path))).ok
+    for _ in range(12):
+        file = tmp_path / f"{pick.choice(fabric.switches).name}.flows"
+        intact = file.read_text()
+        lines = intact.splitlines(keepends=True)
+        used = [i for i, line in enumerate(lines) if "table=1,priority=200" in line]
+        lines[pick.choice(used)] = ""
+        file.write_text("".join(lines))
+        _, held = read_dir(tmp_path)
+        again = dict(held)
+        assert list(again) == [switch.name for switch in fabric.switches]
+        verdict = verdict_of(state_of_rules(fabric, held))
+        assert not verdict.ok
+        assert verdict == verdict_of(state_of_rules(fabric, again))
+        file.write_text(intact)
+
+
+def test_an_invalid_line_of_a_file_is_named(tmp_path: Path) -> None:
+    write_dir(*rules_of("ring,4", "updown"), tmp_path)
+    file = tmp_path / "s2.flows"
+    file.write_text(file.read_text() + "table=300 actions=drop\n")
+    with pytest.raises(RuleError, match="s2: flow line .*above the maximum"):
+        read_dir(tmp_path)
