@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 const NO_SWITCH: u32 = u32::MAX;
 
 /// The class of each destination at each switch.
-#[derive(Debug, Default, Clone)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct DestinationClasses {
     switches: usize,
     /// (rows, switches); rows differ.

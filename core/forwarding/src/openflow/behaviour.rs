@@ -109,7 +109,8 @@ pub fn read(
         source = classes.into_iter().map(|class| class + 1).collect();
         source_of = first;
     }
-    let mut classes = classes(&switches, &mut flood_sources, &macs, &destinations)?;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut classes = classes(&switches, &mut flood_sources, &macs, &destinations, threads)?;
     keep_distinct(&mut destinations, &mut classes, (macs.len(), known));
     let mut state = State::with_classes(fabric, floods, classes);
     state.keeps_failing = cut_links;

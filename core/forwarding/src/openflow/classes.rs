@@ -19,6 +19,8 @@ pub struct Classifier {
     alike: FxHashMap<u64, u32>,
     inexact: FxHashMap<Box<[u32]>, u32>,
     numbers: FxHashMap<(u32, u32), u32>,
+    /// Scratch space: by mask, the number of the value that an address has.
+    parts: Vec<u32>,
 }
 
 impl Classifier {
@@ -57,10 +59,18 @@ impl Classifier {
             Some(&inexact) => inexact,
             None => {
                 let parts = self.masks.iter();
-                let parts =
-                    parts.map(|(mask, values)| *values.get(&(address & mask)).unwrap_or(&0));
-                let next = self.inexact.len() as u32;
-                let inexact = *self.inexact.entry(parts.collect()).or_insert(next);
+                self.parts.clear();
+                self.parts.extend(
+                    parts.map(|(mask, values)| *values.get(&(address & mask)).unwrap_or(&0)),
+                );
+                let inexact = match self.inexact.get(&self.parts[..]) {
+                    Some(&inexact) => inexact,
+                    None => {
+                        let next = self.inexact.len() as u32;
+                        self.inexact.insert(self.parts[..].into(), next);
+                        next
+                    }
+                };
                 self.alike.insert(masked, inexact);
                 inexact
             }

@@ -1,5 +1,9 @@
 //! What the rules of switches distinguish: sources, and classes of destinations.
 
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::Classifier;
@@ -144,36 +148,46 @@ impl Groups {
     }
 }
 
-/// The class of each destination at each switch.
-///
-/// # Errors
-/// A switch has more than 65,535.
-pub fn classes(
-    switches: &[Generations],
-    sources: &mut [Classifier],
-    macs: &[u64],
-    destinations: &[Destination],
-) -> Result<DestinationClasses, TooManyClasses> {
-    let classifiers = |field| -> Vec<Classifier> {
-        let matched =
-            |of: &Generations| Classifier::new(of.rules().flat_map(|rule| rule.matched(field)));
-        switches.iter().map(matched).collect()
-    };
-    let (mut addresses, mut types) = (classifiers(Field::EthDst), classifiers(Field::EthType));
-    let groups = Groups::new(&addresses, destinations);
-    let mut rows = vec![0; groups.members.len() * switches.len()];
-    let mut own: Vec<Option<(u32, u16)>> = vec![None; destinations.len()];
-    let mut is_own_at = vec![u32::MAX; destinations.len()];
-    for at in 0..switches.len() {
-        // What a classifier has numbered takes much memory, and is not needed again.
-        let mut addresses = std::mem::take(&mut addresses[at]);
-        let mut types = std::mem::take(&mut types[at]);
-        let matched = addresses.exact_values().filter_map(|address| groups.exact.get(&address));
-        let mut exact: Vec<u32> = matched.flatten().copied().collect();
+/// What one switch tells apart.
+struct Matched<'a> {
+    addresses: Classifier,
+    types: Classifier,
+    sources: &'a mut Classifier,
+}
+
+/// In place of a switch.
+const NO_SWITCH: u32 = u32::MAX;
+/// Switches that a thread takes at a time.
+const SWITCHES_AT_A_TIME: usize = 32;
+
+/// What the rules of switches tell apart, to number the classes of destinations.
+struct Numbering<'a> {
+    groups: Groups,
+    macs: &'a [u64],
+    destinations: &'a [Destination],
+    /// (groups, switches): the class of the destinations of a group that have no class of their own.
+    rows: Vec<AtomicU16>,
+    switches: usize,
+}
+
+impl Numbering<'_> {
+    /// Numbers the classes of a switch, and adds to `own` destinations with a class of their own
+    /// there: the destination, the switch and the class. `is_own_at` is scratch space: by
+    /// destination, the last switch at which it had one.
+    fn number(
+        &self,
+        at: u32,
+        mut matched: Matched<'_>,
+        is_own_at: &mut [u32],
+        own: &mut Vec<(u32, u32, u16)>,
+    ) -> Result<(), TooManyClasses> {
+        let groups = &self.groups;
+        let exact = matched.addresses.exact_values();
+        let exact = exact.filter_map(|address| groups.exact.get(&address));
+        let mut exact: Vec<u32> = exact.flatten().copied().collect();
         exact.sort_unstable();
-        exact.iter().for_each(|&number| is_own_at[number as usize] = at as u32);
-        let first =
-            |of: &Vec<u32>| of.iter().copied().find(|&of| is_own_at[of as usize] != at as u32);
+        exact.iter().for_each(|&number| is_own_at[number as usize] = at);
+        let first = |of: &Vec<u32>| of.iter().copied().find(|&of| is_own_at[of as usize] != at);
         let firsts = groups.members.iter().map(first).enumerate();
         let mut firsts: Vec<(u32, usize)> =
             firsts.filter_map(|(group, first)| Some((first?, group))).collect();
@@ -183,9 +197,10 @@ pub fn classes(
         // Classes are numbered in the order of the destinations.
         let mut numbers: FxHashMap<(u32, u32, u32), u16> = FxHashMap::default();
         let mut number = |number: u32| {
-            let Destination { address, eth_type, sender } = destinations[number as usize];
+            let Destination { address, eth_type, sender } = self.destinations[number as usize];
+            let Matched { addresses, types, sources } = &mut matched;
             // From 1, so that no flood is in a class with a unicast.
-            let source = sender.map_or(0, |sender| sources[at].number(macs[sender as usize]) + 1);
+            let source = sender.map_or(0, |of| sources.number(self.macs[of as usize]) + 1);
             let next = u16::try_from(numbers.len()).map_err(|_| TooManyClasses)?;
             let key = (addresses.number(address), types.number(eth_type.into()), source);
             Ok(*numbers.entry(key).or_insert(next))
@@ -193,17 +208,82 @@ pub fn classes(
         let mut exact = exact.into_iter().peekable();
         for (first, group) in firsts {
             while let Some(one) = exact.next_if(|&one| one < first) {
-                own[one as usize] = Some((at as u32, number(one)?));
+                own.push((one, at, number(one)?));
             }
-            rows[group * switches.len() + at] = number(first)?;
+            let place = group * self.switches + at as usize;
+            self.rows[place].store(number(first)?, Ordering::Relaxed);
         }
         for one in exact {
-            own[one as usize] = Some((at as u32, number(one)?));
+            own.push((one, at, number(one)?));
+        }
+        Ok(())
+    }
+}
+
+/// The class of each destination at each switch, found by at most some `threads`.
+///
+/// # Errors
+/// A switch has more than 65,535.
+pub fn classes(
+    switches: &[Generations],
+    sources: &mut [Classifier],
+    macs: &[u64],
+    destinations: &[Destination],
+    threads: usize,
+) -> Result<DestinationClasses, TooManyClasses> {
+    let classifiers = |field| -> Vec<Classifier> {
+        let matched =
+            |of: &Generations| Classifier::new(of.rules().flat_map(|rule| rule.matched(field)));
+        switches.iter().map(matched).collect()
+    };
+    let (addresses, types) = (classifiers(Field::EthDst), classifiers(Field::EthType));
+    let groups = Groups::new(&addresses, destinations);
+    let count = switches.len();
+    let rows = (0..groups.members.len() * count).map(|_| AtomicU16::new(0)).collect();
+    let numbering = Numbering { groups, macs, destinations, rows, switches: count };
+    let each =
+        addresses.into_iter().zip(types).zip(sources).map(|((addresses, types), sources)| {
+            // What a classifier has numbered takes much memory: a thread takes and drops it.
+            Mutex::new(Some(Matched { addresses, types, sources }))
+        });
+    let each: Vec<Mutex<Option<Matched<'_>>>> = each.collect();
+    // Switches are independent of each other: each thread takes the next few.
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let (mut own, mut is_own_at) = (Vec::new(), vec![NO_SWITCH; destinations.len()]);
+        loop {
+            let first = next.fetch_add(SWITCHES_AT_A_TIME, Ordering::Relaxed);
+            let part = each.iter().enumerate().skip(first).take(SWITCHES_AT_A_TIME);
+            for (at, matched) in part {
+                let matched = matched.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(matched) = matched {
+                    numbering.number(at as u32, matched, &mut is_own_at, &mut own)?;
+                }
+            }
+            if first >= count {
+                return Ok(own);
+            }
+        }
+    };
+    let more = threads.min(count.div_ceil(SWITCHES_AT_A_TIME));
+    let found = std::thread::scope(|scope| {
+        let threads: Vec<_> = (1..more).map(|_| scope.spawn(take)).collect();
+        let mut found = vec![take()];
+        for thread in threads {
+            found.push(thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        found
+    });
+    let mut own: Vec<Option<(u32, u16)>> = vec![None; destinations.len()];
+    for part in found {
+        for (number, at, class) in part? {
+            own[number as usize] = Some((at, class));
         }
     }
-    let mut classes = DestinationClasses::new(switches.len());
+    let rows: Vec<u16> = numbering.rows.into_iter().map(AtomicU16::into_inner).collect();
+    let mut classes = DestinationClasses::new(count);
     let rows = classes.add_rows(&rows);
-    for (&group, own) in groups.of.iter().zip(own) {
+    for (&group, own) in numbering.groups.of.iter().zip(own) {
         classes.push(rows[group as usize], own);
     }
     Ok(classes)
@@ -259,4 +339,49 @@ pub fn unassigned(
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::rule::Action;
+    use super::super::switch::Switch;
+    use super::*;
+
+    /// Switches of which each matches some addresses with masks, and one exactly.
+    fn switches(count: u64) -> Vec<Generations> {
+        let rule = |value: u64, mask: Option<u64>| Rule {
+            table: 0,
+            priority: 1,
+            fields: vec![(Field::EthDst, value, mask)],
+            actions: vec![Action::Output(1)],
+            metadata: None,
+            goto: None,
+        };
+        let of_switch = |at: u64| {
+            let masked = (0..at % 5).map(|bit| rule(at & 1 << bit, Some(1 << bit | 0xF00)));
+            let rules = masked.chain([rule(at, None)]).collect();
+            Generations::new([Arc::new(Switch::new(rules, Vec::new()))])
+        };
+        (0..count).map(of_switch).collect()
+    }
+
+    #[test]
+    fn classes_are_the_same_by_any_number_of_threads() {
+        let switches = switches(150);
+        let macs: Vec<u64> = (0..200).map(|host| host * 7 % 256).collect();
+        let to = |&address: &u64| Destination { address, eth_type: IPV4, sender: None };
+        let destinations: Vec<Destination> = macs.iter().map(to).collect();
+        let by = |threads| {
+            let no_sources = std::iter::repeat_with(Classifier::default);
+            let mut sources: Vec<Classifier> = no_sources.take(switches.len()).collect();
+            classes(&switches, &mut sources, &macs, &destinations, threads).ok()
+        };
+        let alone = by(1).expect("there are few classes");
+        assert!(alone.counts().iter().any(|&count| count > 3));
+        for threads in [2, 3] {
+            assert_eq!(by(threads).as_ref(), Some(&alone));
+        }
+    }
 }

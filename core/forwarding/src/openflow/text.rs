@@ -32,9 +32,12 @@ const FIELDS: [(&str, Field, u64); 10] = [
     ("vlan_vid", Field::VlanVid, 0x1FFF),
 ];
 
+/// The rules and the numbered groups of a switch.
+pub type Parsed = (Vec<Rule>, Vec<(u32, Buckets)>);
+
 /// The rules and groups that are written so; None if anything is written in another way, or if rules
 /// are among them that cannot be followed.
-pub fn parse(flows: &str, groups: &str) -> Option<(Vec<Rule>, Vec<(u32, Buckets)>)> {
+pub fn parse(flows: &str, groups: &str) -> Option<Parsed> {
     let mut last: Option<(u8, i64, Vec<Matched>)> = None;
     let mut rules = Vec::new();
     for line in lines(flows)? {
