@@ -346,6 +346,9 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     task = Task(fabric, channels, vcs, request.select, root_index)
     routes = engine.route(task)
     elapsed_ms = 1000 * (time.perf_counter() - began)
+    if isinstance(routes, TableRoutes) and request.vlans == "tree":
+        # Rows of one table are in several VLANs, each of which is repaired by itself.
+        routes = routes.written_out()
     routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
     plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)

@@ -152,6 +152,11 @@ class TableRoutes:
         next_hop = np.where(self.columns >= 0, taken, np.int32(-1))
         return replace(self, next_hop=np.ascontiguousarray(next_hop), columns=None)
 
+    def written_out(self) -> ExplicitRoutes:
+        """Return the same paths, written out; PlanError if they need more memory than is free."""
+        trees = self.tree_channels, self.tree_priorities
+        return ExplicitRoutes(self.rows, self.channels, self.priorities, *trees)
+
     @cached_property
     def core(self) -> core.Tables:
         """The tables in the form of the Rust core."""

@@ -18,7 +18,7 @@ from knotless.routing.graphs.channels import Channels
 from knotless.routing.graphs.state_graph import plain_graph
 from knotless.routing.path_memory import BYTES_A_HOP
 from knotless.routing.plan import Plan, make_plan
-from knotless.routing.routes import ExplicitRoutes, TableRoutes
+from knotless.routing.routes import TableRoutes
 from knotless.routing.vlans.assignment import assign_table_vlans, assign_vlans
 from knotless.topologies import Fabric, load
 from knotless.verification.checked_plan import CheckedPlan
@@ -68,11 +68,6 @@ def tables_of(plan: Plan) -> TableRoutes:
     return plan.routes
 
 
-def written_out(routes: TableRoutes) -> ExplicitRoutes:
-    trees = (routes.tree_channels, routes.tree_priorities)
-    return ExplicitRoutes(routes.rows, routes.channels, routes.priorities, *trees)
-
-
 @pytest.mark.parametrize("engine", FABRICS)
 @given(data=st.data())
 def test_tables_and_explicit_paths_give_equal_results(engine: str, data: st.DataObject) -> None:
@@ -80,7 +75,7 @@ def test_tables_and_explicit_paths_give_equal_results(engine: str, data: st.Data
     select = data.draw(st.sampled_from(["spread", "low-port"]))
     plan = plan_or_skip(fabric, engine, select)
     tables = tables_of(plan)
-    paths = written_out(tables)
+    paths = tables.written_out()
     assert tables.vcs == paths.vcs
     for row in range(len(tables.switch)):
         for destination in range(len(fabric.switches)):

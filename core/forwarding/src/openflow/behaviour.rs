@@ -3,7 +3,7 @@
 //! While the rules of a fabric are changed, each switch holds those of some generation, and a packet
 //! may meet rules of different generations on its way: see [`super::generations`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -180,15 +180,29 @@ fn group_hosts(state: &mut State, rules: &mut Rules) {
     }
     // Of floods each host starts its own.
     let to_one = |&destination: &u32| rules.destinations[destination as usize].sender.is_none();
-    let unicasts: Vec<u32> = (0..rules.destinations.len() as u32).filter(to_one).collect();
+    let unicasts = (0..rules.destinations.len() as u32).filter(to_one);
+    // Those of one row have the same class, but each at the switch where it has one of its own: by
+    // row and this switch the first one, and how many there are.
+    let mut kinds: BTreeMap<(u32, Option<u32>), (u32, u32)> = BTreeMap::new();
+    let mut own_at: Vec<Vec<u32>> = vec![Vec::new(); by_switch.len()];
+    for destination in unicasts {
+        let (row, own) = state.classes().kind(destination);
+        kinds.entry((row, own)).or_insert((destination, 0)).1 += 1;
+        if let Some(own) = own {
+            own_at[own as usize].push(destination);
+        }
+    }
     for (switch, at) in by_switch.iter().enumerate().filter(|(_, at)| !at.is_empty()) {
         let classes = state.class_count(switch as u32) as usize;
         let mut examples: Vec<Option<u32>> = vec![None; classes];
         let mut members = vec![0; classes];
-        for &destination in &unicasts {
+        let others = kinds.iter().filter(|((_, own), _)| *own != Some(switch as u32));
+        let own = own_at[switch].iter().map(|&destination| (destination, 1));
+        for (destination, count) in others.map(|(_, &of)| of).chain(own) {
             let class = usize::from(state.class_of(switch as u32, destination));
-            examples[class].get_or_insert(destination);
-            members[class] += 1;
+            let first = examples[class].map_or(destination, |first| first.min(destination));
+            examples[class] = Some(first);
+            members[class] += count;
         }
         // A host does not send to itself: a class of that host alone does not matter.
         let own = |state: &State, host: u32| {
