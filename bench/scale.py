@@ -31,7 +31,7 @@ from bench.support.entry import (
 from knotless.results.machine import machine
 from knotless.topologies import load
 
-CASES = ("fattree3,48", "torus,32,32,10", "fattree3,64")
+CASES = ("fattree3,48", "torus,32,32,10", "fattree3,64", "dragonfly,a=26,h=13,p=13")
 COMMANDS = ("plan", "flows", "check")
 
 
