@@ -10,7 +10,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 /// In place of a switch: a destination has the classes of its row everywhere.
-const NO_SWITCH: u32 = u32::MAX;
+pub(crate) const NO_SWITCH: u32 = u32::MAX;
 
 /// The class of each destination at each switch.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use super::generations::Generations;
 use super::representatives::representatives;
 pub use super::rule::IPV4;
 use super::rule::{Field, Rule, ALL_48};
-use crate::destination_classes::DestinationClasses;
+use crate::destination_classes::{DestinationClasses, NO_SWITCH};
 use crate::fabric::Fabric;
 use crate::state::TooManyClasses;
 
@@ -155,8 +155,6 @@ struct Matched<'a> {
     sources: &'a mut Classifier,
 }
 
-/// In place of a switch.
-const NO_SWITCH: u32 = u32::MAX;
 /// Switches that a thread takes at a time.
 const SWITCHES_AT_A_TIME: usize = 32;
 
