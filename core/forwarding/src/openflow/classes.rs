@@ -1,45 +1,95 @@
 //! Values of a field that the rules of a switch treat alike.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
 use super::rule::ALL_48;
 
+/// The bits of a digit of an address, and how many values it has.
+const DIGIT: u32 = 4;
+const DIGITS: u64 = 1 << DIGIT;
+
 /// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat
 /// alike.
 #[derive(Debug, Default)]
 pub struct Classifier {
-    /// By mask, each value that is matched and its number, from 1. Exact values are apart.
-    masks: Vec<(u64, FxHashMap<u64, u32>)>,
+    /// The pairs with a mask, each once. Exact values are apart.
+    masked: Vec<(u64, u64)>,
     exact: FxHashMap<u64, u32>,
     /// All bits that masks have.
     bits: u64,
-    /// By the value of those bits: the number of the class.
-    alike: FxHashMap<u64, u32>,
-    inexact: FxHashMap<Box<[u32]>, u32>,
+    digits: Option<Digits>,
+    /// By the number of what the words before are, 0 for none, and a word of the pairs that match:
+    /// the number of both together, from 1.
+    inexact: FxHashMap<(u32, u64), u32>,
     numbers: FxHashMap<(u32, u32), u32>,
-    /// Scratch space: by mask, the number of the value that an address has.
-    parts: Vec<u32>,
+    /// The address that was asked for last, and its number: EtherTypes and broadcast addresses are
+    /// mostly the same as before.
+    last: Option<(u64, u32)>,
+}
+
+/// For each value of each digit of an address, the set of the pairs that allow it: the pairs that
+/// match an address are those that allow all of its digits (T. V. Lakshman and D. Stiliadis,
+/// High-speed policy-based packet forwarding using efficient multi-dimensional range matching,
+/// SIGCOMM 1998).
+#[derive(Debug)]
+struct Digits {
+    /// The digits that some mask has: how far right each has to be shifted.
+    shifts: Vec<u32>,
+    /// (digits, values, words): a bit for each pair.
+    allowed: Vec<u64>,
+    words: usize,
+}
+
+impl Digits {
+    fn new(masked: &[(u64, u64)], bits: u64) -> Self {
+        let shifts = (0..u64::BITS).step_by(DIGIT as usize);
+        let shifts: Vec<u32> = shifts.filter(|shift| bits >> shift & (DIGITS - 1) != 0).collect();
+        let words = masked.len().div_ceil(u64::BITS as usize);
+        let mut allowed = Vec::with_capacity(shifts.len() * DIGITS as usize * words);
+        for shift in &shifts {
+            for digit in 0..DIGITS {
+                allowed.extend(masked.chunks(u64::BITS as usize).map(|pairs| {
+                    let differs = |&(value, mask): &(u64, u64)| {
+                        (value >> shift ^ digit) & (mask >> shift) & (DIGITS - 1) != 0
+                    };
+                    let bits = pairs.iter().enumerate();
+                    bits.fold(0, |set, (bit, pair)| set | u64::from(!differs(pair)) << bit)
+                }));
+            }
+        }
+        Self { shifts, allowed, words }
+    }
+
+    /// The set of the pairs that match an address, in words.
+    fn matching(&self, address: u64) -> impl Iterator<Item = u64> + '_ {
+        (0..self.words).map(move |word| {
+            let digits = self.shifts.iter().zip(self.allowed.chunks(DIGITS as usize * self.words));
+            digits.fold(u64::MAX, |set, (shift, allowed)| {
+                let value = (address >> shift & (DIGITS - 1)) as usize;
+                set & allowed[value * self.words + word]
+            })
+        })
+    }
 }
 
 impl Classifier {
     /// A classifier for what is `matched`, pairs of value and mask.
     pub fn new(matched: impl Iterator<Item = (u64, u64)>) -> Self {
-        let mut by_mask: BTreeMap<u64, FxHashMap<u64, u32>> = BTreeMap::new();
-        for (value, mask) in matched {
-            let values = by_mask.entry(mask).or_default();
-            let next = values.len() as u32 + 1;
-            values.entry(value & mask).or_insert(next);
-        }
-        let exact = by_mask.remove(&ALL_48).unwrap_or_default();
-        let bits = by_mask.keys().fold(0, |bits, mask| bits | mask);
-        Self { masks: by_mask.into_iter().collect(), exact, bits, ..Self::default() }
+        let pairs: BTreeSet<(u64, u64)> =
+            matched.map(|(value, mask)| (value & mask, mask)).collect();
+        let (exact, masked): (Vec<_>, Vec<_>) =
+            pairs.into_iter().partition(|pair| pair.1 == ALL_48);
+        let exact =
+            exact.into_iter().zip(1..).map(|((value, _), number)| (value, number)).collect();
+        let bits = masked.iter().fold(0, |bits, (_, mask)| bits | mask);
+        Self { masked, exact, bits, ..Self::default() }
     }
 
     /// Whether nothing is matched.
     pub fn is_empty(&self) -> bool {
-        self.masks.is_empty() && self.exact.is_empty()
+        self.masked.is_empty() && self.exact.is_empty()
     }
 
     /// The bits that some mask has, unless it has all.
@@ -54,29 +104,50 @@ impl Classifier {
 
     /// The number of the class of an address, from 0 in the order of first use.
     pub fn number(&mut self, address: u64) -> u32 {
-        let masked = address & self.bits;
-        let inexact = match self.alike.get(&masked) {
-            Some(&inexact) => inexact,
-            None => {
-                let parts = self.masks.iter();
-                self.parts.clear();
-                self.parts.extend(
-                    parts.map(|(mask, values)| *values.get(&(address & mask)).unwrap_or(&0)),
-                );
-                let inexact = match self.inexact.get(&self.parts[..]) {
-                    Some(&inexact) => inexact,
-                    None => {
-                        let next = self.inexact.len() as u32;
-                        self.inexact.insert(self.parts[..].into(), next);
-                        next
-                    }
-                };
-                self.alike.insert(masked, inexact);
-                inexact
-            }
-        };
+        if let Some((_, number)) = self.last.filter(|&(last, _)| last == address) {
+            return number;
+        }
+        // Many classifiers exist at a time, and only few are in use: the tables wait for that.
+        let digits = self.digits.get_or_insert_with(|| Digits::new(&self.masked, self.bits));
+        let inexact = digits.matching(address).fold(0, |before, word| {
+            let next = self.inexact.len() as u32 + 1;
+            *self.inexact.entry((before, word)).or_insert(next)
+        });
         let exact = self.exact.get(&address).copied().unwrap_or(0);
         let next = self.numbers.len() as u32;
-        *self.numbers.entry((inexact, exact)).or_insert(next)
+        let number = *self.numbers.entry((inexact, exact)).or_insert(next);
+        self.last = Some((address, number));
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Pairs of 12 bits, more than fit into one word, some with all 48 bits.
+    fn pairs(count: u64) -> Vec<(u64, u64)> {
+        let spread = |of: u64| of.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 52;
+        let mask = |of: u64| if of & 7 == 0 { ALL_48 } else { spread(of + 1000) };
+        (0..count).map(|of| (spread(of) & mask(of), mask(of))).collect()
+    }
+
+    #[test]
+    fn addresses_have_one_number_where_the_same_pairs_match() {
+        for count in [0, 1, 5, 64, 65, 150] {
+            let pairs = pairs(count);
+            let mut classifier = Classifier::new(pairs.iter().copied());
+            let mut sets: Vec<Vec<bool>> = Vec::new();
+            for address in (0..1 << 12).chain([5, 5, 0x0200_0000_0000, ALL_48]) {
+                let set: Vec<bool> =
+                    pairs.iter().map(|(value, mask)| address & mask == *value).collect();
+                let known = sets.iter().position(|of| *of == set);
+                let number = known.unwrap_or(sets.len());
+                assert_eq!(classifier.number(address) as usize, number);
+                if known.is_none() {
+                    sets.push(set);
+                }
+            }
+        }
     }
 }
