@@ -81,19 +81,28 @@ def restarted(fabric: BareFabric, pings: Pings, config: str, seen: str | None) -
     is then over; without a switch, before any switch has confirmed the first step. Returns whether
     the change was interrupted.
     """
+    # While a change goes on, a reload is refused.
+    settle(fabric)
     rules = set() if seen is None else set(fabric.flows(seen))
     if seen is None:
         # Sockets of switches that stand still for seconds overflow: no ping is sent meanwhile.
         pings.send_signal(signal.SIGSTOP)
         fabric.signal_switches(signal.SIGSTOP)
     file = fabric.directory / "state-change.json"
-    before = fabric.controller_log().count("the fabric is")
+    log = fabric.controller_log()
+    before, refused = log.count("the fabric is"), log.count("not reloaded")
     assert fabric.controller is not None
     fabric.controller.send_signal(signal.SIGHUP)
-    until(
-        "the change begins",
-        lambda: file.exists() or fabric.controller_log().count("the fabric is") > before,
-    )
+
+    def has_begun() -> bool:
+        log = fabric.controller_log()
+        assert log.count("not reloaded") == refused, "the reload was refused"
+        return file.exists() or log.count("the fabric is") > before
+
+    try:
+        until("the change begins", has_begun)
+    except AssertionError as never:
+        raise AssertionError(f"{never}\n{fabric.controller_log()}") from None
     if seen is not None:
         until("a step", lambda: set(fabric.flows(seen)) != rules or not file.exists())
     fabric.kill_controller()
