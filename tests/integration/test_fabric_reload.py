@@ -95,9 +95,9 @@ def restarted(fabric: BareFabric, pings: Pings, config: str, seen: str | None) -
     fabric.controller.send_signal(signal.SIGHUP)
 
     def has_begun() -> bool:
-        log = fabric.controller_log()
-        assert log.count("not reloaded") == refused, "the reload was refused"
-        return file.exists() or log.count("the fabric is") > before
+        text = fabric.controller_log()
+        assert text.count("not reloaded") == refused, "the reload was refused"
+        return file.exists() or text.count("the fabric is") > before
 
     try:
         until("the change begins", has_begun)

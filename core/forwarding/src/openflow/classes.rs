@@ -6,9 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::rule::ALL_48;
 
-/// The bits of a digit of an address, and how many values it has.
-const DIGIT: u32 = 4;
-const DIGITS: u64 = 1 << DIGIT;
+/// An address is looked at by digits of so many bits.
+const DIGIT_BITS: u32 = 4;
+/// How many values a digit has.
+const DIGIT_VALUES: u64 = 1 << DIGIT_BITS;
 
 /// Numbers addresses such that those get one number that the (value, mask) pairs of rules treat
 /// alike.
@@ -19,9 +20,11 @@ pub struct Classifier {
     exact: FxHashMap<u64, u32>,
     /// All bits that masks have.
     bits: u64,
+    /// Made of `masked` when the first address is numbered: many classifiers exist at a time, and
+    /// only few are in use.
     digits: Option<Digits>,
-    /// By the number of what the words before are, 0 for none, and a word of the pairs that match:
-    /// the number of both together, from 1.
+    /// The number of each set of pairs with a mask that has matched, word by word: of (the number of
+    /// the words before, or 0, and a word), from 1.
     inexact: FxHashMap<(u32, u64), u32>,
     numbers: FxHashMap<(u32, u32), u32>,
     /// The address that was asked for last, and its number: EtherTypes and broadcast addresses are
@@ -44,15 +47,16 @@ struct Digits {
 
 impl Digits {
     fn new(masked: &[(u64, u64)], bits: u64) -> Self {
-        let shifts = (0..u64::BITS).step_by(DIGIT as usize);
-        let shifts: Vec<u32> = shifts.filter(|shift| bits >> shift & (DIGITS - 1) != 0).collect();
+        let shifts = (0..u64::BITS).step_by(DIGIT_BITS as usize);
+        let shifts: Vec<u32> =
+            shifts.filter(|shift| bits >> shift & (DIGIT_VALUES - 1) != 0).collect();
         let words = masked.len().div_ceil(u64::BITS as usize);
-        let mut allowed = Vec::with_capacity(shifts.len() * DIGITS as usize * words);
+        let mut allowed = Vec::with_capacity(shifts.len() * DIGIT_VALUES as usize * words);
         for shift in &shifts {
-            for digit in 0..DIGITS {
+            for digit in 0..DIGIT_VALUES {
                 allowed.extend(masked.chunks(u64::BITS as usize).map(|pairs| {
                     let differs = |&(value, mask): &(u64, u64)| {
-                        (value >> shift ^ digit) & (mask >> shift) & (DIGITS - 1) != 0
+                        (value >> shift ^ digit) & (mask >> shift) & (DIGIT_VALUES - 1) != 0
                     };
                     let bits = pairs.iter().enumerate();
                     bits.fold(0, |set, (bit, pair)| set | u64::from(!differs(pair)) << bit)
@@ -65,9 +69,10 @@ impl Digits {
     /// The set of the pairs that match an address, in words.
     fn matching(&self, address: u64) -> impl Iterator<Item = u64> + '_ {
         (0..self.words).map(move |word| {
-            let digits = self.shifts.iter().zip(self.allowed.chunks(DIGITS as usize * self.words));
+            let digits =
+                self.shifts.iter().zip(self.allowed.chunks(DIGIT_VALUES as usize * self.words));
             digits.fold(u64::MAX, |set, (shift, allowed)| {
-                let value = (address >> shift & (DIGITS - 1)) as usize;
+                let value = (address >> shift & (DIGIT_VALUES - 1)) as usize;
                 set & allowed[value * self.words + word]
             })
         })
@@ -107,7 +112,6 @@ impl Classifier {
         if let Some((_, number)) = self.last.filter(|&(last, _)| last == address) {
             return number;
         }
-        // Many classifiers exist at a time, and only few are in use: the tables wait for that.
         let digits = self.digits.get_or_insert_with(|| Digits::new(&self.masked, self.bits));
         let inexact = digits.matching(address).fold(0, |before, word| {
             let next = self.inexact.len() as u32 + 1;
