@@ -211,6 +211,11 @@ impl Daemon {
 
     /// Do everything that is due. `ready` has the keys of the descriptors with input.
     fn tick(&mut self, ready: &[u64]) {
+        // What a program sends from here on must not arrive before the time that it sees, and no
+        // frame before it is due: its clock stands still first, and then goes with this one.
+        if let Some(page) = &mut self.clock_page {
+            page.hold(monotonic_ns());
+        }
         let real = self.real();
         self.engine.elapse(real, self.held.map(|held| held.hold), self.idle);
         // What hosts have sent since the last wake-up arrives now, not at the last wake-up: by their
@@ -251,30 +256,36 @@ impl Daemon {
         self.held =
             hold.map(|hold| self.still_held(hold).unwrap_or(Held { hold, now, since: real }));
         self.idle = self.engine.is_idle();
-        self.publish();
+        self.publish(self.limit());
         self.sockets.grant_credit(&self.engine);
         self.log_deadlock();
     }
 
-    /// Tell programs what time it is. They may not see the time of an event that is still to come, nor
-    /// one that is not reached if this thread gets its processor late.
-    fn publish(&mut self) {
-        let Some(page) = &mut self.clock_page else { return };
-        let at = self.engine.state().clock.moment();
-        let limit = match self.held {
-            Some(Held { hold: Hold::Host(_), .. }) => Some(at.now),
+    /// What virtual time does not pass before the next tick: the time of an event that is still to
+    /// come, and what is not reached if this thread gets its processor late.
+    fn limit(&self) -> Option<Time> {
+        match self.held {
+            Some(Held { hold: Hold::Host(_), .. }) => Some(self.engine.now()),
             _ if self.idle => self.engine.next_event(),
             _ => {
                 let reached = self.engine.state().clock.reached_at_most();
                 Some(self.engine.next_event().map_or(reached, |at| at.min(reached)))
             }
-        };
+        }
+    }
+
+    /// Tell programs what time it is, and what it does not pass before they are told again.
+    fn publish(&mut self, limit: Option<Time>) {
+        let Some(page) = &mut self.clock_page else { return };
+        let at = self.engine.state().clock.moment();
         let moment = Moment { real: self.start_ns + at.real / 1000, virtual_: at.now / 1000 };
         page.publish(moment, limit.map_or(NO_LIMIT, |at| at / 1000));
     }
 
-    /// Release packets of hosts, receive what has arrived, and send what the engine has.
+    /// Release packets of hosts, receive what has arrived, and send what the engine has, at the time
+    /// that it has reached.
     fn exchange(&mut self) {
+        self.publish(Some(self.engine.now()));
         // A released packet becomes a frame within the call, so receive after it.
         self.sockets.release_held(&mut self.engine, &mut self.log);
         self.sockets.receive(&mut self.engine);

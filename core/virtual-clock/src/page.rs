@@ -20,6 +20,15 @@ pub struct Moment {
     pub virtual_: u64,
 }
 
+impl Moment {
+    /// Virtual time at a real time after this moment, which is the last.
+    pub(crate) fn reached(self, real: u64, slow_down: f64, limit: u64) -> u64 {
+        let since = real.saturating_sub(self.real);
+        let advanced = self.virtual_ + (since as f64 / slow_down) as u64;
+        advanced.min(limit.max(self.virtual_))
+    }
+}
+
 /// The words by their index. Moments follow, two words each.
 #[derive(Clone, Copy)]
 pub(crate) enum Word {

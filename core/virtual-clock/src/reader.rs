@@ -63,8 +63,7 @@ impl Reader {
         if since > SILENCE_NS && !lock::is_held(&self.file) {
             return last.virtual_ + (since - SILENCE_NS);
         }
-        let advanced = last.virtual_ + (since as f64 / self.slow_down) as u64;
-        advanced.min(limit.max(last.virtual_))
+        last.reached(real, self.slow_down, limit)
     }
 
     /// Virtual time at a real time in the past, such as the kernel's time stamp of a packet.

@@ -38,6 +38,20 @@ fn time_advances_up_to_the_limit() {
 }
 
 #[test]
+fn while_it_is_held_time_stands_where_it_was_or_at_its_limit() {
+    let (mut writer, reader) = pair("held", 4.0);
+    writer.publish(moment(1000, 500), 700);
+    writer.hold(START + 1400);
+    assert_eq!(reader.now(START + 1400), 600);
+    assert_eq!(reader.now(START + 100_000), 600);
+    writer.hold(START + 100_000);
+    assert_eq!(reader.now(START + 200_000), 600);
+    writer.publish(moment(200_000, 700), 800);
+    writer.hold(START + 300_000);
+    assert_eq!(reader.now(START + 300_000), 800);
+}
+
+#[test]
 fn time_goes_on_when_the_emulator_has_ended() {
     let (mut writer, reader) = pair("ended", 50.0);
     writer.publish(moment(1000, 500), 600);
