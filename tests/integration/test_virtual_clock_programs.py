@@ -36,6 +36,8 @@ RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0
 CHANNELS = 4
 """From h1 to h3 on a ring of four: h1, s1, s2, s3."""
 CLOSE = 0.02
+ROUNDED_US = 1.0
+"""ping prints microseconds."""
 HOST_WAIT_US = 100_000
 """Longer than the default: on a virtual machine, time that its host takes away counts as computing,
 and these tests are so short that one such moment is more than 1 % of them."""
@@ -60,7 +62,7 @@ for _ in range(int(sys.argv[2])):
         world.Send(data, 0)
     times.append((MPI.Wtime() - began) * 1e6 / 2)
 if world.rank == 0:
-    print(json.dumps(sorted(times)[len(times) // 2]))
+    print(json.dumps(min(times)))
 """
 
 
@@ -120,6 +122,11 @@ def one_way_us(fabric: EmulatedFabric, packet_bytes: int) -> float:
     return CHANNELS * (LONG_DELAY_US + bits / RATE_MBPS) / fabric.slow_down
 
 
+def assert_shortest(measured_us: float, expected_us: float) -> None:
+    """Programs that wake up late add to their times, so only the shortest one is the fabric's."""
+    assert expected_us - ROUNDED_US <= measured_us <= expected_us * (1 + CLOSE)
+
+
 def judge(fabric: EmulatedFabric) -> None:
     status = fabric.daemon.status()
     assert status["valid"], status["problems"]
@@ -149,9 +156,9 @@ def test_iperf3_reports_the_rate_of_the_line(
 
 def test_ping_reports_round_trips(ring: EmulatedFabric) -> None:
     with_delay(ring, LONG_DELAY_US)
-    text = run(ring, "h1", "ping", "-c", "10", "-i", "0.01", "-q", address(ring.fabric, "h3"))
-    average_us = 1000 * float(text.splitlines()[-1].split("=")[1].split("/")[1])
-    assert average_us == pytest.approx(2 * one_way_us(ring, 84), rel=CLOSE)
+    text = run(ring, "h1", "ping", "-c", "20", "-i", "0.005", "-q", address(ring.fabric, "h3"))
+    shortest_us = 1000 * float(text.splitlines()[-1].split("=")[1].split("/")[0])
+    assert_shortest(shortest_us, 2 * one_way_us(ring, 84))
 
 
 @pytest.mark.parametrize(("kind", "header_bytes"), [("message", 32), ("udp", 28)])
@@ -159,7 +166,7 @@ def test_pingpong_reports_one_way_times(ring: EmulatedFabric, kind: str, header_
     with_delay(ring, LONG_DELAY_US)
     hosts = {host.name: host for host in ring.fabric.hosts}
     times, _ = Pair(ring, hosts["h1"], hosts["h3"]).exchange(kind, BYTES, COUNT)
-    assert times["median_us"] == pytest.approx(one_way_us(ring, BYTES + header_bytes), rel=CLOSE)
+    assert_shortest(times["min_us"], one_way_us(ring, BYTES + header_bytes))
     judge(ring)
 
 

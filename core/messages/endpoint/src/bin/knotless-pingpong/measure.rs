@@ -16,6 +16,7 @@ const WINDOW: usize = 64;
 struct Latency {
     bytes: usize,
     count: usize,
+    min_us: f64,
     median_us: f64,
     mean_us: f64,
     p99_us: f64,
@@ -58,6 +59,7 @@ pub fn latency(transport: &mut dyn Transport, size: usize, count: usize) -> Resu
     print_json(&Latency {
         bytes: size,
         count,
+        min_us: rounded(quantile_us(&times_ns, 0) / 2.0),
         median_us: rounded(quantile_us(&times_ns, 500) / 2.0),
         mean_us: rounded(mean_ns / 2000.0),
         p99_us: rounded(quantile_us(&times_ns, 990) / 2.0),
