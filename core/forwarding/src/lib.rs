@@ -24,5 +24,6 @@ mod steps;
 pub mod table_hops;
 pub mod tables;
 pub mod trace;
+pub mod turn_rows;
 mod unicast;
 pub mod what_if;

@@ -6,10 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use rustc_hash::FxHashMap;
-
-use crate::fabric::{Channel, Fabric};
+use crate::fabric::Fabric;
 use crate::state::{Behaviour, Choice, Hop, State, Unassigned, Unsupported};
+use crate::turn_rows::TurnRows;
 
 /// What a switch does with a class of destinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,7 +48,7 @@ pub struct Tables {
     /// (maps, labels): the labels that relabelled packets get.
     pub relabelled: Vec<u16>,
     /// By channel in and channel out: the row of virtual channels.
-    pub vc_row: FxHashMap<(Channel, Channel), u32>,
+    pub vc_row: TurnRows,
     /// (rows, labels): the virtual channel on the channel out, or [`DROPPED`] or [`UNKNOWN`].
     pub vcs: Vec<u8>,
     /// (rows, labels): the label on the channel out; empty: packets keep theirs.
@@ -152,8 +151,8 @@ impl TableSwitches {
         if fabric.host(channel).is_some() {
             return Ok(Some(Hop { channel, label: 0, vc: 0 }));
         }
-        let row = self.tables.vc_row.get(&(hop.channel, channel)).ok_or(Gap::Vc(in_port, port))?;
-        let place = *row as usize * self.labels() + usize::from(label);
+        let row = self.tables.vc_row.get(hop.channel, channel).ok_or(Gap::Vc(in_port, port))?;
+        let place = row as usize * self.labels() + usize::from(label);
         match self.tables.vcs[place] {
             UNKNOWN => Err(Gap::Vc(in_port, port)),
             DROPPED => Ok(None),

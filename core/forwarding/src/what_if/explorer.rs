@@ -214,8 +214,8 @@ impl Explorer {
         for &channel in &act.channels {
             let row = network
                 .vc_row
-                .get(&(hop.channel, channel))
-                .map(|&row| row as usize * network.towards.len() + usize::from(label));
+                .get(hop.channel, channel)
+                .map(|row| row as usize * network.towards.len() + usize::from(label));
             let vc = row.map_or(UNKNOWN, |place| network.vcs[place]);
             if vc >= DROPPED {
                 step.loses = true;

@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::fabric::{Channel, Fabric};
+use crate::fabric::Fabric;
 use crate::state::NOT_SENT;
 use crate::tables::{Action, Tables, HERE};
+use crate::turn_rows::TurnRows;
 use crate::what_if::dependency_nodes::DependencyNodes;
 
 /// What a switch does with a group of destinations.
@@ -92,7 +93,7 @@ pub struct Network {
     /// By label: the group that tables are asked for.
     pub(crate) towards: Vec<Option<u32>>,
     pub(crate) relabelled: Vec<u16>,
-    pub(crate) vc_row: FxHashMap<(Channel, Channel), u32>,
+    pub(crate) vc_row: TurnRows,
     pub(crate) vcs: Vec<u8>,
     pub(crate) vc_labels: Vec<u16>,
     pub(crate) dependency_nodes: DependencyNodes,
@@ -228,17 +229,10 @@ impl Network {
 
     /// By host: the first host of its switch whose packets get the same virtual channels.
     fn sender_classes(&self) -> Vec<u32> {
-        let mut turns: FxHashMap<Channel, Vec<(Channel, u32)>> = FxHashMap::default();
-        for (&(channel, out), &row) in &self.vc_row {
-            if self.fabric.host(channel).is_some() {
-                turns.entry(channel).or_default().push((out, row));
-            }
-        }
-        let mut first: FxHashMap<(u32, Vec<(Channel, u32)>), u32> = FxHashMap::default();
+        let mut first = FxHashMap::default();
         let of_host = |host: u32| {
             let channel = self.fabric.host_channel(host);
-            let mut rows = turns.remove(&channel).unwrap_or_default();
-            rows.sort_unstable();
+            let rows = self.vc_row.of(channel);
             *first.entry((self.fabric.enters(channel).0, rows)).or_insert(host)
         };
         (0..self.fabric.hosts() as u32).map(of_host).collect()

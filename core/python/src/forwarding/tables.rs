@@ -1,6 +1,7 @@
 //! A state from next-hop tables.
 
 use forwarding::explore::explore_change;
+use forwarding::fabric::Fabric;
 use forwarding::state::{Choice, State};
 use forwarding::tables::{with_tables, Action, Gap, TableSwitches, Tables};
 use numpy::PyReadonlyArray1;
@@ -39,11 +40,9 @@ fn actions(arrays: &Bound<'_, PyDict>, maps: usize) -> PyResult<Vec<Action>> {
     Ok(found)
 }
 
-pub(super) fn tables(
-    arrays: &Bound<'_, PyDict>,
-    switches: usize,
-    hosts: usize,
-) -> PyResult<Tables> {
+pub(super) fn tables(arrays: &Bound<'_, PyDict>, fabric: &Fabric) -> PyResult<Tables> {
+    let (switches, hosts) = (fabric.switches(), fabric.hosts());
+    let channels = fabric.channels() + hosts;
     let destinations = rows(arrays, "class")?;
     let wrong = |what: &str| PyValueError::new_err(format!("{what} do not fit"));
     let towards: Vec<i64> = flat(arrays, "towards", &[rows(arrays, "towards")?])?;
@@ -53,6 +52,9 @@ pub(super) fn tables(
     let vc_in: Vec<u32> = flat(arrays, "vc_in", &[pairs])?;
     let vc_out: Vec<u32> = flat(arrays, "vc_out", &[pairs])?;
     let vc_row: Vec<u32> = flat(arrays, "vc_row", &[pairs])?;
+    if vc_in.iter().any(|&channel| channel as usize >= channels) {
+        return Err(wrong("channels in"));
+    }
     let (vcs, vc_labels) = virtual_channels(arrays, &vc_row, labels)?;
     let tables = Tables {
         first_class: flat(arrays, "first_class", &[switches])?,
@@ -131,7 +133,7 @@ fn unexplored(
     arrays: &Bound<'_, PyDict>,
 ) -> PyResult<(State, TableSwitches)> {
     let fabric = fabric(switches, leaves, enters, hosts)?;
-    let tables = tables(arrays, switches, hosts.len())?;
+    let tables = tables(arrays, &fabric)?;
     let representative: Vec<u32> = flat(arrays, "representative", &[hosts.len()])?;
     let label_rows = rows(arrays, "first_labels")?;
     if ![0, hosts.len()].contains(&label_rows)

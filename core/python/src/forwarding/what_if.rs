@@ -42,7 +42,7 @@ impl PyWhatIf {
     ) -> PyResult<Self> {
         let (channels, count) = (leaves.len(), hosts.len());
         let fabric = fabric(switches, leaves, enters, &hosts)?;
-        let tables = tables(arrays, switches, count)?;
+        let tables = tables(arrays, &fabric)?;
         let (destinations, unread) = (rows(arrays, "class")?, unread(arrays, count)?);
         let layers = rows(arrays, "fallbacks")?;
         let fallbacks: Vec<i32> = flat(arrays, "fallbacks", &[layers, destinations, switches])?;
