@@ -11,8 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -29,6 +30,9 @@ from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
 
 pytestmark = [pytest.mark.alone, pytest.mark.realtime]
+
+T = TypeVar("T")
+ATTEMPTS = 5
 
 SLOW_DOWNS = (1.0, 50.0)
 RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0
@@ -127,53 +131,60 @@ def assert_shortest(measured_us: float, expected_us: float) -> None:
     assert expected_us - ROUNDED_US <= measured_us <= expected_us * (1 + CLOSE)
 
 
-def judge(fabric: EmulatedFabric) -> None:
-    status = fabric.daemon.status()
-    assert status["valid"], status["problems"]
-    assert status["stretch"] >= fabric.slow_down * 0.99
+def measured(fabric: EmulatedFabric, delay_us: float, measure: Callable[[], T]) -> T:
+    """Return what a valid run measures: on a busy machine, the fabric calls some runs invalid."""
+    problems = []
+    for _ in range(ATTEMPTS):
+        with_delay(fabric, delay_us)
+        result = measure()
+        status = fabric.daemon.status()
+        if status["valid"]:
+            assert status["stretch"] >= fabric.slow_down * 0.99
+            return result
+        problems.append(status["problems"])
+    pytest.fail(f"no valid run: {problems}")
 
 
 @pytest.mark.parametrize("protocol", ["udp", "tcp"])
 def test_iperf3_reports_the_rate_of_the_line(
     ring: EmulatedFabric, protocol: theory.Protocol
 ) -> None:
-    with_delay(ring, DELAY_US)
-    server = iperf.start_server(ring.host("h3"))
-    prioritise(Part.PROGRAM, Priority.REALTIME, server.process.pid)
-    try:
-        words = iperf.client_args(address(ring.fabric, "h3"), protocol, 0)
-        position = words.index("-t")
-        words[position : position + 2] = length_of_test(ring.slow_down)
-        text = run(ring, "h1", *words)
-    finally:
-        server.close()
-    summary = iperf.parse_summary(text)
+    words = iperf.client_args(address(ring.fabric, "h3"), protocol, 0)
+    position = words.index("-t")
+    words[position : position + 2] = length_of_test(ring.slow_down)
+
+    def measure() -> str:
+        server = iperf.start_server(ring.host("h3"))
+        prioritise(Part.PROGRAM, Priority.REALTIME, server.process.pid)
+        try:
+            return run(ring, "h1", *words)
+        finally:
+            server.close()
+
+    summary = iperf.parse_summary(measured(ring, DELAY_US, measure))
     assert summary is not None
     line_mbps = RATE_MBPS * ring.slow_down / theory.load_per_payload(protocol, tagged=True)
     assert summary.goodput_mbps == pytest.approx(line_mbps, rel=CLOSE)
-    judge(ring)
 
 
 def test_ping_reports_round_trips(ring: EmulatedFabric) -> None:
-    with_delay(ring, LONG_DELAY_US)
-    text = run(ring, "h1", "ping", "-c", "20", "-i", "0.005", "-q", address(ring.fabric, "h3"))
+    ping = ("ping", "-c", "20", "-i", "0.005", "-q", address(ring.fabric, "h3"))
+    text = measured(ring, LONG_DELAY_US, lambda: run(ring, "h1", *ping))
     shortest_us = 1000 * float(text.splitlines()[-1].split("=")[1].split("/")[0])
     assert_shortest(shortest_us, 2 * one_way_us(ring, 84))
 
 
 @pytest.mark.parametrize(("kind", "header_bytes"), [("message", 32), ("udp", 28)])
 def test_pingpong_reports_one_way_times(ring: EmulatedFabric, kind: str, header_bytes: int) -> None:
-    with_delay(ring, LONG_DELAY_US)
     hosts = {host.name: host for host in ring.fabric.hosts}
-    times, _ = Pair(ring, hosts["h1"], hosts["h3"]).exchange(kind, BYTES, COUNT)
+    pair = Pair(ring, hosts["h1"], hosts["h3"])
+    times, _ = measured(ring, LONG_DELAY_US, lambda: pair.exchange(kind, BYTES, COUNT))
     assert_shortest(times["min_us"], one_way_us(ring, BYTES + header_bytes))
-    judge(ring)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("sockperf") is None, reason="needs sockperf")
 def test_sockperf_reports_one_way_times(ring: EmulatedFabric) -> None:
-    with_delay(ring, LONG_DELAY_US)
     words = ["-i", address(ring.fabric, "h3"), "-m", str(BYTES), "--no-rdtsc"]
     server = ring.host("h3").popen(
         ["stdbuf", "-oL", "sockperf", "server", *words], stdout=subprocess.PIPE, text=True
@@ -184,7 +195,8 @@ def test_sockperf_reports_one_way_times(ring: EmulatedFabric) -> None:
         prioritise(Part.PROGRAM, Priority.REALTIME, server.pid)
         # A second is its shortest test, and too short for percentiles: it leaves out both ends.
         seconds = "10" if ring.slow_down == 1 else "1"
-        text = run(ring, "h1", "sockperf", "ping-pong", *words, "-t", seconds)
+        ask = ("sockperf", "ping-pong", *words, "-t", seconds)
+        text = measured(ring, LONG_DELAY_US, lambda: run(ring, "h1", *ask))
     finally:
         server.kill()
         server.communicate()
@@ -192,12 +204,10 @@ def test_sockperf_reports_one_way_times(ring: EmulatedFabric) -> None:
     assert totals is not None, text
     mean_us = float(totals[1]) * 1e6 / int(totals[2]) / 2
     assert mean_us == pytest.approx(one_way_us(ring, BYTES + 28), rel=CLOSE)
-    judge(ring)
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason=f"needs {openmpi.PACKAGES}")
 def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) -> None:
-    with_delay(ring, LONG_DELAY_US)
     hosts = [ring.fabric.hosts[ring.fabric.host_index[name]] for name in ("h1", "h3")]
     agent, host_file = tmp_path / "agent", tmp_path / "hosts"
     agent.write_text(openmpi.agent_script(ring.names, hosts))
@@ -206,18 +216,21 @@ def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) ->
     words = [sys.executable, "-c", MPI_PROGRAM, str(BYTES), str(COUNT)]
     command = openmpi.mpirun_command(agent, host_file, 2, words)
     first = ["unshare", "--uts", "--", "sh", "-c", 'hostname h1 && exec "$@"', "sh", *command]
-    process = subprocess.Popen(
-        namespaces.enter(ring.host("h1").namespace, first),
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **ring.program_environment()},
-    )
-    prioritise(Part.PROGRAM, Priority.REALTIME, process.pid)
-    text, _ = process.communicate(timeout=120)
-    assert process.returncode == 0, text
+
+    def measure() -> float:
+        process = subprocess.Popen(
+            namespaces.enter(ring.host("h1").namespace, first),
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **ring.program_environment()},
+        )
+        prioritise(Part.PROGRAM, Priority.REALTIME, process.pid)
+        text, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, text
+        return float(json.loads(text))
+
     expected_us = one_way_us(ring, BYTES + MPI_HEADER_BYTES)
-    assert json.loads(text) == pytest.approx(expected_us, rel=CLOSE)
-    judge(ring)
+    assert measured(ring, LONG_DELAY_US, measure) == pytest.approx(expected_us, rel=CLOSE)
 
 
 def test_tcp_retransmits_as_late_in_virtual_time_as_at_stretch_1(ring: EmulatedFabric) -> None:
