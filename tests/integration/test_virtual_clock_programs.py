@@ -32,13 +32,14 @@ from knotless.traffic import theory
 pytestmark = [pytest.mark.alone, pytest.mark.realtime]
 
 T = TypeVar("T")
-ATTEMPTS = 5
 
 SLOW_DOWNS = (1.0, 50.0)
 RATE_MBPS, DELAY_US, LONG_DELAY_US = 10.0, 500.0, 10_000.0
 """At slow-down 1. Round trips are measured with long delays, so that wake-up times matter less."""
 CHANNELS = 4
 """From h1 to h3 on a ring of four: h1, s1, s2, s3."""
+ATTEMPTS = 5
+"""Until a run is valid."""
 CLOSE = 0.02
 ROUNDED_US = 1.0
 """ping prints microseconds."""

@@ -211,8 +211,8 @@ impl Daemon {
 
     /// Do everything that is due. `ready` has the keys of the descriptors with input.
     fn tick(&mut self, ready: &[u64]) {
-        // What a program sends from here on must not arrive before the time that it sees, and no
-        // frame before it is due: its clock stands still first, and then goes with this one.
+        // The clocks of programs stop before this one is read. Otherwise a program could see a later
+        // time than this one, and then send what this tick receives.
         if let Some(page) = &mut self.clock_page {
             page.hold(monotonic_ns());
         }

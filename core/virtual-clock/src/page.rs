@@ -1,6 +1,6 @@
 //! The words of the page.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::MmapRaw;
 
@@ -52,6 +52,23 @@ pub(crate) struct Page(pub MmapRaw);
 impl Page {
     pub fn word(&self, word: Word) -> &AtomicU64 {
         self.at(word as usize)
+    }
+
+    /// The moment of a number.
+    pub fn load(&self, number: u64) -> Moment {
+        let [real, virtual_] = self.moment(number);
+        Moment { real: real.load(Ordering::Relaxed), virtual_: virtual_.load(Ordering::Relaxed) }
+    }
+
+    /// The last moment, and the limit of what follows.
+    pub fn last(&self) -> (Moment, u64) {
+        let count = self.word(Word::Count).load(Ordering::Relaxed);
+        (self.load(count.wrapping_sub(1)), self.word(Word::Limit).load(Ordering::Relaxed))
+    }
+
+    /// Real seconds that a second of virtual time takes at least.
+    pub fn slow_down(&self) -> f64 {
+        f64::from_bits(self.word(Word::SlowDown).load(Ordering::Relaxed))
     }
 
     /// Real and virtual time of a moment.

@@ -8,7 +8,7 @@ use std::sync::atomic::{fence, Ordering};
 use memmap2::MmapOptions;
 
 use crate::lock;
-use crate::page::{Moment, Page, Word, MAGIC, MOMENTS, PAGE_BYTES};
+use crate::page::{Page, Word, MAGIC, MOMENTS, PAGE_BYTES};
 use crate::SILENCE_NS;
 
 /// A consistent copy of the page takes so many attempts at most: then the emulator was stopped
@@ -38,7 +38,7 @@ impl Reader {
         if page.word(Word::Magic).load(Ordering::Acquire) != MAGIC {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        let slow_down = f64::from_bits(page.word(Word::SlowDown).load(Ordering::Relaxed));
+        let slow_down = page.slow_down();
         let start = page.word(Word::Start).load(Ordering::Relaxed);
         Ok(Reader { page, start, slow_down, file })
     }
@@ -55,10 +55,7 @@ impl Reader {
 
     /// Virtual time at a real time that is about now.
     pub fn now(&self, real: u64) -> u64 {
-        let (last, limit) = self.consistent(|page| {
-            let count = page.word(Word::Count).load(Ordering::Relaxed);
-            (load(page, count.wrapping_sub(1)), page.word(Word::Limit).load(Ordering::Relaxed))
-        });
+        let (last, limit) = self.consistent(Page::last);
         let since = real.saturating_sub(last.real);
         if since > SILENCE_NS && !lock::is_held(&self.file) {
             return last.virtual_ + (since - SILENCE_NS);
@@ -70,12 +67,12 @@ impl Reader {
     pub fn at(&self, real: u64) -> u64 {
         self.consistent(|page| {
             let count = page.word(Word::Count).load(Ordering::Relaxed);
-            let mut later = load(page, count.wrapping_sub(1));
+            let mut later = page.load(count.wrapping_sub(1));
             if real >= later.real {
                 return None;
             }
             for back in 2..=count.min(MOMENTS) {
-                let earlier = load(page, count.wrapping_sub(back));
+                let earlier = page.load(count.wrapping_sub(back));
                 if earlier.real <= real && earlier.real < later.real {
                     let share = (real - earlier.real) as f64 / (later.real - earlier.real) as f64;
                     let between = later.virtual_.saturating_sub(earlier.virtual_);
@@ -102,9 +99,4 @@ impl Reader {
         }
         read(&self.page)
     }
-}
-
-fn load(page: &Page, number: u64) -> Moment {
-    let [real, virtual_] = page.moment(number);
-    Moment { real: real.load(Ordering::Relaxed), virtual_: virtual_.load(Ordering::Relaxed) }
 }

@@ -16,9 +16,6 @@ use crate::page::{Moment, Page, Word, MAGIC, PAGE_BYTES, SPACING_NS};
 pub struct Writer {
     page: Page,
     path: PathBuf,
-    slow_down: f64,
-    last: Moment,
-    limit: u64,
     count: u64,
     /// Real time of the first moment of the current place.
     kept: u64,
@@ -46,10 +43,8 @@ impl Writer {
         let page = Page(MmapOptions::new().len(PAGE_BYTES).map_raw(&file)?);
         page.word(Word::Start).store(start, Ordering::Relaxed);
         page.word(Word::SlowDown).store(slow_down.to_bits(), Ordering::Relaxed);
-        let last = Moment { real: start, virtual_: 0 };
-        let path = path.into();
-        let mut writer = Writer { page, path, slow_down, last, limit: 0, count: 0, kept: 0, file };
-        writer.publish(last, 0);
+        let mut writer = Writer { page, path: path.into(), count: 0, kept: 0, file };
+        writer.publish(Moment { real: start, virtual_: 0 }, 0);
         writer.page.word(Word::Magic).store(MAGIC, Ordering::Release);
         // For programs of all users, and only now: who reads it finds the lock held.
         writer.file.set_permissions(fs::Permissions::from_mode(0o444))?;
@@ -58,12 +53,12 @@ impl Writer {
 
     /// From `real` on, which is now, virtual time stands still until the next moment is published.
     pub fn hold(&mut self, real: u64) {
-        self.publish(self.last, self.last.reached(real, self.slow_down, self.limit));
+        let (last, limit) = self.page.last();
+        self.publish(last, last.reached(real, self.page.slow_down(), limit));
     }
 
     /// Publish a moment. Virtual time does not pass `limit` before the next.
     pub fn publish(&mut self, moment: Moment, limit: u64) {
-        (self.last, self.limit) = (moment, limit);
         let version = self.page.word(Word::Version);
         let before = version.load(Ordering::Relaxed);
         version.store(before + 1, Ordering::Relaxed);
