@@ -1,12 +1,14 @@
 //! The row of virtual channels for each turn, from a channel in to a channel out.
 
+use graph::states::{firsts, Grouped};
+
 use crate::fabric::Channel;
 
 /// Rows by channel in and channel out.
 #[derive(Debug, Clone, Default)]
 pub struct TurnRows {
-    /// By channel in: where its turns end; those of the first one begin at 0.
-    ends: Vec<u32>,
+    /// By channel in: where its turns begin, and at last where all end.
+    first: Vec<u32>,
     /// Channels out and rows, by channel in, sorted.
     rows: Vec<(Channel, u32)>,
 }
@@ -14,10 +16,10 @@ pub struct TurnRows {
 impl TurnRows {
     /// The channels out that packets of a channel may take, sorted, with their rows.
     pub fn of(&self, channel: Channel) -> &[(Channel, u32)] {
-        let place = channel as usize;
-        let Some(&end) = self.ends.get(place) else { return &[] };
-        let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.rows[begin as usize..end as usize]
+        match self.first.get(channel as usize..) {
+            Some(&[begin, end, ..]) => &self.rows[begin as usize..end as usize],
+            _ => &[],
+        }
     }
 
     /// The row of a turn.
@@ -31,27 +33,20 @@ impl TurnRows {
 /// From (channel in, channel out) and row; each turn has one row.
 impl FromIterator<((Channel, Channel), u32)> for TurnRows {
     fn from_iter<T: IntoIterator<Item = ((Channel, Channel), u32)>>(rows: T) -> Self {
-        let given: Vec<_> = rows.into_iter().collect();
-        let channels = given.iter().map(|&((channel, _), _)| channel as usize + 1).max();
-        let mut counts = vec![0; channels.unwrap_or(0)];
-        for ((channel, _), _) in &given {
-            counts[*channel as usize] += 1;
+        let turns: Vec<_> = rows.into_iter().collect();
+        let keys: Vec<i32> = turns.iter().map(|&((channel, _), _)| channel as i32).collect();
+        let channels = keys.iter().max().map_or(0, |&last| last as usize + 1);
+        let (first, grouped) = (firsts(&keys, channels), Grouped::by(&keys, channels));
+        let in_order = (0..channels).flat_map(|channel| grouped.of(channel));
+        let out_and_row = |&place: &u32| {
+            let ((_, out), row) = turns[place as usize];
+            (out, row)
+        };
+        let mut rows: Vec<_> = in_order.map(out_and_row).collect();
+        for of_channel in first.windows(2) {
+            rows[of_channel[0] as usize..of_channel[1] as usize].sort_unstable();
         }
-        let mut ends: Vec<u32> = Vec::with_capacity(counts.len());
-        for count in counts {
-            ends.push(ends.last().copied().unwrap_or(0) + count);
-        }
-        // From their ends on, the places of each channel are taken downwards.
-        let (mut rows, mut free) = (vec![(0, 0); given.len()], ends.clone());
-        for ((channel, out), row) in given {
-            let place = &mut free[channel as usize];
-            *place -= 1;
-            rows[*place as usize] = (out, row);
-        }
-        for (begin, end) in free.iter().zip(&ends) {
-            rows[*begin as usize..*end as usize].sort_unstable();
-        }
-        Self { ends, rows }
+        Self { first, rows }
     }
 }
 

@@ -19,13 +19,7 @@ pub struct Grouped {
 impl Grouped {
     /// Groups the places of `keys` by their values, which are under `count`.
     pub fn by(keys: &[i32], count: usize) -> Self {
-        let mut first = vec![0u32; count + 1];
-        for &key in keys {
-            first[key as usize + 1] += 1;
-        }
-        for k in 0..count {
-            first[k + 1] += first[k];
-        }
+        let first = firsts(keys, count);
         let mut next = first.clone();
         let mut items = vec![0u32; keys.len()];
         for (place, &key) in keys.iter().enumerate() {
@@ -42,10 +36,10 @@ impl Grouped {
     }
 }
 
-/// Where the numbers of each key begin in an array that is sorted by key.
-pub fn firsts(sorted: &[i32], count: usize) -> Vec<u32> {
+/// Where the numbers of each key begin if they are sorted by their `keys`, which are under `count`.
+pub fn firsts(keys: &[i32], count: usize) -> Vec<u32> {
     let mut first = vec![0u32; count + 1];
-    for &key in sorted {
+    for &key in keys {
         first[key as usize + 1] += 1;
     }
     for k in 0..count {
