@@ -1,4 +1,4 @@
-"""Settings of all tests: the same generated examples in every run, and SIGINT not ignored."""
+"""Settings of all tests: tiers, no limits of time for properties, and SIGINT not ignored."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("knotless", deadline=None, derandomize=True, print_blob=True)
+pytest_plugins = ["tests.tiers.plugin"]
+
+# What is generated follows from the seed of the tier alone, not from what earlier runs have found.
+settings.register_profile("knotless", deadline=None, database=None, print_blob=True)
 settings.load_profile("knotless")
 
 # Shells start background processes with SIGINT ignored, and the tests' processes inherit that.
@@ -38,11 +41,3 @@ def _green_threads_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for thread in began:
         hub.kill(thread)
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Skip tests that take long, unless the command line names their marker."""
-    if "long" not in config.option.markexpr:
-        long = [item for item in items if item.get_closest_marker("long")]
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
@@ -213,14 +213,14 @@ def promise_holds(promise: Promise, data: st.DataObject) -> bool:
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(data=st.data())
 def test_promises_hold(promise: Promise, data: st.DataObject) -> None:
     promise_holds(promise, data)
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)
-@settings(max_examples=10)
+@pytest.mark.examples(0.1)
 @given(data=st.data())
 def test_the_order_of_what_a_file_lists_changes_no_path(
     promise: Promise, data: st.DataObject
@@ -236,7 +236,7 @@ def test_the_order_of_what_a_file_lists_changes_no_path(
             assert a.path(source.name, target.name) == b.path(source.name, target.name)
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(FABRICS["any"], st.integers(1, 8))
 def test_descending_layers_keep_to_any_number_of_virtual_channels(fabric: Fabric, vcs: int) -> None:
     plan = make_plan(fabric, "dl", vcs=vcs)
@@ -247,7 +247,7 @@ def test_descending_layers_keep_to_any_number_of_virtual_channels(fabric: Fabric
 
 
 @pytest.mark.parametrize("engine", ["lash", "dfsssp", "sbp", "sbp-reduced"])
-@settings(max_examples=30)
+@pytest.mark.examples(0.3)
 @given(fabric=FABRICS["any"])
 def test_a_plan_that_needs_more_virtual_channels_is_refused_with_their_number(
     engine: str, fabric: Fabric
@@ -266,7 +266,7 @@ def test_a_plan_that_needs_more_virtual_channels_is_refused_with_their_number(
         make_plan(fabric, engine, select="low-port", vcs=needed - 1)
 
 
-@settings(max_examples=50)
+@pytest.mark.examples(0.5)
 @given(FABRICS["any"])
 def test_buffer_pools_count_hops(fabric: Fabric) -> None:
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.topologies import load
@@ -12,7 +13,7 @@ SMALL_ORDERS = [order for order in range(2, 33) if prime_power(order)]
 
 
 @given(st.sampled_from(SMALL_ORDERS), st.data())
-@settings(max_examples=200, deadline=None)
+@pytest.mark.examples(2)
 def test_finite_fields_have_the_axioms(order: int, data: st.DataObject) -> None:
     gf = field(order)
     element = st.integers(0, order - 1)
@@ -40,7 +41,7 @@ def test_prime_powers_are_found() -> None:
 
 
 @given(st.integers(2, 40), st.integers(2, 9), st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None)
+@pytest.mark.examples(1.5)
 def test_random_fabrics_are_regular_simple_connected_and_repeatable(
     count: int, degree: int, seed: int
 ) -> None:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
@@ -35,7 +35,7 @@ def groups(draw: st.DrawFn, fabric: Fabric) -> dict[int, list[str]]:
 
 
 @pytest.mark.parametrize("engine", RULE_ENGINES)
-@settings(max_examples=15)
+@pytest.mark.examples(0.15)
 @given(data=st.data())
 def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataObject) -> None:
     fabric = data.draw(FABRICS)
@@ -56,7 +56,7 @@ def test_members_get_one_copy_and_nothing_new_waits(engine: str, data: st.DataOb
     assert tracer.edges <= set(map(tuple, without_groups.tolist()))
 
 
-@settings(max_examples=25)
+@pytest.mark.examples(0.25)
 @given(data=st.data())
 def test_a_second_reading_of_the_files_agrees(data: st.DataObject) -> None:
     fabric = data.draw(FABRICS)

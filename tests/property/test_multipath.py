@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
@@ -81,7 +81,7 @@ def judge(plan: Plan) -> None:
     assert loads == pytest.approx(load)
 
 
-@settings(max_examples=60)
+@pytest.mark.examples(0.6)
 @given(ANY, st.integers(1, 3), st.sampled_from(["spread", "low-port"]))
 def test_up_and_down_by_every_choice(fabric: Fabric, vcs: int, select: str) -> None:
     plan = planned(fabric, "updown", vcs=vcs, select=select)
@@ -89,7 +89,7 @@ def test_up_and_down_by_every_choice(fabric: Fabric, vcs: int, select: str) -> N
     assert verdict_of(state_of_plan(plan), "pause").acyclic
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(LEVELLED)
 def test_fat_trees_by_every_choice(fabric: Fabric) -> None:
     plan = planned(fabric, "fattree")
@@ -97,7 +97,7 @@ def test_fat_trees_by_every_choice(fabric: Fabric) -> None:
     assert verdict_of(state_of_plan(plan), "pause").acyclic
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(ANY)
 def test_shortest_paths_are_all_taken(fabric: Fabric) -> None:
     plan = planned(fabric, "minimal")
@@ -125,7 +125,7 @@ def distances(walker: MultipathWalker, to: str) -> dict[str, int]:
     return found
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(LEVELLED, st.sampled_from(list(FILES)), st.booleans())
 def test_the_files_of_routers_are_the_plan(fabric: Fabric, target: str, levels: bool) -> None:
     """An independent walker takes the sets of the plan; the files are read by the importers."""

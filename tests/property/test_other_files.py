@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from xml.sax.saxutils import quoteattr
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import FabricError
@@ -35,26 +36,24 @@ def tolerates(reader: Callable[[str, str], Fabric], text: str) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(deadline=None)
 def test_any_text(text: str) -> None:
     tolerates(from_graphml, text)
     tolerates(from_ibnetdiscover, text)
 
 
 @given(st.integers(0, len(GRAPHML)), st.integers(0, 40), PIECES)
-@settings(max_examples=600, deadline=None)
+@pytest.mark.examples(6)
 def test_damaged_graphml(offset: int, gone: int, piece: str) -> None:
     tolerates(from_graphml, GRAPHML[:offset] + piece + GRAPHML[offset + gone :])
 
 
 @given(st.integers(0, len(IBNETDISCOVER)), st.integers(0, 40), PIECES)
-@settings(max_examples=600, deadline=None)
+@pytest.mark.examples(6)
 def test_damaged_ibnetdiscover_output(offset: int, gone: int, piece: str) -> None:
     tolerates(from_ibnetdiscover, IBNETDISCOVER[:offset] + piece + IBNETDISCOVER[offset + gone :])
 
 
 @given(st.permutations(IBNETDISCOVER.split("\n")))
-@settings(deadline=None)
 def test_shuffled_ibnetdiscover_output(lines: list[str]) -> None:
     tolerates(from_ibnetdiscover, "\n".join(lines))
 
@@ -66,7 +65,7 @@ def bare(fabric: Fabric) -> tuple[object, ...]:
 
 
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@pytest.mark.examples(0.6)
 def test_additions_to_ibnetdiscover_output_change_no_fabric(seed: int, draw: random.Random) -> None:
     """Headings and labels of -g, errors between lines, loopback cables, aggregation nodes."""
     subnet = random_subnet(seed)
@@ -91,7 +90,7 @@ def test_additions_to_ibnetdiscover_output_change_no_fabric(seed: int, draw: ran
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=60, deadline=None)
+@pytest.mark.examples(0.6)
 def test_the_report_of_ports_is_the_same_fabric(seed: int) -> None:
     subnet = random_subnet(seed)
     lines = []
@@ -118,7 +117,6 @@ def test_the_report_of_ports_is_the_same_fabric(seed: int) -> None:
 
 
 @given(st.integers(1, 6), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
 def test_a_graph_is_one_fabric_in_every_style_of_graphml(count: int, draw: random.Random) -> None:
     """Plain, directed once or both ways, as yEd draws it, kinds by default, several encodings."""
     nodes = [(f"s{i}", "switch") for i in range(count)]

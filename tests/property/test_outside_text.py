@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import KnotlessError
@@ -146,7 +146,7 @@ def test_no_name_controls_a_terminal(case: int) -> None:
         one_case(*CASES[case], name, place * 7 + place // 3)
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(st.sampled_from(CASES), names, st.integers(0, 999))
 def test_any_name_controls_no_terminal(case: tuple[str, list[str]], name: str, place: int) -> None:
     one_case(*case, name, place)

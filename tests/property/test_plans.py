@@ -6,7 +6,8 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import FabricError
@@ -36,7 +37,7 @@ from tests.support.one_switch import OneByOne
 
 SELECT = st.sampled_from(["spread", "low-port"])
 FABRICS = st.one_of(graphs(), grids())
-FEW = settings(max_examples=30)
+FEW = pytest.mark.examples(0.3)
 """For tests that walk every pair twice, once slowly."""
 
 
@@ -200,7 +201,7 @@ def wounded(draw: st.DrawFn, rules: FabricRules) -> FabricRules:
     return rules
 
 
-@settings(max_examples=60)
+@pytest.mark.examples(0.6)
 @given(FABRICS, SELECT, st.sampled_from(["minimal", "updown", "lash"]), st.data())
 def test_exploration_equals_tracing_frames_one_by_one(
     fabric: Fabric, select: str, engine: str, data: st.DataObject
@@ -247,7 +248,7 @@ def test_fabrics_survive_json(fabric: Fabric) -> None:
     assert from_json(to_json(fabric)) == fabric
 
 
-@settings(max_examples=25)
+@pytest.mark.examples(0.25)
 @given(grids())
 def test_removing_links_leaves_updown_sound(fabric: Fabric) -> None:
     for place in range(len(fabric.links)):

@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import FabricError, PlanError
@@ -57,7 +57,7 @@ def repairs_hold(promise: Promise, data: st.DataObject, links: int | None) -> li
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda promise: promise.engine)
-@settings(max_examples=8, deadline=None)
+@pytest.mark.examples(0.08)
 @given(data=st.data())
 def test_repaired_plans_keep_the_promises_of_the_intact_plan(
     promise: Promise, data: st.DataObject

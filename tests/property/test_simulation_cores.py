@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError, SimulationError
@@ -68,7 +68,6 @@ def scenarios(draw: st.DrawFn) -> Scenario:
 
 
 @given(scenarios())
-@settings(deadline=None)
 def test_the_result_does_not_depend_on_the_number_of_cores(scenario: Scenario) -> None:
     try:
         one = simulate(scenario)

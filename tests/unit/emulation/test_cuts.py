@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from knotless.base.errors import EmulationError, FabricError
@@ -119,7 +119,7 @@ def test_names_of_different_links_never_clash() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=200, deadline=None)
+@pytest.mark.examples(2)
 def test_cut_and_drain_read_one_text_alike(seed: int) -> None:
     """Names with dashes: a text names the same links for both, or both refuse it."""
     draw = random.Random(seed)  # noqa: S311
@@ -281,7 +281,7 @@ class Kernel:
 
 
 @given(st.data(), st.sampled_from(["ring,4", "mesh,3,2"]), st.booleans())
-@settings(max_examples=150, deadline=None)
+@pytest.mark.examples(1.5)
 def test_whatever_stops_and_is_cut_each_end_has_the_carrier_that_it_should(
     data: st.DataObject, spec: str, plain: bool
 ) -> None:

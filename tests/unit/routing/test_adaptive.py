@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
@@ -125,7 +125,7 @@ def judged(plan: Plan) -> Verdict:
     return verdict
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(FABRICS, st.sampled_from([None, 2, 3]))
 def test_everything_arrives_and_nothing_can_deadlock(fabric: Fabric, vcs: int | None) -> None:
     plan = make_plan(fabric, "adaptive", vcs=vcs)
@@ -141,7 +141,7 @@ def test_everything_arrives_and_nothing_can_deadlock(fabric: Fabric, vcs: int | 
         assert verdict.acyclic
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(FABRICS, st.sampled_from([without_escape, on_one_vc]))
 def test_damaged_plans_are_judged_as_the_walker_does(fabric: Fabric, damage: object) -> None:
     plan = make_plan(fabric, "adaptive")

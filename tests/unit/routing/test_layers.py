@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
@@ -99,7 +99,7 @@ def name(plan: Plan, channel: int, priority: int) -> Vc:
     return plan.channels.name(channel, 0).rpartition("/")[0], priority
 
 
-@settings(max_examples=40)
+@pytest.mark.examples(0.4)
 @given(CASES, st.integers(1, 6))
 def test_each_layer_is_complete_and_their_union_cannot_deadlock(
     case: tuple[Fabric, str], layers: int

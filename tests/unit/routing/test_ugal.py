@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
@@ -86,7 +86,7 @@ def waits_of_trees(plan: Plan) -> set[tuple[Vc, Vc]]:
     }
 
 
-@settings(max_examples=60)
+@pytest.mark.examples(0.6)
 @given(FABRICS)
 def test_every_choice_arrives_and_their_union_cannot_deadlock(fabric: Fabric) -> None:
     try:
@@ -112,7 +112,7 @@ def test_every_choice_arrives_and_their_union_cannot_deadlock(fabric: Fabric) ->
     assert verdict.max_switches == 1 + longest or len(fabric.hosts) == 1
 
 
-@settings(max_examples=30)
+@pytest.mark.examples(0.3)
 @given(INTACT)
 def test_virtual_channels_of_intact_fabrics_are_those_of_the_literature(fabric: Fabric) -> None:
     plan = make_plan(fabric, "ugal")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from knotless._core import simulator
@@ -60,7 +60,7 @@ def line_mbps(result: Result) -> float:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=150, deadline=None)
+@pytest.mark.examples(1.5)
 def test_no_throughput_is_above_the_line(seed: int) -> None:
     """With deadlocks, losses, ends of simulations, warm-ups and messages that stay under way."""
     draw = random.Random(seed)  # noqa: S311

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import knotless as kn
@@ -367,7 +367,6 @@ def test_workloads_run_from_python() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 50), st.sets(st.integers(0, 11), max_size=3)), max_size=12)
 )
-@settings(deadline=None)
 def test_a_program_lasts_as_long_as_its_longest_chain(
     tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[int, set[int]]]
 ) -> None:

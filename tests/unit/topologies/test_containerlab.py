@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.topologies import FabricError, load
@@ -99,7 +99,6 @@ def test_two_hosts_cannot_be_linked() -> None:
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=100, deadline=None)
 def test_a_generated_lab_is_the_fabric_that_was_written(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311
     spec = draw.choice(["ring,4", "clos,3", "mesh,3,2,hosts=2", "random,8,degree=3", "fattree3,4"])
@@ -125,7 +124,7 @@ def test_a_generated_lab_is_the_fabric_that_was_written(seed: int) -> None:
 
 
 @given(st.integers(0, len(LAB)), st.integers(0, 40), st.text(max_size=8))
-@settings(max_examples=300, deadline=None)
+@pytest.mark.examples(3)
 def test_a_damaged_file_is_a_fabric_or_an_error_of_one_line(
     offset: int, gone: int, piece: str
 ) -> None:

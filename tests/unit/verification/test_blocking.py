@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.routing.flow_control import Edges
@@ -21,7 +22,7 @@ def array(edges: list[tuple[int, int]]) -> Edges:
     return np.array(sorted(set(edges)), dtype=np.int64).reshape(-1, 2)
 
 
-@settings(max_examples=300)
+@pytest.mark.examples(3)
 @given(EDGES, WAITS)
 def test_the_greatest_set_is_found(
     edges: list[tuple[int, int]], waits: list[tuple[int, set[int]]]
@@ -47,7 +48,7 @@ def test_the_greatest_set_is_found(
         assert set(step.requests) <= members
 
 
-@settings(max_examples=300)
+@pytest.mark.examples(3)
 @given(EDGES)
 def test_without_several_it_is_the_rule_of_cycles(edges: list[tuple[int, int]]) -> None:
     rows = array(edges)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knotless.routing.graphs.dependencies import find_cycle
@@ -12,7 +13,7 @@ NODES = st.integers(0, 7)
 EDGES = st.frozensets(st.tuples(NODES, NODES).filter(lambda edge: edge[0] != edge[1]), max_size=4)
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.examples(2)
 @given(items=st.lists(EDGES, max_size=12), ranks=st.permutations(range(8)), fixed=EDGES)
 def test_what_is_left_has_no_cycle_and_nothing_can_be_taken_back(
     items: list[frozenset[tuple[int, int]]],
