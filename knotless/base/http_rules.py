@@ -19,6 +19,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -224,7 +225,7 @@ class Pace:
         self._interval_s = 1 / limits.requests_per_s
         self._burst_s = limits.burst * self._interval_s
         self._longest_s = limits.request_s
-        self._next_s = 0.0
+        self._next_s = -math.inf  # a clock may have begun at 0 just now
 
     def wait_s(self, now_s: float) -> float:
         """Return how long a request that comes now has to wait.
