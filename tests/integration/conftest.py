@@ -24,6 +24,7 @@ from knotless.emulation.priority import Priority, default_priority
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from tests.support.lab_terminal import Lab
+from tests.support.waiting import HANG_S
 
 HERE = Path(__file__).parent
 _COUNT = itertools.count()
@@ -123,7 +124,7 @@ def knotless() -> Knotless:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=HANG_S,
             **options,
         )
 

@@ -18,6 +18,7 @@ from knotless.emulation.running_fabric import RunningFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, new_fabric, new_names
 from tests.support import REPOSITORY
+from tests.support.waiting import HANG_S
 
 pytestmark = pytest.mark.integration
 
@@ -128,7 +129,7 @@ def test_two_prompts_and_their_mistakes_leave_the_fabric_alone(
     ) as other:
         done = knotless(*own, input=lines)
         assert other.poll() is None
-        other.communicate("exit\n", timeout=60)
+        other.communicate("exit\n", timeout=HANG_S)
     assert (done.returncode, other.returncode) == (0, 0)
     text = done.stdout + done.stderr
     assert "Traceback" not in text
@@ -159,6 +160,6 @@ def test_a_prompt_that_outlives_its_fabric_says_so(names: Names) -> None:
         attached.stdin.flush()
         while "no deadlock" not in (line := attached.stdout.readline()):
             assert line
-    output, _ = attached.communicate("pingall\n", timeout=60)
+    output, _ = attached.communicate("pingall\n", timeout=HANG_S)
     assert attached.returncode == 0
     assert "has ended" in output

@@ -23,6 +23,7 @@ from knotless.emulation import namespaces
 from knotless.emulation.names import MARK, NETNS_DIRECTORY
 from knotless.experiments.workloads.barriers.processes import outcomes, running
 from tests.support.barrier_jobs import barrier_jobs, rounds_of
+from tests.support.waiting import until
 
 BARRIERS = int(os.environ.get("KNOTLESS_BARRIERS", "300"))
 """With each fault, over all algorithms."""
@@ -153,9 +154,7 @@ def test_an_interruption_ends_processes_in_the_middle_of_a_barrier() -> None:
 
 def _until_busy(namespace: str) -> None:
     """Wait until the process in this namespace has received frames: its barriers are running."""
-    deadline = time.monotonic() + LIMIT_S
-    while _received(namespace) < 300:
-        assert time.monotonic() < deadline, "no barriers are passed"
+    until("barriers are passed", lambda: _received(namespace) >= 300)
 
 
 def _received(namespace: str) -> int:

@@ -22,6 +22,7 @@ from knotless.topologies import load
 from knotless.topologies.numbering import group_mac, mac_text
 from knotless.verification.check import check
 from tests.support.barrier_jobs import barrier_jobs, rounds_of
+from tests.support.waiting import HANG_S
 
 SPEC = "mesh,2,2"
 GROUP = 3
@@ -152,7 +153,7 @@ def test_the_experiment_prints_its_rows(knotless: Any, tmp_path: Path) -> None:
 )
 def test_an_invalid_job_is_refused_in_one_line(job: str, message: str) -> None:
     done = subprocess.run(
-        [BINARY], input=job + "\n", capture_output=True, text=True, timeout=20, check=False
+        [BINARY], input=job + "\n", capture_output=True, text=True, timeout=HANG_S, check=False
     )
     assert done.returncode == 2
     assert done.stdout == ""

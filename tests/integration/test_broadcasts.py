@@ -12,7 +12,7 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -92,6 +92,6 @@ def test_forged_sources_are_refused_and_counted(start: Start) -> None:
             for line in problems
         )
 
-    until("a problem that names h1", is_named, 60)
+    until("a problem that names h1", is_named)
     neighbours, _, _ = fabric.host("h3").pexec("ip", "neigh", "show", "10.0.2.1")
     assert "02:00:00:00:02:01" in neighbours

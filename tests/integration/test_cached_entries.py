@@ -17,8 +17,8 @@ from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.numbering import mac_text
-from tests.support.bare_fabric import until
-from tests.support.dummy_fabric import DEADLINE_S, DummyFabric
+from tests.support.dummy_fabric import DummyFabric
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")
 
@@ -79,7 +79,7 @@ def test_no_entry_is_older_than_the_rules(switch: DummyFabric) -> None:
     waiting.start()
     assert waiting.is_alive()
     switch.appctl("revalidator/resume")
-    waiting.join(DEADLINE_S)
+    waiting.join(HANG_S)
     assert late == [[]]
     assert not before & set(_entries(switch))
 

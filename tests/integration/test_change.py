@@ -16,8 +16,8 @@ import pytest
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
 from tests.support.pings import every_echo_arrives
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -44,14 +44,14 @@ def pinging(fabric: EmulatedFabric) -> Iterator[None]:
 
 
 def metric(fabric: EmulatedFabric, name: str) -> float:
-    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/metrics", timeout=30) as answer:
+    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/metrics", timeout=HANG_S) as answer:
         lines = answer.read().decode().splitlines()
     (value,) = [float(line.split()[1]) for line in lines if line.split()[0] == name]
     return value
 
 
 def changes(fabric: EmulatedFabric) -> list[dict[str, Any]]:
-    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/changes", timeout=30) as answer:
+    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/changes", timeout=HANG_S) as answer:
         entries: list[dict[str, Any]] = json.load(answer)["changes"]
     return entries
 

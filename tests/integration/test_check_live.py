@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from knotless.emulation import state
 from knotless.emulation.names import Names
+from tests.support.waiting import HANG_S
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 FREE_PORTS = ("--port", "0", "--rest-port", "0")
@@ -49,7 +50,7 @@ def test_live_rules_are_judged_as_they_are(knotless: Knotless, names: Names) -> 
                 ["ovs-ofctl", "-O", "OpenFlow13", "del-flows", "s1", "table=0"],
                 env={**os.environ, "OVS_RUNDIR": str(names.directory / "ovs")},
                 check=True,
-                timeout=60,
+                timeout=HANG_S,
             )
             broken = knotless(*check, "--flow-control", "pfc")
         assert broken.returncode == 1

@@ -12,7 +12,8 @@ import pytest
 
 from knotless.topologies import load
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import BareFabric, until
+from tests.support.bare_fabric import BareFabric
+from tests.support.waiting import HANG_S, until
 
 COOKIE = "0x6b6e6f74"
 CONFIG = "fabric: ring,4\nengine: updown\nconnect_timeout_s: 10\n"
@@ -107,7 +108,7 @@ def test_a_broadcast_reaches_every_other_host_exactly_once(ready: BareFabric) ->
         mac = source.mac.replace(":", "")
         ready.on(source.name, sys.executable, "-c", SENDER, mac)
         for host in others:
-            text, _ = receivers[host.name].communicate(timeout=60)
+            text, _ = receivers[host.name].communicate(timeout=HANG_S)
             assert text.split() == [*map(str, range(10)), "99"]
     finally:
         for receiver in receivers.values():
@@ -160,7 +161,7 @@ def test_repair_loses_no_frame(ready: BareFabric) -> None:
         ready.start_controller(CONFIG)
         ready.await_ready()
         ping.send_signal(signal.SIGINT)
-        text, _ = ping.communicate(timeout=60)
+        text, _ = ping.communicate(timeout=HANG_S)
     finally:
         ping.kill()
     answered = [int(number) for number in re.findall(r"icmp_seq=(\d+) ttl", text)]
@@ -258,7 +259,7 @@ for number in range(60):
     kind = dice.randrange(0, 30)
     framed = struct.pack("!BBHI", 4, kind, 8 + len(noise), 4) + noise
     opening = [b"", hello, hello + features, hello + features + ports][number % 4]
-    with socket.create_connection(("127.0.0.1", 6653), timeout=30) as s:
+    with socket.create_connection(("127.0.0.1", 6653)) as s:
         s.sendall(opening + (framed if number % 3 else noise))
 """
 
@@ -284,7 +285,7 @@ def test_intruders_on_the_openflow_port_have_no_effect(ready: BareFabric) -> Non
         n: f.keys() for n, f in before.items()
     }
     # Another switch had claimed to be s3 while s3 was connected; that is remembered for a while.
-    until("the report", lambda: "two switches say they are s3" in ready.controller_log(), 10)
+    until("the report", lambda: "two switches say they are s3" in ready.controller_log())
     ready.kill_controller()
 
 
@@ -331,7 +332,7 @@ def test_sigterm_ends_it_at_once_and_leaves_the_rules(ready: BareFabric) -> None
     before = all_flows(ready)
     assert ready.controller is not None
     ready.controller.terminate()
-    assert ready.controller.wait(timeout=30) == 0
+    assert ready.controller.wait(timeout=HANG_S) == 0
     ready.kill_controller()
     assert {n: f.keys() for n, f in all_flows(ready).items()} == {
         n: f.keys() for n, f in before.items()

@@ -9,7 +9,7 @@ from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import changes
 from tests.integration.test_several_controllers import settled
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 

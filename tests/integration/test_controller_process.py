@@ -16,8 +16,9 @@ import pytest
 
 from knotless.base.ports import free_port
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER, until
+from tests.support.bare_fabric import RYU_MANAGER
 from tests.support.lone_controller import lone_controller
+from tests.support.waiting import HANG_S, until
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def fails(config: str | None, *flags: str, directory: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 2, done.stderr
@@ -112,7 +113,7 @@ def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
         env={**os.environ, "KNOTLESS_CONFIG": "/nowhere/lab.yaml"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 2
@@ -147,14 +148,14 @@ def test_with_no_configuration_it_serves_the_defaults_on_loopback_alone(tmp_path
         until("its sockets", lambda: len(listening()) >= 2)
         # Unlike plain Ryu, not on every address, and not also on the old OpenFlow port.
         assert listening() == {("127.0.0.1", openflow), ("127.0.0.1", rest)}
-        with urlopen(f"http://127.0.0.1:{rest}/status", timeout=60) as answer:
+        with urlopen(f"http://127.0.0.1:{rest}/status", timeout=HANG_S) as answer:
             status = json.load(answer)
         assert (status["fabric"], status["engine"]) == ("torus,4,4", "dor")
         assert status["flow_control"] == status["check"]["flow_control"] == "pause"
         assert status["check"]["acyclic"] is True
         assert "no knotless.yaml here: using the defaults" in (tmp_path / "log").read_text()
         controller.terminate()
-        assert controller.wait(timeout=60) == 0
+        assert controller.wait(timeout=HANG_S) == 0
     finally:
         controller.kill()
         controller.wait()

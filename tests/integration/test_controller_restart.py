@@ -16,7 +16,7 @@ from knotless.emulation import processes, state
 from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -86,7 +86,7 @@ def test_a_controller_started_by_hand_is_recognised(
         assert f"started by hand (pid {own.pid})" in done.stderr
     finally:
         own.terminate()
-        own.wait(30)
+        own.wait(HANG_S)
         knotless("down", "--name", names.name)
 
 

@@ -15,8 +15,9 @@ from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.numbering import mac_value
-from tests.support.dummy_fabric import DEADLINE_S, DummyFabric
+from tests.support.dummy_fabric import DummyFabric
 from tests.support.one_switch import Frame
+from tests.support.waiting import HANG_S
 
 pytestmark = pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")
 
@@ -50,7 +51,7 @@ def collect(fabric: DummyFabric, folder: Path) -> Path:
 
 def checked(status: int, *words: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "knotless", "check", *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=DEADLINE_S)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=HANG_S)
     assert done.returncode == status, (words, done.stderr)
     verdict: dict[str, Any] = json.loads(done.stdout)
     return verdict

@@ -14,7 +14,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from tests.integration.conftest import Knotless
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +25,7 @@ def fabric(running: EmulatedFabric) -> Iterator[EmulatedFabric]:
     yield running
     for cut in running.cables.cuts():
         running.cables.mend(running.cables.one(cut.link))
-    until("an intact fabric", lambda: is_intact(running), 30)
+    until("an intact fabric", lambda: is_intact(running))
 
 
 def is_intact(fabric: EmulatedFabric) -> bool:
@@ -42,7 +42,7 @@ def port_states(fabric: EmulatedFabric, switch: str) -> dict[int, str]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=HANG_S,
     ).stdout
     rows = re.findall(
         r"^ *([0-9]+)\([^)]*\):.*?^ *state: *([A-Z_ 0]*)$", text, re.MULTILINE | re.DOTALL
@@ -66,24 +66,23 @@ def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(
 ) -> None:
     done = knotless("cut", "s2-s1", "--name", fabric.name)
     assert (done.returncode, done.stdout) == (0, "s1:2-s2:3 has no carrier\n")
-    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2], 5)
-    until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3], 5)
+    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2])
+    until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3])
     assert "LINK_DOWN" not in port_states(fabric, "s2")[2]
     until(
         "the controller sees it",
         lambda: fabric.controller_status()["links_down"] == ["s1:2-s2:3"],
-        5,
     )
     assert "link s1:2-s2:3 is down" in fabric.controller_status()["problems"]
     assert shown(knotless, fabric) == [{"link": "s1:2-s2:3", "carrier": False, "channels": []}]
     assert "cut: s1:2-s2:3 (no carrier)" in knotless("status", "--name", fabric.name).stdout
     done = knotless("mend", "s1:2-s2:3", "--name", fabric.name, "--json")
     assert json.loads(done.stdout)["up"] is True
-    until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2], 5)
-    until("s2 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s2")[3], 5)
+    until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2])
+    until("s2 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s2")[3])
     assert shown(knotless, fabric) == []
-    until("the controller sees it", lambda: fabric.controller_status()["problems"] == [], 5)
-    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
+    until("the controller sees it", lambda: fabric.controller_status()["problems"] == [])
+    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"))
     assert fabric.daemon.status()["kernel_lost"] == 0
 
 
@@ -92,13 +91,13 @@ def test_frames_on_a_cut_link_occupy_no_buffer(fabric: EmulatedFabric) -> None:
     fabric.daemon.reset()
     cables = fabric.cables
     cables.cut(cables.one("h1"))
-    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[1], 5)
+    until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[1])
     assert not pings(fabric, "h2", "10.0.1.1")
 
     def drops() -> dict[str, Any]:
         return {c["channel"]: c["drops"] for c in fabric.daemon.counters()["channels"]}
 
-    until("the frame is dropped", lambda: drops()["s1:1"]["down"] > 0, 20)
+    until("the frame is dropped", lambda: drops()["s1:1"]["down"] > 0)
     assert all(channel["unforwarded"] == 0 for channel in drops().values())
 
 
@@ -112,17 +111,17 @@ def test_a_silent_cut_drops_frames_and_leaves_the_carrier(
     assert not pings(fabric, "h2", "10.0.1.1")
     assert "LINK_DOWN" not in port_states(fabric, "s1")[1]
     assert knotless("mend", "h1", "--name", fabric.name).returncode == 0
-    until("h2 reaches h1", lambda: pings(fabric, "h2", "10.0.1.1"), 20)
+    until("h2 reaches h1", lambda: pings(fabric, "h2", "10.0.1.1"))
 
 
 def test_a_hosts_link_without_carrier_is_seen_by_host_and_switch(fabric: EmulatedFabric) -> None:
     cables = fabric.cables
     cables.cut(cables.one("h3"))
-    until("s3 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s3")[1], 5)
+    until("s3 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s3")[1])
     text, _, _ = fabric.host("h3").pexec("ip", "link", "show", "h3-eth0")
     assert "NO-CARRIER" in text
     cables.mend(cables.one("h3"))
-    until("h3 reaches h1", lambda: pings(fabric, "h3", "10.0.1.1"), 20)
+    until("h3 reaches h1", lambda: pings(fabric, "h3", "10.0.1.1"))
 
 
 @pytest.mark.parametrize(
@@ -152,8 +151,8 @@ def test_plain_links_lose_their_carrier_too(names: Names, knotless: Knotless) ->
         load("ring,4"), name=names.name, openflow_port=0, rest_port=0, links="plain"
     ) as fabric:
         assert knotless("cut", "s1-s2", "--name", names.name).returncode == 0
-        until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2], 5)
-        until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3], 5)
+        until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2])
+        until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3])
         assert [cut["link"] for cut in shown(knotless, fabric)] == ["s1:2-s2:3"]
         assert knotless("mend", "s1-s2", "--name", names.name).returncode == 0
-        until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2], 5)
+        until("s1 sees it", lambda: "LINK_DOWN" not in port_states(fabric, "s1")[2])

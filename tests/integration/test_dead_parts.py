@@ -14,7 +14,7 @@ from knotless.emulation import state
 from knotless.emulation.names import Names
 from knotless.topologies import load
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 

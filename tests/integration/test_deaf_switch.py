@@ -10,7 +10,7 @@ import pytest
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Start
 from tests.integration.test_probes import all_ping, faults, pings, settled
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -22,7 +22,7 @@ def ofctl(fabric: EmulatedFabric, command: str, switch: str, *words: str) -> Non
         ["ovs-ofctl", "-O", "OpenFlow13", command, bridge, *words],
         capture_output=True,
         check=True,
-        timeout=30,
+        timeout=HANG_S,
     )
 
 
@@ -44,36 +44,36 @@ def told(fabric: EmulatedFabric, text: str) -> bool:
 def test_a_switch_whose_ports_receive_nothing_is_deaf_until_they_do(start: Start) -> None:
     fabric = start("ring,4")
     receive(fabric, "s3", [2, 3], on=False)
-    until("it is deaf", lambda: deaf(fabric) == ["s3"], 60)
+    until("it is deaf", lambda: deaf(fabric) == ["s3"])
     assert told(fabric, "s3 (dpid 3) is deaf: ")
     assert faults(fabric) == {}
     assert fabric.controller_status()["switches_down"] == []
-    until("routes avoid it", lambda: settled(fabric, "s3"), 60)
+    until("routes avoid it", lambda: settled(fabric, "s3"))
     for source, address in (("h2", "10.0.4.1"), ("h4", "10.0.2.1"), ("h1", "10.0.2.1")):
         assert pings(fabric, source, address)
     assert not pings(fabric, "h1", "10.0.3.1")
     receive(fabric, "s3", [2, 3], on=True)
-    until("it is deaf no longer", lambda: deaf(fabric) == [], 60)
-    until("routes are back", lambda: settled(fabric), 60)
+    until("it is deaf no longer", lambda: deaf(fabric) == [])
+    until("routes are back", lambda: settled(fabric))
     assert all_ping(fabric)
-    until("all is well", lambda: fabric.controller_status()["problems"] == [], 20)
+    until("all is well", lambda: fabric.controller_status()["problems"] == [])
 
 
 def test_one_deaf_port_makes_no_switch_deaf_nor_do_two_switches_of_four(start: Start) -> None:
     fabric = start("ring,4")
     receive(fabric, "s3", [2], on=False)
     receive(fabric, "s1", [2, 3], on=False)
-    until("the other is found", lambda: deaf(fabric) == ["s1"], 60)
+    until("the other is found", lambda: deaf(fabric) == ["s1"])
     receive(fabric, "s1", [2, 3], on=True)
-    until("it is deaf no longer", lambda: deaf(fabric) == [], 60)
+    until("it is deaf no longer", lambda: deaf(fabric) == [])
     receive(fabric, "s3", [3], on=False)
     receive(fabric, "s1", [2, 3], on=False)
-    until("both are named", lambda: told(fabric, "2 of 4 switches are more than a quarter"), 60)
+    until("both are named", lambda: told(fabric, "2 of 4 switches are more than a quarter"))
     assert deaf(fabric) == []
     assert settled(fabric)
     for switch in ("s1", "s3"):
         receive(fabric, switch, [2, 3], on=True)
-    until("all is well", lambda: fabric.controller_status()["problems"] == [], 60)
+    until("all is well", lambda: fabric.controller_status()["problems"] == [])
 
 
 def test_a_switch_that_has_lost_its_rules_of_probes_gets_them_again_and_is_not_deaf(
@@ -81,7 +81,7 @@ def test_a_switch_that_has_lost_its_rules_of_probes_gets_them_again_and_is_not_d
 ) -> None:
     fabric = start("ring,4")
     ofctl(fabric, "del-flows", "s3", "cookie=0x6b6e7072/-1")
-    until("it is said", lambda: told(fabric, "s3 (dpid 3) had lost 4 of its rules of probes"), 20)
+    until("it is said", lambda: told(fabric, "s3 (dpid 3) had lost 4 of its rules of probes"))
     assert deaf(fabric) == []
-    until("all is well", lambda: fabric.controller_status()["problems"] == [], 20)
+    until("all is well", lambda: fabric.controller_status()["problems"] == [])
     assert settled(fabric)

@@ -18,7 +18,7 @@ from knotless.traffic.flows import flows_of, paths_on_channels
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_repair import status, until_routes_avoid
 from tests.integration.test_run_experiments import run
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from tests.integration.conftest import Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -127,7 +127,7 @@ def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: Emulated
         before = channel(fabric, "s1:1")["tx_frames"]
         until("another frame", lambda: channel(fabric, "s1:1")["tx_frames"] > before)
         ping.send_signal(signal.SIGINT)
-        out, _ = ping.communicate(timeout=30)
+        out, _ = ping.communicate(timeout=HANG_S)
     answered = [int(number) for number in re.findall(r"icmp_seq=(\d+)", out)]
     sent = re.search(r"(\d+) packets transmitted", out)
     # The last may be in flight when ping is stopped; all earlier ones have arrived.

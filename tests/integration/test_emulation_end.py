@@ -24,8 +24,8 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import NICE, REALTIME_PRIORITIES, REVALIDATOR, Part, Priority
 from knotless.topologies import load
 from tests.integration.conftest import Remains
-from tests.support.bare_fabric import until
 from tests.support.held_namespaces import HeldNamespaces
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -262,7 +262,7 @@ def test_a_signal_ends_it_in_good_order(
 ) -> None:
     owner = other_process()
     owner.send_signal(number)
-    assert owner.wait(30) != 0
+    assert owner.wait(HANG_S) != 0
     assert remains(names) == []
 
 
@@ -304,7 +304,7 @@ def test_a_start_that_is_killed_at_any_step_is_removed(
         "               progress=progress).start()\n"
     )
     with subprocess.Popen([sys.executable, "-c", code, names.name, step]) as child:
-        assert child.wait(60) == -signal.SIGKILL
+        assert child.wait(HANG_S) == -signal.SIGKILL
     assert remains(names) != []
     assert runtime.remove(names)
     assert remains(names) == []

@@ -8,8 +8,7 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +19,11 @@ from knotless.emulation.daemon import BINARY, ChannelCounters, Counters
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import Fabric, load
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
 RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
-DEADLINE_S = 60.0
-
-
-def until(what: str, condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + DEADLINE_S
-    while not condition():
-        assert time.monotonic() < end, f"waited {DEADLINE_S} s in vain for: {what}"
-        time.sleep(0.05)
 
 
 def running(names: Names, fabric: Fabric, **settings: Any) -> EmulatedFabric:
@@ -141,7 +133,7 @@ def test_iperf3_at_full_speed_fills_the_line_and_loses_nothing(pair: EmulatedFab
     words = ["iperf3", "-c", address, "-u", "-b", "0", "-l", "1472", "-t", "4", "-J"]
     out, error, status = pair.host("h1").pexec("timeout", "50", *words)
     assert status == 0, out + error
-    server.wait(timeout=30)
+    server.wait(timeout=HANG_S)
     total = json.loads(out)["end"]["sum_received"]
     assert total["packets"] > 1000
     assert total["lost_packets"] == 0
@@ -193,7 +185,7 @@ def test_an_acyclic_ring_shares_its_lines_and_loses_nothing(ring: EmulatedFabric
 def test_bad_lines_do_not_end_the_daemon(pair: EmulatedFabric) -> None:
     before = pair.daemon.counters()["now_us"]
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(DEADLINE_S)
+        connection.settimeout(HANG_S)
         connection.connect(str(pair.names.emulator_socket))
         reader = connection.makefile("rb")
         for line in (b"", b"nonsense", b'{"do":"fly"}', b"\xff\x00", b'{"do":"status","x":1}'):
@@ -241,7 +233,7 @@ def test_wrong_start_options_give_one_line(
         capture_output=True,
         text=True,
         check=False,
-        timeout=DEADLINE_S,
+        timeout=HANG_S,
     )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -260,7 +252,7 @@ def test_a_second_daemon_leaves_the_first_ones_socket_alone(
         capture_output=True,
         text=True,
         check=False,
-        timeout=DEADLINE_S,
+        timeout=HANG_S,
     )
     assert done.returncode == 2
     assert "another daemon listens here" in done.stderr
@@ -289,7 +281,7 @@ def test_an_idle_daemon_ends_at_once_on_a_signal(tmp_path: Path) -> None:
             assert (tmp_path / "pid").read_text() == f"{daemon.pid}\n"
             assert (tmp_path / "socket").stat().st_mode & 0o777 == 0o600
             daemon.send_signal(signal.SIGTERM)
-            assert daemon.wait(timeout=DEADLINE_S) == 0
+            assert daemon.wait(timeout=HANG_S) == 0
         assert not (tmp_path / "socket").exists()
         assert not (tmp_path / "pid").exists()
         assert "ready" in (tmp_path / "log").read_text()
@@ -300,7 +292,7 @@ def test_an_idle_daemon_ends_at_once_on_a_signal(tmp_path: Path) -> None:
 def test_an_answer_longer_than_a_sockets_buffer_arrives_under_load(pair: EmulatedFabric) -> None:
     flows = [flood(pair, "h1", "h2")]
     with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(DEADLINE_S)
+        connection.settimeout(HANG_S)
         connection.connect(str(pair.names.emulator_socket))
         # Far more answers than fit into the buffers of the socket while nobody reads.
         connection.sendall(b'{"do":"counters"}\n' * 500)

@@ -16,8 +16,9 @@ import pytest
 
 from knotless.topologies import Fabric, Host, Link, Switch, load
 from knotless.topologies.formats.files import to_json
-from tests.support.bare_fabric import BareFabric, until
+from tests.support.bare_fabric import BareFabric
 from tests.support.pings import Pings, every_echo_arrives
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -132,7 +133,7 @@ def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
             more = replace(RING, hosts=(*RING.hosts, HOST), grid=None)
             reload(fabric, more)
             settle(fabric)
-            until("the new host is reached", lambda: reaches(fabric, "h3", HOST.ip), 20)
+            until("the new host is reached", lambda: reaches(fabric, "h3", HOST.ip))
 
             # A link, and a switch that does not hinder it although it is not there yet.
             fabric.add_link(CHORD)
@@ -158,9 +159,9 @@ def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
             reload(fabric, less)
             status = settle(fabric)
             assert "s5" not in status["switches"]
-            until("s5 has no rules", lambda: not fabric.flows("s5"), 20)
+            until("s5 has no rules", lambda: not fabric.flows("s5"))
             fabric.vsctl("del-br", "s5")
-            until("h5 is not reached", lambda: not reaches(fabric, "h3", HOST.ip), 20)
+            until("h5 is not reached", lambda: not reaches(fabric, "h3", HOST.ip))
 
             # A host that moves would be at two places.
             moved = replace(less.hosts[0], switch="s3", port=6)

@@ -13,7 +13,7 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_cut_and_mend import pings
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -34,9 +34,9 @@ def lost_while_cut(fabric: EmulatedFabric) -> int:
     ping = fabric.host("h1").popen(
         ["ping", "-c", "300", "-i", str(INTERVAL_S), "-W", "2", "10.0.2.1"], text=True
     )
-    until("some pings take the link", lambda: frames_from(fabric, "s1:2") > before + 10, 20)
+    until("some pings take the link", lambda: frames_from(fabric, "s1:2") > before + 10)
     fabric.cables.cut(fabric.cables.one("s1-s2"))
-    text, _ = ping.communicate(timeout=60)
+    text, _ = ping.communicate(timeout=HANG_S)
     sent, received = map(int, re.findall(r"(\d+) (?:packets transmitted|received)", text))
     assert sent == 300
     return int(sent - received)
@@ -50,7 +50,7 @@ def repaired(fabric: EmulatedFabric, failed: list[str]) -> bool:
 
 def test_switches_recover_without_a_controller(start: Start, knotless: Knotless) -> None:
     fabric = start("ring,4", FAILOVER)
-    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
+    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"))
     checked = knotless("check", "--live", "--name", fabric.name)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     running = state.read(fabric.names)
@@ -65,7 +65,7 @@ def test_switches_recover_without_a_controller(start: Start, knotless: Knotless)
     finally:
         os.kill(controller, signal.SIGCONT)
     fabric.cables.mend(fabric.cables.one("s1-s2"))
-    until("the routes have returned", lambda: repaired(fabric, []), 30)
+    until("the routes have returned", lambda: repaired(fabric, []))
     fabric.restart_controller()
     log = (fabric.names.directory / "controller.log").read_text(encoding="utf-8")
     since = log.rpartition("loading app knotless.controller.app")[2]
@@ -75,11 +75,11 @@ def test_switches_recover_without_a_controller(start: Start, knotless: Knotless)
 
 def test_the_controller_repairs_what_switches_have_diverted(start: Start) -> None:
     fabric = start("ring,4", FAILOVER)
-    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"), 20)
+    until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"))
     lost = lost_while_cut(fabric)
     assert lost * INTERVAL_S < 1
-    until("the routes are repaired", lambda: repaired(fabric, ["s1:2-s2:3"]), 30)
+    until("the routes are repaired", lambda: repaired(fabric, ["s1:2-s2:3"]))
     assert pings(fabric, "h2", "10.0.1.1")
     fabric.cables.mend(fabric.cables.one("s1-s2"))
-    until("the routes have returned", lambda: repaired(fabric, []), 30)
+    until("the routes have returned", lambda: repaired(fabric, []))
     assert pings(fabric, "h1", "10.0.2.1")

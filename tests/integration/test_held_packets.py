@@ -14,7 +14,7 @@ from knotless.emulation.daemon import Counters
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -125,7 +125,7 @@ def test_packets_forwarded_for_others_are_held_back(pair: EmulatedFabric) -> Non
     address = pair.fabric.hosts[1].ip
     with _behind(pair, "h1") as inner:
         words = ["python3", "-c", SEND, address, str(COUNT), "1400", str(1 << 16)]
-        subprocess.run(namespaces.enter(inner, words), check=True, timeout=120)
+        subprocess.run(namespaces.enter(inner, words), check=True, timeout=HANG_S)
         _assert_nothing_was_lost(pair)
 
 

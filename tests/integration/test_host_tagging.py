@@ -10,6 +10,7 @@ from knotless.emulation.names import Names
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from tests.support.all_pairs import missing_pairs
+from tests.support.waiting import LIMIT_S
 
 Knotless = Callable[..., subprocess.CompletedProcess[str]]
 SPEC, ENGINE = "ring,4,hosts=2", "updown"
@@ -27,7 +28,7 @@ def test_all_talk_in_the_vlans_that_are_planned(knotless: Knotless, names: Names
         spaces = {host.name: names.host_namespace(host.name) for host in fabric.hosts}
         addresses = {host.name: host.ip for host in fabric.hosts}
         # Switches admit no untagged frames and no frames in other VLANs than planned.
-        assert missing_pairs(spaces, addresses, deadline_s=60) == set()
+        assert missing_pairs(spaces, addresses, LIMIT_S) == set()
         live = knotless("check", "--live", "--name", names.name, "--json")
         assert live.returncode == 0, live.stderr + live.stdout
         assert json.loads(names.tags_file.read_text()) == tags

@@ -12,10 +12,10 @@ from functools import partial
 
 import pytest
 
-from tests.support.bare_fabric import until
 from tests.support.fake_switch import FLOW_STATS, FakeSwitch
 from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.openflow_messages import flow_entry, message, multipart
+from tests.support.waiting import HANG_S, until
 
 MAX_RSS_BYTES = 300 << 20
 HOSTILE_DPID, HONEST_DPID = 1, 2
@@ -39,7 +39,7 @@ def serves_an_honest_switch(controller: LoneController) -> None:
 
 
 def hostile(controller: LoneController) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", controller.openflow), timeout=30)
+    return socket.create_connection(("127.0.0.1", controller.openflow), timeout=HANG_S)
 
 
 def await_closed(connection: socket.socket) -> None:
@@ -133,7 +133,7 @@ def test_many_unknown_switches_are_few_lines(controller: LoneController) -> None
             all_of_them = [FakeSwitch(controller.openflow, dpid, 3) for dpid in range(100, 500)]
             for switch in all_of_them:
                 stack.callback(switch.close)
-            until("all are counted", partial(is_said, pool, all_of_them), 60)
+            until("all are counted", partial(is_said, pool, all_of_them))
         until("all are gone", lambda: "such switches" not in str(controller.status()["problems"]))
         assert len(controller.log()) - before < 20_000
     serves_an_honest_switch(controller)

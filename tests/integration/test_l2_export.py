@@ -17,8 +17,8 @@ from knotless.topologies.formats.files import read
 from tests.support.all_pairs import missing_pairs
 from tests.support.bare_fabric import BareFabric
 from tests.support.dumb_switch import flows_of
+from tests.support.waiting import LIMIT_S
 
-DEADLINE_S = 60.0
 # 16 hosts each; four VLANs, and one for each leaf.
 CASES = [("mesh,4,4", "dor"), ("clos,4,hosts=2", "updown")]
 
@@ -36,7 +36,7 @@ def all_talk(namespaces: dict[str, str], folder: Path) -> None:
     hosts = read(folder / "fabric.json").hosts
     assert len(hosts) == 16
     addresses = {host.name: host.ip for host in hosts}
-    assert missing_pairs(namespaces, addresses, DEADLINE_S) == set()
+    assert missing_pairs(namespaces, addresses, LIMIT_S) == set()
 
 
 @pytest.mark.skipif(shutil.which("ovs-vswitchd") is None, reason="needs Open vSwitch")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,11 +17,11 @@ from knotless.emulation.names import Names
 from knotless.lab_checks.lab import labs
 from tests.integration.conftest import FREE_PORTS, Knotless
 from tests.support.lab_terminal import PROMPT, Lab
+from tests.support.waiting import Limit
 
 pytestmark = pytest.mark.integration
 
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-LIMIT_S = 60
 CHANGING = ("up", "cut", "mend", "switch", "down")
 """Commands of the sheet that are not repeated when their answer is awaited."""
 
@@ -63,7 +62,7 @@ def test_the_prompt_shows_what_the_sheet_shows(
     steps = [*typed(number)]
     assert len(steps) >= 4
     for line, shown in steps:
-        answer = one.say_until(line, shown[-1], LIMIT_S) if shown else one.say(line)
+        answer = one.say_until(line, shown[-1]) if shown else one.say(line)
         printed = {text.strip() for text in answer.splitlines()}
         assert {*shown} <= printed, (line, answer)
         assert "knotless:" not in answer, (line, answer)
@@ -89,9 +88,9 @@ def test_lab_6_prints_what_its_sheet_shows(
             printed = {line.strip() for words in commands for line in output(words)}
             run += commands
             continue
-        until_s = time.monotonic() + LIMIT_S
+        limit = Limit()
         while not {*lines} <= printed:
-            assert time.monotonic() < until_s, (commands, lines, printed)
+            limit.check((commands, lines, printed))
             again = [words for words in commands if words[0] not in CHANGING]
             printed |= {line.strip() for words in again for line in output(words)}
     assert {"up", "cut", "mend", "switch", "down"} <= {words[0] for words in run}

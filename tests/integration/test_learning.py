@@ -13,7 +13,8 @@ from knotless.topologies import Host, Link, Switch, load
 from knotless.topologies.formats.files import read, to_text
 from knotless.topologies.union import removed
 from tests.integration.test_fabric_reload import pinging, settle
-from tests.support.bare_fabric import BareFabric, until
+from tests.support.bare_fabric import BareFabric
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 
@@ -71,7 +72,7 @@ def test_a_fabric_is_learned_and_used() -> None:
         assert not file.exists()
         until("the file is written", lambda: written(fabric, file))
         assert fabric.await_ready()["problems"] == []
-        until("all hosts are reached", lambda: reaches_all(fabric), 20)
+        until("all hosts are reached", lambda: reaches_all(fabric))
 
         learned = read(file)
         assert removed(RING, learned) == []

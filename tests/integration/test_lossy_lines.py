@@ -9,7 +9,7 @@ import pytest
 
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -38,7 +38,7 @@ def throughput_mbps(fabric: EmulatedFabric) -> float:
         out, error, status = fabric.host("h1").pexec(*words)
     finally:
         server.terminate()
-        server.communicate(timeout=30)
+        server.communicate(timeout=HANG_S)
     assert status == 0, out + error
     return float(json.loads(out)["end"]["sum_received"]["bits_per_second"]) / 1e6
 

@@ -20,6 +20,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from tests.support import REPOSITORY
+from tests.support.waiting import HANG_S
 
 PORT = 9
 LIMIT_S = 60
@@ -180,7 +181,7 @@ def start_receiver(prefix: Sequence[str], *words: object) -> subprocess.Popen[st
 
 
 def end(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, error = process.communicate(timeout=LIMIT_S)
+    out, error = process.communicate(timeout=HANG_S)
     assert process.returncode == 0, error
     told = json.loads(out.splitlines()[-1])
     assert isinstance(told, dict)
@@ -296,7 +297,7 @@ assert b"02:00:00:00:00:99/9: peer lost" in library.knotless_error()
 assert library.knotless_flush(here, wait) == 0
 """
     done = start(veth[0], program)
-    _, error = done.communicate(timeout=LIMIT_S)
+    _, error = done.communicate(timeout=HANG_S)
     assert done.returncode == 0, error
 
 
@@ -339,7 +340,7 @@ def test_mistakes_are_reported(
     )
     names = f"OWN, OTHER = '{OWN}', '02:00:00:00:00:02'"
     done = start(veth[0], f"{imports}; {names}; {script}")
-    _, error = done.communicate(timeout=LIMIT_S)
+    _, error = done.communicate(timeout=HANG_S)
     if words is None:
         assert done.returncode == 0, error
         return
@@ -360,7 +361,7 @@ def test_c_programs_use_every_primitive(veth: tuple[list[str], list[str]], tmp_p
         for prefix, role in ((veth[1], "keep"), (veth[0], "use"))
     )
     for process in (user, keeper):
-        _, error = process.communicate(timeout=LIMIT_S)
+        _, error = process.communicate(timeout=HANG_S)
         assert process.returncode == 0, error
 
 
@@ -369,10 +370,10 @@ def test_primitives_from_python(veth: tuple[list[str], list[str]]) -> None:
     assert keeper.stdout is not None
     assert keeper.stdout.readline() == "ready\n"
     done = start(veth[0], USE, "e0")
-    out, error = done.communicate(timeout=LIMIT_S)
+    out, error = done.communicate(timeout=HANG_S)
     assert done.returncode == 0, error
     assert out == "used\n"
-    _, error = keeper.communicate(timeout=LIMIT_S)
+    _, error = keeper.communicate(timeout=HANG_S)
     assert keeper.returncode == 0, error
 
 
@@ -416,5 +417,5 @@ def test_a_sender_does_not_wait_for_an_emulator_that_was_killed(names: Names) ->
         running = state.read(names)
         assert running is not None
         os.kill(running.processes["emulator"].pid, signal.SIGKILL)
-        out, error = sender.communicate("go on\n", timeout=LIMIT_S)
+        out, error = sender.communicate("go on\n", timeout=HANG_S)
     assert (sender.returncode, out) == (0, "sent\n"), error

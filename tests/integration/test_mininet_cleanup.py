@@ -15,6 +15,7 @@ import sys
 import pytest
 
 from tests.support import REPOSITORY
+from tests.support.waiting import HANG_S
 
 ALONE = ("unshare", "--pid", "--mount", "--net", "--ipc", "--fork", "--kill-child", "--mount-proc")
 PREPARE = """
@@ -42,7 +43,7 @@ def test_a_fabric_outlives_the_cleanup_of_mininet() -> None:
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,8 @@ import pytest
 from knotless.emulation.names import Names
 from tests.integration.conftest import Knotless, Remains
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER, until
+from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +47,7 @@ def script(names: Names, tmp_path: Path) -> Script:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=HANG_S,
         )
 
     return run

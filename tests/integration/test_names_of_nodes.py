@@ -14,6 +14,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.priority import NICE
 from tests.integration.conftest import Knotless, Start
 from tests.support import REPOSITORY
+from tests.support.waiting import HANG_S
 
 pytestmark = pytest.mark.integration
 
@@ -145,7 +146,7 @@ def test_a_script_of_mininet_may_use_any_names(names: Names, tmp_path: Path) -> 
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=HANG_S,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [

@@ -9,7 +9,7 @@ import pytest
 
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +25,7 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
 
 def counted(fabric: EmulatedFabric) -> float:
     """Return what the controller has counted so far."""
-    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/metrics", timeout=30) as answer:
+    with urlopen(f"http://127.0.0.1:{fabric.rest_port}/metrics", timeout=HANG_S) as answer:
         for line in answer.read().decode().splitlines():
             if line.startswith("knotless_frames_not_admitted_total "):
                 return float(line.split()[1])
@@ -48,7 +48,7 @@ def test_a_host_with_anothers_address_is_named(start: Start) -> None:
         )
         return bool(reports)
 
-    until("a problem that names h2", reported, 60)
+    until("a problem that names h2", reported)
     assert counted(fabric) >= 200
     # No frame of theirs reached a link between switches.
     _, _, status = fabric.host("h1").pexec("ping", "-c", "1", "-W", "10", "10.0.3.1")

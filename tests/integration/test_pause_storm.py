@@ -15,7 +15,7 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
 from tests.integration.conftest import Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -46,7 +46,7 @@ def test_a_host_that_never_resumes_is_named_and_ignored(
 
     def listen() -> None:
         url = f"http://127.0.0.1:{fabric.rest_port}/events"
-        with urllib.request.urlopen(url, timeout=60) as stream:  # noqa: S310 - ours
+        with urllib.request.urlopen(url, timeout=HANG_S) as stream:  # noqa: S310 - ours
             kind = ""
             for line in stream:
                 word, _, rest = line.decode().partition(": ")

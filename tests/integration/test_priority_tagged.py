@@ -8,6 +8,7 @@ import pytest
 
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Start
+from tests.support.waiting import HANG_S
 
 pytestmark = pytest.mark.integration
 
@@ -49,6 +50,6 @@ def test_they_arrive_with_their_priorities_and_nothing_is_lost(
     assert receiver.stdout.readline() == "ready\n"
     _, errors, status = fabric.host("h1").pexec(sys.executable, "-c", SEND)
     assert status == 0, errors
-    printed, errors = receiver.communicate(timeout=60)
+    printed, errors = receiver.communicate(timeout=HANG_S)
     assert printed == f"{list(range(8))} {[1472] * 8}\n", errors
     assert fabric.daemon.counters()["lost_frames"] == 0

@@ -15,7 +15,7 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from knotless.topologies.formats import files
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -51,7 +51,7 @@ def switch(fabric: EmulatedFabric, *words: str) -> str:
     """Run ovs-vsctl on the fabric's Open vSwitch."""
     database = f"--db=unix:{fabric.names.ovs_directory / 'db.sock'}"
     done = subprocess.run(
-        ["ovs-vsctl", database, *words], capture_output=True, text=True, check=True, timeout=30
+        ["ovs-vsctl", database, *words], capture_output=True, text=True, check=True, timeout=HANG_S
     )
     return done.stdout.strip()
 
@@ -60,7 +60,9 @@ def rules(fabric: EmulatedFabric, switch: str) -> str:
     """Return all rules of a switch."""
     bridge = fabric.names.ovs_directory / f"{switch}.mgmt"
     command = ["ovs-ofctl", "-O", "OpenFlow13", "--no-names", "dump-flows", f"unix:{bridge}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=HANG_S
+    ).stdout
 
 
 def cut(fabric: EmulatedFabric, link: str, sender: str | None = None) -> float:
@@ -83,11 +85,11 @@ def probes_sent(fabric: EmulatedFabric, to: str = "s") -> dict[str, int]:
 def test_a_silent_cut_is_found_and_repaired_and_the_link_returns(fabric: EmulatedFabric) -> None:
     assert faults(fabric) == {}
     began_s = cut(fabric, LINK)
-    until("it is found", lambda: LINK in faults(fabric), 20)
+    until("it is found", lambda: LINK in faults(fabric))
     found_s = time.monotonic() - began_s
     # Of both directions, one may be found some milliseconds before the other.
-    until("all of it is found", lambda: faults(fabric) == {LINK: "silent"}, 20)
-    until("it is repaired", lambda: settled(fabric, LINK), 20)
+    until("all of it is found", lambda: faults(fabric) == {LINK: "silent"})
+    until("it is repaired", lambda: settled(fabric, LINK))
     stretch = fabric.daemon.status()["stretch_now"]
     print(f"\nfound after {found_s:.3f} s, repaired after {time.monotonic() - began_s:.3f} s,")  # noqa: T201
     print(f"stretch {stretch}")  # noqa: T201
@@ -98,19 +100,19 @@ def test_a_silent_cut_is_found_and_repaired_and_the_link_returns(fabric: Emulate
     )
     assert all_ping(fabric)
     fabric.cables.mend(fabric.cables.one(LINK))
-    until("it returns", lambda: faults(fabric) == {} and settled(fabric), 20)
+    until("it returns", lambda: faults(fabric) == {} and settled(fabric))
     assert fabric.controller_status()["problems"] == []
     assert all_ping(fabric)
 
 
 def test_loss_in_one_direction_is_found(fabric: EmulatedFabric) -> None:
     cut(fabric, LINK, sender="s2")
-    until("it is found", lambda: faults(fabric) == {LINK: "one-way"}, 20)
+    until("it is found", lambda: faults(fabric) == {LINK: "one-way"})
     assert (
         f"link {LINK} loses all frames from s2:3 (one-way)"
         in (fabric.controller_status()["problems"])
     )
-    until("it is repaired", lambda: settled(fabric, LINK), 20)
+    until("it is repaired", lambda: settled(fabric, LINK))
     assert all_ping(fabric)
 
 
@@ -118,7 +120,7 @@ def test_probes_are_not_counted_as_lost_and_are_no_rules_of_others(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> None:
     fabric.daemon.reset()
-    until("probes on every channel", lambda: min(probes_sent(fabric).values()) >= 5, 20)
+    until("probes on every channel", lambda: min(probes_sent(fabric).values()) >= 5)
     assert fabric.daemon.counters()["lost_frames"] == 0
     status = fabric.daemon.status()
     assert status["valid"], status["problems"]
@@ -132,19 +134,19 @@ def test_a_switch_without_controller_is_alive_until_its_neighbours_hear_nothing(
 ) -> None:
     # Without any controller, Open vSwitch would delete all rules.
     switch(fabric, "set-controller", "s3", "tcp:127.0.0.1:1")
-    until("it has gone", lambda: not fabric.controller_status()["switches"]["s3"]["connected"], 20)
+    until("it has gone", lambda: not fabric.controller_status()["switches"]["s3"]["connected"])
     fabric.daemon.reset()
     # More than would be late, if it were taken for dead.
-    until("further probes", lambda: min(probes_sent(fabric, "s3").values()) >= 15, 20)
+    until("further probes", lambda: min(probes_sent(fabric, "s3").values()) >= 15)
     assert faults(fabric) == {}
     assert fabric.controller_status()["switches_down"] == []
     links = [link.name for link in fabric.fabric.links if "s3" in (link.a, link.b)]
     for link in links:
         cut(fabric, link)
-    until("it is dead", lambda: fabric.controller_status()["switches_down"] == ["s3"], 20)
+    until("it is dead", lambda: fabric.controller_status()["switches_down"] == ["s3"])
     for link in links:
         fabric.cables.mend(fabric.cables.one(link))
-    until("it is alive", lambda: fabric.controller_status()["switches_down"] == [], 20)
+    until("it is alive", lambda: fabric.controller_status()["switches_down"] == [])
 
 
 def test_swapped_cables_are_reported_and_carry_no_frame(
@@ -160,11 +162,11 @@ def test_swapped_cables_are_reported_and_carry_no_frame(
     monkeypatch.setattr(wiring, "wire", lambda _fabric, wire=wiring.wire: wire(built))
     fabric = start("ring,4")
     expected = {link.name: "wrong cable" for link in declared.links[:2]}
-    until("it is found", lambda: faults(fabric) == expected, 20)
+    until("it is found", lambda: faults(fabric) == expected)
     problems = fabric.controller_status()["problems"]
     assert "s1:2 is connected to s2:2, declared: s2:3 (s2:2: s3:3)" in problems
     assert "s2:3 is connected to s3:3, declared: s1:2 (s3:3: s2:2)" in problems
-    until("routes avoid them", lambda: settled(fabric, *expected), 20)
+    until("routes avoid them", lambda: settled(fabric, *expected))
     for name, port in (("s1", 2), ("s2", 2), ("s2", 3), ("s3", 3)):
         assert f"priority=65534,in_port={port} actions=drop" in rules(fabric, name)
     assert pings(fabric, "h1", "10.0.3.1")

@@ -19,6 +19,7 @@ from knotless.emulation import processes, state
 from knotless.emulation.names import CREDIT_DIRECTORY, Names
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.support.held_namespaces import HeldNamespaces
+from tests.support.waiting import HANG_S, Limit
 
 KILLS = int(os.environ.get("KNOTLESS_KILLS", "3"))
 LONGEST_S = 8.0
@@ -70,15 +71,15 @@ def test_nothing_is_left(seed: int, names: Names, knotless: Knotless, remains: R
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         ) as starting:
-            deadline = time.monotonic() + wait_s
-            while time.monotonic() < deadline or (pid := victim(names, role, chosen)) is None:
-                assert time.monotonic() < deadline + 30
+            moment, limit = Limit(wait_s), Limit()
+            while not moment.is_over or (pid := victim(names, role, chosen)) is None:
+                limit.check(role)
                 held.add()
                 time.sleep(0.02)
             held.add()
             with_fabric = len(remains(names))
             os.kill(pid, signal.SIGKILL)
-            starting.wait(120)
+            starting.wait(HANG_S)
         down = knotless("down", "--name", names.name)
         assert with_fabric > 0
         assert down.returncode in (0, 1), down.stderr

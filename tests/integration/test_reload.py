@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.bare_fabric import until
 from tests.support.fake_switch import FakeSwitch
 from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.openflow_messages import VALID
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -41,7 +41,7 @@ def change(controller: LoneController, old: str, new: str) -> None:
 
 def post(controller: LoneController, **headers: str) -> tuple[int, dict[str, Any]]:
     """Ask for a reload; return status and answer."""
-    connection = HTTPConnection("127.0.0.1", controller.rest, timeout=30)
+    connection = HTTPConnection("127.0.0.1", controller.rest, timeout=HANG_S)
     with contextlib.closing(connection):
         connection.request("POST", "/reload", b"", headers)
         answer = connection.getresponse()
@@ -66,9 +66,9 @@ def test_a_change_needs_the_token(controller: LoneController) -> None:
 
 def test_the_same_plan_changes_nothing(controller: LoneController) -> None:
     change(controller, "connect_timeout_s: 1", "connect_timeout_s: 600")
-    until("problems", lambda: controller.status()["problems"] != [], 20)
+    until("problems", lambda: controller.status()["problems"] != [])
     controller.process.send_signal(signal.SIGHUP)
-    until("the reload", lambda: "reloaded: nothing changes" in controller.log(), 20)
+    until("the reload", lambda: "reloaded: nothing changes" in controller.log())
     assert controller.status()["problems"] == []
 
 
@@ -167,7 +167,7 @@ class EventReader:
     """A client of ``/events``; ``seen`` holds pairs of kind and data."""
 
     def __init__(self, controller: LoneController) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", controller.rest), timeout=30)
+        self.socket = socket.create_connection(("127.0.0.1", controller.rest), timeout=HANG_S)
         self.socket.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.file = self.socket.makefile("rb")
         assert self.file.readline() == b"HTTP/1.1 200 OK\r\n"
@@ -214,7 +214,7 @@ def test_events_tell_what_happens(controller: LoneController) -> None:
             assert events.until("problem")["text"]
             assert "s1:2-s2:3" in controller.status()["links_down"]
             switch.report_port(2, up=True)
-            until("the link is up", lambda: controller.status()["links_down"] == [], 10)
+            until("the link is up", lambda: controller.status()["links_down"] == [])
         assert events.until("disconnected")["switch"] in {"s1", "s2", "s3", "s4"}
         reload(controller)
         assert events.until("reload")["result"] == "unchanged"
@@ -222,7 +222,7 @@ def test_events_tell_what_happens(controller: LoneController) -> None:
 
 def test_metrics_count_what_happened(controller: LoneController) -> None:
     def metric(name: str) -> float:
-        with socket.create_connection(("127.0.0.1", controller.rest), timeout=30) as client:
+        with socket.create_connection(("127.0.0.1", controller.rest), timeout=HANG_S) as client:
             client.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
             text = client.makefile("rb").read().decode()
         (value,) = (line.split()[-1] for line in text.splitlines() if line.startswith(name + " "))
@@ -240,8 +240,8 @@ def test_metrics_count_what_happened(controller: LoneController) -> None:
         switch.report_port(2, up=False)
         switch.socket.sendall(VALID["packet-in"] * PACKETS)
         dropped = "knotless_dropped_messages_total"
-        until("packets are dropped", lambda: metric(dropped) > 0, 10)
-        until("a link is down", lambda: metric('knotless_links{state="down"}') == 1, 10)
+        until("packets are dropped", lambda: metric(dropped) > 0)
+        until("a link is down", lambda: metric('knotless_links{state="down"}') == 1)
     assert metric("knotless_rules") > 0
     assert metric("knotless_problems") > 0
     reload(controller)

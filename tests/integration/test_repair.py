@@ -22,7 +22,7 @@ from knotless.emulation.priority import REALTIME_PRIORITIES, Part
 from knotless.messages.exchange import Messenger
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -75,7 +75,7 @@ def test_all_threads_of_the_controller_have_the_priority_of_switches_but_not_the
         own = os.sched_getparam(int(task.name)).sched_priority
         assert own == REALTIME_PRIORITIES[Part.CONTROLLER]
     children = psutil.Process(pid).children(recursive=True)
-    until("children have ordinary priority", partial(have_ordinary_priority, children), 20)
+    until("children have ordinary priority", partial(have_ordinary_priority, children))
 
 
 def test_routes_avoid_a_link_that_is_down_and_come_back(
@@ -191,7 +191,7 @@ def test_another_engine_takes_over_without_loss(
     os.kill(status(fabric, knotless)["pid"], signal.SIGHUP)
     until("the change", lambda: routes(fabric, knotless)["tier"] != before["tier"])
     until_routes_avoid(fabric, knotless, [])
-    output, _ = traffic.communicate(timeout=60)
+    output, _ = traffic.communicate(timeout=HANG_S)
     assert "400 received, 0% packet loss" in output
 
 

@@ -19,7 +19,8 @@ import pytest
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.topologies import load
 from knotless.verification.check import Verdict, check
-from tests.support.bare_fabric import BareFabric, until
+from tests.support.bare_fabric import BareFabric
+from tests.support.waiting import until
 
 STORM = int(os.environ.get("KNOTLESS_STORM", "6"))
 SEED = int(os.environ.get("KNOTLESS_STORM_SEED", "1"))

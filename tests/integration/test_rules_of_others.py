@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from knotless.topologies import load
-from tests.support.bare_fabric import BareFabric, until
+from tests.support.bare_fabric import BareFabric
+from tests.support.waiting import until
 
 CONFIG = "fabric: ring,3\nconnect_timeout_s: 10\nreread_interval_s: 2\n"
 FOREIGN = "cookie=0xf0,priority=60000,actions=flood"

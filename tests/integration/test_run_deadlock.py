@@ -15,7 +15,7 @@ import pytest
 from knotless.emulation import state
 from knotless.emulation.names import RUN_DIRECTORY, names_of
 from knotless.results import results
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = [
     pytest.mark.integration,
@@ -32,7 +32,7 @@ def printed_by(*args: str, out: Path) -> dict[str, Any]:
         [*KNOTLESS, "run", "deadlock", *args, "--json", "--out", str(out)],
         capture_output=True,
         text=True,
-        timeout=270,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -130,7 +130,7 @@ def test_ctrl_c_keeps_what_was_measured_and_takes_the_fabric_down(tmp_path: Path
 
     until("a row", measured, 120)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=HANG_S)
     assert process.returncode == 130, errors
     (directory,) = tmp_path.iterdir()
     run, _ = results.read(directory)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.waiting import HANG_S
+
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
 ]
-LIMIT_S = 300
 
 
 def run(*args: str, out: Path) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def run(*args: str, out: Path) -> dict[str, Any]:
         [sys.executable, "-m", "knotless", "run", *args, "--out", str(out), "--json"],
         capture_output=True,
         text=True,
-        timeout=LIMIT_S,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

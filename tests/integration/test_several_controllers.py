@@ -16,7 +16,7 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 

@@ -16,7 +16,7 @@ from knotless.base.ports import free_port
 from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 NOBODY = 65534
 IMPOSTOR = """

@@ -14,7 +14,7 @@ from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 STOPPED_S = 0.6
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tests.support.sweep_grid import SMALL
+from tests.support.waiting import HANG_S
 
 LIMIT_S = 120
 
@@ -26,7 +27,7 @@ def running(*words: str, says: str) -> Iterator[str]:
         yield next(line for line in process.stderr if says in line)
     finally:
         process.terminate()
-        process.communicate(timeout=LIMIT_S)
+        process.communicate(timeout=HANG_S)
 
 
 def sweep(file: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -22,8 +22,8 @@ from knotless.emulation.processes import Process
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start, new_fabric
 from tests.integration.test_cut_and_mend import is_intact, pings, port_states
-from tests.support.bare_fabric import until
 from tests.support.lab_terminal import Lab
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 

@@ -11,7 +11,7 @@ from knotless.base.switch_settings import read
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -51,12 +51,12 @@ def test_packets_are_marked_and_nothing_is_lost(start: Start, tmp_path: Path) ->
             for host, port in (("h1", "5201"), ("h3", "5202"))
         ]
         for client in clients:
-            client.communicate(timeout=120)
+            client.communicate(timeout=HANG_S)
             assert client.returncode == 0
     finally:
         for server in servers:
             server.terminate()
-            server.communicate(timeout=30)
+            server.communicate(timeout=HANG_S)
     counters = fabric.daemon.counters()
     to_h2 = next(one for one in counters["channels"] if one["to"] == "h2")
     assert congested(fabric) > 0

@@ -23,7 +23,7 @@ from knotless.topologies.formats.files import to_text
 from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
 from tests.integration.test_several_controllers import active, await_takeover, kill, roles, settled
-from tests.support.bare_fabric import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.integration
 

@@ -14,10 +14,10 @@ from knotless.emulation import certificate_authority
 from knotless.emulation.certificates import Certificates, Pair
 from knotless.emulation.names import Names
 from tests.integration.conftest import FREE_PORTS, Knotless
-from tests.support.bare_fabric import until
 from tests.support.fake_switch import FakeSwitch
 from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.openflow_messages import VALID
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -70,7 +70,7 @@ def ended(connection: socket.socket) -> bool:
 def try_to_greet(controller: LoneController, tls: ssl.SSLContext) -> None:
     """Connect with this certificate, greet, and wait until the controller ends it."""
     with (
-        socket.create_connection(("127.0.0.1", controller.openflow), timeout=30) as plain,
+        socket.create_connection(("127.0.0.1", controller.openflow), timeout=HANG_S) as plain,
         contextlib.suppress(ssl.SSLError, ConnectionResetError, BrokenPipeError),
         tls.wrap_socket(plain, server_hostname="127.0.0.1") as secured,
     ):
@@ -101,7 +101,7 @@ def test_a_switch_without_a_certificate_is_refused(
     controller: LoneController, own: Certificates
 ) -> None:
     try_to_greet(controller, context(own, None))
-    until("one line", lambda: "is refused: it has no certificate" in controller.log(), 10)
+    until("one line", lambda: "is refused: it has no certificate" in controller.log())
     assert not controller.status()["switches"]["s1"]["connected"]
 
 
@@ -110,7 +110,7 @@ def test_a_certificate_of_another_ca_is_refused(
 ) -> None:
     try_to_greet(controller, context(own, others.switches))
     words = "is refused: its certificate is not valid: "
-    until("one line", lambda: words in controller.log(), 10)
+    until("one line", lambda: words in controller.log())
 
 
 def test_the_controllers_certificate_does_not_make_a_switch(
@@ -118,14 +118,14 @@ def test_the_controllers_certificate_does_not_make_a_switch(
 ) -> None:
     try_to_greet(controller, context(own, own.controller))
     words = "is refused: its certificate is not valid: "
-    until("one line", lambda: words in controller.log(), 10)
+    until("one line", lambda: words in controller.log())
 
 
 def test_without_tls_nobody_is_served(controller: LoneController) -> None:
-    with socket.create_connection(("127.0.0.1", controller.openflow), timeout=30) as plain:
+    with socket.create_connection(("127.0.0.1", controller.openflow), timeout=HANG_S) as plain:
         plain.sendall(VALID["hello"])
         assert ended(plain)
-    until("one line", lambda: "is refused: no TLS handshake: " in controller.log(), 10)
+    until("one line", lambda: "is refused: no TLS handshake: " in controller.log())
     assert "Traceback" not in controller.log()
 
 
@@ -133,7 +133,8 @@ def test_clients_that_say_nothing_keep_no_switch_waiting(
     controller: LoneController, own: Certificates
 ) -> None:
     silent = [
-        socket.create_connection(("127.0.0.1", controller.openflow), timeout=30) for _ in range(50)
+        socket.create_connection(("127.0.0.1", controller.openflow), timeout=HANG_S)
+        for _ in range(50)
     ]
     switch = FakeSwitch(controller.openflow, 1, PORTS, tls=context(own, own.switches))
     with contextlib.closing(switch):

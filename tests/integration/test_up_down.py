@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,6 +26,7 @@ from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.support import REPOSITORY
 from tests.support.all_pairs import missing_pairs
 from tests.support.scarcity import limited, refused
+from tests.support.waiting import HANG_S, LIMIT_S, Limit, until
 
 pytestmark = pytest.mark.integration
 
@@ -52,7 +52,7 @@ def test_pings_pass_in_vlans_that_are_trees(knotless: Knotless, names: Names) ->
         assert shown["controller"]["plan"]["vlans"] == counts["tree"]
         spaces = {host.name: names.host_namespace(host.name) for host in fabric.hosts}
         addresses = {host.name: host.ip for host in fabric.hosts}
-        assert missing_pairs(spaces, addresses, deadline_s=60) == set()
+        assert missing_pairs(spaces, addresses, LIMIT_S) == set()
     finally:
         assert knotless("down", "--name", names.name).returncode == 0
 
@@ -159,24 +159,20 @@ def test_root_is_required(knotless: Knotless, names: Names) -> None:
 def test_ctrl_c_at_up_leaves_nothing(names: Names, remains: Remains) -> None:
     words = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
     with subprocess.Popen([*words, "--name", names.name, *FREE_PORTS]) as child:
-        deadline = time.monotonic() + 30
-        while not names.directory.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until("a directory", names.directory.exists)
         child.send_signal(signal.SIGINT)
-        assert child.wait(60) == 130
+        assert child.wait(HANG_S) == 130
     assert remains(names) == []
 
 
 def test_a_killed_up_takes_its_half_started_fabric_with_it(names: Names, remains: Remains) -> None:
     words = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
     with subprocess.Popen([*words, "--name", names.name, *FREE_PORTS]) as child:
-        deadline = time.monotonic() + 30
+        limit = Limit()
         while (running := state.read(names)) is None or not running.running:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+            limit.check("a process of the fabric")
         child.kill()
-    assert processes.await_exit(running.owner, 60)
+    assert processes.await_exit(running.owner, HANG_S)
     assert remains(names) == []
 
 
@@ -204,13 +200,7 @@ def test_a_controller_of_the_users_own_is_used(
         stderr=subprocess.DEVNULL,
     ) as ryu:
         try:
-            deadline = time.monotonic() + 60
-            while True:
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", int(port))) == 0:
-                        break
-                assert time.monotonic() < deadline
-                time.sleep(0.05)
+            until("a controller listens", lambda: listens(int(port)))
             done = knotless(
                 *("up", "ring,4", "--name", names.name, "--controller", "remote", "--port", port)
             )
@@ -221,6 +211,11 @@ def test_a_controller_of_the_users_own_is_used(
             assert ryu.poll() is None
         finally:
             ryu.terminate()
+
+
+def listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free() -> int:

@@ -28,6 +28,7 @@ from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
+from tests.support.waiting import HANG_S
 
 pytestmark = [pytest.mark.alone, pytest.mark.realtime]
 
@@ -98,7 +99,7 @@ def run(fabric: EmulatedFabric, host: str, *argv: str) -> str:
     """Run a program on a host, with the priority that measuring programs have."""
     program = fabric.host(host).popen(list(argv), stdout=subprocess.PIPE, text=True)
     prioritise(Part.PROGRAM, Priority.REALTIME, program.pid)
-    text, _ = program.communicate(timeout=300)
+    text, _ = program.communicate(timeout=HANG_S)
     assert program.returncode == 0, text
     return str(text)
 
@@ -226,7 +227,7 @@ def test_open_mpi_reports_one_way_times(ring: EmulatedFabric, tmp_path: Path) ->
             env={**os.environ, **ring.program_environment()},
         )
         prioritise(Part.PROGRAM, Priority.REALTIME, process.pid)
-        text, _ = process.communicate(timeout=120)
+        text, _ = process.communicate(timeout=HANG_S)
         assert process.returncode == 0, text
         return float(json.loads(text))
 

@@ -24,7 +24,7 @@ from knotless.emulation.names import (
 )
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.conftest import Knotless, Start
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
@@ -131,7 +131,7 @@ def static_program(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     (tmp_path / name).write_text(text)
     # Go keeps what it compiles in the home directory, which a test does not touch.
     environment = {**os.environ, "GOCACHE": str(tmp_path / "cache"), "CGO_ENABLED": "0"}
-    subprocess.run(command, cwd=tmp_path, check=True, timeout=120, env=environment)
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=HANG_S, env=environment)
     return tmp_path / "still"
 
 

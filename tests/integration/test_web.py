@@ -17,11 +17,10 @@ from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
 from knotless.topologies import load
 from tests.integration.conftest import FREE_PORTS, Knotless, Remains
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 pytestmark = pytest.mark.integration
 
-LIMIT_S = 40
 CYCLIC = ("--engine", "dor", "--vcs", "1", "--select", "low-port", "--flow-control", "pause")
 
 
@@ -38,7 +37,9 @@ class Server:
         return self._ask("POST", f"/api/actions/{name}", json.dumps(fields))
 
     def _ask(self, method: str, path: str, body: str | None) -> Any:
-        connection = http.client.HTTPConnection(self._at.hostname or "", self._at.port, timeout=60)
+        connection = http.client.HTTPConnection(
+            self._at.hostname or "", self._at.port, timeout=HANG_S
+        )
         try:
             headers = {"Authorization": f"Bearer {self._token}"}
             connection.request(method, path, body, headers)
@@ -74,14 +75,14 @@ def test_a_page_of_a_real_fabric(server: Server, names: Names) -> None:
             for part, key in (("fabric", "running"), ("emulator", "valid"), ("controller", "ready"))
         )
 
-    until("fabric, emulator and controller are shown", settled, LIMIT_S)
+    until("fabric, emulator and controller are shown", settled)
     picture = server.get("/api/picture")
     assert (picture["fabric"], len(picture["channels"])) == ("ring,4", 16)
     text = server.get("/api/state")["controller"]["check"]["text"]
     assert text.startswith("CAN DEADLOCK under PAUSE: ")
 
     assert server.act("traffic-start", pattern="shift:1", rate_mbps=2)["traffic"]["flows"] == 4
-    until("the load of a channel is shown", lambda: loads(server) >= {"h1", "s1:2"}, LIMIT_S)
+    until("the load of a channel is shown", lambda: loads(server) >= {"h1", "s1:2"})
     assert server.get("/api/state")["traffic"]["pattern"] == "shift:1"
     captured = server.act("capture", link="s1:2", duration_s=0.5)
     assert captured["captured"] == "s1:2-s2:3"
@@ -93,24 +94,23 @@ def test_a_page_of_a_real_fabric(server: Server, names: Names) -> None:
 
     cycle = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
     assert server.act("freeze")["cycle"] == cycle
-    until("the page shows the deadlock", lambda: server.last()["knot"], LIMIT_S)
+    until("the page shows the deadlock", lambda: server.last()["knot"])
     knot = server.last()["knot"]
     assert knot["cycle"] == cycle
     assert {(flow["from"], flow["to"]) for flow in knot["waiting"]["s1:2/0"]} >= {("h1", "h3")}
     assert server.act("release") == {"released": True}
-    until("the page shows that it is over", lambda: server.last()["knot"] is None, LIMIT_S)
+    until("the page shows that it is over", lambda: server.last()["knot"] is None)
     assert "no deadlock" in server.act("release")["error"]
 
     answer = server.act("cut", link="s1-s2")
     assert answer == {"link": "s1:2-s2:3", "up": False}
-    until("the cut is shown", lambda: server.get("/api/state")["cut"], LIMIT_S)
+    until("the cut is shown", lambda: server.get("/api/state")["cut"])
     until(
         "the failure is told",
         lambda: "failures" in {event["kind"] for event in server.get("/api/events")},
-        LIMIT_S,
     )
     assert server.act("mend", link="s1-s2")["up"]
-    until("the mend is shown", lambda: not server.get("/api/state")["cut"], LIMIT_S)
+    until("the mend is shown", lambda: not server.get("/api/state")["cut"])
 
 
 def loads(server: Server) -> set[str]:
@@ -140,7 +140,7 @@ def test_traffic_ends_with_its_fabric_and_commands_do_what_the_page_does(
     assert "h1 sends 122,880 bytes to h3" in checked.stdout
     assert output_of("traffic", "start", "--trace", str(trace))["traffic"]["flows"] == 4
     daemon = Daemon(names.emulator_socket, load("ring,4").switch_index)
-    until("the trace freezes it", lambda: daemon.deadlock() is not None, LIMIT_S)
+    until("the trace freezes it", lambda: daemon.deadlock() is not None)
     deadlock = daemon.deadlock()
     assert deadlock is not None
     assert list(deadlock.cycle) == ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]

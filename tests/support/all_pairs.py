@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from knotless.emulation.names import NETNS_DIRECTORY
 from knotless.emulation.namespaces import inside
+from tests.support.waiting import Limit
 
 PORT = 5005
 
@@ -23,7 +24,7 @@ def socket_in(namespace: str) -> socket.socket:
 
 
 def missing_pairs(
-    namespaces: Mapping[str, str], addresses: Mapping[str, str], deadline_s: float
+    namespaces: Mapping[str, str], addresses: Mapping[str, str], limit_s: float
 ) -> set[tuple[str, str]]:
     """Send between all pairs of hosts until all have received; return the pairs that have not.
 
@@ -34,10 +35,10 @@ def missing_pairs(
     owner = {sock.fileno(): host for host, sock in sockets.items()}
     host_at = {address: host for host, address in addresses.items()}
     missing = {(a, b) for a in sockets for b in sockets if a != b}
-    end = time.monotonic() + deadline_s
+    limit = Limit(limit_s)
     again = 0.0
     try:
-        while missing and time.monotonic() < end:
+        while missing and not limit.is_over:
             if time.monotonic() >= again:
                 for a, b in sorted(missing):
                     sockets[a].sendto(f"{a}>{b}".encode(), (addresses[b], PORT))

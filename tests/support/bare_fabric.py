@@ -15,25 +15,16 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
 from knotless.topologies import Fabric, Host, Link
 from tests.support import REPOSITORY
+from tests.support.waiting import until
 
 RYU_MANAGER = Path(sys.executable).with_name("ryu-manager")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
-DEADLINE_S = 60.0
-
-
-def until(what: str, condition: Callable[[], bool], deadline_s: float = DEADLINE_S) -> None:
-    """Wait for ``condition``; at the deadline, fail the test with what it waited for."""
-    end = time.monotonic() + deadline_s
-    while not condition():
-        assert time.monotonic() < end, f"waited {deadline_s} s in vain for: {what}"
-        time.sleep(0.02)
 
 
 class BareFabric:
@@ -141,7 +132,7 @@ class BareFabric:
 
     def vsctl(self, *argv: str) -> str:
         """Run ovs-vsctl on the private OVS."""
-        return self.run("ovs-vsctl", f"--db=unix:{self.directory}/db.sock", "--timeout=30", *argv)
+        return self.run("ovs-vsctl", f"--db=unix:{self.directory}/db.sock", "--timeout=500", *argv)
 
     def ofctl(self, command: str, bridge: str, *argv: str) -> str:
         """Run ovs-ofctl with OpenFlow 1.3 on a switch."""

@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 from knotless.forwarding.openflow.directory import write_dir
@@ -19,8 +18,8 @@ from knotless.forwarding.openflow.rules import FabricRules
 from knotless.topologies import Fabric
 from knotless.topologies.numbering import mac_text
 from tests.support.one_switch import Frame
+from tests.support.waiting import HANG_S, until
 
-DEADLINE_S = 60.0
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 
 
@@ -42,7 +41,7 @@ class DummyFabric:
             capture_output=True,
             text=True,
             check=False,
-            timeout=DEADLINE_S,
+            timeout=HANG_S,
         )
         assert done.returncode == 0, (command, done.stderr)
         return done.stdout
@@ -54,11 +53,11 @@ class DummyFabric:
         self.run("ovsdb-tool", "create", str(self.folder / "conf.db"), SCHEMA)
         database = f"unix:{self.folder / 'db.sock'}"
         self._daemon("ovsdb-server", "conf.db", "--remote=punix:db.sock", "--unixctl=db.ctl")
-        self._wait_for(self.folder / "db.sock")
+        until("db.sock", (self.folder / "db.sock").exists)
         self.run("ovs-vsctl", f"--db={database}", "--no-wait", "init")
         self._daemon("ovs-vswitchd", database, "--enable-dummy=override", "--unixctl=switch.ctl")
-        self._wait_for(self.folder / "switch.ctl")
-        self.run("ovs-vsctl", f"--db={database}", "--timeout=30", *self._bridges())
+        until("switch.ctl", (self.folder / "switch.ctl").exists)
+        self.run("ovs-vsctl", f"--db={database}", "--timeout=500", *self._bridges())
         write_dir(self.fabric, self.rules, self.folder / "rules")
         self.load(self.folder / "rules")
         for host, number in re.findall(r"^ +(h\d+) \d+/(\d+):", self.appctl("dpif/show"), re.M):
@@ -105,17 +104,11 @@ class DummyFabric:
                 )
             )
 
-    def _wait_for(self, path: Path) -> None:
-        end = time.monotonic() + DEADLINE_S
-        while not path.exists():
-            assert time.monotonic() < end, f"waited in vain for {path.name}"
-            time.sleep(0.01)
-
     def stop(self) -> None:
         for daemon in reversed(self.daemons):
             daemon.terminate()
         for daemon in self.daemons:
-            daemon.wait(timeout=DEADLINE_S)
+            daemon.wait(timeout=HANG_S)
         shutil.rmtree(self.folder)
 
     def trace(self, switch: str, in_port: int, frame: Frame) -> list[str]:

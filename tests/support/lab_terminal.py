@@ -7,8 +7,9 @@ import pty
 import select
 import subprocess
 import sys
-import time
 from pathlib import Path
+
+from tests.support.waiting import LIMIT_S, Limit
 
 PROMPT = "mininet> "
 
@@ -30,13 +31,12 @@ class Lab:
         os.close(program_side)
         self.seen = ""
 
-    def expect(self, text: str, within_s: float = 60) -> str:
+    def expect(self, text: str, limit_s: float = LIMIT_S) -> str:
         """Wait for ``text``; return what came before it."""
-        deadline = time.monotonic() + within_s
+        limit = Limit(limit_s)
         while text not in self.seen:
-            left_s = deadline - time.monotonic()
-            assert left_s > 0, f"no {text!r} in {self.seen!r}"
-            if select.select([self._terminal], [], [], left_s)[0]:
+            limit.check(f"{text!r} in {self.seen!r}")
+            if select.select([self._terminal], [], [], 0.1)[0]:
                 try:
                     piece = os.read(self._terminal, 4096)
                 except OSError:
@@ -54,18 +54,18 @@ class Lab:
         self.type(f"{line}\n")
         return self.expect(PROMPT).replace("\r", "")
 
-    def say_until(self, line: str, text: str, within_s: float = 60) -> str:
+    def say_until(self, line: str, text: str, limit_s: float = LIMIT_S) -> str:
         """Repeat a line until its answer contains ``text``; return that answer."""
-        deadline = time.monotonic() + within_s
+        limit = Limit(limit_s)
         while text not in (answer := self.say(line)):
-            assert time.monotonic() < deadline, answer
+            limit.check(f"{text!r} in {answer!r}")
         return answer
 
-    def wait(self, within_s: float = 60) -> int:
+    def wait(self, limit_s: float = LIMIT_S) -> int:
         """Read until it ends, and return its exit status."""
-        deadline = time.monotonic() + within_s
+        limit = Limit(limit_s)
         while self.process.poll() is None:
-            assert time.monotonic() < deadline, self.seen
+            limit.check(f"the end after {self.seen!r}")
             if select.select([self._terminal], [], [], 0.1)[0]:
                 try:
                     self.seen += os.read(self._terminal, 4096).decode(errors="replace")

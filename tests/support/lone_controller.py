@@ -17,7 +17,8 @@ import psutil
 
 from knotless.base.ports import free_port
 from tests.support import REPOSITORY
-from tests.support.bare_fabric import RYU_MANAGER, until
+from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.waiting import HANG_S, until
 
 
 @dataclass
@@ -87,8 +88,8 @@ def lone_controller(
         return False
 
     try:
-        until("the controller answers", answers, 60)
+        until("the controller answers", answers)
         yield controller
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=HANG_S)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,11 +10,11 @@ from typing import Any
 from knotless.base.http_rules import Limits, OwnNames
 from knotless.web.guard import PAGE_LIMITS
 from knotless.web.serve import Server, listen
+from tests.support.waiting import until
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 """Root cannot use the sandbox; SwiftShader is WebGL without a graphics processor."""
-START_LIMIT_S = 20.0
 
 
 @contextmanager
@@ -31,10 +30,7 @@ def served(
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
-        deadline = time.monotonic() + START_LIMIT_S
-        while not server.started:
-            assert time.monotonic() < deadline, "the server does not start"
-            time.sleep(0.01)
+        until("the server has started", lambda: server.started)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
     finally:
         server.should_exit = True

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import IO
 
-from tests.support.bare_fabric import until
+from tests.support.waiting import HANG_S, until
 
 Start = Callable[[IO[str]], subprocess.Popen[str]]
 """Starts a ping that prints to this file."""
@@ -57,7 +57,7 @@ def every_echo_arrives(starts: Sequence[Start]) -> Iterator[Pings]:
             pings.send_signal(signal.SIGINT)
             pings.send_signal(signal.SIGCONT)  # if a test has failed while they were paused
             for client in clients:
-                client.wait(timeout=30)
+                client.wait(timeout=HANG_S)
         for output in outputs:
             arrived = _arrived(output)
             assert len(set(arrived)) == len(arrived)

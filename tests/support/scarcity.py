@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 
 from tests.support import REPOSITORY
+from tests.support.waiting import HANG_S
 
 KNOTLESS = str(REPOSITORY / ".venv/bin/knotless")
 
@@ -19,7 +20,7 @@ def limited(what: int, count: int) -> Callable[[], None]:
 def refused(*words: str, limit: Callable[[], None]) -> str:
     """Run the command under a limit; return its error line."""
     done = subprocess.run(
-        [KNOTLESS, *words], preexec_fn=limit, capture_output=True, text=True, timeout=120
+        [KNOTLESS, *words], preexec_fn=limit, capture_output=True, text=True, timeout=HANG_S
     )
     assert done.returncode == 2, done.stderr
     *before, line = done.stderr.splitlines()

@@ -11,6 +11,7 @@ import pytest
 from nbclient import NotebookClient
 
 from docs.generator.notebooks import notebooks
+from tests.support.waiting import HANG_S
 
 
 def read(path: Path) -> Any:
@@ -35,7 +36,7 @@ def test_outputs_are_those_of_the_code(path: Path) -> None:
     again = read(path)
     NotebookClient(
         again,
-        timeout=120,
+        timeout=HANG_S,
         # The kernel sends what is printed when a timer expires, at times in the middle of a line.
         coalesce_streams=True,
         resources={"metadata": {"path": str(path.parent)}},

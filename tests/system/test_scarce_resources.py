@@ -19,6 +19,7 @@ from knotless.routing import path_memory
 from knotless.topologies import KnotlessError, load
 from tests.support import REPOSITORY
 from tests.support.scarcity import KNOTLESS, limited, refused
+from tests.support.waiting import HANG_S
 
 GIB = 1 << 30
 
@@ -134,7 +135,7 @@ def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:
         )
         time.sleep(wait_ms / 1000)
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=HANG_S)
         # The shell that starts Python is ended by the signal itself: status 130 to a shell.
         assert child.returncode in (130, -signal.SIGINT), errors
         assert errors.strip() in (["knotless: interrupted"] if child.returncode == 130 else [""])

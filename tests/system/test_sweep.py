@@ -19,9 +19,9 @@ from knotless.experiments.sweeps.figures import ERROR
 from knotless.experiments.sweeps.plot import axes_of, lines_of
 from tests.support import REPOSITORY
 from tests.support.sweep_grid import SMALL, invoke, write
+from tests.support.waiting import HANG_S, Limit
 
 EXAMPLE = REPOSITORY / "experiments" / "sweeps" / "torus-load.yaml"
-LIMIT_S = 120
 
 
 def start(file: Path, out: Path, *words: str) -> subprocess.Popen[str]:
@@ -39,10 +39,10 @@ def parts(out: Path) -> list[str]:
 
 
 def until_parts(process: subprocess.Popen[str], out: Path, count: int) -> None:
-    deadline = time.monotonic() + LIMIT_S
+    limit = Limit()
     while len(parts(out)) < count:
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
+        limit.check(f"{count} parts")
         time.sleep(0.02)
 
 
@@ -67,7 +67,7 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     first = start(file, out, "--workers", "2")
     until_parts(first, out, 2)
     os.killpg(first.pid, signal.SIGINT)
-    _, errors = first.communicate(timeout=LIMIT_S)
+    _, errors = first.communicate(timeout=HANG_S)
     assert first.returncode == 130
     assert errors.strip().splitlines()[1:] in (
         ["", "knotless: interrupted"],
@@ -81,10 +81,10 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     children = psutil.Process(second.pid).children(recursive=True)
     assert children
     second.kill()
-    _, errors = second.communicate(timeout=LIMIT_S)
+    _, errors = second.communicate(timeout=HANG_S)
     assert f"20 points, {len(kept)} of them done before" in errors
     # The workers end with it.
-    _, alive = psutil.wait_procs(children, timeout=LIMIT_S)
+    _, alive = psutil.wait_procs(children, timeout=HANG_S)
     assert alive == []
 
     before = len(parts(out))

@@ -10,7 +10,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from knotless.base.ports import free_port
 from knotless.web.feed import Feed
 from tests.support.page_server import served
 from tests.support.rest_server import TOKEN
+from tests.support.waiting import until
 from tests.unit.web.test_app import FakeSource
 
 BEARER = f"Authorization: Bearer {TOKEN}"
@@ -177,9 +177,7 @@ def test_a_stream_that_was_closed_has_left(start: Start) -> None:
             stream.sendall(request)
             return stream.recv(15).startswith(b"HTTP/1.1 200")
 
-    deadline = time.monotonic() + 8.0  # both heartbeats are longer
-    while not is_served():
-        assert time.monotonic() < deadline
+    until("another stream is served", is_served, 8.0)  # both heartbeats are longer
 
 
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
@@ -256,6 +254,13 @@ def test_requests_without_token_have_a_pace_and_others_none(start: Start) -> Non
 
 
 # --- the rules themselves -----------------------------------------------------------------------
+
+
+def test_a_burst_is_free_just_after_the_machine_has_started() -> None:
+    pace = Pace(Limits(requests_per_s=0.001, burst=2))
+    assert [pace.wait_s(1.0), pace.wait_s(1.0)] == [0.0, 0.0]
+    with pytest.raises(HttpError):
+        pace.wait_s(1.0)
 
 
 @given(st.lists(st.floats(0, 0.05), min_size=1, max_size=400))

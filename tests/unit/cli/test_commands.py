@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from knotless.cli.main import Commands, main
 from knotless.routing.engine import engines
+from tests.support.waiting import HANG_S
 
 
 def run(*arguments: str) -> Result:
@@ -145,7 +146,7 @@ def test_planning_needs_neither_ryu_nor_mininet() -> None:
         "print(sorted({'ryu', 'mininet', 'eventlet', 'matplotlib'} & set(sys.modules)))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=HANG_S
     )
     assert done.stdout == "[]\n", done.stderr
 

@@ -14,6 +14,7 @@ import pytest
 from knotless.base.errors import FaultError, KnotlessError
 from knotless.controller import runtime
 from tests.support.panics import PANIC, PanicException
+from tests.support.waiting import HANG_S
 
 
 def test_a_limit_ends_what_waits_too_long() -> None:
@@ -60,7 +61,7 @@ def test_green_threads_wait_together_and_keep_their_order() -> None:
 def test_other_green_threads_go_on_while_a_thread_of_the_system_works() -> None:
     here, release = threading.get_ident(), runtime.blocking_subprocess().threading.Event()
     runtime.spawn(release.set)
-    there = runtime.in_thread(lambda: release.wait(60) and threading.get_ident())
+    there = runtime.in_thread(lambda: release.wait(HANG_S) and threading.get_ident())
     assert there not in (False, here)
 
 

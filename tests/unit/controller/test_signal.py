@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from tests.support.waiting import HANG_S
+
 # The log is told to end the process in the middle of a write, when no other may begin.
 INTERRUPTED = """
 import io, logging, os, signal
@@ -27,6 +29,10 @@ raise SystemExit(7)
 
 def test_a_signal_during_a_write_to_the_log_ends_the_process() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", INTERRUPTED],
+        capture_output=True,
+        text=True,
+        timeout=HANG_S,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -15,6 +15,7 @@ from knotless.emulation.names import Names, names_of
 from knotless.emulation.parts_watch import PartsWatch, how_ended, limit_logs
 from knotless.emulation.runtime import Runtime
 from knotless.emulation.state import State
+from tests.support.waiting import HANG_S
 
 
 @pytest.fixture
@@ -45,8 +46,8 @@ def test_how_each_part_has_ended_is_written_once(runtime: Runtime, names: Names)
     killed = spawn(runtime, "killed", "__import__('signal').pause()")
     failed = spawn(runtime, "failed", "raise SystemExit(3)")
     killed.send_signal(signal.SIGKILL)
-    killed.wait(30)
-    failed.wait(30)
+    killed.wait(HANG_S)
+    failed.wait(HANG_S)
     for _ in range(2):
         watch.look()
         assert supervisor_lines(names) == [
@@ -54,7 +55,7 @@ def test_how_each_part_has_ended_is_written_once(runtime: Runtime, names: Names)
             f"the killed (pid {killed.pid}) has ended: ended by SIGKILL",
         ]
     lives.kill()
-    lives.wait(30)
+    lives.wait(HANG_S)
     watch.look()
     assert supervisor_lines(names)[2:] == [
         f"the lives (pid {lives.pid}) has ended: ended by SIGKILL"
@@ -70,7 +71,7 @@ def test_a_part_that_ends_while_it_is_looked_at_has_a_status_the_next_time(
     watch.look()
     assert supervisor_lines(names) == []
     part.kill()
-    part.wait(30)
+    part.wait(HANG_S)
     watch.look()
     assert supervisor_lines(names) == [f"the part (pid {part.pid}) has ended: ended by SIGKILL"]
 
@@ -80,7 +81,7 @@ def test_the_end_of_a_part_that_another_process_has_started(runtime: Runtime, na
     watch = PartsWatch(runtime)
     before = spawn(runtime, "controller", "__import__('signal').pause()")
     before.terminate()
-    before.wait(30)
+    before.wait(HANG_S)
     with subprocess.Popen([sys.executable, "-c", "__import__('signal').pause()"]) as other:
         identity = processes.identify(other.pid)
         assert identity is not None
@@ -93,7 +94,7 @@ def test_the_end_of_a_part_that_another_process_has_started(runtime: Runtime, na
             f"the controller (pid {before.pid}) has ended: ended by SIGTERM"
         ]
         other.kill()
-        other.wait(30)
+        other.wait(HANG_S)
     watch.look()
     assert supervisor_lines(names)[1:] == [
         f"the controller (pid {other.pid}) has ended: another process had started it, which alone"

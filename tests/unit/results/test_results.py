@@ -16,6 +16,7 @@ from knotless.experiments.studies.deadlock import EXPERIMENT
 from knotless.results import results
 from knotless.results.results import Results, ResultsError
 from tests.support.deadlock_rows import row, samples
+from tests.support.waiting import HANG_S
 
 ROWS = [
     row("cyclic", "none"),
@@ -82,7 +83,7 @@ kept.__enter__()
 kept.add({{"routes": "cyclic"}}, [{{"row": 0}}])
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=False, timeout=HANG_S)
     (directory,) = tmp_path.iterdir()
     run, lines = results.read(directory)
     assert (run["status"], run["rows"]) == ("incomplete", [{"routes": "cyclic"}])

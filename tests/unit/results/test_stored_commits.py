@@ -9,6 +9,7 @@ import pytest
 from knotless.base.package import CHECKOUT
 from knotless.experiments.reproduction.sensitivity import RUNS
 from knotless.results import stored
+from tests.support.waiting import HANG_S
 
 JOINED = {
     "0fde33351cfc7ce2baf93d7d88015d3c3df7611d",
@@ -20,7 +21,7 @@ workloads, and plans with several paths"."""
 
 def git(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["git", *words], cwd=CHECKOUT, capture_output=True, text=True, timeout=30, check=False
+        ["git", *words], cwd=CHECKOUT, capture_output=True, text=True, timeout=HANG_S, check=False
     )
 
 

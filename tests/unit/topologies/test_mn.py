@@ -10,6 +10,7 @@ import pytest
 
 from knotless.topologies import load
 from tests.support import REPOSITORY
+from tests.support.waiting import HANG_S
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 
@@ -43,7 +44,7 @@ def _mininet(spec: str, folder: Path) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=HANG_S,
     )
 
 

@@ -29,6 +29,7 @@ from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies import load
 from tests.support.openflow_messages import VALID, message, packet_in
+from tests.support.waiting import HANG_S
 
 
 def counts() -> Metrics:
@@ -182,10 +183,10 @@ def test_others_are_served_between_connections_that_come_at_once() -> None:
 
     port = free_port()
     listening = Listener(("127.0.0.1", port), serve)
-    clients = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(20)]
+    clients = [socket.create_connection(("127.0.0.1", port), timeout=HANG_S) for _ in range(20)]
     threads = [hub.spawn(others), hub.spawn(listening.serve_forever)]
     try:
-        assert all_served.wait(timeout=30)
+        assert all_served.wait(timeout=HANG_S)
     finally:
         for thread in threads:
             hub.kill(thread)

@@ -25,6 +25,7 @@ from knotless.controller.rest.api import (
 from knotless.controller.rest.events import Events
 from knotless.controller.rest.server import receive
 from knotless.topologies import KnotlessError
+from tests.support.waiting import HANG_S
 
 TOKEN = "0123456789abcdef-token"  # noqa: S105 - of these tests alone
 OWN = OwnNames("127.0.0.1")
@@ -165,7 +166,7 @@ def test_controllers_that_start_together_have_one_token(tmp_path: Path) -> None:
         assert start.stdin is not None
         start.stdin.write("\n")
         start.stdin.flush()
-    tokens = [start.communicate(timeout=60)[0].split() for start in starts]
+    tokens = [start.communicate(timeout=HANG_S)[0].split() for start in starts]
     assert [start.returncode for start in starts] == [0, 0, 0]
     assert len(set(tokens[0])) == len(names)
     assert tokens[0] == tokens[1] == tokens[2]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
@@ -20,6 +19,7 @@ from knotless.controller.updates.worker import (
     Worker,
     WorkerError,
 )
+from tests.support.waiting import Limit
 
 LIMIT_S = 30
 
@@ -111,7 +111,6 @@ def test_it_ends_with_the_controller() -> None:
     parent.communicate()
     _, alive = psutil.wait_procs([child], timeout=LIMIT_S)
     if alive:  # an orphan that nobody waits for
-        until = time.monotonic() + LIMIT_S
+        limit = Limit()
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < until
-            time.sleep(0.01)
+            limit.check("the end of the process")
