@@ -25,9 +25,9 @@ llvm_tool() {
 }
 
 python_coverage() {
-    local tests=("$@")
+    local tests=("$@") unprivileged=(tests --ignore=tests/{integration,browser,alone})
     rm -f .coverage .coverage.*
-    [ $# != 0 ] || { [ "$(id -u)" = 0 ] || tests=(-m "not integration"); }
+    [ $# != 0 ] || { [ "$(id -u)" = 0 ] || tests=("${unprivileged[@]}"); }
     "$PYTHON" -m coverage run -m pytest -p no:cacheprovider \
         -n "$(nproc)" --dist loadfile "${tests[@]}" || failed=1
     "$PYTHON" -m coverage combine --quiet

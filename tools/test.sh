@@ -10,23 +10,24 @@ export PYTHONDONTWRITEBYTECODE=1
 # A worker that dies (of memory, say) ends the run and names its test: xdist hands a dead worker's
 # files to a new one, and then waits for ever.
 workers=$(($(nproc) < 4 ? $(nproc) : 4))
-# run WORKERS MARKERS [PREFIX...]
+# run WORKERS ARGUMENTS [PREFIX...]
 run() {
+    # shellcheck disable=SC2086 # several arguments
     "${@:3}" .venv/bin/python -m pytest -p no:cacheprovider --durations=20 -n "$1" \
-        --dist loadfile --max-worker-restart 0 -m "$2"
+        --dist loadfile --max-worker-restart 0 $2
 }
 # fabrics [PREFIX...]: the tests with fabrics, and then those that others would disturb
 fabrics() {
-    run "$workers" "integration and not alone" "$@"
-    run 0 alone "$@"
+    run "$workers" "tests/integration tests/browser" "$@"
+    run 0 tests/alone "$@"
 }
 
 cargo test --locked --quiet --manifest-path core/Cargo.toml </dev/null
-run "$workers" "not integration"
+run "$workers" "tests --ignore=tests/integration --ignore=tests/browser --ignore=tests/alone"
 if [ "$(id -u)" = 0 ]; then
     fabrics
 elif sudo -n true 2>/dev/null; then
     fabrics sudo -n --preserve-env=PYTHONDONTWRITEBYTECODE,CI
 else
-    echo "SKIPPED every integration test: they need root, and sudo wants a password here"
+    echo "SKIPPED every test with a fabric or a browser: they need root, and sudo wants a password here"
 fi

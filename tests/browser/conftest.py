@@ -27,18 +27,10 @@ from knotless.web.live import LiveFabric
 from tests.support.fake_fabric import FakeFabric
 from tests.support.page_server import CHROMIUM, FLAGS, served
 
-HERE = Path(__file__).parent
 WIDTHS = (1400, 400)
 TOKEN = "a-token-of-this-test"  # noqa: S105 - of this test only
 
 Open = Callable[..., Page]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark all tests in this folder."""
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker(pytest.mark.integration)
 
 
 # Not for the session: while Playwright runs, no other test could use asyncio.

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from knotless.emulation.names import Names
 from tests.browser.conftest import Open
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains, knotless, names, remains
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains, knotless, names, remains
 
 __all__ = ["knotless", "names", "remains"]
 
@@ -22,7 +22,7 @@ LIMIT_MS = 40_000
 def url(names: Names, knotless: Knotless, remains: Remains) -> Iterator[str]:
     """A ring with routes that cannot deadlock, and its page."""
     if os.geteuid() != 0:
-        pytest.skip("running a fabric needs root")
+        pytest.skip("needs root")
     words = ("up", "ring,4", "--engine", "updown", "--name", names.name, *FREE_PORTS)
     done = knotless(*words, "--web", "--web-port", "0", "--json")
     try:

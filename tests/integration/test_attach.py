@@ -16,11 +16,9 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.running_fabric import RunningFabric
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, new_fabric, new_names
 from tests.support import REPOSITORY
+from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
 from tests.support.waiting import HANG_S
-
-pytestmark = pytest.mark.integration
 
 PAGE = REPOSITORY / "docs" / "tutorials" / "into-a-running-fabric.md"
 PROMPT = "    mininet> "

@@ -5,16 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import pytest
-
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 SEND = """
 import socket, sys

@@ -15,11 +15,9 @@ import pytest
 
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.pings import every_echo_arrives
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"))
 

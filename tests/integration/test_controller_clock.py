@@ -6,12 +6,10 @@ import pytest
 
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import changes
 from tests.integration.test_several_controllers import settled
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 SLOW_DOWN = 5.0
 

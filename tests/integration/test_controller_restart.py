@@ -14,11 +14,9 @@ import pytest
 
 from knotless.emulation import processes, state
 from knotless.emulation.names import Names
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.support import REPOSITORY
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 
 def status(knotless: Knotless, names: Names) -> tuple[int, dict[str, Any]]:

@@ -13,10 +13,8 @@ import pytest
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
-from tests.integration.conftest import Knotless
+from tests.support.fabric_fixtures import Knotless
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

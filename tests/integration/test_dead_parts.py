@@ -13,10 +13,8 @@ import pytest
 from knotless.emulation import state
 from knotless.emulation.names import Names
 from knotless.topologies import load
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 
 def status(names: Names, knotless: Knotless) -> dict[str, Any]:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterable
 
-import pytest
-
 from knotless.emulation.network import EmulatedFabric
-from tests.integration.conftest import Start
 from tests.integration.test_probes import all_ping, faults, pings, settled
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 
 def ofctl(fabric: EmulatedFabric, command: str, switch: str, *words: str) -> None:

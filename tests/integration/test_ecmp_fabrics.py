@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from knotless.experiments.framework.experiment import Common
 from knotless.experiments.studies.agreement.cases import cases
@@ -15,12 +14,10 @@ from knotless.messages.exchange import Messenger
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.traffic.flows import flows_of, paths_on_channels
-from tests.integration.conftest import Knotless, Start
 from tests.integration.test_repair import status, until_routes_avoid
 from tests.integration.test_run_experiments import run
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 ECMP = PlanRequest(engine="updown", multipath="ecmp")
 

@@ -15,10 +15,8 @@ from knotless.emulation.daemon import ChannelCounters
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 PAUSE = """
 import sys

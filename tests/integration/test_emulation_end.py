@@ -23,11 +23,9 @@ from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import NICE, REALTIME_PRIORITIES, REVALIDATOR, Part, Priority
 from knotless.topologies import load
-from tests.integration.conftest import Remains
+from tests.support.fabric_fixtures import Remains
 from tests.support.held_namespaces import HeldNamespaces
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 
 def plain(names: Names, spec: str = "ring,4", **settings: Any) -> EmulatedFabric:

@@ -21,8 +21,6 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import Fabric, load
 from tests.support.waiting import HANG_S, until
 
-pytestmark = pytest.mark.integration
-
 RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
 
 

@@ -20,8 +20,6 @@ from tests.support.bare_fabric import BareFabric
 from tests.support.pings import Pings, every_echo_arrives
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.integration
-
 PINGS = (("h1", "h3"), ("h2", "h4"), ("h4", "h1"), ("h2", "h1"))
 CONFIG = "fabric: fabric.json\nengine: updown\nroot: s1\nconnect_timeout_s: 1"
 RING = load("ring,4")

@@ -6,16 +6,12 @@ import os
 import re
 import signal
 
-import pytest
-
 from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, Start
 from tests.integration.test_cut_and_mend import pings
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 FAILOVER = PlanRequest(engine="dl", vcs=2, protection="fast-failover")
 INTERVAL_S = 0.01

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from knotless.emulation.names import Names
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.integration.test_up_down import status, up
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 
 
 def test_the_flow_control_is_the_one_that_the_plan_needs(knotless: Knotless, names: Names) -> None:

@@ -16,8 +16,6 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from tests.support.waiting import HANG_S, until
 
-pytestmark = pytest.mark.integration
-
 COUNT = 3000
 """Datagrams, of which a network interface's queue holds eleven."""
 SEND = """

@@ -12,8 +12,6 @@ import pytest
 from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.waiting import HANG_S, Limit
 
-pytestmark = pytest.mark.integration
-
 SLOW_CLIENTS = 2000
 MAX_RSS_BYTES = 300 << 20
 CONFIG = "fabric: ring,4"

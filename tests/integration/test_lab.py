@@ -5,13 +5,9 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
-import pytest
-
 from knotless.emulation.names import Names
-from tests.integration.conftest import Knotless, Remains
+from tests.support.fabric_fixtures import Knotless, Remains
 from tests.support.lab_terminal import Lab
-
-pytestmark = pytest.mark.integration
 
 
 def test_lab_gives_the_prompt_and_leaves_nothing(

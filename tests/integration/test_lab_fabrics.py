@@ -10,11 +10,9 @@ import pytest
 
 from knotless.emulation.names import Names
 from knotless.lab_checks.lab import labs
-from tests.integration.conftest import FREE_PORTS, Knotless
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless
 from tests.support.lab_terminal import PROMPT, Lab
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 Check = Callable[[], list[str]]
 

@@ -15,11 +15,9 @@ import pytest
 
 from knotless.emulation.names import Names
 from knotless.lab_checks.lab import labs
-from tests.integration.conftest import FREE_PORTS, Knotless
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless
 from tests.support.lab_terminal import PROMPT, Lab
 from tests.support.waiting import Limit
-
-pytestmark = pytest.mark.integration
 
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 CHANGING = ("up", "cut", "mend", "switch", "down")

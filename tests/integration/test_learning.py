@@ -16,8 +16,6 @@ from tests.integration.test_fabric_reload import pinging, settle
 from tests.support.bare_fabric import BareFabric
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.integration
-
 RING = load("ring,4")
 SILENT = Host("printer", "02:00:00:00:03:09", "10.0.3.9", "s3", 9)
 CONFIG = """

@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import math
 
-import pytest
-
 from knotless.emulation.network import EmulatedFabric
-from tests.integration.conftest import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 
 def lost(fabric: EmulatedFabric) -> tuple[int, int]:

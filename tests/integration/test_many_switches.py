@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from bench.controller import measure
-
-pytestmark = pytest.mark.integration
 
 
 def test_a_restarted_controller_finds_all_rules_as_wanted() -> None:

@@ -12,12 +12,10 @@ from pathlib import Path
 import pytest
 
 from knotless.emulation.names import Names
-from tests.integration.conftest import Knotless, Remains
 from tests.support import REPOSITORY
 from tests.support.bare_fabric import RYU_MANAGER
+from tests.support.fabric_fixtures import Knotless, Remains
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 SCRIPTS = REPOSITORY / "tests" / "data" / "mininet"
 IMPORT = "from mininet.net import Mininet"

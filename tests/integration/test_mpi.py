@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.integration.conftest import Knotless
+from tests.support.fabric_fixtures import Knotless
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mpirun") is None, reason="needs openmpi-bin and python3-mpi4py"

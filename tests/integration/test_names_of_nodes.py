@@ -8,15 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from knotless.emulation.names import Names
 from knotless.emulation.priority import NICE
-from tests.integration.conftest import Knotless, Start
 from tests.support import REPOSITORY
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S
-
-pytestmark = pytest.mark.integration
 
 ZOO = """<graphml><key attr.name="label" for="node" id="l"/><graph edgedefault="undirected">
 <node id="0"><data key="l">New York City</data></node>

@@ -8,10 +8,8 @@ from urllib.request import urlopen
 import pytest
 
 from knotless.emulation.network import EmulatedFabric
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 FORGE = """
 import socket, sys

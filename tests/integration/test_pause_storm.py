@@ -14,10 +14,8 @@ from bench.pause_storms import LONGEST, PAUSE
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 FLOOD = """
 import socket, time

@@ -7,10 +7,8 @@ import sys
 import pytest
 
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import HANG_S
-
-pytestmark = pytest.mark.integration
 
 RECEIVE = """
 import socket

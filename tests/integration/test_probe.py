@@ -11,7 +11,7 @@ import pytest
 from knotless.cli.probes import named
 from knotless.cli.probes._target import Target, target
 from knotless.emulation.names import Names
-from tests.integration.conftest import Knotless
+from tests.support.fabric_fixtures import Knotless
 
 
 def run(knotless: Knotless, *words: str, code: int = 0) -> Any:

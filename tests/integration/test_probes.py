@@ -14,10 +14,8 @@ from knotless.emulation import wiring
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from knotless.topologies.formats import files
-from tests.integration.conftest import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 LINK = "s1:2-s2:3"
 

@@ -11,8 +11,6 @@ import pytest
 
 from bench.random_faults import LIMITS_S, measure
 
-pytestmark = pytest.mark.integration
-
 
 def judge(run: dict[str, Any], steps: int) -> None:
     late = sum(row["late"] for row in run["rows"])

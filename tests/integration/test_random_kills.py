@@ -17,7 +17,7 @@ import pytest
 
 from knotless.emulation import processes, state
 from knotless.emulation.names import CREDIT_DIRECTORY, Names
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.held_namespaces import HeldNamespaces
 from tests.support.waiting import HANG_S, Limit
 
@@ -25,8 +25,6 @@ KILLS = int(os.environ.get("KNOTLESS_KILLS", "3"))
 LONGEST_S = 8.0
 """Longer than the fabric takes to start; a later kill hits it while it runs."""
 ROLES = ["supervisor", "emulator", "ovsdb-server", "ovs-vswitchd", "controller", "any"]
-
-pytestmark = pytest.mark.integration
 
 
 def rules() -> list[str]:

@@ -18,8 +18,6 @@ from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.openflow_messages import VALID
 from tests.support.waiting import HANG_S, until
 
-pytestmark = pytest.mark.integration
-
 CONFIG = (
     "fabric: ring,4\nengine: updown\nconnect_timeout_s: 1\ndiscovery: none\nreread_interval_s: 3600"
 )

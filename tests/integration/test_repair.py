@@ -21,10 +21,8 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import REALTIME_PRIORITIES, Part
 from knotless.messages.exchange import Messenger
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 LINK = "s1:2-s2:3"
 

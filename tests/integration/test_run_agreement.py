@@ -9,8 +9,6 @@ import pytest
 
 from tests.integration.test_run_experiments import run
 
-pytestmark = [pytest.mark.integration]
-
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:

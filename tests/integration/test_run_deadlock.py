@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,12 +15,6 @@ from knotless.emulation import state
 from knotless.emulation.names import RUN_DIRECTORY, names_of
 from knotless.results import results
 from tests.support.waiting import HANG_S, until
-
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(os.geteuid() != 0, reason="needs root"),
-    pytest.mark.timeout(280),
-]
 
 KNOTLESS = [sys.executable, "-m", "knotless"]
 RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]

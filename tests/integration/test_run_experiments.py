@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +11,6 @@ from typing import Any
 import pytest
 
 from tests.support.waiting import HANG_S
-
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root"),
-]
 
 
 def run(*args: str, out: Path) -> dict[str, Any]:

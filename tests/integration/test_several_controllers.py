@@ -14,11 +14,9 @@ from knotless.emulation import rest, state
 from knotless.emulation.names import role_of
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 from knotless.base.ports import free_port
 from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
-from tests.integration.conftest import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import until
 
 NOBODY = 65534

@@ -13,7 +13,7 @@ import pytest
 from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 from tests.support.waiting import until
 
 STOPPED_S = 0.6

@@ -20,12 +20,10 @@ from knotless.emulation.names import NETNS_DIRECTORY, Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.processes import Process
 from knotless.routing.request import PlanRequest
-from tests.integration.conftest import Knotless, Start, new_fabric
 from tests.integration.test_cut_and_mend import is_intact, pings, port_states
+from tests.support.fabric_fixtures import Knotless, Start, new_fabric
 from tests.support.lab_terminal import Lab
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 

@@ -20,12 +20,10 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.topologies.formats.files import to_text
-from tests.integration.conftest import Knotless, Start
 from tests.integration.test_change import pinging
 from tests.integration.test_several_controllers import active, await_takeover, kill, roles, settled
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import until
-
-pytestmark = pytest.mark.integration
 
 PLANS = ({"engine": "updown", "root": "s3"}, {"engine": "lturn"})
 """Each needs three steps from the one before."""

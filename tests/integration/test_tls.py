@@ -13,13 +13,11 @@ import pytest
 from knotless.emulation import certificate_authority
 from knotless.emulation.certificates import Certificates, Pair
 from knotless.emulation.names import Names
-from tests.integration.conftest import FREE_PORTS, Knotless
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless
 from tests.support.fake_switch import FakeSwitch
 from tests.support.lone_controller import LoneController, lone_controller
 from tests.support.openflow_messages import VALID
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 SWITCHES = 4
 CONFIG = "fabric: ring,4\nconnect_timeout_s: 1\ndiscovery: none\nreread_interval_s: 3600\n"

@@ -22,13 +22,11 @@ from knotless.emulation.processes import Process
 from knotless.routing.plan import make_plan
 from knotless.routing.vlans.assignment import ASSIGNMENTS
 from knotless.topologies import load
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
 from tests.support import REPOSITORY
 from tests.support.all_pairs import missing_pairs
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.scarcity import limited, refused
 from tests.support.waiting import HANG_S, LIMIT_S, Limit, until
-
-pytestmark = pytest.mark.integration
 
 
 def up(knotless: Knotless, names: Names, *more: str) -> subprocess.CompletedProcess[str]:

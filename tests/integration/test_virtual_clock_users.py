@@ -23,10 +23,8 @@ from knotless.emulation.names import (
     RUN_DIRECTORY,
 )
 from knotless.emulation.network import EmulatedFabric
-from tests.integration.conftest import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 CLOCK = ("date", "+%s.%N")

@@ -16,10 +16,8 @@ from knotless.emulation import processes
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
 from knotless.topologies import load
-from tests.integration.conftest import FREE_PORTS, Knotless, Remains
+from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.waiting import HANG_S, until
-
-pytestmark = pytest.mark.integration
 
 CYCLIC = ("--engine", "dor", "--vcs", "1", "--select", "low-port", "--flow-control", "pause")
 

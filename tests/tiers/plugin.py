@@ -33,7 +33,7 @@ from tests.tiers import kept
 from tests.tiers.depth import GATE_CASES, Depth, Tier, stored_seed
 from tests.tiers.skips import is_allowed
 
-CHOSEN = ("integration", "kernel", "browser")
+CHOSEN = ("integration", "alone", "kernel", "browser")
 """Folders of tests of which the gate runs only those that are marked ``smoke``."""
 _DEPTH = pytest.StashKey[Depth]()
 

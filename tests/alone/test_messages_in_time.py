@@ -8,9 +8,9 @@ from knotless.messages.exchange import Messenger
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.traffic.flows import exchange_us, flows_of
-from tests.integration.conftest import Start
+from tests.support.fabric_fixtures import Start
 
-pytestmark = [pytest.mark.alone, pytest.mark.realtime]
+pytestmark = pytest.mark.realtime
 
 PAIRS = [("h1", "h2"), ("h3", "h4"), ("h5", "h6"), ("h7", "h8")]
 """With one pair the network is idle whenever a host sends."""

@@ -30,7 +30,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
 from tests.support.waiting import HANG_S
 
-pytestmark = [pytest.mark.alone, pytest.mark.realtime]
+pytestmark = pytest.mark.realtime
 
 T = TypeVar("T")
 

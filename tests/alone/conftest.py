@@ -1,0 +1,23 @@
+"""Fixtures of the tests that run alone: see tests/support/fabric_fixtures.py."""
+
+from tests.support.fabric_fixtures import (
+    knotless,
+    lab,
+    names,
+    pytest_runtest_makereport,
+    pytest_runtest_setup,
+    remains,
+    running,
+    start,
+)
+
+__all__ = [
+    "knotless",
+    "lab",
+    "names",
+    "pytest_runtest_makereport",
+    "pytest_runtest_setup",
+    "remains",
+    "running",
+    "start",
+]
