@@ -36,6 +36,7 @@ def cells(page: Page, row: str) -> list[str]:
     return row_of_channel.first.locator("td").all_inner_texts()
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_knot_turns_red_and_is_explained(
@@ -101,6 +102,7 @@ def test_every_colour_of_the_picture_has_a_legend(scene: Scene, open_page: Open)
         expect(legend.get_by_text(text, exact=False).first).to_be_visible()
 
 
+@pytest.mark.smoke
 def test_probes_move_no_channel(scene: Scene, open_page: Open) -> None:
     page = open_page(scene.url)
     expect(page.locator("#channels tbody tr")).to_have_count(16)
@@ -198,6 +200,7 @@ def test_the_page_survives_its_server(scene: Scene, open_page: Open) -> None:
         expect(page.locator("#channels")).to_contain_text("sends")
 
 
+@pytest.mark.smoke
 def test_actions_need_the_token_which_is_in_no_address(scene: Scene, open_page: Open) -> None:
     page = open_page(scene.url)
     addresses: list[str] = []
@@ -257,6 +260,7 @@ def test_a_verdict_shows_its_cycle(open_page: Open, screenshot: Screenshot) -> N
         screenshot(page, "page-verdict")
 
 
+@pytest.mark.smoke
 def test_names_are_never_code(open_page: Open) -> None:
     name = "<script>alert(1)</script>"
     bad = "<img src=x onerror=alert(2)>"

@@ -87,6 +87,8 @@ def jobs(
     )
 
 
+@pytest.mark.smoke
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("processes", [2, 5, 16])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_no_process_leaves_a_barrier_before_all_have_entered_under_faults(

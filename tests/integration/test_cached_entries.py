@@ -65,6 +65,7 @@ def _fill(switch: DummyFabric) -> None:
         until("all cached", lambda: len(_entries(switch)) >= begin + AT_ONCE)  # noqa: B023
 
 
+@pytest.mark.smoke
 def test_no_entry_is_older_than_the_rules(switch: DummyFabric) -> None:
     _, second, third = (host.port for host in switch.fabric.hosts)
     _forward(switch, second)

@@ -9,6 +9,8 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from knotless.emulation import state
 from knotless.emulation.names import Names
 from tests.support.waiting import HANG_S
@@ -30,6 +32,7 @@ def hanging_controller(names: Names) -> Iterator[None]:
         os.kill(controller.pid, signal.SIGCONT)
 
 
+@pytest.mark.smoke
 def test_live_rules_are_judged_as_they_are(knotless: Knotless, names: Names) -> None:
     up = ("up", "ring,5", "--engine", "dor", "--name", names.name, *FREE_PORTS)
     started = knotless(*up)
@@ -88,6 +91,7 @@ def test_packets_sent_to_a_cut_link_are_lost(knotless: Knotless, names: Names) -
     assert down.returncode == 0, down.stderr
 
 
+@pytest.mark.smoke
 def test_nothing_running_is_one_line(knotless: Knotless, names: Names) -> None:
     done = knotless("check", "--live", "--name", names.name)
     assert done.returncode == 2

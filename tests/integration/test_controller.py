@@ -44,6 +44,7 @@ def changed(fabric: BareFabric) -> set[str]:
     return set(re.findall(pattern, fabric.controller_log()))
 
 
+@pytest.mark.smoke
 def test_every_host_reaches_every_other(ready: BareFabric) -> None:
     for source in ready.fabric.hosts:
         for target in ready.fabric.hosts:
@@ -51,6 +52,7 @@ def test_every_host_reaches_every_other(ready: BareFabric) -> None:
             assert " 0% packet loss" in text
 
 
+@pytest.mark.smoke
 def test_status_shows_installed_rules(ready: BareFabric) -> None:
     status = ready.get("/status")
     assert status["problems"] == []
@@ -91,6 +93,7 @@ for number in [*range(10), 99]:
 """
 
 
+@pytest.mark.smoke
 def test_a_broadcast_reaches_every_other_host_exactly_once(ready: BareFabric) -> None:
     source, *others = ready.fabric.hosts
     receivers = {
@@ -132,6 +135,7 @@ def test_rules_outlive_the_controller_and_are_left_alone_by_the_next(ready: Bare
         assert all(after[name][flow] >= age for flow, age in flows.items())
 
 
+@pytest.mark.smoke
 def test_repair_loses_no_frame(ready: BareFabric) -> None:
     before = all_flows(ready)
     ready.kill_controller()

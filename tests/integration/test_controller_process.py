@@ -106,6 +106,7 @@ def test_a_mistake_in_the_configuration(config: str, words: str, tmp_path: Path)
     assert words in fails(config, *ports, directory=tmp_path)
 
 
+@pytest.mark.smoke
 def test_a_missing_configuration_is_reported(tmp_path: Path) -> None:
     done = subprocess.run(
         [RYU_MANAGER, REPOSITORY / "controller/app.py"],

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+import pytest
 
 from knotless.emulation.network import EmulatedFabric
 from tests.integration.test_probes import all_ping, faults, pings, settled
-from tests.support.fabric_fixtures import Start
+from tests.support.fabric_fixtures import new_fabric, new_names
 from tests.support.waiting import HANG_S, until
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[EmulatedFabric]:
+    """Return a fabric that these tests share; each waits until all is well again."""
+    with new_fabric(new_names(), "ring,4") as running:
+        yield running
 
 
 def ofctl(fabric: EmulatedFabric, command: str, switch: str, *words: str) -> None:
@@ -37,8 +46,7 @@ def told(fabric: EmulatedFabric, text: str) -> bool:
     return any(text in line for line in fabric.controller_status()["problems"])
 
 
-def test_a_switch_whose_ports_receive_nothing_is_deaf_until_they_do(start: Start) -> None:
-    fabric = start("ring,4")
+def test_a_switch_whose_ports_receive_nothing_is_deaf_until_they_do(fabric: EmulatedFabric) -> None:
     receive(fabric, "s3", [2, 3], on=False)
     until("it is deaf", lambda: deaf(fabric) == ["s3"])
     assert told(fabric, "s3 (dpid 3) is deaf: ")
@@ -55,8 +63,9 @@ def test_a_switch_whose_ports_receive_nothing_is_deaf_until_they_do(start: Start
     until("all is well", lambda: fabric.controller_status()["problems"] == [])
 
 
-def test_one_deaf_port_makes_no_switch_deaf_nor_do_two_switches_of_four(start: Start) -> None:
-    fabric = start("ring,4")
+def test_one_deaf_port_makes_no_switch_deaf_nor_do_two_switches_of_four(
+    fabric: EmulatedFabric,
+) -> None:
     receive(fabric, "s3", [2], on=False)
     receive(fabric, "s1", [2, 3], on=False)
     until("the other is found", lambda: deaf(fabric) == ["s1"])
@@ -73,9 +82,8 @@ def test_one_deaf_port_makes_no_switch_deaf_nor_do_two_switches_of_four(start: S
 
 
 def test_a_switch_that_has_lost_its_rules_of_probes_gets_them_again_and_is_not_deaf(
-    start: Start,
+    fabric: EmulatedFabric,
 ) -> None:
-    fabric = start("ring,4")
     ofctl(fabric, "del-flows", "s3", "cookie=0x6b6e7072/-1")
     until("it is said", lambda: told(fabric, "s3 (dpid 3) had lost 4 of its rules of probes"))
     assert deaf(fabric) == []

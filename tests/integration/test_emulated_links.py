@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from scapy.utils import RawPcapReader
 
+from knotless.emulation import wiring
 from knotless.emulation.daemon import ChannelCounters
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
-from tests.support.fabric_fixtures import Start
+from tests.support.fabric_fixtures import new_fabric, new_names
 from tests.support.waiting import HANG_S, until
 
 PAUSE = """
@@ -28,9 +30,11 @@ sendp(frame / Raw(load), iface="h1-eth0", verbose=False)
 """
 
 
-@pytest.fixture
-def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4", pause_share=1.0)  # one request is obeyed to its end
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[EmulatedFabric]:
+    """Return a fabric that these tests share; one PAUSE request is obeyed to its end."""
+    with new_fabric(new_names(), "ring,4", pause_share=1.0) as running:
+        yield running
 
 
 def channel(fabric: EmulatedFabric, name: str) -> ChannelCounters:
@@ -65,6 +69,7 @@ def paused_us(fabric: EmulatedFabric, name: str) -> int:
     return max(p["paused_us"] for p in channel(fabric, name)["priorities"])
 
 
+@pytest.mark.smoke
 def test_a_hosts_pause_frame_stops_its_switch_and_nothing_else(fabric: EmulatedFabric) -> None:
     assert pings(fabric)
     fabric.daemon.reset()
@@ -86,6 +91,7 @@ def test_a_cut_link_carries_nothing_until_it_is_mended(fabric: EmulatedFabric) -
     until("a reply", lambda: pings(fabric, wait_s=1))
 
 
+@pytest.mark.smoke
 def test_a_capture_holds_what_passed_and_the_pauses(fabric: EmulatedFabric, tmp_path: Path) -> None:
     file = tmp_path / "h1.pcap"
     fabric.daemon.capture("h1", file)
@@ -100,18 +106,22 @@ def test_a_capture_holds_what_passed_and_the_pauses(fabric: EmulatedFabric, tmp_
     assert kinds.count(0x8808) == 1
 
 
+@pytest.mark.smoke
 def test_no_frame_is_faster_than_its_line(fabric: EmulatedFabric) -> None:
+    line = next(link for link in wiring.wire(fabric.fabric) if link.name == "h1")
     fabric.daemon.reset(links=[{"name": "h1", "rate_mbps": 1, "delay_us": 3000}])
+    assert channel(fabric, "s1:1")["rate_mbps"] == 1
     out, _, status = fabric.host("h2").pexec(
         "ping", "-c", "2", "-i", "0.2", "-s", "1416", "10.0.1.1"
     )
+    before = {"rate_mbps": line.rate_mbps, "delay_us": line.delay_us}
+    fabric.daemon.reset(links=[{"name": "h1", **before}])
     assert status == 0, out
     # Round trip on h1's link alone: 1,458 bytes at 1 Mbit/s, and the delay.
     least_ms = 2 * (1458 * 8 / 1000 + 3)
     times = [float(ms) for ms in re.findall(r"time=([0-9.]+) ms", out)]
     assert len(times) == 2
     assert min(times) >= least_ms
-    assert channel(fabric, "s1:1")["rate_mbps"] == 1
 
 
 def test_a_killed_controller_may_come_back_without_a_frame_lost(fabric: EmulatedFabric) -> None:

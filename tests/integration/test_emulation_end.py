@@ -21,7 +21,6 @@ from knotless.base.errors import KnotlessError
 from knotless.emulation import namespaces, processes, runtime, state, wiring
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.priority import NICE, REALTIME_PRIORITIES, REVALIDATOR, Part, Priority
 from knotless.topologies import load
 from tests.support.fabric_fixtures import Remains
 from tests.support.held_namespaces import HeldNamespaces
@@ -112,72 +111,6 @@ def test_nothing_is_left_and_nothing_else_was_touched(
     assert inside(held.inodes) == []
 
 
-def test_state_and_sockets_are_roots_alone(names: Names) -> None:
-    with plain(names):
-        assert names.directory.stat().st_mode & 0o777 == 0o700
-        assert names.ovs_directory.stat().st_mode & 0o777 == 0o700
-
-
-def test_hosts_offload_nothing_and_speak_no_ipv6(names: Names) -> None:
-    with plain(names) as fabric:
-        features = fabric.host("h1").cmd("ethtool -k h1-eth0")
-        for feature in (
-            "tx-checksumming",
-            "tcp-segmentation-offload",
-            "generic-segmentation-offload",
-            "generic-receive-offload",
-            "rx-vlan-offload",
-            "tx-vlan-offload",
-        ):
-            assert f"{feature}: off" in features
-        # Debian 13's ip colours what it prints on a terminal.
-        addresses = fabric.host("h1").cmd("ip -color=never address")
-        assert "inet6" not in addresses
-        assert "inet 10.0.1.1/8" in addresses
-
-
-def test_ports_have_the_numbers_of_the_fabric(names: Names) -> None:
-    with plain(names, "torus,2,3,hosts=2") as fabric:
-        for switch, ports in wiring.ports(wiring.wire(fabric.fabric)).items():
-            for number, interface in ports.items():
-                output = fabric.ovs.process(switch).vsctl(["get", "interface", interface, "ofport"])
-                assert output.strip() == str(number), (switch, interface)
-
-
-@pytest.mark.parametrize("priority", Priority)
-def test_all_parts_have_the_priority_that_was_asked_for(names: Names, priority: Priority) -> None:
-    with plain(names, "flat,2", priority=priority) as fabric:
-        priorities = set()
-        for task in Path(f"/proc/{fabric.ovs.pids[0]}/task").iterdir():
-            is_revalidator = (task / "comm").read_text().startswith(REVALIDATOR)
-            priorities.add((is_revalidator, scheduling_of(int(task.name))))
-        shell = scheduling_of(fabric.host("h1").pid or 0)
-        with fabric.host("h1").popen(["sleep", "60"]) as program:
-            assert os.getpriority(os.PRIO_PROCESS, program.pid) == shell[2]
-            program.kill()
-    if priority == Priority.NORMAL:
-        ordinary = (os.SCHED_OTHER, 0, NICE)
-        assert priorities == {(False, ordinary), (True, ordinary)}
-        assert shell == ordinary
-    else:
-        own = REALTIME_PRIORITIES[Part.SWITCHES]
-        assert priorities == {(False, (os.SCHED_RR, own, 0)), (True, (os.SCHED_RR, own - 1, 0))}
-        assert shell == (os.SCHED_OTHER, 0, 0)
-
-
-def scheduling_of(task: int) -> tuple[int, int, int]:
-    """Return the policy, real-time priority and niceness of a thread."""
-    policy = os.sched_getscheduler(task) & ~os.SCHED_RESET_ON_FORK
-    niceness = os.getpriority(os.PRIO_PROCESS, task)
-    return policy, os.sched_getparam(task).sched_priority, niceness
-
-
-def test_plain_links_carry_frames(names: Names) -> None:
-    with plain(names, "flat,2") as fabric:
-        fabric.net["s1"].dpctl("add-flow", "actions=normal")
-        assert pings(fabric)
-
-
 @pytest.mark.parametrize("part", ["owner", "ovsdb-server", "ovs-vswitchd", "host"])
 def test_what_a_kill_leaves_is_removed(
     part: str,
@@ -197,9 +130,9 @@ def test_what_a_kill_leaves_is_removed(
     assert victims
     for victim in victims:
         os.kill(victim.pid, signal.SIGKILL)
-        processes.await_exit(victim, 10)
+        processes.await_exit(victim, HANG_S)
     if part == "owner":
-        owner.wait(10)
+        owner.wait(HANG_S)
         assert "directory" in " ".join(remains(names))
     assert runtime.remove(names)
     assert remains(names) == []
@@ -218,7 +151,7 @@ def test_the_next_start_removes_and_reports_the_remains_of_a_kill(
 ) -> None:
     owner = other_process()
     owner.kill()
-    owner.wait(10)
+    owner.wait(HANG_S)
     lines: list[str] = []
     fabric = plain(names)
     fabric.progress = lines.append

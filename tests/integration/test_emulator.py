@@ -19,9 +19,11 @@ from knotless.emulation.daemon import BINARY, ChannelCounters, Counters
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import Fabric, load
+from tests.support.fabric_fixtures import new_names
 from tests.support.waiting import HANG_S, until
 
 RING = ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"]
+Programs = list[subprocess.Popen[bytes]]
 
 
 def running(names: Names, fabric: Fabric, **settings: Any) -> EmulatedFabric:
@@ -82,7 +84,7 @@ def channel(counters: Counters, name: str) -> ChannelCounters:
     return next(channel for channel in counters["channels"] if channel["channel"] == name)
 
 
-def end(flows: list[subprocess.Popen[bytes]]) -> None:
+def end(flows: Programs) -> None:
     for flow in flows:
         flow.kill()
         flow.wait()
@@ -106,17 +108,25 @@ def rates_mbps(fabric: EmulatedFabric, names: list[str], seconds: float) -> list
     return [bits(name) / time_us for name in names]
 
 
-@pytest.fixture
-def pair(names: Names) -> Iterator[EmulatedFabric]:
-    with running(names, load("flat,2"), virtual_clock=True) as fabric:
+@pytest.fixture(scope="module")
+def pair() -> Iterator[EmulatedFabric]:
+    with running(new_names(), load("flat,2"), virtual_clock=True) as fabric:
         add_rules(fabric, "s1", {"h1": 1, "h2": 2})
         yield fabric
 
 
-@pytest.fixture
-def ring(names: Names) -> Iterator[EmulatedFabric]:
-    with running(names, load("ring,4")) as fabric:
+@pytest.fixture(scope="module")
+def ring() -> Iterator[EmulatedFabric]:
+    with running(new_names(), load("ring,4")) as fabric:
         yield fabric
+
+
+@pytest.fixture
+def flows() -> Iterator[Programs]:
+    """Return a list of programs that are ended after the test."""
+    started: Programs = []
+    yield started
+    end(started)
 
 
 def test_iperf3_at_full_speed_fills_the_line_and_loses_nothing(pair: EmulatedFabric) -> None:
@@ -127,6 +137,7 @@ def test_iperf3_at_full_speed_fills_the_line_and_loses_nothing(pair: EmulatedFab
         "iperf3 to listen",
         lambda: "5201" in pair.host("h2").pexec("ss", "-ltnH")[0],
     )
+    pair.daemon.reset()
     address = pair.fabric.hosts[1].ip
     words = ["iperf3", "-c", address, "-u", "-b", "0", "-l", "1472", "-t", "4", "-J"]
     out, error, status = pair.host("h1").pexec("timeout", "50", *words)
@@ -142,9 +153,12 @@ def test_iperf3_at_full_speed_fills_the_line_and_loses_nothing(pair: EmulatedFab
     assert counters["nfqueue"]["h1"]["accepted"] > 1000
 
 
-def test_a_cyclic_ring_freezes_and_its_cycle_is_named(ring: EmulatedFabric) -> None:
+def test_a_cyclic_ring_freezes_and_its_cycle_is_named(
+    ring: EmulatedFabric, flows: Programs
+) -> None:
     add_ring_rules(ring, CYCLIC)
-    flows = [flood(ring, f"h{i + 1}", f"h{(i + 2) % 4 + 1}") for i in range(4)]
+    ring.daemon.reset(flow_control=FlowControl.PAUSE)
+    flows += [flood(ring, f"h{i + 1}", f"h{(i + 2) % 4 + 1}") for i in range(4)]
     until("the deadlock", lambda: ring.daemon.deadlock() is not None)
     deadlock = ring.daemon.deadlock()
     assert deadlock is not None
@@ -158,12 +172,14 @@ def test_a_cyclic_ring_freezes_and_its_cycle_is_named(ring: EmulatedFabric) -> N
     until("losses", lambda: ring.daemon.counters()["lost_frames"] > 100)
     assert min(rates_mbps(ring, ["s1:1", "s2:1", "s3:1", "s4:1"], 1)) > 1
     assert ring.daemon.deadlock() is None
-    end(flows)
 
 
-def test_an_acyclic_ring_shares_its_lines_and_loses_nothing(ring: EmulatedFabric) -> None:
+def test_an_acyclic_ring_shares_its_lines_and_loses_nothing(
+    ring: EmulatedFabric, flows: Programs
+) -> None:
     add_ring_rules(ring, ACYCLIC)
-    flows = [flood(ring, f"h{i + 1}", f"h{(i + 2) % 4 + 1}") for i in range(4)]
+    ring.daemon.reset(flow_control=FlowControl.PAUSE)
+    flows += [flood(ring, f"h{i + 1}", f"h{(i + 2) % 4 + 1}") for i in range(4)]
     until(
         "PAUSE at every host",
         lambda: all(
@@ -177,7 +193,6 @@ def test_an_acyclic_ring_shares_its_lines_and_loses_nothing(ring: EmulatedFabric
     assert all(abs(share - 5) < 0.05 for share in shares), shares
     assert ring.daemon.counters()["lost_frames"] == 0
     assert ring.daemon.deadlock() is None
-    end(flows)
 
 
 def test_bad_lines_do_not_end_the_daemon(pair: EmulatedFabric) -> None:
@@ -211,6 +226,7 @@ def configuration(**changes: Any) -> dict[str, Any]:
     return {"namespace": "/proc/self/ns/net", "links": [link], **changes}
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
@@ -257,6 +273,7 @@ def test_a_second_daemon_leaves_the_first_ones_socket_alone(
     assert pair.daemon.counters()["now_us"] > before
 
 
+@pytest.mark.smoke
 def test_an_idle_daemon_ends_at_once_on_a_signal(tmp_path: Path) -> None:
     space = f"emu-{os.getpid()}"
     subprocess.run(["ip", "netns", "add", space], check=True)
@@ -287,8 +304,10 @@ def test_an_idle_daemon_ends_at_once_on_a_signal(tmp_path: Path) -> None:
         subprocess.run(["ip", "netns", "delete", space], check=True)
 
 
-def test_an_answer_longer_than_a_sockets_buffer_arrives_under_load(pair: EmulatedFabric) -> None:
-    flows = [flood(pair, "h1", "h2")]
+def test_an_answer_longer_than_a_sockets_buffer_arrives_under_load(
+    pair: EmulatedFabric, flows: Programs
+) -> None:
+    flows.append(flood(pair, "h1", "h2"))
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(HANG_S)
         connection.connect(str(pair.names.emulator_socket))
@@ -298,4 +317,3 @@ def test_an_answer_longer_than_a_sockets_buffer_arrives_under_load(pair: Emulate
             answers = [json.loads(reader.readline()) for _ in range(500)]
     assert all(answer["ok"] for answer in answers)
     assert answers[-1]["now_us"] >= answers[0]["now_us"]
-    end(flows)

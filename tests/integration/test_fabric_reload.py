@@ -121,6 +121,7 @@ def reaches(fabric: BareFabric, host: str, address: str) -> bool:
     return subprocess.run(command, check=False, stdout=subprocess.DEVNULL).returncode == 0
 
 
+@pytest.mark.smoke
 def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
     with BareFabric(RING) as fabric:
         declare(fabric, RING)

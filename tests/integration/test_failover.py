@@ -5,16 +5,26 @@ from __future__ import annotations
 import os
 import re
 import signal
+from collections.abc import Iterator
+
+import pytest
 
 from knotless.emulation import state
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
 from tests.integration.test_cut_and_mend import pings
-from tests.support.fabric_fixtures import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
 from tests.support.waiting import HANG_S, until
 
 FAILOVER = PlanRequest(engine="dl", vcs=2, protection="fast-failover")
 INTERVAL_S = 0.01
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[EmulatedFabric]:
+    """Return a fabric that these tests share; each waits until the routes have returned."""
+    with new_fabric(new_names(), "ring,4", FAILOVER) as running:
+        yield running
 
 
 def frames_from(fabric: EmulatedFabric, channel: str) -> int:
@@ -44,8 +54,8 @@ def repaired(fabric: EmulatedFabric, failed: list[str]) -> bool:
     return bool(not routes["changing"] and routes["failed"] == failed)
 
 
-def test_switches_recover_without_a_controller(start: Start, knotless: Knotless) -> None:
-    fabric = start("ring,4", FAILOVER)
+@pytest.mark.smoke
+def test_switches_recover_without_a_controller(fabric: EmulatedFabric, knotless: Knotless) -> None:
     until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"))
     checked = knotless("check", "--live", "--name", fabric.name)
     assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -69,8 +79,7 @@ def test_switches_recover_without_a_controller(start: Start, knotless: Knotless)
     assert fabric.daemon.status()["kernel_lost"] == 0
 
 
-def test_the_controller_repairs_what_switches_have_diverted(start: Start) -> None:
-    fabric = start("ring,4", FAILOVER)
+def test_the_controller_repairs_what_switches_have_diverted(fabric: EmulatedFabric) -> None:
     until("h1 reaches h2", lambda: pings(fabric, "h1", "10.0.2.1"))
     lost = lost_while_cut(fabric)
     assert lost * INTERVAL_S < 1

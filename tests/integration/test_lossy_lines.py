@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
+
+import pytest
 
 from knotless.emulation.network import EmulatedFabric
-from tests.support.fabric_fixtures import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
 from tests.support.waiting import HANG_S, until
+
+
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[EmulatedFabric]:
+    with new_fabric(new_names(), "ring,4") as running:
+        yield running
 
 
 def lost(fabric: EmulatedFabric) -> tuple[int, int]:
@@ -39,8 +48,9 @@ def throughput_mbps(fabric: EmulatedFabric) -> float:
     return float(json.loads(out)["end"]["sum_received"]["bits_per_second"]) / 1e6
 
 
-def test_one_percent_of_pings_and_segments_is_lost(start: Start, knotless: Knotless) -> None:
-    fabric = start("ring,4")
+def test_one_percent_of_pings_and_segments_is_lost(
+    fabric: EmulatedFabric, knotless: Knotless
+) -> None:
     name = fabric.names.name
     before_mbps = throughput_mbps(fabric)
     fabric.daemon.reset()
@@ -63,8 +73,7 @@ def test_one_percent_of_pings_and_segments_is_lost(start: Start, knotless: Knotl
     assert lossy_mbps < 0.8 * far_mbps, (before_mbps, far_mbps)
 
 
-def test_what_is_impossible_is_one_line(start: Start, knotless: Knotless) -> None:
-    fabric = start("ring,3")
+def test_what_is_impossible_is_one_line(fabric: EmulatedFabric, knotless: Knotless) -> None:
     done = knotless("link", "s1-s9", "--loss", "1%", "--name", fabric.names.name)
     assert done.returncode == 2
     assert "no link 's1-s9'" in done.stderr

@@ -206,6 +206,8 @@ def veth() -> Iterator[tuple[list[str], list[str]]]:
         namespaces.remove(spaces)
 
 
+@pytest.mark.smoke
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("bytes_", [4, 1400, 100_000])
 def test_acknowledged_messages_arrive_in_order(
     veth: tuple[list[str], list[str]], bytes_: int
@@ -219,6 +221,7 @@ def test_acknowledged_messages_arrive_in_order(
     assert end(receiver)["numbers"] == {"02:00:00:00:00:01": list(range(count))}
 
 
+@pytest.mark.smoke
 def test_undelivered_messages_are_reported_once(veth: tuple[list[str], list[str]]) -> None:
     receiver = start_receiver(veth[1], "e0", 3, "")
     told = end(start(veth[0], LOSE))
@@ -245,6 +248,8 @@ def heard(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().strip()
 
 
+@pytest.mark.smoke
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("algorithm", ["shuffle", "tree2", "concurrent", "unicast"])
 def test_nobody_leaves_a_barrier_before_all_have_entered(
     veth: tuple[list[str], list[str]], algorithm: str
@@ -301,6 +306,7 @@ assert library.knotless_flush(here, wait) == 0
     assert done.returncode == 0, error
 
 
+@pytest.mark.smoke
 def test_a_group_is_a_destination(veth: tuple[list[str], list[str]]) -> None:
     group = "03:00:00:00:00:07"
     receiver = start_receiver(veth[1], "e0", 20, group)
@@ -377,6 +383,7 @@ def test_primitives_from_python(veth: tuple[list[str], list[str]]) -> None:
     assert keeper.returncode == 0, error
 
 
+@pytest.mark.smoke
 def test_a_paused_interface_blocks_the_sender_and_loses_nothing(names: Names) -> None:
     """Two hosts send at full speed to a third: the switch pauses them, all datagrams arrive."""
     count = 300

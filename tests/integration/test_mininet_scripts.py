@@ -112,6 +112,7 @@ def listens(address: tuple[str, int]) -> bool:
         return probe.connect_ex(address) == 0
 
 
+@pytest.mark.smoke
 def test_mn_with_a_file_of_ones_own_freezes_a_ring(
     knotless: Knotless, names: Names, remains: Remains
 ) -> None:

@@ -29,6 +29,8 @@ def switches_of(plan: Plan, seed: int, source: int, to: int) -> list[str]:
     return [plan.fabric.hosts[source].switch, *heads]
 
 
+@pytest.mark.smoke
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(("spec", "seed"), [("fattree3,4", 0), ("fattree2,5", 7)])
 def test_open_vswitch_takes_the_paths_that_the_hash_says(spec: str, seed: int) -> None:
     plan = make_plan(load(spec), multipath="ecmp", hash_seed=seed)

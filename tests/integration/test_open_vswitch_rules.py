@@ -60,6 +60,8 @@ def running(request: pytest.FixtureRequest) -> Iterator[DummyFabric]:
         fabric.stop()
 
 
+@pytest.mark.smoke
+@pytest.mark.thin(2)
 def test_open_vswitch_agrees(running: DummyFabric) -> None:
     fabric, rules = running.fabric, running.rules
     for name, of_switch in rules.items():

@@ -6,15 +6,15 @@ import json
 import sys
 import threading
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from bench.pause_storms import LONGEST, PAUSE
-from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
-from tests.support.fabric_fixtures import Start
+from tests.support.fabric_fixtures import new_fabric, new_names
 from tests.support.waiting import HANG_S, until
 
 FLOOD = """
@@ -28,18 +28,17 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
 """
 
 
-@pytest.fixture
-def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4")
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[EmulatedFabric]:
+    with new_fabric(new_names(), "ring,4") as running:
+        yield running
 
 
 def channel(fabric: EmulatedFabric, name: str) -> Any:
     return next(c for c in fabric.daemon.counters()["channels"] if c["channel"] == name)
 
 
-def test_a_host_that_never_resumes_is_named_and_ignored(
-    fabric: EmulatedFabric, names: Names
-) -> None:
+def test_a_host_that_never_resumes_is_named_and_ignored(fabric: EmulatedFabric) -> None:
     events: list[dict[str, Any]] = []
 
     def listen() -> None:
@@ -62,7 +61,7 @@ def test_a_host_that_never_resumes_is_named_and_ignored(
     )
 
     def named() -> bool:
-        status = report(names)
+        status = report(fabric.names)
         return status is not None and any("host h1" in line for line in status["problems"])
 
     until("a status that names h1", named)
@@ -71,7 +70,7 @@ def test_a_host_that_never_resumes_is_named_and_ignored(
     # The switch sends to it all the same.
     _, _, status = fabric.host("h2").pexec("ping", "-c", "1", "-W", "10", "10.0.1.1")
     assert status == 0
-    listener.join(30)
+    listener.join(HANG_S)
     assert [event["kind"] for event in events] == ["pause-storm", "pause-storm-over"]
     assert {event["host"] for event in events} == {"h1"}
     counted = channel(fabric, "s1:1")["host_pauses"]

@@ -20,6 +20,7 @@ def run(knotless: Knotless, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout) if "--json" in words and code in (0, 1) else done
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("flow_control", [pytest.param("pause", marks=pytest.mark.long), "pfc"])
 def test_a_fabric_as_planned(knotless: Knotless, names: Names, flow_control: str) -> None:
     ports = ("--port", "0", "--rest-port", "0", "--name", names.name)
@@ -93,6 +94,7 @@ def _expect_trouble(probed: Target) -> None:
     assert "was forwarded over" in stranger.text
 
 
+@pytest.mark.smoke
 def test_nothing_to_probe(knotless: Knotless, names: Names) -> None:
     done = run(knotless, "probe", "--name", names.name, code=2)
     assert "start one with 'knotless up'" in done.stderr

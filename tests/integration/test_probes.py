@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +15,29 @@ from knotless.emulation import wiring
 from knotless.emulation.network import EmulatedFabric
 from knotless.topologies import load
 from knotless.topologies.formats import files
-from tests.support.fabric_fixtures import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, Start, new_fabric, new_names
 from tests.support.waiting import HANG_S, until
 
 LINK = "s1:2-s2:3"
 
 
+@pytest.fixture(scope="module")
+def shared() -> Iterator[EmulatedFabric]:
+    with new_fabric(new_names(), "ring,4") as running:
+        yield running
+
+
 @pytest.fixture
-def fabric(start: Start) -> EmulatedFabric:
-    return start("ring,4")
+def fabric(shared: EmulatedFabric) -> Iterator[EmulatedFabric]:
+    """Return a fabric that these tests share; what a test has left cut is mended."""
+    yield shared
+    for one in shared.cables.cuts():
+        shared.cables.mend(shared.cables.one(one.link))
+    until("all is well", lambda: is_well(shared))
+
+
+def is_well(fabric: EmulatedFabric) -> bool:
+    return not fabric.controller_status()["problems"] and settled(fabric)
 
 
 def faults(fabric: EmulatedFabric) -> dict[str, str]:
@@ -128,8 +143,9 @@ def test_probes_are_not_counted_as_lost_and_are_no_rules_of_others(
 
 
 def test_a_switch_without_controller_is_alive_until_its_neighbours_hear_nothing(
-    fabric: EmulatedFabric,
+    start: Start,
 ) -> None:
+    fabric = start("ring,4")
     # Without any controller, Open vSwitch would delete all rules.
     switch(fabric, "set-controller", "s3", "tcp:127.0.0.1:1")
     until("it has gone", lambda: not fabric.controller_status()["switches"]["s3"]["connected"])

@@ -51,6 +51,7 @@ def reload(controller: LoneController) -> tuple[int, dict[str, Any]]:
     return post(controller, Authorization=f"Bearer {controller.token()}")
 
 
+@pytest.mark.smoke
 def test_a_change_needs_the_token(controller: LoneController) -> None:
     good = {"Authorization": f"Bearer {controller.token()}"}
     status, answer = post(controller)
@@ -62,6 +63,7 @@ def test_a_change_needs_the_token(controller: LoneController) -> None:
     assert controller.token() not in controller.log()
 
 
+@pytest.mark.smoke
 def test_the_same_plan_changes_nothing(controller: LoneController) -> None:
     change(controller, "connect_timeout_s: 1", "connect_timeout_s: 600")
     until("problems", lambda: controller.status()["problems"] != [])

@@ -68,6 +68,7 @@ def settled(fabric: EmulatedFabric) -> bool:
     return not routes["changing"] and not routes["older_rules"]
 
 
+@pytest.mark.smoke
 def test_the_standby_takes_over_and_no_frame_is_lost(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> None:

@@ -76,6 +76,7 @@ def try_to_greet(controller: LoneController, tls: ssl.SSLContext) -> None:
         assert ended(secured)
 
 
+@pytest.mark.smoke
 def test_every_switch_is_served(controller: LoneController, own: Certificates) -> None:
     with contextlib.ExitStack() as stack:
         switches = [
@@ -95,6 +96,7 @@ def test_every_switch_is_served(controller: LoneController, own: Certificates) -
         assert all(switch.flow_mods > 0 for switch in switches)
 
 
+@pytest.mark.smoke
 def test_a_switch_without_a_certificate_is_refused(
     controller: LoneController, own: Certificates
 ) -> None:

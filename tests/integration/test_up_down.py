@@ -55,6 +55,7 @@ def test_pings_pass_in_vlans_that_are_trees(knotless: Knotless, names: Names) ->
         assert knotless("down", "--name", names.name).returncode == 0
 
 
+@pytest.mark.smoke
 def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) -> None:
     done = up(knotless, names)
     assert (done.returncode, done.stderr) == (0, "")
@@ -65,11 +66,14 @@ def test_up_ping_all_down(knotless: Knotless, names: Names, remains: Remains) ->
     assert set(report["parts"]) == {*("ovsdb-server", "ovs-vswitchd", "controller", "emulator")}
     for here in range(1, 5):
         for there in range(1, 5):
-            ping = [
+            words = [
                 *("nsenter", f"--net=/run/netns/{names.host_namespace(f'h{here}')}"),
                 *("ping", "-c", "1", "-W", "5", f"10.0.{there}.1"),
             ]
-            assert subprocess.run(ping, capture_output=True, check=False).returncode == 0
+            assert subprocess.run(words, capture_output=True, check=False).returncode == 0
+    ping = ("ping", "-c", "1", "-W", "5", "10.0.3.1")
+    done = knotless("exec", "--name", names.name, "h1", *ping)
+    assert (done.returncode, "1 received" in done.stdout) == (0, True)
     _, report = status(knotless, names)
     assert report["emulator"]["deadlock"] is None
     done = knotless("down", "--name", names.name)
@@ -128,6 +132,7 @@ def test_up_removes_a_dead_fabric_and_reports_it(knotless: Knotless, names: Name
     assert "removed the remains" in done.stderr
 
 
+@pytest.mark.smoke
 def test_up_that_fails_leaves_nothing(knotless: Knotless, names: Names, remains: Remains) -> None:
     done = up(knotless, names, "--engine", "no-such-engine")
     assert done.returncode == 2
@@ -146,6 +151,7 @@ def test_a_taken_port_names_its_holder(knotless: Knotless, names: Names) -> None
     assert f"pid {os.getpid()}" in done.stderr
 
 
+@pytest.mark.smoke
 def test_root_is_required(knotless: Knotless, names: Names) -> None:
     for words in (("up", "ring,4"), ("lab", "ring,4"), ("down",), ("status",)):
         done = knotless(*words, "--name", names.name, user=65534, group=65534)

@@ -23,23 +23,23 @@ from knotless.emulation.names import (
     RUN_DIRECTORY,
 )
 from knotless.emulation.network import EmulatedFabric
-from tests.support.fabric_fixtures import Knotless, Start
+from tests.support.fabric_fixtures import Knotless, new_fabric, new_names
 from tests.support.waiting import HANG_S, until
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 CLOCK = ("date", "+%s.%N")
 
 
-@pytest.fixture
-def fabric(start: Start) -> EmulatedFabric:
-    fabric = start("ring,3", virtual_clock=True, slow_down=10)
+@pytest.fixture(scope="module")
+def fabric() -> Iterator[EmulatedFabric]:
+    with new_fabric(new_names(), "ring,3", virtual_clock=True, slow_down=10) as running:
 
-    def is_behind() -> bool:
-        status = fabric.daemon.status()
-        return bool(status["real_s"] - status["uptime_s"] > 2)
+        def is_behind() -> bool:
+            status = running.daemon.status()
+            return bool(status["real_s"] - status["uptime_s"] > 2)
 
-    until("a difference between the clocks", is_behind)
-    return fabric
+        until("a difference between the clocks", is_behind)
+        yield running
 
 
 def clock(fabric: EmulatedFabric, *words: str) -> float:

@@ -65,6 +65,7 @@ def server(names: Names, knotless: Knotless, remains: Remains) -> Iterator[Serve
     assert remains(names) == []
 
 
+@pytest.mark.smoke
 def test_a_page_of_a_real_fabric(server: Server, names: Names) -> None:
     def settled() -> bool:
         state = server.get("/api/state")

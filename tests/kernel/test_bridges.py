@@ -55,6 +55,7 @@ def _hosts(folder: Path) -> int:
     return len(json.loads((folder / "export" / "fabric.json").read_text())["hosts"])
 
 
+@pytest.mark.smoke
 def test_bridges_with_wrong_tables_behave_as_verified(tmp_path: Path) -> None:
     """A switch without static entries floods: the same unicasts fail here and in the check."""
     folder = tmp_path / "export"
@@ -71,6 +72,7 @@ def test_bridges_with_wrong_tables_behave_as_verified(tmp_path: Path) -> None:
     assert verdict.undelivered == len(wrong) > 0
 
 
+@pytest.mark.smoke
 def test_the_kernel_returns_the_output_of_its_command(tmp_path: Path) -> None:
     status, printed = machine.run("sh", "-c", "id -u; touch /made; exit 3", shared=tmp_path)
     assert (status, printed.splitlines()[0]) == (3, "0")
