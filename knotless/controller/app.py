@@ -55,6 +55,7 @@ class KnotlessController(app_manager.RyuApp):
     service: Service
     switches: Switches | Learner
     prober: Prober | Learner
+    _http: Service | EarlyStatus
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,7 +97,7 @@ class KnotlessController(app_manager.RyuApp):
         """Serve the fabric of the configuration; raises KnotlessError."""
         path, settings, listening = self._path, self._settings, self._listening
         number = listening.number
-        self.service = service = Service(path, settings)
+        self._http = self.service = service = Service(path, settings)
         self._counts.count_in(service.metrics)
         explorer = None
         if settings.discovery == "learn":
@@ -146,14 +147,14 @@ class KnotlessController(app_manager.RyuApp):
         learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
         self.switches = self.prober = self._learner = learner
         address = (self._listening.rest_host, self._listening.rest_port)
-        self._early = EarlyStatus(address, self._settings.rest.names, learner.as_json)
+        self._http = EarlyStatus(address, self._settings.rest.names, learner.as_json)
         learner.start()
 
     def _learned(self, fabric: Fabric, file: Path) -> None:
         """Begin with a fabric that was learned."""
         try:
             runtime.keep(file, to_text(fabric))
-            self._early.end()
+            self._http.close()
             self._begin()
         except KnotlessError as error:
             sys.stderr.write(f"knotless: {printable(str(error))}\n")
@@ -161,6 +162,11 @@ class KnotlessController(app_manager.RyuApp):
             runtime.exit_process(2)
         for datapath in self._learner.datapaths:
             self.switches.connected(datapath)
+
+    def close(self) -> None:
+        """End what goes on; Ryu calls this after Ctrl-C, when it delivers no more events."""
+        self.switches.close()
+        self._http.close()
 
     def _take_probe(self, dpid: int, message: bytes) -> None:
         """Take a frame that a rule of probes sends to the controller: it does not reach Ryu."""

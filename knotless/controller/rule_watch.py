@@ -71,6 +71,7 @@ class RuleWatch:
     execute : calls a function that can take long, while green threads go on.
     restore_probes : gives a switch what it has lost of the rules of probes; None: there are none.
     callbacks : called for a switch that does not hold what it should.
+    threads : those of the controller.
 
     """
 
@@ -83,10 +84,12 @@ class RuleWatch:
         execute: Callable[..., Any],
         restore_probes: Callable[[Session, ObservedSwitch, list[FoundRule]], None] | None,
         callbacks: RepairCallbacks,
+        threads: runtime.Threads,
     ) -> None:
         self._state, self._update = state, state.update
         self._connections, self._reporter, self._execute = connections, reporter, execute
         self._restore_probes, self._callbacks = restore_probes, callbacks
+        self._threads = threads
         self._counted_step = 0
         """The step in which the frames were counted that were not admitted."""
         self._judged: tuple[int, Mapping[str, tuple[FoundRule, ...]]] | None = None
@@ -95,13 +98,13 @@ class RuleWatch:
 
     def start(self) -> None:
         """Begin to read."""
-        runtime.spawn(self._run)
+        self._threads.spawn(self._run)
 
     def hint(self, session: Session) -> None:
         """Read a switch soon, unless that has just been done: others may be changing its rules."""
         switch = self._state.observed.switches.get(session.datapath.id)
         if switch is not None and self._state.leads and switch.age_s(runtime.now_s()) > _HINT_S:
-            runtime.spawn(self._read, session, switch)
+            self._threads.spawn(self._read, session, switch)
 
     def holds_rules(self, name: str) -> bool:
         """Read a switch now, and have it repaired; return whether it held all that it should."""
@@ -126,7 +129,7 @@ class RuleWatch:
             if by_name[name].age_s(began_s) > max_age_s
         ]
         with suppress(runtime.TimeLimitError), runtime.time_limit(_READ_ALL_S):
-            runtime.join([runtime.spawn(self._read_now, *each, began_s) for each in due])
+            runtime.join([self._threads.spawn(self._read_now, *each, began_s) for each in due])
         wrong = [switch.name for switch in by_name.values() if switch.is_wrong]
         if wrong:
             raise KnotlessError(
@@ -149,7 +152,7 @@ class RuleWatch:
                 session = self._connections.session_of(name)
                 if session is not None and switch is not None:
                     # In a thread of its own: one that is slow holds up no other.
-                    runtime.spawn(self._read, session, switch)
+                    self._threads.spawn(self._read, session, switch)
                 rules = len(self._update.wanted(name).rules)
                 runtime.sleep(max(interval_s / len(names), rules / RULES_PER_S))
                 self._begin_to_judge()
@@ -245,7 +248,7 @@ class RuleWatch:
     def _begin_to_judge(self) -> None:
         if not self._is_judging:
             self._is_judging = True
-            runtime.spawn(self._judge)
+            self._threads.spawn(self._judge)
 
     def _judge(self) -> None:
         """Judge what switches hold if that, or the rules of others, have changed."""

@@ -109,15 +109,41 @@ def time_limit(seconds: float) -> Iterator[None]:
 def spawn(function: Callable[..., object], *args: object) -> Any:
     """Call a function in a green thread of its own; return the thread.
 
+    That is for what goes on as long as the process does, or ends by itself; :class:`Threads` is for
+    what can be closed.
+
     An exception ends the thread and is logged; KeyboardInterrupt ends the process. The thread has
     ``kill()`` and ``link(function, *args)``, which calls a function when it has ended.
     """
     return eventlet.spawn(_run, function, *args)
 
 
-def spawn_after(seconds: float, function: Callable[..., object], *args: object) -> Any:
-    """Call a function in a green thread after some time; the result has ``cancel()``."""
-    return eventlet.spawn_after(seconds, _run, function, *args)
+class Threads:
+    """Green threads that end together, such as those of one controller."""
+
+    def __init__(self) -> None:
+        self._threads: dict[Any, None] = {}
+
+    def spawn(self, function: Callable[..., object], *args: object) -> Any:
+        """Call a function in a green thread of its own, as :func:`spawn` does."""
+        return self._added(spawn(function, *args))
+
+    def spawn_after(self, seconds: float, function: Callable[..., object], *args: object) -> Any:
+        """Call a function in a green thread after some time; the result has ``cancel()``."""
+        return self._added(eventlet.spawn_after(seconds, _run, function, *args))
+
+    def _added(self, thread: Any) -> Any:
+        self._threads[thread] = None
+        thread.link(self._threads.pop)
+        return thread
+
+    def close(self) -> None:
+        """End all threads, the oldest first, also those that begin meanwhile.
+
+        Called by none of them.
+        """
+        while self._threads:
+            next(iter(self._threads)).kill()
 
 
 def _run(function: Callable[..., object], *args: object) -> object:
@@ -369,7 +395,8 @@ def handle_signal(number: int, handler: Callable[[int, Any], None] | signal.Hand
 def signals(number: int) -> Generator[None]:
     """Yield each time after a signal has come, once for several that come meanwhile.
 
-    A handler of a signal may do nothing but wake up the green thread that waits here.
+    A handler of a signal may do nothing but wake up the green thread that waits here. When it does
+    so no longer, the signal is ignored.
     """
     sleeper, waker = socket.socketpair()
     descriptor = waker.fileno()
@@ -382,8 +409,13 @@ def signals(number: int) -> Generator[None]:
             write(descriptor, b"!")
 
     handle_signal(number, wake)
-    while sleeper.recv(1024):
-        yield
+    try:
+        while sleeper.recv(1024):
+            yield
+    finally:  # nobody waits any more
+        handle_signal(number, signal.SIG_IGN)
+        sleeper.close()
+        waker.close()
 
 
 def blocking_subprocess() -> Any:

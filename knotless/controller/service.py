@@ -95,6 +95,8 @@ class Service:
         )
         self.events = Events(runtime.unix_time_s)
         self.metrics = Metrics(self.status, runtime.now_s)
+        self._threads = runtime.Threads()
+        self._server: Server | None = None
         self._reloading = runtime.Lock()
         self._certifying: Any = None
         self._read_again: Callable[[float], None] = lambda _max_age_s: None
@@ -117,14 +119,21 @@ class Service:
         names = OwnNames(rest_host, self.state.desired.config.rest.names)
         api = Api(self._reads(), self._writes(), Access(self._token, names))
         self.events.listener = api.forget
-        runtime.spawn(Server((rest_host, rest_port), api).serve_forever)
-        runtime.spawn(self._reload_at_hangup)
-        runtime.spawn(self._watch_problems)
-        runtime.spawn(self.peers.watch)
+        self._server = Server((rest_host, rest_port), api)
+        self._threads.spawn(self._server.serve_forever)
+        self._threads.spawn(self._reload_at_hangup)
+        self._threads.spawn(self._watch_problems)
+        self._threads.spawn(self.peers.watch)
         emulator = config.emulator_path(self.state.desired.config, self._path)
         if emulator is not None:
             watch = EmulatorWatch(emulator, self.tell, self.status.see_links, self._declared_groups)
-            runtime.spawn(watch.run)
+            self._threads.spawn(watch.run)
+
+    def close(self) -> None:
+        """Serve nothing any more."""
+        self._threads.close()
+        if self._server is not None:
+            self._server.close()
 
     def _reads(self) -> dict[str, Callable[[], object]]:
         return {
@@ -217,7 +226,7 @@ class Service:
         self.history.add(plan, self.state.update.number, seconds, stretch, ages_s)
         if self._certifying is not None:
             self._certifying.cancel()
-        self._certifying = runtime.spawn_after(_CERTIFY_AFTER_S, self._certify)
+        self._certifying = self._threads.spawn_after(_CERTIFY_AFTER_S, self._certify)
 
     def _certify(self) -> None:
         """Compute the certificates of the last updates."""

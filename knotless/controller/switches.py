@@ -81,6 +81,7 @@ class Switches:
     ) -> None:
         self._state, self._update = state, state.update
         self._reporter, self._make_session, self._prober = reporter, make_session, prober
+        self._threads = runtime.Threads()
         self.connections = Connections(state.observed)
         self.connections.counters_restarted = self._counters_restarted
         self._sessions = self.connections.sessions
@@ -97,6 +98,7 @@ class Switches:
             losses=losses or ChannelLosses(),
             journal=journal,
             last_rules=last_rules,
+            threads=self._threads,
         )
         self._scheduler.start()
         self.rule_watch = RuleWatch(
@@ -106,6 +108,7 @@ class Switches:
             execute=timing.execute,
             restore_probes=None if prober is None else prober.restore,
             callbacks=RepairCallbacks(self._watch_of, self._repair, self._start_over),
+            threads=self._threads,
         )
         self.rule_watch.start()
         self.roles: Roles | None = None
@@ -116,6 +119,7 @@ class Switches:
                 observed=state.observed,
                 sessions=self._sessions,
                 callbacks=LeadershipCallbacks(self.lead, self.stand_by, self._serve_again),
+                threads=self._threads,
             )
             self.roles.start()
         self._takeover = Takeover(
@@ -127,18 +131,29 @@ class Switches:
             last_rules=last_rules,
             fit=self._fit,
             adopt=adopt,
+            threads=self._threads,
         )
         if prober is not None:
-            prober.start(self.connections, self._faults_changed, self.rule_watch.holds_rules)
+            prober.start(
+                self.connections,
+                self._faults_changed,
+                self.rule_watch.holds_rules,
+                self._threads,
+            )
         if self.roles is None:
             state.stand_by()
             self.lead()
+
+    def close(self) -> None:
+        """End all that this controller does; the switches keep their rules."""
+        self._threads.close()
+        self._scheduler.close()
 
     # --- called by event handlers: they return at once ---------------------------------------
 
     def connected(self, datapath: Any) -> None:
         """Serve a switch that has reported its ports."""
-        runtime.spawn(self._serve, self._make_session(datapath))
+        self._threads.spawn(self._serve, self._make_session(datapath))
 
     def disconnected(self, datapath: Any) -> None:
         """Forget a connection; the switch keeps its rules."""
@@ -230,7 +245,7 @@ class Switches:
         """Report links and switches that have failed or returned, once for many events."""
         if not self._is_comparing:
             self._is_comparing = True
-            runtime.spawn(self._report_failures)
+            self._threads.spawn(self._report_failures)
 
     def _report_failures(self) -> None:
         self._is_comparing = False
@@ -254,7 +269,7 @@ class Switches:
             switch.installed = False
             session = self._sessions.get(switch.dpid)
             if session is not None:
-                runtime.spawn(self._try_to_install, session, switch)
+                self._threads.spawn(self._try_to_install, session, switch)
 
     def port_counters(self) -> Counters:
         """Return the frames received and sent by each port of all connected switches."""
@@ -271,7 +286,7 @@ class Switches:
 
     def lead(self) -> None:
         """Take over: read what all switches hold, and go on from there."""
-        runtime.spawn(self._take_over, self._takeover.begin())
+        self._threads.spawn(self._take_over, self._takeover.begin())
 
     def stand_by(self) -> None:
         """Change nothing any more; what switches hold is not known from now on."""
@@ -294,7 +309,7 @@ class Switches:
     def _serve_again(self, dpid: int) -> None:
         session, switch = self._sessions.get(dpid), self._state.observed.switches.get(dpid)
         if self._state.leads and session is not None and switch is not None:
-            runtime.spawn(self._try_to_install, session, switch)
+            self._threads.spawn(self._try_to_install, session, switch)
 
     def _take_over(self, number: int) -> None:
         count = self._takeover.run(number, self._sessions)
@@ -457,7 +472,7 @@ class Switches:
             switch.is_contested = False
         elif switch.is_doubted:
             switch.is_contested = True
-            runtime.spawn_after(_DOUBT_S, self._try_to_install, session, switch)
+            self._threads.spawn_after(_DOUBT_S, self._try_to_install, session, switch)
         return not switch.is_doubted
 
     def _repair(self, session: Session, switch: ObservedSwitch, contents: SwitchContents) -> None:
@@ -507,7 +522,7 @@ class Switches:
             if dpid in observed.switches and dpid in observed.unknown:
                 observed.unknown.discard(dpid)
                 del self._sessions[dpid]
-                runtime.spawn(self._serve, session)
+                self._threads.spawn(self._serve, session)
             elif dpid not in observed.switches and dpid not in observed.unknown:
                 observed.unknown.add(dpid)
                 session.held = session.contents = None

@@ -10,9 +10,10 @@ from ryu.lib import hub
 
 from knotless.controller.status import Status
 from tests.property.test_switches import Case, _slow_answers
+from tests.support.model_controllers import _simulated_time
 from tests.support.model_switch import ModelSwitch
 
-__all__ = ["_slow_answers"]
+__all__ = ["_simulated_time", "_slow_answers"]
 DPID = 1
 
 

@@ -25,12 +25,14 @@ from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
 from knotless.controller.updates.planning import plan_update
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import check
+from tests.support.model_controllers import _simulated_time, running
 from tests.support.model_switch import DOWN, TIMING, UP, ModelSession, ModelSwitch, Reports
 from tests.support.random_fabrics import part_of, seeded, small_fabric
 
+__all__ = ["_simulated_time"]
 CASES = 72
 BLOCKS = 4
 TURNS = 4000
@@ -50,6 +52,8 @@ class Case:
         self.connections: dict[str, Any] = {}
         self.is_calm = True
         """True if nothing has failed since all switches held their first rules."""
+        self.held: list[tuple[list[Rule], list[Group]]] = []
+        """What the switches held at the last check."""
         self.checked: set[int] = set()
         if active is not None:
             self.whole: Fabric = active.whole
@@ -86,14 +90,17 @@ class Case:
             timing=TIMING,
             journal=self.unfinished,
         )
+        running.callback(self.controller.close)
         if standby:
             self.controller.stand_by()
 
+    def close(self) -> None:
+        """End the controller."""
+        self.controller.close()
+
     def kill(self) -> None:
         """End the controller: nothing that it has begun goes on."""
-        self.unfinished.path = None
-        self.controller.stand_by()
-        self.state.update.number += 1
+        self.close()
         for datapath in self.connections.values():
             datapath.state = DEAD_DISPATCHER
         self.connections.clear()
@@ -146,6 +153,10 @@ class Case:
 
     def turn(self) -> None:
         hub.sleep(0)
+        before, switches = self.held, self.switches.values()
+        self.held = [(list(each.rules.values()), list(each.groups.values())) for each in switches]
+        if self.held == before:
+            return
         held = {
             name: SwitchRules(tuple(switch.rules.values()), tuple(switch.groups.values()))
             for name, switch in self.switches.items()
@@ -229,6 +240,7 @@ def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
             case.settle()
             case.assert_done()
             assert case.left_behind() == [], f"seed {seed}"
+        case.close()
     assert reloads > CASES / BLOCKS
 
 
@@ -255,4 +267,5 @@ def test_failures_during_reloads_make_no_loop(block: int) -> None:
                 case.turn()
         case.settle()
         case.assert_done()
+        case.close()
     assert reasons[""] > CASES / BLOCKS / 4, reasons

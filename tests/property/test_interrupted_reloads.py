@@ -15,8 +15,10 @@ from knotless.base.errors import FabricError
 from knotless.controller.desired import DesiredState
 from knotless.controller.updates.journal import UpdateJournal
 from tests.property.test_fabric_reloads import Case
+from tests.support.model_controllers import _simulated_time
 from tests.support.random_fabrics import seeded
 
+__all__ = ["_simulated_time"]
 CASES = 96
 BLOCKS = 4
 

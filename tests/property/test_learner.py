@@ -19,11 +19,13 @@ from knotless.forwarding.openflow.rules import CONTROLLER, Output, Rule
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import mac_value
 from knotless.topologies.union import removed
+from tests.support.model_controllers import _simulated_time, running
 from tests.support.model_switch import DOWN, UP, ModelSession, ModelSwitch
 from tests.support.openflow_messages import packet_in
 from tests.support.random_fabrics import seeded, small_fabric
 from tests.unit.controller.probes.test_frames import sent
 
+__all__ = ["_simulated_time"]
 CASES = 40
 TURNS = 4000
 
@@ -49,6 +51,7 @@ class Network:
         session: Any = self.session
         self.learning = Discovery(0.0)
         self.learner = Learner(self.learning, "found", self.fabrics.append, session, interval_s=0)
+        running.callback(self.learner.close)
 
     def session(self, datapath: Any) -> Any:
         session = ModelSession(datapath)

@@ -31,9 +31,10 @@ from tests.property.test_switches import (
     separated_pairs,
     turns,
 )
+from tests.support.model_controllers import _simulated_time
 from tests.support.model_switch import ModelSwitch
 
-__all__ = ["_slow_answers"]
+__all__ = ["_simulated_time", "_slow_answers"]
 ORDERS = list(permutations(range(len(FABRIC.switches))))
 DEADLINE_S = 30.0
 PLANS = {"one layer": DESIRED[0], "two layers": TWO_LAYERS}
@@ -84,6 +85,7 @@ def stopped(case: Case) -> list[ModelSwitch]:
     """End a controller, and return its switches."""
     for switch in case.switches:
         case.disconnect(switch)
+    case.close()
     return case.switches
 
 
@@ -170,6 +172,7 @@ def test_every_order_of_connection_is_safe(plan: str, link: int, mended: bool) -
         assert restart.state.update.goal.failures == failures
         assert restart.reports.kinds.count("takeover") == 1
         restart.held_as_wanted()
+        restart.close()
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -283,4 +286,5 @@ def test_one_that_is_missing_may_forward_as_it_did_before(
         restart.settle()
         restart.held_as_wanted()
         assert restart.state.update.goal.failures == NO_FAILURES
+        restart.close()
     assert refused < len(switches)

@@ -23,9 +23,10 @@ from knotless.forwarding.openflow.rules import (
 from knotless.topologies.numbering import mac_value
 from knotless.verification.check import check
 from tests.property.test_switches import DESIRED, FABRIC, Case, _slow_answers
+from tests.support.model_controllers import _simulated_time
 from tests.support.model_switch import REFUSAL, ModelSwitch
 
-__all__ = ["_slow_answers"]
+__all__ = ["_simulated_time", "_slow_answers"]
 TURNS = 400
 OTHERS = 0xF0
 """The cookie of rules of others."""

@@ -26,12 +26,13 @@ from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
-from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
+from knotless.forwarding.openflow.rules import COOKIE, Field, Group, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures, host_parts, usable
 from knotless.verification.changes.drops import dropped_rules
 from knotless.verification.check import check
+from tests.support.model_controllers import _simulated_time, running
 from tests.support.model_switch import (
     DOWN,
     REFUSAL,
@@ -43,6 +44,7 @@ from tests.support.model_switch import (
 )
 from tests.support.panics import PANIC, PanicException
 
+__all__ = ["_simulated_time"]
 CASES = 200
 FABRIC = load("ring,4")
 DESIRED = tuple(
@@ -118,13 +120,22 @@ class Case:
             losses=losses,
             last_rules=last_rules,
         )
+        running.callback(self.close)
+        if former is not None:
+            former.close()
         self.switches: list[ModelSwitch] = (
             former.switches if former else [ModelSwitch(one.dpid) for one in FABRIC.switches]
         )
+        self.held: list[tuple[list[Rule], list[Group]]] = []
+        """What the switches held at the last check."""
         self.checked: set[str] = set()
         self.connections: dict[int, Any] = {}
         self.unnoticed: list[Any] = []
         """Connections that have ended, of which the controller hears later."""
+
+    def close(self) -> None:
+        """End the controller."""
+        self.controller.close()
 
     def execute(self, task: Callable[..., Any], *what: Any) -> Any:
         """Call a function as a thread does: other things happen until its end is seen."""
@@ -213,6 +224,12 @@ class Case:
 
     def check(self) -> None:
         """Whatever the switches hold at this moment cannot deadlock, and has no loop."""
+        before = self.held
+        self.held = [
+            (list(each.rules.values()), list(each.groups.values())) for each in self.switches
+        ]
+        if self.held == before:
+            return
         held = {
             self.state.desired.names[switch.dpid]: SwitchRules(
                 tuple(switch.rules.values()), tuple(switch.groups.values())
@@ -287,6 +304,7 @@ def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
         case.settle()
         assert case.reports.failed == [], f"seed {seed}"
         assert case.state.observed.failures() == frozenset(), f"seed {seed}"
+        case.close()
 
 
 class Dropping(Case):
@@ -437,6 +455,7 @@ def test_links_that_fail_and_return_at_any_time_are_used_again(part: int) -> Non
         case.settle()
         routes = case.state.update
         assert (routes.goal.failures.names, routes.problem) == ((), None), f"seed {seed}"
+        case.close()
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -58,15 +58,17 @@ class Roles:
         observed: Observed,
         sessions: Mapping[int, Session],
         callbacks: LeadershipCallbacks,
+        threads: runtime.Threads,
     ) -> None:
         self.election = election
         self._observed, self._sessions, self._callbacks = observed, sessions, callbacks
+        self._threads = threads
         self._sending: set[Session] = set()
         self._is_active = False
 
     def start(self) -> None:
         """Begin to ask switches."""
-        runtime.spawn(self._run)
+        self._threads.spawn(self._run)
 
     # --- events ------------------------------------------------------------------------------
 
@@ -149,7 +151,7 @@ class Roles:
             # A switch that takes nothing must not hold up the others.
             if session is not None and session not in self._sending:
                 self._sending.add(session)
-                runtime.spawn(self._send_one, session, request)
+                self._threads.spawn(self._send_one, session, request)
 
     def _send_one(self, session: Session, request: Request) -> None:
         try:

@@ -83,6 +83,7 @@ class Takeover:
     fit : calls a function that changes what exists, and has everybody else go on with that.
     adopt : told the desired state that the rules of switches tell, if nobody knows what operators
         have requested.
+    threads : those of the controller.
 
     """
 
@@ -97,11 +98,12 @@ class Takeover:
         last_rules: LastRules,
         fit: Callable[[Callable[[], None]], None],
         adopt: Callable[[DesiredState], None],
+        threads: runtime.Threads,
     ) -> None:
         self._state, self._mastership = state, mastership
         self._refresh, self._timing = refresh, timing
         self._journal, self._last_rules, self._fit = journal, last_rules, fit
-        self._adopt = adopt
+        self._adopt, self._threads = adopt, threads
         self._number = 0
         self._reported = ""
         self._woken = runtime.Event()
@@ -184,7 +186,7 @@ class Takeover:
         for session in sessions:
             if session.contents is None and session not in self._reading:
                 self._reading.add(session)
-                runtime.spawn(read, session)
+                self._threads.spawn(read, session)
 
     def _inherited(self, sessions: Mapping[int, Session]) -> InheritedRules | None:
         """Return what these switches hold; the others count as failed.

@@ -62,16 +62,25 @@ class DeafSearch:
         self._looked_s = 0.0
         self._being_read = set[str]()
 
-    def start(self, connections: Connections, holds_rules: Callable[[str], bool]) -> None:
-        """Use these connections; ``holds_rules`` reads the tables of a switch and repairs them."""
+    def start(
+        self,
+        connections: Connections,
+        holds_rules: Callable[[str], bool],
+        threads: runtime.Threads,
+    ) -> None:
+        """Use these connections, and ``threads``, from now on.
+
+        ``holds_rules`` reads the tables of a switch and repairs them.
+        """
         self._connections, self._holds_rules = connections, holds_rules
+        self._threads = threads
 
     def tick(self, now_s: float) -> None:
         """Look at the switches that may be deaf, at times."""
         names = self.switches.observe(now_s)
         if names and not self._is_looking and now_s - self._looked_s >= _LOOK_S:
             self._is_looking, self._looked_s = True, now_s
-            runtime.spawn(self._look, names)
+            self._threads.spawn(self._look, names)
 
     def too_many(self) -> frozenset[str]:
         """Return the switches that are deaf or would be, if they are too many."""
@@ -90,7 +99,7 @@ class DeafSearch:
             for name in self.switches.unread():
                 if name not in self._being_read:
                     self._being_read.add(name)
-                    runtime.spawn(self._read, name)
+                    self._threads.spawn(self._read, name)
             self._declare()
         finally:
             self._is_looking = False

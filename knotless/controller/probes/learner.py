@@ -76,6 +76,7 @@ class Learner:
     ) -> None:
         self._discovery, self._name, self._done = discovery, name, done
         self._session, self._interval_s = session, interval_s
+        self._threads = runtime.Threads()
         self._frames = Frames(None, per_port=True)
         self._sessions: dict[int, Session] = {}
         self._writing: set[int] = set()
@@ -84,7 +85,11 @@ class Learner:
 
     def start(self) -> None:
         """Begin to learn."""
-        runtime.spawn(self._run)
+        self._threads.spawn(self._run)
+
+    def close(self) -> None:
+        """End all that it does."""
+        self._threads.close()
 
     @property
     def datapaths(self) -> list[Any]:
@@ -95,7 +100,7 @@ class Learner:
 
     def connected(self, datapath: Any) -> None:
         """Serve a switch that has reported its ports."""
-        runtime.spawn(self._serve, self._session(datapath))
+        self._threads.spawn(self._serve, self._session(datapath))
 
     def disconnected(self, datapath: Any) -> None:
         """Forget a connection, and what the switch has shown."""
@@ -183,7 +188,7 @@ class Learner:
                 is_written = False
                 if dpid not in self._writing:
                     self._writing.add(dpid)
-                    runtime.spawn(self._write, dpid, session, wanted)
+                    self._threads.spawn(self._write, dpid, session, wanted)
             if ports:
                 probes = self._frames.packet_out(dpid, sorted(ports), reflected=False)
                 session.send_probe(probes)
@@ -258,6 +263,10 @@ class Explorer:
         self._next_s = 0.0
         self._error: str | None = None
 
+    def start(self, threads: runtime.Threads) -> None:
+        """Use these threads from now on."""
+        self._threads = threads
+
     def rules(self, name: str) -> frozenset[Rule]:
         """Return the rules of a switch of the fabric for ports of which nothing is declared."""
         switch = self._state.observed.by_name.get(name)
@@ -297,7 +306,7 @@ class Explorer:
                 if rules != session.probe_rules and dpid not in self._busy:
                     is_written = False
                     self._busy.add(dpid)
-                    runtime.spawn(self._write, dpid, session, rules)
+                    self._threads.spawn(self._write, dpid, session, rules)
             elif rules != self._given.get(switch.name):
                 is_written = False
                 self._given[switch.name] = rules
@@ -353,7 +362,7 @@ class Explorer:
         self._error = None
         if grown is not base:
             self._is_growing = True
-            runtime.spawn(self._reload, grown, now_s)
+            self._threads.spawn(self._reload, grown, now_s)
 
     def _reload(self, grown: Fabric, now_s: float) -> None:
         try:

@@ -109,16 +109,20 @@ class Prober:
         connections: Connections,
         faults_changed: FaultsChanged,
         holds_rules: Callable[[str], bool],
+        threads: runtime.Threads,
     ) -> None:
         """Begin to send to these switches; called once.
 
         ``holds_rules`` reads the tables of a switch, has them repaired, and returns whether that
-        was not necessary.
+        was not necessary. ``threads`` are those of the controller.
         """
         self._connections, self._faults_changed = connections, faults_changed
-        self._deaf_search.start(connections, holds_rules)
+        self._threads = threads
+        self._deaf_search.start(connections, holds_rules, threads)
+        if self._explorer is not None:
+            self._explorer.start(threads)
         if self._sends:
-            runtime.spawn(self._run)
+            self._threads.spawn(self._run)
 
     def _crossed(self) -> tuple[int, ProbeNumbers]:
         return self._frames.round, self._paths.crossed()
@@ -147,7 +151,7 @@ class Prober:
         self._ports = self._declared_ports()
         for name, session in sessions.items():
             if before[name] != self._ports[name]:
-                runtime.spawn(self._rewrite_rules, name, session)
+                self._threads.spawn(self._rewrite_rules, name, session)
         if self._sends and self._state.leads:
             self._paths.observe(self._state.observed, runtime.now_s())
             self._publish()
@@ -180,7 +184,7 @@ class Prober:
         if self._paths.changed and not self._will_publish:
             # Together with what the next probes change: a thousand may come at once.
             self._will_publish = True
-            runtime.spawn_after(self._paths.tick_s / 4, self._publish)
+            self._threads.spawn_after(self._paths.tick_s / 4, self._publish)
 
     # --- rules -------------------------------------------------------------------------------
 
@@ -247,7 +251,7 @@ class Prober:
             self._write_rules(session, name)
 
     def _renew_rules(self, name: str) -> None:
-        runtime.spawn(self._rewrite_rules, name, self._connections.session_of(name))
+        self._threads.spawn(self._rewrite_rules, name, self._connections.session_of(name))
 
     # --- probes ------------------------------------------------------------------------------
 
@@ -285,7 +289,7 @@ class Prober:
             self._explorer.tick(now_s, self._connections, self._renew_rules)
         if not self._is_reading and (suspects := self._paths.suspects(now_s)):
             self._is_reading = True
-            runtime.spawn(self._read, suspects)
+            self._threads.spawn(self._read, suspects)
         self._deaf_search.tick(now_s)
         self._publish()
 
@@ -363,7 +367,7 @@ class Prober:
             session = self._connections.session_of(name)
             if session is not None and purpose not in session.awaited:
                 session.awaited.add(purpose)
-                threads.append(runtime.spawn(read, name, session))
+                threads.append(self._threads.spawn(read, name, session))
         with suppress(runtime.TimeLimitError), runtime.time_limit(_COUNTERS_S):
             runtime.join(threads)
         return dict(counters)

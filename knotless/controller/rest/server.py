@@ -39,6 +39,7 @@ class Server:
         self._api = api
         self._limits = limits
         self._pace = Pace(limits)
+        self._threads = runtime.Threads()
         self._open = 0
         self._asking: dict[Any, None] = {}
         """Green threads that can give way, the oldest first."""
@@ -49,9 +50,14 @@ class Server:
         port: int = self._socket.getsockname()[1]
         return port
 
-    def close(self) -> None:
+    def release(self) -> None:
         """Accept no more connections, once nobody serves them; those that are open go on."""
         self._socket.close()
+
+    def close(self) -> None:
+        """Accept no more connections, once nobody serves them, and end those that are open."""
+        self.release()
+        self._threads.close()
 
     def serve_forever(self) -> None:
         """Serve each connection in a green thread of its own."""
@@ -68,7 +74,7 @@ class Server:
                 connection.close()
                 continue
             self._open += 1
-            thread = runtime.spawn(self._serve, connection)
+            thread = self._threads.spawn(self._serve, connection)
             self._asking[thread] = None
             # A thread that is ended before it has begun runs nothing but this.
             thread.link(self._ended, connection)
@@ -110,7 +116,7 @@ class Server:
             self._send(connection, response.head() + response.body)
             if response.stream is not None:
                 # A client that leaves is noticed at once, and not by the next part.
-                watch = runtime.spawn(_await_end, connection, response.stream)
+                watch = self._threads.spawn(_await_end, connection, response.stream)
                 for part in response.stream:
                     self._send(connection, part)
                 watch.kill()
@@ -179,7 +185,7 @@ def _some(recv: Callable[[int], bytes]) -> bytes:
 
 
 class EarlyStatus:
-    """Answers ``GET /status`` at an address with ``status()``, until :meth:`end`."""
+    """Answers ``GET /status`` at an address with ``status()``, until :meth:`close`."""
 
     def __init__(
         self, address: tuple[str, int], names: tuple[str, ...], status: Callable[[], object]
@@ -188,7 +194,7 @@ class EarlyStatus:
         self._server = Server(address, api)
         self._thread = runtime.spawn(self._server.serve_forever)
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Free the address for another server."""
         self._thread.kill()
-        self._server.close()
+        self._server.release()

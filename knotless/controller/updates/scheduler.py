@@ -121,9 +121,11 @@ class UpdateScheduler:
         losses: ChannelLosses,
         journal: UpdateJournal,
         last_rules: LastRules,
+        threads: runtime.Threads,
     ) -> None:
         self._state, self._update = state, state.update
         self._driver, self._reporter, self._timing = driver, reporter, timing
+        self._threads = threads
         self._losses, self._journal, self._last_rules = losses, journal, last_rules
         self._woken = runtime.Event()
         self._asked_s: float | None = None
@@ -141,12 +143,16 @@ class UpdateScheduler:
         self._most_dropped = 0
         """Pairs whose frames were dropped since then, in the step that drops most."""
         self._precompute = timing.precompute
-        self._collection = DeferredCollection()
+        self._collection = DeferredCollection(threads.spawn_after)
         self._update.purges_megaflows = timing.open_vswitch is not None
 
     def start(self) -> None:
         """Begin to lead."""
-        runtime.spawn(self._run)
+        self._threads.spawn(self._run)
+
+    def close(self) -> None:
+        """Leave nothing as it is only during an update; the threads have ended."""
+        self._collection.resume()
 
     def wake(self) -> None:
         """Look again: a link, a switch or the configuration has changed, or a switch is done."""
@@ -274,7 +280,7 @@ class UpdateScheduler:
         if not missing or not self._update.pauses_between_switches:
             return True
         self._uncounted = frozenset(link.name for link in missing)
-        runtime.spawn_after(self._timing.retry_s, self._count_again)
+        self._threads.spawn_after(self._timing.retry_s, self._count_again)
         return False
 
     def _report_dropping(self) -> None:
@@ -296,7 +302,7 @@ class UpdateScheduler:
     def _purge_if_needed(self) -> None:
         if self._update.awaits_purge and self._timing.open_vswitch and not self._is_purging:
             self._is_purging = True
-            runtime.spawn(self._purge, self._timing.open_vswitch)
+            self._threads.spawn(self._purge, self._timing.open_vswitch)
 
     def _purge(self, open_vswitch: Path) -> None:
         """Wait until switches have forgotten their megaflows, or another step begins."""
@@ -316,7 +322,7 @@ class UpdateScheduler:
     def _await_quiescence_if_needed(self) -> None:
         if self._update.generations_in_flight and not self._is_waiting:
             self._is_waiting = True
-            runtime.spawn(self._await_quiescence)
+            self._threads.spawn(self._await_quiescence)
 
     def _await_quiescence(self) -> None:
         """Wait until the packets of older rules have left.
@@ -411,7 +417,7 @@ class UpdateScheduler:
     def _precompute_if_idle(self) -> None:
         if not self._is_precomputing and self._update.idle_task is not None:
             self._is_precomputing = True
-            runtime.spawn(self._precompute_repairs)
+            self._threads.spawn(self._precompute_repairs)
 
     def _precompute_repairs(self) -> None:
         """Plan what may be needed next, as long as nothing changes."""
@@ -433,7 +439,7 @@ class UpdateScheduler:
         is_due = update.number != self._kept_number and update.idle_task is not None
         if self._last_rules.is_kept and is_due and not self._is_keeping:
             self._is_keeping = True
-            runtime.spawn_after(self._timing.keep_after_s, self._keep_rules)
+            self._threads.spawn_after(self._timing.keep_after_s, self._keep_rules)
 
     def _keep_rules(self) -> None:
         """Keep the rules that switches have confirmed, unless an update goes on again."""
@@ -456,7 +462,7 @@ class UpdateScheduler:
             write()
         if subject in self._state.file_problems and not self._is_to_keep_again:
             self._is_to_keep_again = True
-            runtime.spawn_after(_KEEP_AGAIN_S, self._keep_again)
+            self._threads.spawn_after(_KEEP_AGAIN_S, self._keep_again)
 
     def _keep_again(self) -> None:
         """Write again what could not be written; the end of an update is looked at with each."""
@@ -478,9 +484,7 @@ class DeferredCollection:
     A collection takes milliseconds, and is due exactly when the objects of an update are made.
     """
 
-    def __init__(
-        self, call_later: Callable[[float, Callable[[], None]], Any] = runtime.spawn_after
-    ) -> None:
+    def __init__(self, call_later: Callable[[float, Callable[[], None]], Any]) -> None:
         self._call_later = call_later
         self._number = 0
 

@@ -74,6 +74,8 @@ def test_a_signal_wakes_the_thread_that_waits_for_it() -> None:
         os.kill(os.getpid(), signal.SIGUSR1)
         with runtime.time_limit(60):
             runtime.join([thread])
+        received.close()
+        assert signal.getsignal(signal.SIGUSR1) is signal.SIG_IGN, "nobody waits any more"
     finally:
         signal.signal(signal.SIGUSR1, before)
 
@@ -130,6 +132,37 @@ def test_a_thread_that_is_ended_ends_quietly(caplog: pytest.LogCaptureFixture) -
     runtime.sleep(0)
     assert ended == [thread]
     assert caplog.records == []
+
+
+def test_threads_end_together_with_those_that_they_begin() -> None:
+    threads = runtime.Threads()
+    ended: list[str] = []
+
+    def wait(name: str) -> None:
+        try:
+            runtime.Event().wait()
+        finally:
+            ended.append(name)
+
+    def begin_another() -> None:
+        try:
+            runtime.Event().wait()
+        finally:
+            threads.spawn(wait, "begun at the end")
+
+    threads.spawn(wait, "first")
+    threads.spawn(begin_another)
+    threads.spawn(wait, "third")
+    runtime.sleep(0)
+    threads.spawn(wait, "before it runs")
+    threads.spawn_after(3600, wait, "later")
+    threads.close()
+    assert ended[0] == "first"
+    assert set(ended) <= {"first", "third", "before it runs", "begun at the end"}
+    threads.close()
+    done = threads.spawn(ended.clear)
+    runtime.join([done])
+    assert ended == [], "others can begin"
 
 
 def test_a_call_waits_until_nobody_imports() -> None:

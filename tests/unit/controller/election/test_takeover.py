@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from ryu.controller.handler import MAIN_DISPATCHER
 from ryu.lib import hub
 
+from knotless.controller import runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.takeover import Takeover
@@ -20,11 +21,18 @@ from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
 from knotless.topologies import load
+from tests.support.model_controllers import running
 from tests.support.model_switch import TIMING, ModelSession, ModelSwitch
 
 FABRIC = load("ring,4")
 DESIRED = DesiredState.compute(Config(fabric="ring,4", engine="updown"), FABRIC)
 TURNS = 200
+
+
+@pytest.fixture(autouse=True)
+def _takeovers_end() -> Iterator[None]:
+    with running:
+        yield
 
 
 class Mastership:
@@ -48,6 +56,8 @@ class Case:
         config = DESIRED.config.model_copy(update={"connect_timeout_s": timeout_s})
         self.state = FabricState(DesiredState.compute(config, FABRIC))
         self.state.stand_by()
+        threads = runtime.Threads()
+        running.callback(threads.close)
         self.takeover = Takeover(
             state=self.state,
             mastership=mastership,
@@ -57,11 +67,12 @@ class Case:
             last_rules=LastRules(),
             fit=lambda change: change(),
             adopt=lambda _desired: None,
+            threads=threads,
         )
         self.sessions: dict[int, Any] = {}
         for dpid in connected:
             self.connect(dpid)
-        self.thread = hub.spawn(self.takeover.run, self.takeover.begin(), self.sessions)
+        self.thread = threads.spawn(self.takeover.run, self.takeover.begin(), self.sessions)
 
     def connect(self, dpid: int) -> None:
         switch = ModelSwitch(dpid)
