@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from tests.support import green_threads
 
 pytest_plugins = ["tests.tiers.plugin"]
 
@@ -21,23 +21,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
-def _green_threads_end(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """End the green threads that a test began: they would log in the middle of later tests."""
-    hub: Any = sys.modules.get("ryu.lib.hub")
-    if hub is None:
-        yield
-        return
-    began: list[Any] = []
-
-    def keeping(spawn: Callable[..., Any]) -> Callable[..., Any]:
-        def spawn_and_keep(*args: Any, **kwargs: Any) -> Any:
-            began.append(spawn(*args, **kwargs))
-            return began[-1]
-
-        return spawn_and_keep
-
-    for name in ("spawn", "spawn_after"):
-        monkeypatch.setattr(hub, name, keeping(getattr(hub, name)))
+def _nothing_goes_on() -> Iterator[None]:
+    """Fail a test that leaves a green thread or a timer, and end that: later tests run without."""
+    before = green_threads.going_on().keys()
     yield
-    for thread in began:
-        hub.kill(thread)
+    left = green_threads.left_since(before)
+    if left:
+        green_threads.end(left)
+        pytest.fail(f"it left what goes on: {', '.join(sorted(left.values()))}")
