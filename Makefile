@@ -10,7 +10,7 @@ MANIFEST := --manifest-path core/Cargo.toml
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo) env PYTHONDONTWRITEBYTECODE=1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-checks setup-tests dist demo docs test test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
+.PHONY: help setup setup-checks setup-tests setup-night dist demo docs test test-changed test-deep test-night test-long lint lint-python lint-rust format bench fuzz fuzz-long fuzz-commands fuzz-border fuzz-readers page miri test-primitives test-barriers prove prove-changes seeds coverage lab-image lock clean
 
 help:  ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,9 @@ setup-checks:
 setup-tests:  ## install this and what checks and tests need
 	@tools/setup.sh --tests
 
+setup-night:
+	@tools/setup.sh --night
+
 dist: setup-tests  ## write the source distribution, the wheel and their bill of materials to dist/
 	rm -rf dist docs/man
 	$(BIN)/python -m docs.generator.man docs/man
@@ -36,8 +39,17 @@ demo:  ## run a fabric that deadlocks under PAUSE, and one that cannot
 	@tools/setup.sh --demo
 	$(SUDO) $(BIN)/knotless run deadlock
 
-test: setup-tests lint  ## run every check, and every test except those of test-long
-	tools/test.sh
+test: setup-tests  ## run every check, and tests of every kind at small depth: the gate, ten minutes
+	$(BIN)/python -m tests.tiers gate
+
+test-changed: setup-tests  ## run the tests that the changes can reach, at full depth
+	$(BIN)/python -m tests.tiers changed
+
+test-deep: setup-tests  ## run every check, and every test at full depth except those of test-long
+	$(BIN)/python -m tests.tiers deep
+
+test-night: setup-night  ## run everything with new seeds, and keep the seed if all passes (many hours)
+	$(BIN)/python -m tests.tiers night
 
 test-long: setup-tests  ## run the tests that take minutes: a real kernel, large fabrics, fresh machines (as root)
 	$(BIN)/pytest -m long
@@ -65,7 +77,7 @@ bench: setup  ## list the benchmarks, or run one: make bench NAME=repair OPTIONS
 	@! $(BIN)/python -m bench --needs-root $(NAME) || as_root="$(SUDO)"; \
 	    $$as_root $(BIN)/python -m bench $(NAME) $(OPTIONS)
 
-fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (make test: 20,000)
+fuzz: setup-tests  ## send a million forged messages, of hosts and of switches (test-deep: 20,000)
 	PROPTEST_CASES=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --lib
 	KNOTLESS_FORGED=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test forged \
 	    --test protocol
@@ -77,22 +89,22 @@ fuzz-long: setup  ## search for input that breaks frames, control lines, configu
 miri: setup  ## run tests of the crates without I/O under Miri (needs rustup and a nightly toolchain)
 	tools/miri.sh
 
-fuzz-commands: setup-tests  ## run 100,000 forged command lines and files, half an hour (make test: 300)
+fuzz-commands: setup-tests  ## run 100,000 forged command lines and files, half an hour (test-deep: 300)
 	$(BIN)/python -m tests.fuzz_commands --cases 100000
 
-fuzz-border: setup-tests  ## forge 2.5 million packet-ins, requests and kept files each (make test: 3,000)
+fuzz-border: setup-tests  ## forge 2.5 million packet-ins, requests and kept files each (test-deep: 3,000)
 	$(BIN)/python -m tests.fuzz_border --cases 2500000
 
-fuzz-readers: setup-tests  ## damage a million files of other fabrics, twenty minutes (make test: 300)
+fuzz-readers: setup-tests  ## damage a million files of other fabrics, twenty minutes (test-deep: 300)
 	$(BIN)/python -m tests.fuzz_readers --cases 1000000
 
-test-primitives: setup  ## run a million random operations on remote memory (make test: 20,000)
+test-primitives: setup  ## run a million random operations on remote memory (test-deep: 20,000)
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
 
-test-barriers: setup-tests  ## run 10,000 barriers of real processes with each fault (make test: 300)
+test-barriers: setup-tests  ## run 10,000 barriers of real processes with each fault (test-deep: 300)
 	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q tests/integration/test_barrier_faults.py
 
-prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (make test: 40)
+prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (test-deep: 40)
 	$(BIN)/python -m tests.prove
 
 seeds: setup-tests  ## run whole controllers in simulated time, with faults: new seeds for HOURS=1
@@ -102,7 +114,7 @@ prove-changes: setup-tests  ## check changes of routes on 10,000 random fabrics,
 	$(BIN)/python -m tests.prove_changes
 	$(BIN)/python -m tests.prove_changes --pairs 100000
 
-coverage:  ## measure how much Python and Rust code the tests run (twice as long as test)
+coverage:  ## measure how much Python and Rust code the tests run (twice as long as test-deep)
 	@tools/setup.sh --coverage
 	tools/coverage.sh
 

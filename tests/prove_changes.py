@@ -2,8 +2,8 @@
 
 The seeded tests of changes, reloads and failures in the middle of them, and of changes between any
 two plans of a fabric, are repeated with other seeds until they have drawn so many fabrics; 10,000
-without FABRICS. ``make test`` runs them once. The tiers of the pairs of plans, and the reasons of
-those that were refused, are counted. With ``--pairs``, only pairs of plans are drawn.
+without FABRICS. ``make test-deep`` runs them once. The tiers of the pairs of plans, and the reasons
+of those that were refused, are counted. With ``--pairs``, only pairs of plans are drawn.
 """
 
 from __future__ import annotations

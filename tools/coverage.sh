@@ -5,7 +5,7 @@
 #   tools/coverage.sh --llvm-tools           say which of LLVM's tools would be used
 #
 # Python counts in every process that a test starts; Rust what `cargo test` runs, not what
-# Python calls. Instrumented programs are slow, so this is no part of tools/test.sh.
+# Python calls. Instrumented programs are slow, so this is no part of a tier.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 PATH=$PATH:$HOME/.cargo/bin

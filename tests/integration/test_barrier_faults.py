@@ -2,7 +2,7 @@
 
 The processes are on a plain network, a bridge and a namespace for each; the faults happen at the
 receiver (``core/messages/programs/src/real/faults.rs``). ``make test-barriers`` runs 10,000
-barriers with each fault, ``make test`` fewer.
+barriers with each fault, ``make test-deep`` fewer.
 """
 
 from __future__ import annotations

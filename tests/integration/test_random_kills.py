@@ -57,7 +57,7 @@ def victim(names: Names, role: str, chosen: random.Random) -> int | None:
     return chosen.choice(marked) if marked else None
 
 
-@pytest.mark.parametrize("seed", range(KILLS))
+@pytest.mark.seeds(KILLS)
 def test_nothing_is_left(seed: int, names: Names, knotless: Knotless, remains: Remains) -> None:
     chosen = random.Random(seed)  # noqa: S311 - not for secrets
     role, wait_s = ROLES[seed % len(ROLES)], chosen.uniform(0.2, LONGEST_S)

@@ -74,6 +74,7 @@ def foreign_rules_agree(pick: random.Random) -> bool | None:
     return verdict.acyclic
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("part", range(4))
 def test_foreign_rules_are_judged_as_packets_followed_one_by_one(part: int) -> None:
     seeds = range(part * 60, part * 60 + 60)

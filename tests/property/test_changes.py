@@ -248,6 +248,7 @@ def _walk(change: Change, folder: Path) -> None:
             first = number
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(5))
 def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
     """The next change counts the packets of the steps that were not drained."""
@@ -287,6 +288,7 @@ def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
     assert proven > 1
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("block", range(6))
 def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> None:
     tiers: set[int] = set()

@@ -22,13 +22,16 @@ SPECS = ("mesh,4,4", "torus,5,5", "ring,6,hosts=2", "random,12,degree=4,hosts=2,
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@pytest.mark.parametrize("engine", RULE_ENGINES)
-def test_our_own_rules_do_not_tie(spec: str, engine: str) -> None:
-    try:
-        plan = make_plan(load(spec), engine)
-    except PlanError:
-        pytest.skip(f"{engine} does not route {spec}")
-    assert next(ties(compile_rules(plan)), None) is None
+def test_our_own_rules_do_not_tie(spec: str) -> None:
+    routed = set[str]()
+    for engine in RULE_ENGINES:
+        try:
+            plan = make_plan(load(spec), engine)
+        except PlanError:
+            continue  # engines of some families
+        routed.add(engine)
+        assert next(ties(compile_rules(plan)), None) is None, engine
+    assert {"updown", "minimal", "lash"} <= routed
 
 
 def _random_rules(seed: int, fabric: Fabric) -> tuple[Rule, ...]:
@@ -60,7 +63,7 @@ def _delivers(rules: tuple[Rule, ...], mac: int, in_port: int, port: int) -> boo
     return bool(outs) and all(out == port != in_port for out in outs)
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.seeds(150)
 def test_any_of_the_rules_that_tie_may_count(seed: int) -> None:
     fabric = load("hub,5")
     rules = _random_rules(seed, fabric)

@@ -221,6 +221,7 @@ class Case:
         assert verdict.problems == []
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
     reloads = 0
@@ -244,6 +245,7 @@ def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
     assert reloads > CASES / BLOCKS
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_failures_during_reloads_make_no_loop(block: int) -> None:
     reasons = Counter[str]()

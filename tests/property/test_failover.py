@@ -58,6 +58,7 @@ def _parts(switches: list[str], links: list[tuple[End, End]]) -> dict[str, str]:
     return part
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(("spec", "request_"), CASES)
 def test_in_every_failure_packets_arrive_or_are_dropped(
     spec: str, request_: dict[str, Any], tmp_path: Path
@@ -97,6 +98,7 @@ def test_in_every_failure_packets_arrive_or_are_dropped(
         assert covered.share == 1, "with a priority of their own, backups close no cycle"
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(("spec", "request_"), CASES)
 def test_the_coverage_is_that_of_all_packets_explored_for_each_failure(
     spec: str, request_: dict[str, Any]

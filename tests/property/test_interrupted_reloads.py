@@ -34,6 +34,7 @@ def restart(case: Case, desired: DesiredState) -> None:
             case.turn()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_a_restarted_controller_finishes_the_change(block: int, tmp_path: Path) -> None:
     interrupted = 0
@@ -75,6 +76,7 @@ def test_without_the_file_switches_that_have_gone_keep_rules() -> None:
     assert left > 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: Path) -> None:
     others = 0
@@ -115,6 +117,7 @@ def follow(standby: Case, desired: DesiredState) -> None:
     standby.controller.change_to(again)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_a_standby_finishes_the_change(block: int, tmp_path: Path) -> None:
     interrupted = back = 0

@@ -125,6 +125,7 @@ def matches(rule: Rule, port: int, destination: int) -> bool:
     return all(fields[condition.name] == condition.value for condition in rule.match)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(2))
 def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
     for seed, pick in seeded(range(block, CASES, 2)):

@@ -94,6 +94,7 @@ def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verd
     return verdict
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("block", range(8))
 def test_two_generations(block: int, tmp_path: Path) -> None:
     good = 0
@@ -113,6 +114,7 @@ def test_two_generations(block: int, tmp_path: Path) -> None:
     assert 0 < good < 40
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(4))
 def test_three_generations_with_barriers(block: int, tmp_path: Path) -> None:
     for seed, pick in seeded(range(1000 + block * 20, 1000 + block * 20 + 20)):

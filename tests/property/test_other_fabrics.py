@@ -93,6 +93,7 @@ def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
             first = number
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> None:
     tiers = Counter[int]()

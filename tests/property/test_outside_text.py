@@ -163,6 +163,7 @@ def one_case(command: str, words: list[str], name: str, place: int) -> None:
             judge_page(page.read_text())
 
 
+@pytest.mark.thin(8)
 @pytest.mark.parametrize("form", WRITERS)
 def test_names_in_files_of_switches(form: str, tmp_path: Path) -> None:
     folder = WRITERS[form](tmp_path / "whole")
@@ -193,6 +194,7 @@ def test_each_medium(name: str) -> None:
     assert repr(page).replace("\n", "").isprintable()
 
 
+@pytest.mark.thin(8)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_drawing_shows_a_name_as_it_is(name: str, tmp_path: Path) -> None:
     """Titles, labels, and ticks with names; numbers of a logarithmic axis stay mathematics."""

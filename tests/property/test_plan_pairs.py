@@ -8,6 +8,7 @@ from tests.support.plan_pairs import prove, random_pair
 from tests.support.random_fabrics import seeded
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(6))
 def test_every_step_between_two_plans_is_proven_and_the_last_has_the_new_rules(block: int) -> None:
     changes = []

@@ -74,7 +74,7 @@ def buffers(content: dict[str, Any]) -> tuple[dict[Buffer, str], set[Buffer]]:
     return pools, reserved
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 def test_plans_agree_with_frames_followed_one_by_one(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)  # noqa: S311
     fabric = load(draw.choice(SPECS))
@@ -191,7 +191,7 @@ def _pool_waits(
     return edges
 
 
-@pytest.mark.parametrize("seed", range(80))
+@pytest.mark.seeds(80)
 def test_routers_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
     net, draw = random_net(seed), random.Random(seed)  # noqa: S311
     groups = with_pools(net, draw)

@@ -90,6 +90,7 @@ def uneven_tree(draw: random.Random) -> Fabric | None:
         return None
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("engine", ["fattree", "prefix", "updown", "smodk"])
 def test_repaired_plans_of_uneven_trees_send_nothing_to_another_part(engine: str) -> None:
     """Switches have different numbers of hosts: some tables of a VLAN have paths, others none."""

@@ -148,6 +148,7 @@ def settle_without(case: Case, missing: ModelSwitch) -> bool:
     raise AssertionError(f"no routes: {routes.as_json()}")
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize("mended", [False, True])
 @pytest.mark.parametrize("link", range(len(FABRIC.links)))
 @pytest.mark.parametrize("plan", PLANS)
@@ -191,6 +192,7 @@ def test_nothing_is_written_before_all_are_read(plan: str) -> None:
     case.held_as_wanted()
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("plan", PLANS)
 def test_the_others_do_not_wait_for_ever_for_an_empty_switch(plan: str, place: int) -> None:
@@ -212,6 +214,7 @@ def test_the_others_do_not_wait_for_ever_for_an_empty_switch(plan: str, place: i
     assert case.reports.kinds.count("takeover") == 1
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("plan", PLANS)
 def test_one_that_comes_late_with_what_is_wanted_is_used_again(plan: str, place: int) -> None:
@@ -228,6 +231,7 @@ def test_one_that_comes_late_with_what_is_wanted_is_used_again(plan: str, place:
     assert restart.state.update.goal.failures == NO_FAILURES
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("plan", PLANS)
 def test_one_that_comes_late_with_other_rules_has_all_read_again(plan: str, place: int) -> None:
@@ -259,6 +263,7 @@ def test_one_that_comes_late_with_other_rules_has_all_read_again(plan: str, plac
     assert restart.state.update.goal.failures == NO_FAILURES
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("link", range(len(FABRIC.links)))
 @pytest.mark.parametrize("plan", PLANS)
 def test_one_that_is_missing_may_forward_as_it_did_before(

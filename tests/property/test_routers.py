@@ -20,7 +20,7 @@ def judged(*paths: Path) -> ImportedVerdict:
     return verdict_of_imported(read_paths(paths))
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.seeds(200)
 def test_random_fabrics_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
     net = random_net(seed)
     verdict = judged(net.write(tmp_path, FORMS[seed % len(FORMS)]))
@@ -58,7 +58,7 @@ def any_address_agrees(seed: int, folder: Path) -> bool | None:
     return verdict.acyclic
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 def test_default_routes_and_unread_ports_agree_with_packets_followed_one_by_one(
     seed: int, tmp_path: Path
 ) -> None:

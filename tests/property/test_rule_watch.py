@@ -104,7 +104,7 @@ DAMAGE: tuple[Callable[[ModelSwitch, random.Random], None], ...] = (
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_what_others_have_changed_is_put_right(
     damage: Callable[[ModelSwitch, random.Random], None], seed: int
 ) -> None:

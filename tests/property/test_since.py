@@ -58,7 +58,7 @@ def test_as_a_full_check_after_forty_edits(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.seeds(10)
 def test_as_a_full_check_after_a_thousand_edits(tmp_path: Path, seed: int) -> None:
     seen = compare_edits(tmp_path, seed=100 + seed, count=100)
     print(seen)  # noqa: T201 - for people who run it with -s

@@ -43,6 +43,7 @@ from tests.support.model_switch import (
     Reports,
 )
 from tests.support.panics import PANIC, PanicException
+from tests.tiers.depth import numbers_of_the_seed
 
 __all__ = ["_simulated_time"]
 CASES = 200
@@ -287,9 +288,10 @@ class Case:
         raise AssertionError(f"no routes: {self.state.update.as_json()}")
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("part", range(4))
 def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
-    for seed in range(part * CASES // 4, (part + 1) * CASES // 4):
+    for seed in numbers_of_the_seed(range(part * CASES // 4, (part + 1) * CASES // 4)):
         case = Case(seed)
         for _ in range(case.dice.randrange(1, 25)):
             case.step()
@@ -319,7 +321,7 @@ class Dropping(Case):
         assert dropped_rules(held) <= self.state.update.dropping
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_what_a_change_drops_is_reported_for_as_long_as_it_is(seed: int) -> None:
     old, new = (
         DesiredState.compute(
@@ -343,7 +345,7 @@ def test_what_a_change_drops_is_reported_for_as_long_as_it_is(seed: int) -> None
     case.held_as_wanted()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_what_follows_a_repair_whose_planning_panics_is_repaired(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -376,7 +378,7 @@ def test_what_follows_a_repair_whose_planning_panics_is_repaired(
     case.held_as_wanted()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_a_switch_that_restarts_unnoticed_gets_its_rules(seed: int) -> None:
     case = Case(seed)
     case.settle()
@@ -394,7 +396,7 @@ def test_a_switch_that_restarts_unnoticed_gets_its_rules(seed: int) -> None:
     case.held_as_wanted()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.seeds(40)
 def test_a_switch_that_restarts_while_its_rules_are_read_gets_them(seed: int) -> None:
     case = Case(seed)
     case.settle()
@@ -406,7 +408,7 @@ def test_a_switch_that_restarts_while_its_rules_are_read_gets_them(seed: int) ->
     case.held_as_wanted()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.seeds(4)
 def test_a_switch_that_refuses_rules_is_not_reported_as_installed(seed: int) -> None:
     case = Case(seed)
     full = case.switches[0]
@@ -441,9 +443,10 @@ def test_a_rule_that_cannot_be_written_is_reported() -> None:
     case.held_as_wanted()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("part", range(2))
 def test_links_that_fail_and_return_at_any_time_are_used_again(part: int) -> None:
-    for seed in range(part * CASES // 4, (part + 1) * CASES // 4):
+    for seed in numbers_of_the_seed(range(part * CASES // 4, (part + 1) * CASES // 4)):
         case = Case(seed, desired=TWO_LAYERS)
         case.settle()
         for _ in range(3):
@@ -458,7 +461,7 @@ def test_links_that_fail_and_return_at_any_time_are_used_again(part: int) -> Non
         case.close()
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.seeds(12)
 def test_a_controller_that_starts_again_knows_what_was_lost(seed: int, tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     case = Case(seed, ChannelLosses.beside(path))
@@ -495,7 +498,7 @@ def test_without_what_was_lost_packets_never_count_as_gone() -> None:
         ignorant.settle()
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> None:
     case = Case(seed)
     case.settle()

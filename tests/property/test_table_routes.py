@@ -68,6 +68,7 @@ def tables_of(plan: Plan) -> TableRoutes:
     return plan.routes
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("engine", FABRICS)
 @given(data=st.data())
 def test_tables_and_explicit_paths_give_equal_results(engine: str, data: st.DataObject) -> None:
@@ -93,6 +94,7 @@ def test_tables_and_explicit_paths_give_equal_results(engine: str, data: st.Data
         )
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("engine", FABRICS)
 @given(data=st.data())
 def test_changes_of_priority_are_just_those_of_paths(engine: str, data: st.DataObject) -> None:

@@ -1,8 +1,7 @@
-"""Settings that follow from a seed, and seeds that follow from the code under test."""
+"""Settings that follow from a seed."""
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Mapping
 from random import Random
@@ -21,13 +20,6 @@ FABRICS: Mapping[str, int] = {
 _TWO_CONTROLLERS = 0.25
 _EMULATOR = 0.5
 _PFC = 0.3
-_JUDGED = (
-    "knotless/routing",
-    "knotless/forwarding",
-    "knotless/verification",
-    "knotless/controller",
-    "tests/seeded",
-)
 
 
 def drawn_setting(seed: int, fabric: str | None = None) -> Setting:
@@ -51,16 +43,3 @@ def commit() -> str:
     except OSError:
         return ""
     return done.stdout.strip()
-
-
-def first_seed_of_code() -> int:
-    """Return the first of the seeds that the tests run.
-
-    It follows from the controller and the proofs that it rests on, and from what judges them: a
-    change of anything else runs the seeds that have been run before.
-    """
-    code = hashlib.sha256()
-    for folder in _JUDGED:
-        for file in sorted((REPOSITORY / folder).rglob("*.py")):
-            code.update(file.read_bytes())
-    return int.from_bytes(code.digest()[:4], "big") * 1000

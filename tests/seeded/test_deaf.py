@@ -13,6 +13,7 @@ DEAF = Fault(5.0, "deaf", ("s3",), 34.0)
 SECONDS = 44.0
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("emulator", [False, True])
 @pytest.mark.parametrize("controllers", [1, 2])
 def test_a_deaf_switch_is_avoided_and_used_again(controllers: int, *, emulator: bool) -> None:
@@ -22,6 +23,7 @@ def test_a_deaf_switch_is_avoided_and_used_again(controllers: int, *, emulator: 
     assert "deaf no longer" in "\n".join(result.lines)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("emulator", [False, True])
 def test_a_successor_names_a_switch_that_shows_no_cable(*, emulator: bool) -> None:
     """It may be another one with the same dpid: nothing is changed on it until probes cross."""
@@ -31,6 +33,7 @@ def test_a_successor_names_a_switch_that_shows_no_cable(*, emulator: bool) -> No
     assert any("s3 (dpid 3) has connected again, but no probe" in line for line in result.lines)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("emulator", [False, True])
 def test_one_that_nobody_looks_for_is_a_violation(
     monkeypatch: pytest.MonkeyPatch, *, emulator: bool
@@ -40,6 +43,7 @@ def test_one_that_nobody_looks_for_is_a_violation(
     assert {violation.kind for violation in violations} == {"late", "line"}
 
 
+@pytest.mark.deep
 def test_too_many_are_named_and_the_routes_stay() -> None:
     """As all come from one cause, other routes would not help."""
     faults = [DEAF, Fault(5.1, "deaf", ("s1",), 34.0)]
@@ -48,6 +52,7 @@ def test_too_many_are_named_and_the_routes_stay() -> None:
     assert not any("is deaf" in line for line in result.lines)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("kind", ["rules-deleted", "full-table", "mute", "cut", "stall"])
 def test_other_faults_only_delay_it(kind: str) -> None:
     target = {"mute": (), "cut": ("s1:2-s2:3",)}.get(kind, ("s3",))

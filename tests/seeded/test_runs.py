@@ -50,6 +50,7 @@ def test_equal_seeds_give_equal_runs_in_every_process() -> None:
     assert digests == digests[:1] * 4
 
 
+@pytest.mark.deep
 def test_links_that_return_are_counted_in_one_order() -> None:
     """What is kept of their losses came in the order of a set, which differs between these two."""
     code = (
@@ -60,6 +61,7 @@ def test_links_that_return_are_counted_in_one_order() -> None:
     assert one == other != ""
 
 
+@pytest.mark.deep
 def test_other_seeds_give_other_runs() -> None:
     assert run(Setting(5), [], seconds=4).digest != run(Setting(6), [], seconds=4).digest
 
@@ -96,11 +98,13 @@ KEPT = {
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("options", KEPT.values(), ids=KEPT.keys())
 def test_what_was_found_stays_mended(options: str) -> None:
     _assert_all_is_well(*shlex.split(options))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "options",
     [
@@ -117,6 +121,7 @@ def test_nothing_is_violated(options: str) -> None:
     _assert_all_is_well(*shlex.split(options))
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("name", sorted(PLANTED.keys() - set(NOT_FOUND)))
 def test_a_planted_fault_is_found(name: str) -> None:
     """Where that takes many seeds, it begins shortly before the one that finds it."""

@@ -1,4 +1,4 @@
-"""Seeds that follow from the code, those that are known to fail, and the files of many runs."""
+"""Seeds of the tiers, those that are known to fail, and the files of many runs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.seeded.faults import Fault
 from tests.seeded.known import KNOWN, KnownFailure
 from tests.seeded.limits import line_of, tables
 from tests.seeded.run import Result, run
-from tests.seeded.settings import FABRICS, drawn_setting, first_seed_of_code
+from tests.seeded.settings import FABRICS, drawn_setting
 from tests.seeded.world import Setting
 from tests.support import REPOSITORY
 
-RUNS = 50
-"""About two minutes of one core."""
+RUNS, GATE_RUNS = 50, 8
+"""Fifty are about five minutes of one core."""
 
 
 def _assert_all_is_well(result: Result) -> None:
@@ -31,10 +31,10 @@ def _assert_all_is_well(result: Result) -> None:
     assert not result.violations, f"{lines}\n\nto repeat it: {result.setting.command}"
 
 
-@pytest.mark.parametrize("number", range(RUNS))
-def test_a_seed_of_this_code_violates_nothing(number: int) -> None:
+@pytest.mark.seeds(RUNS, gate=GATE_RUNS)
+def test_a_seed_violates_nothing(seed: int) -> None:
     """Lines that no table allows are for ``make seeds`` to find: their table is not complete."""
-    result = run(drawn_setting(first_seed_of_code() + number))
+    result = run(drawn_setting(seed))
     unlisted = ("no line of the table", "no fault explains it")
     grave = [each for each in result.violations if not each.text.startswith(unlisted)]
     _assert_all_is_well(replace(result, violations=grave))
@@ -109,6 +109,7 @@ def test_a_line_that_is_missing_is_a_violation(monkeypatch: pytest.MonkeyPatch) 
         assert ("no line of the table: all is well" in texts) == bool(lines)
 
 
+@pytest.mark.deep
 def test_runs_without_invariants_are_the_same(tmp_path: Path) -> None:
     """And files of both are summed up by fabric."""
     kept = [one(seed, "ring,4", judged=judged) for seed in (1, 2) for judged in (True, False)]

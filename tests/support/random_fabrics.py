@@ -10,9 +10,10 @@ from knotless.base.errors import FabricError
 from knotless.topologies import Fabric, Host, Link, Switch
 from knotless.topologies.numbering import host_ip, host_mac
 from knotless.topologies.validate import validate
+from tests.tiers.depth import numbers_of_the_seed
 
-first_seed = 0
-"""Added to all seeds; :mod:`tests.prove_changes` repeats tests with other ones."""
+first_seed = numbers_of_the_seed([0])[0]
+"""Added to all seeds: it follows from that of the tier; :mod:`tests.prove_changes` uses others."""
 drawn = 0
 """The number of generators that :func:`seeded` has made."""
 

@@ -48,6 +48,7 @@ def output_of(command: str, cache: dict[str, str]) -> str:
     return cache[command]
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize("number", labs())
 def test_the_sheet_shows_what_its_commands_print(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

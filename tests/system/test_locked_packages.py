@@ -143,6 +143,7 @@ def test_what_was_locked_is_installed(tmp_path: Path) -> None:
     assert (tmp_path / ".venv" / "build-tools" / "own_backend.py").exists()
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(
     ("name", "change"),
     [*((name, None) for name in FILES), ("ryu", lambda d: d[:-1]), ("ryu", lambda d: d + b"\0")],
@@ -164,6 +165,7 @@ def test_a_byte_in_any_step_is_refused(
     assert "ours" not in checkout.modules()
 
 
+@pytest.mark.deep
 def test_a_package_without_a_hash_is_refused(tmp_path: Path) -> None:
     """What a package needs must be locked as well."""
     checkout = Checkout(tmp_path)

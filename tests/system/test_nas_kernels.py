@@ -27,6 +27,7 @@ def work_of(name: str, problem_class: str = "S") -> Callable[[Communicator], Ver
     return program
 
 
+@pytest.mark.thin(5)
 @pytest.mark.parametrize("processes", [1, 2, 4])
 @pytest.mark.parametrize("name", sorted(kernels()))
 def test_class_s_gives_the_official_values(name: str, processes: int) -> None:
@@ -35,6 +36,7 @@ def test_class_s_gives_the_official_values(name: str, processes: int) -> None:
     assert len({tuple(verification.values) for verification in verifications}) == 1
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(("name", "processes"), [("is", 8), ("mg", 16), ("ft", 32), ("lu", 8)])
 def test_more_processes_change_nothing(name: str, processes: int) -> None:
     assert all(verification.passed for verification in run_local(processes, work_of(name)))

@@ -27,6 +27,7 @@ def shown(notebook: Any) -> Iterator[tuple[str, str]]:
             yield from sorted(output.get("data", {}).items())
 
 
+@pytest.mark.deep
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("path", notebooks(), ids=lambda path: path.stem)
 def test_outputs_are_those_of_the_code(path: Path) -> None:

@@ -45,6 +45,7 @@ def measured(row: dict[str, Any]) -> tuple[list[Any], bytes]:
     return stored, (folder / "samples.parquet").read_bytes()
 
 
+@pytest.mark.deep
 def test_simulations_are_reproducible_bit_for_bit(
     first: tuple[int, list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from tests.support.waiting import HANG_S
 GIB = 1 << 30
 
 
+@pytest.mark.thin(3)
 @pytest.mark.parametrize(
     "words",
     [
@@ -76,6 +77,7 @@ def test_limits_are_raised_where_they_may_be() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, former)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(
     "words",
     [

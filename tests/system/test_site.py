@@ -14,6 +14,8 @@ import pytest
 
 from tests.support import REPOSITORY
 
+pytestmark = pytest.mark.deep
+
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 """Elements whose address a browser loads by itself, unlike that of a plain link."""
 

@@ -67,6 +67,7 @@ def fits(command: str, fabric: Path) -> bool:
     return not named or kind(fabric) in named
 
 
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_of_the_page(command: str, fabric: Path) -> None:
     if not fits(command, fabric):

@@ -48,6 +48,7 @@ def test_licence_texts_of_all_packages_in_the_bundle_are_there() -> None:
     assert text.count("Permission is hereby granted, free of charge") == 5
 
 
+@pytest.mark.deep
 def test_the_bundle_is_rebuilt_byte_for_byte(tmp_path: Path) -> None:
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is None or npm is None:

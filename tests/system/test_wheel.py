@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.wheel import Environment, build, installed
 
+pytestmark = pytest.mark.deep
+
 MAX_BYTES = 150e6
 """The most that the plain install may take."""
 USERS_FILES = ("common", "traffic", "web", "experiments", "controller", "topologies")

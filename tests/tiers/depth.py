@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,9 @@ GATE_CASES = 10
 """Cases of a property, and of a test that is marked ``thin``, in the gate."""
 EXAMPLES = {"gate": 10, "deep": 100, "night": 200}
 """Examples of Hypothesis for a property whose factor is 1."""
+FABRICS = ("tests/integration/", "tests/kernel/", "tests/browser/", "tests/alone/")
+"""Folders whose tests start fabrics, kernels or browsers, mostly as root: in the gate, those of
+them run that are marked ``smoke``."""
 SEEDS_APART = 100_000
 """Numbers of cases of two seeds never overlap: no test has so many."""
 
@@ -32,6 +35,11 @@ def stored_seed() -> int:
     """Return the seed that the environment asks for, or that of the last night that passed."""
     asked = os.environ.get("SEED")
     return int(SEED_FILE.read_text() if asked is None else asked)
+
+
+def numbers_of_the_seed(numbers: Iterable[int]) -> list[int]:
+    """Return numbers of cases, moved to those of the seed of this run."""
+    return [stored_seed() * SEEDS_APART + number for number in numbers]
 
 
 @dataclass(frozen=True)

@@ -36,10 +36,16 @@ def keep(case: Case, folder: Path = FOLDER) -> None:
 
 def cases(folder: Path = FOLDER) -> list[Case]:
     """Return what is kept, in the order of the names of tests."""
-    read = [json.loads(file.read_text(encoding="utf-8")) for file in folder.glob("*.json")]
-    return sorted(Case(each["test"], Tier(each["tier"]), each["seed"]) for each in read)
+    return sorted(map(_read, folder.glob("*.json")))
 
 
 def forget(case: Case, folder: Path = FOLDER) -> None:
-    """Remove a test that passes, or that is there no more."""
-    case.file(folder).unlink(missing_ok=True)
+    """Remove a test that passes with the tier and the seed with which it had failed."""
+    file = case.file(folder)
+    if file.exists() and _read(file) == case:
+        file.unlink()
+
+
+def _read(file: Path) -> Case:
+    read = json.loads(file.read_text(encoding="utf-8"))
+    return Case(read["test"], Tier(read["tier"]), read["seed"])

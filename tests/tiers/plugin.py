@@ -10,7 +10,7 @@ Markers:
 ``thin(gate)``
     Of the parameters that the test lists, ``gate`` are drawn for the gate.
 ``smoke``
-    A test in a folder of :data:`CHOSEN` that is for the gate.
+    A test in a folder of :data:`tests.tiers.depth.FABRICS` that is for the gate.
 ``deep``
     A test elsewhere that is not.
 """
@@ -29,12 +29,10 @@ import pytest
 from hypothesis import settings
 
 from tests.support import REPOSITORY
-from tests.tiers import kept
-from tests.tiers.depth import GATE_CASES, Depth, Tier, stored_seed
+from tests.tiers import costs, kept
+from tests.tiers.depth import FABRICS, GATE_CASES, Depth, Tier, stored_seed
 from tests.tiers.skips import is_allowed
 
-CHOSEN = ("integration", "alone", "kernel", "browser")
-"""Folders of tests of which the gate runs only those that are marked ``smoke``."""
 _DEPTH = pytest.StashKey[Depth]()
 
 
@@ -44,6 +42,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--tier", choices=[*Tier], default=Tier.DEEP, help="the depth of all files")
     group.addoption("--deeper", default="", help="files that run deep in the gate, with commas")
     group.addoption("--report", default="", help="write what each file costs to this file")
+    group.addoption("--longest-first", action="store_true", help="files in order of stored times")
     group.addoption("--keep", action="store_true", help="keep each test that fails in tests/kept")
 
 
@@ -90,6 +89,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
     _give_examples(items, depth)
+    if config.option.longest_first:
+        files = {str(item.path.relative_to(REPOSITORY)) for item in items}
+        order = costs.longest_first(files, costs.stored(), depth.tier)
+        items.sort(key=lambda item: order.index(str(item.path.relative_to(REPOSITORY))))
 
 
 def _runs(item: pytest.Item, depth: Depth, expression: str) -> bool:
@@ -98,9 +101,9 @@ def _runs(item: pytest.Item, depth: Depth, expression: str) -> bool:
         return False
     if depth.of(item.path) is not Tier.GATE:
         return True
-    folder = item.path.relative_to(REPOSITORY / "tests").parts[0]
-    wanted = item.get_closest_marker("smoke") if folder in CHOSEN else True
-    return bool(wanted) and item.get_closest_marker("deep") is None
+    if item.nodeid.startswith(FABRICS):
+        return item.get_closest_marker("smoke") is not None
+    return item.get_closest_marker("deep") is None
 
 
 def _give_examples(items: Iterable[pytest.Item], depth: Depth) -> None:
@@ -172,11 +175,16 @@ class _Recorder:
             row[1] += time.monotonic() - before[1]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a test that has failed."""
-        if report.failed and self._config.option.keep and not hasattr(self._config, "workerinput"):
-            depth = self._config.stash[_DEPTH]
-            path = REPOSITORY / report.nodeid.partition("::")[0]
-            kept.keep(kept.Case(report.nodeid, depth.of(path), depth.seed))
+        """Keep a test that has failed; forget one that passes again."""
+        if not self._config.option.keep or hasattr(self._config, "workerinput"):
+            return
+        depth = self._config.stash[_DEPTH]
+        path = REPOSITORY / report.nodeid.partition("::")[0]
+        case = kept.Case(report.nodeid, depth.of(path), depth.seed)
+        if report.failed:
+            kept.keep(case)
+        elif report.when == "call" and report.passed:
+            kept.forget(case)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:

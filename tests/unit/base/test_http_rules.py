@@ -200,6 +200,7 @@ def test_two_lengths_are_refused(start: Start, order: int) -> None:
     assert status in (200, 400)  # equal ones may be one
 
 
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("with_token", [False, True])
 @pytest.mark.parametrize(
     "headers",

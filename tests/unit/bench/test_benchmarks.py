@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from bench.__main__ import BENCHMARKS, main
 from tests.support import REPOSITORY
+from tests.support.every import holds_for_every
 
 SHARED = {"__init__", "__main__", "pages"}
 """Files of the folder that measure nothing."""
@@ -30,10 +31,13 @@ def test_every_file_is_in_the_list_and_has_a_command() -> None:
         assert ("require_root()" in files[name]) == one.needs_root, name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
-def test_pages_name_benchmarks_that_there_are(page: Path) -> None:
+def named_benchmarks_exist(page: Path) -> None:
     named = {a or b for a, b in NAMED.findall(page.read_text())}
     assert named <= {*BENCHMARKS, "pages", "NAME"}
+
+
+def test_pages_name_benchmarks_that_there_are() -> None:
+    holds_for_every(named_benchmarks_exist, PAGES)
 
 
 def test_a_benchmark_runs_with_its_options(monkeypatch: pytest.MonkeyPatch) -> None:

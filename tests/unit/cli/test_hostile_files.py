@@ -238,6 +238,7 @@ def on_a_full_disk(folder: Path, *words: str) -> str:
     return done.stderr.splitlines()[-1]
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(
     "words",
     [

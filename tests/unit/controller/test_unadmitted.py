@@ -89,7 +89,7 @@ def test_a_switch_with_new_rules_begins_at_zero(counted: UnadmittedFrames) -> No
     assert (counted.problems(2 * INTERVAL_S), counted.total) == ([], 0)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.seeds(50)
 def test_no_host_is_named_that_sent_only_its_own_frames(seed: int) -> None:
     """Rules are counted late, by any time up to the interval; ports at once."""
     dice = random.Random(seed)  # noqa: S311 - repeatable, not secret

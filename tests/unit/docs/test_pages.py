@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 from docs.generator.pages import DRAWINGS as DRAWN
 from docs.generator.pages import WRITERS
 from knotless.cli.main import main
 from tests.support import REPOSITORY
+from tests.support.every import holds_for_every
 
 FOLDERS = ("labs", "controller", "topologies", "experiments", "tools", "tests")
 PAGES = sorted(
@@ -42,13 +42,16 @@ def code_of(page: Path) -> Iterator[str]:
             yield from re.findall(r"`([^`]+)`", line)
 
 
+def name_of(page: Path) -> str:
+    return str(page.relative_to(REPOSITORY))
+
+
 def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
-def test_links_lead_somewhere(page: Path) -> None:
+def links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
         if "://" not in link:
             path, _, anchor = link.partition("#")
@@ -59,14 +62,21 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert not anchor or anchor in anchors(target), link
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
-def test_commands_exist_with_their_options(page: Path) -> None:
+def test_links_lead_somewhere() -> None:
+    holds_for_every(links_lead_somewhere, PAGES, name_of)
+
+
+def commands_exist(page: Path) -> None:
     for code in code_of(page):
         command = re.match(r"(?:sudo )?(?:\S*/)?knotless ([a-z].*)", code)
         if command:
             check(shlex.split(command[1]), code)
         for target in re.findall(r"^(?:tools/)?make ([a-z][a-z-]*)", code):
             assert target in TARGETS, code
+
+
+def test_commands_exist_with_their_options() -> None:
+    holds_for_every(commands_exist, PAGES, name_of)
 
 
 def check(words: list[str], code: str) -> None:
@@ -94,11 +104,14 @@ def test_files_that_contributing_names_exist() -> None:
             assert (REPOSITORY / name).exists(), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
-def test_tests_that_pages_name_exist(page: Path) -> None:
+def named_tests_exist(page: Path) -> None:
     for file, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", page.read_text()):
         assert (REPOSITORY / file).exists(), file
         assert not name or f"def {name}(" in (REPOSITORY / file).read_text(), name
+
+
+def test_tests_that_pages_name_exist() -> None:
+    holds_for_every(named_tests_exist, PAGES, name_of)
 
 
 def test_the_pages_are_found() -> None:

@@ -20,6 +20,7 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from tests.support import REPOSITORY
 from tests.support.constants_of_code import constant, figure
+from tests.support.every import holds_for_every
 from tests.support.typed_figures import typed
 
 LIST = yaml.safe_load((REPOSITORY / "tests" / "data" / "typed_figures.yaml").read_text())
@@ -45,19 +46,22 @@ def allowed(listed: Mapping[str, Any]) -> set[str]:
 
 
 CONSTANTS = [
-    pytest.param(written, *where.split(), id=f"{name}: {written}")
+    (name, written, *where.split())
     for name, listed in LIST.items()
     for written, where in listed.get("constants", {}).items()
 ]
 
 
-@pytest.mark.parametrize(("written", "path", "name"), CONSTANTS)
-def test_constants_of_the_code_are_as_pages_say(written: str, path: str, name: str) -> None:
+def constant_is_as_the_page_says(case: tuple[str, str, str, str]) -> None:
+    _page, written, path, name = case
     assert constant(path, name) == pytest.approx(figure(written), rel=1e-9)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_typed_figures_are_listed_with_the_reason(path: Path) -> None:
+def test_constants_of_the_code_are_as_pages_say() -> None:
+    holds_for_every(constant_is_as_the_page_says, CONSTANTS)
+
+
+def typed_figures_are_listed(path: Path) -> None:
     listed = LIST.get(name_of(path), {})
     figures = typed(path)
     if DECISIONS not in path.parents:  # their prose says what was known when they were taken
@@ -65,6 +69,10 @@ def test_typed_figures_are_listed_with_the_reason(path: Path) -> None:
             "a command must write a figure, or the list name it"
         )
     assert figures.tables == allowed(listed.get("tables", {}))
+
+
+def test_typed_figures_are_listed_with_the_reason() -> None:
+    holds_for_every(typed_figures_are_listed, PAGES, name_of)
 
 
 def test_a_constant_that_differs_is_found(tmp_path: Path) -> None:
@@ -102,11 +110,14 @@ def test_a_figure_that_somebody_types_is_found(tmp_path: Path) -> None:
     assert figures.tables == {"| a | b | c |"}
 
 
-@pytest.mark.parametrize("name", inserts.PAGES)
-def test_figures_between_comments_are_those_of_the_stored_runs(name: str) -> None:
+def figures_are_those_of_the_stored_runs(name: str) -> None:
     text = (REPOSITORY / "docs" / name).read_text()
     assert inserts.written(text, stored.read()) == text
     assert len(page_parts.names(text)) == len(re.findall("^<!-- figures:", text, re.MULTILINE)) > 0
+
+
+def test_figures_between_comments_are_those_of_the_stored_runs() -> None:
+    holds_for_every(figures_are_those_of_the_stored_runs, inserts.PAGES)
 
 
 def test_figures_that_there_are_not_are_refused() -> None:
@@ -122,8 +133,7 @@ def table_of_vlans() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[begin:end]]
 
 
-@pytest.mark.parametrize("row", table_of_vlans(), ids=lambda row: row[0])
-def test_numbers_of_vlans_are_those_of_the_plans(row: list[str]) -> None:
+def numbers_of_vlans_are_those_of_the_plans(row: list[str]) -> None:
     words = re.fullmatch(r"(\S+), (\w+)(?:, (\d) VC)?(, low port)?(?: \(.*\))?", row[0])
     assert words is not None
     spec, engine, vcs, low = words.groups()
@@ -142,3 +152,7 @@ def test_numbers_of_vlans_are_those_of_the_plans(row: list[str]) -> None:
                 _ = make_plan(load(spec), engine, **options, **case).vlan_count
         else:
             assert make_plan(load(spec), engine, **options, **case).vlan_count == int(cell)
+
+
+def test_numbers_of_vlans_are_those_of_the_plans() -> None:
+    holds_for_every(numbers_of_vlans_are_those_of_the_plans, table_of_vlans())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import topohub
 
 from knotless.base.errors import EmulationError
 from knotless.emulation import interface_names as naming
@@ -66,7 +67,7 @@ def test_a_port_with_too_many_digits_is_refused(monkeypatch: pytest.MonkeyPatch)
         interface_names(wide)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 def test_every_fabric_has_distinct_interfaces_that_linux_takes(seed: int) -> None:
     """Names as in the Topology Zoo and of NetworkX, and all that clash with something."""
     rng = random.Random(seed)  # noqa: S311 - not for secrets
@@ -91,8 +92,7 @@ def test_every_fabric_has_distinct_interfaces_that_linux_takes(seed: int) -> Non
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # TopoHub's
 def test_every_graph_of_the_topology_zoo_can_run() -> None:
-    """All graphs of the Zoo that TopoHub has; the package is optional."""
-    topohub = pytest.importorskip("topohub")
+    """All graphs of the Zoo that TopoHub has."""
     files = sorted((Path(topohub.__file__).parent / "data" / "topozoo").glob("*.json"))
     assert len(files) > 150
     for file in files:

@@ -46,7 +46,7 @@ def test_ports_that_trust_the_pcp(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 def test_any_map_of_the_pcp(seed: int, tmp_path: Path) -> None:
     """A class that any PCP has and that has a lossless priority group closes the cycle.
 
@@ -248,7 +248,7 @@ BUFFERS: dict[str, tuple[dict[str, str] | None, bool, bool]] = {
 missing."""
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.seeds(60)
 def test_any_buffers(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)  # noqa: S311
     chosen = {port: draw.choice([*BUFFERS, ""]) for port in ("Ethernet0", "Ethernet4")}

@@ -46,7 +46,7 @@ def judged(*paths: Path) -> ImportedVerdict:
 
 
 @pytest.mark.parametrize("base", ["control-knot", "control-safe"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.seeds(12)
 def test_foreign_files_change_no_verdict(base: str, seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)  # noqa: S311
     folder = changed(tmp_path / base, base)
@@ -77,7 +77,7 @@ def test_what_was_not_read_is_printed_by_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(WRITERS.keys() - {"techsupport"}))
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.seeds(4)
 def test_damaged_files_never_make_a_fabric_safe(name: str, seed: int, tmp_path: Path) -> None:
     """All of these fabrics can deadlock; a file is cut off, or has NaN in it."""
     draw = random.Random(f"{name}/{seed}")  # noqa: S311
@@ -113,7 +113,7 @@ def test_every_kind_has_a_command() -> None:
 
 
 @pytest.mark.parametrize("vrf", ["Vrf1", "Vrf-RED", "blue", "abc", "VrfA_2", "Vnet_100", "vrf-7"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.seeds(4)
 def test_names_of_vrfs_in_appl_db(vrf: str, seed: int, tmp_path: Path) -> None:
     """Whatever a VRF is called, the verdict is that of its routes; IPv6 prefixes have colons."""
     net = random_net(seed)

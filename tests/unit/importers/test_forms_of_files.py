@@ -30,7 +30,7 @@ def judged(*paths: Path) -> ImportedVerdict:
 
 
 @pytest.mark.parametrize("base", ["control-knot", "control-safe"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.seeds(12)
 def test_json_lines_are_listed_as_not_read(base: str, seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)  # noqa: S311
     folder = changed(tmp_path / base, base)
@@ -64,7 +64,7 @@ def test_objects_of_vrfs_one_after_the_other() -> None:
     assert "VRFs of r0 are shown as switches of their own: r0-vrf9" in verdict.notes
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.seeds(30)
 @pytest.mark.parametrize("named", [True, False])
 def test_both_forms_of_all_vrfs_say_the_same(seed: int, named: bool, tmp_path: Path) -> None:
     net = random_net(seed)

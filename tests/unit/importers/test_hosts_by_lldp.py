@@ -70,6 +70,7 @@ def access(net: RouterNet, leaf: str) -> None:
     net.more[leaf] = {**net.more.get(leaf, {}), "VLAN_MEMBER": rows}
 
 
+@pytest.mark.thin(20)
 @pytest.mark.parametrize("form", ["sonic", "json", "text"])
 @pytest.mark.parametrize("capabilities", [SILENT, STATION, ROUTER, BRIDGE])
 @pytest.mark.parametrize("types", [(), ("Server",), ("LeafRouter",), ("Server", "SpineRouter")])
@@ -95,7 +96,7 @@ def test_hosts_by_type_and_capability(
     assert several is (is_host and rails > 1)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_servers_behind_access_ports(seed: int, tmp_path: Path) -> None:
     """A server that announces a bridge or router, and what speaks against it."""
     draw = random.Random(seed)  # noqa: S311

@@ -89,7 +89,7 @@ def test_the_verdict_of_a_dump_is_that_of_its_plan(tmp_path: Path) -> None:
     assert counts[False] >= 5
 
 
-@pytest.mark.parametrize("seed", range(200))
+@pytest.mark.seeds(200)
 def test_random_tables_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
     subnet = random_subnet(seed)
     folder = subnet.write(tmp_path / "all")
@@ -125,7 +125,7 @@ def test_random_tables_agree_with_packets_followed_one_by_one(seed: int, tmp_pat
         assert (held, wanted) in steps
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.seeds(100)
 def test_old_lids_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
     subnet, draw = random_subnet(seed), random.Random(seed)  # noqa: S311
     stale = [500, 501, 640]

@@ -41,7 +41,7 @@ def test_a_cycle_has_the_names_of_switches(tmp_path: Path) -> None:
         assert "-mlx5_" in witness.destination
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.seeds(30)
 def test_names_are_descriptions_where_these_are_distinct(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)  # noqa: S311
     subnet = random_subnet(seed)

@@ -34,7 +34,7 @@ def read(value: Any) -> Any:
     return kind.read(content)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.seeds(40)
 def test_random_routers_agree_with_the_same_routes_of_frr(seed: int, tmp_path: Path) -> None:
     """All packets are taken to be lossless in both, since no priorities are read."""
     net = random_net(seed)

@@ -230,7 +230,7 @@ def test_wred_that_drops_lossless_packets(ecn: str | None) -> None:
 HOSTILE = ["", "0", "-1", "99", "9" * 40, "٣", "²", "NULL", "none", "x" * 300, "a\nb", "1e9", "3-4"]
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.seeds(100)
 def test_hostile_values_are_left_out(seed: int, tmp_path: Path) -> None:
     """Whatever the tables hold, what is read is possible, and can be written."""
     draw = random.Random(seed)  # noqa: S311
@@ -320,7 +320,7 @@ def test_settings_of_a_fabric_are_written_and_read(tmp_path: Path) -> None:
     assert comments == unknown
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_random_settings_are_written_and_read(seed: int, tmp_path: Path) -> None:
     draw = random.Random(seed)  # noqa: S311
     net = random_net(seed)

@@ -211,8 +211,9 @@ def test_without_failures_the_command_prints_nothing_about_them() -> None:
     assert "repair" not in json.loads(run("ring,4", "--json")[1])
 
 
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("engine", ["fattree", "smodk", "updown", "lash"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.seeds(12)
 def test_the_first_switch_drops_what_is_for_another_part(engine: str, seed: int) -> None:
     """Fabrics that failures divide, by the rules that switches hold, in every tagging."""
     draw = random.Random(seed)  # noqa: S311

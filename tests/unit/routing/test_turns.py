@@ -48,7 +48,7 @@ def test_a_ring_of_turns_is_no_acyclic_set() -> None:
     assert not is_acyclic(4, _turns([(0, 1), (1, 2), (2, 3), (3, 0)]))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_growing_gives_a_largest_set_without_a_cycle(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - seeded on purpose
     nodes = 12

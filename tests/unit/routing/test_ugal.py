@@ -129,6 +129,7 @@ def test_virtual_channels_of_intact_fabrics_are_those_of_the_literature(fabric: 
         assert len({tuple(path) for path in of_pair}) >= min(2, len(of_pair))
 
 
+@pytest.mark.thin(4)
 @pytest.mark.parametrize(
     ("spec", "vcs", "labels", "paths"),
     [

@@ -176,6 +176,7 @@ def trunk(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("vlans", ASSIGNMENTS)
 @pytest.mark.parametrize("command", ["plan", "flows", "export --to l2"])
 def test_a_fabric_that_needs_more_vlans_than_there_are(

@@ -14,7 +14,7 @@ BYTES = 150_000
 RATE_MBPS = 1000
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_two_flows_use_both_paths_whatever_is_drawn(seed: int, tmp_path: Path) -> None:
     """Two hosts send to the opposite switch of a ring, which two paths lead to."""
     plan = make_plan(load(f"ring,4,hosts=2,rate={RATE_MBPS},delay=1"), "adaptive")

@@ -70,7 +70,7 @@ def test_a_bystander_keeps_its_rate_beside_a_host_that_floods() -> None:
     assert rates["unlimited"] < 0.6 * rates["alone"]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.seeds(12)
 def test_what_passes_never_exceeds_burst_and_share_and_none_within_is_dropped(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311 - a family of cases
     spec = draw.choice(["ring,4", "mesh,3,3", "fattree2,4", "clos,4,hosts=2"])

@@ -39,6 +39,7 @@ def one_flow(
     )
 
 
+@pytest.mark.thin(12)
 @pytest.mark.parametrize(("rate_mbps", "delay_us"), [(10, 500), (1000, 5), (10_000, 1), (100, 0)])
 @pytest.mark.parametrize("unit", [64, 256, 1000])
 @pytest.mark.parametrize("frames", [1, 2, 3, 7, 20])

@@ -93,6 +93,7 @@ def line_us(frame_bytes: int, rate_mbps: float) -> float:
     return (frame_bytes + 20) * 8 / rate_mbps
 
 
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("switches", range(1, 9))
 @pytest.mark.parametrize("header_bytes", [0, 1, 14, 64, 1600])
 def test_zero_load_latency_is_exact(switches: int, header_bytes: int, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_it_is_about_as_good_as_valiant_or_as_minimal_whichever_is_better(
     assert even["ugal"] > 1.2 * even[valiant]
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("pattern", [GROUP_SHIFT, "uniform"])
 @pytest.mark.parametrize("flow_control", ["pfc", "credits"])
 def test_a_seed_has_one_result_on_any_number_of_cores(pattern: str, flow_control: str) -> None:

@@ -137,6 +137,7 @@ FORMULAS: dict[str, Callable[[int, int], int]] = {
 }
 
 
+@pytest.mark.thin(16)
 @pytest.mark.parametrize("hosts", [2, 4, 8, 16])
 @pytest.mark.parametrize("size", [64_000, 960_000])
 @pytest.mark.parametrize("name", list(FORMULAS))

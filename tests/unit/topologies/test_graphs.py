@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import networkx
+import pandas
 import pytest
 from click.testing import CliRunner
 
@@ -99,7 +102,6 @@ def cables(fabric: Fabric) -> set[frozenset[tuple[str, int]]]:
 
 @pytest.mark.parametrize("spec", ["torus,4,4", "fattree,2,4,2", "mesh,3,2,hosts=2,rate=7,delay=3"])
 def test_a_fabric_goes_to_networkx_and_back(spec: str) -> None:
-    pytest.importorskip("networkx")
     fabric = load(spec)
     back = kn.from_networkx(kn.to_networkx(fabric), fabric.name)
     assert (back.switches, back.hosts) == (fabric.switches, fabric.hosts)
@@ -108,7 +110,6 @@ def test_a_fabric_goes_to_networkx_and_back(spec: str) -> None:
 
 
 def test_any_graph_of_networkx_is_a_fabric() -> None:
-    networkx = pytest.importorskip("networkx")
     fabric = kn.from_networkx(networkx.petersen_graph(), "petersen")
     assert (len(fabric.switches), len(fabric.hosts), len(fabric.links)) == (10, 10, 15)
     graph = networkx.path_graph(3)
@@ -146,17 +147,32 @@ def test_a_graph_has_every_node_and_link_with_its_data(monkeypatch: pytest.Monke
     }
 
 
-def test_counters_of_channels_become_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
-    package = ModuleType("pandas")
-    package.DataFrame = list  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "pandas", package)
-    rows = [{"channel": "s1:2", "priority": 0}]
-
+def test_counters_of_channels_become_a_frame() -> None:
     class Running:
         def channels(self) -> list[dict[str, Any]]:
-            return rows
+            return [{"channel": "s1:2", "priority": 0, "frames": n} for n in (3, 4)]
 
-    assert kn.frame(Running()) == rows
+    frame = kn.frame(Running())
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == ["channel", "priority", "frames"]
+    assert frame.frames.sum() == 7
+
+
+def test_a_run_becomes_a_frame_with_its_rows(tmp_path: Path) -> None:
+    ran = ["run", "deadlock", "--on", "simulation", "--quick", "--out", str(tmp_path)]
+    assert CliRunner().invoke(main, ran).exit_code == 0
+    (folder,) = tmp_path.iterdir()
+    frame = kn.frame(folder)
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.attrs["experiment"] == "deadlock"
+    assert len(frame.attrs["rows"]) > 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # TopoHub's
+def test_a_topology_of_the_real_package_is_a_fabric() -> None:
+    fabric = load("topohub:sndlib/abilene")
+    assert (len(fabric.switches), len(fabric.links)) == (12, 15)
 
 
 def test_knotless_fabric_is_called_whether_or_not_its_module_is_imported() -> None:

@@ -48,7 +48,7 @@ def test_equal_names_are_numbered_and_those_that_need_no_change_come_first() -> 
     assert valid_names([["a"], ["b"]], ["s1", "s2"]) == (["a", "b"], [])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.seeds(40)
 def test_any_labels_give_valid_and_distinct_names(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     letters = "ab-_. é東\N{RIGHT-TO-LEFT OVERRIDE}\n'\"/0"

@@ -50,6 +50,7 @@ def test_every_rank_gets_data_of_all_or_of_the_first(name: str, ranks: int) -> N
         assert senders == [set(range(ranks))] * ranks
 
 
+@pytest.mark.thin(20)
 @pytest.mark.parametrize(("name", "ranks"), CASES)
 @pytest.mark.parametrize("size", [16, 1000, 12345])
 def test_the_bytes_sent_are_those_of_the_algorithm(name: str, ranks: int, size: int) -> None:

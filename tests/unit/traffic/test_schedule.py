@@ -116,6 +116,7 @@ def test_triples_on_two_sides_are_free_of_contention(order: int) -> None:
     assert measured(f"lsft,{order},sides=2", triple(square)).max_channel_load == 1
 
 
+@pytest.mark.thin(6)
 @pytest.mark.parametrize(("order", "columns", "hosts"), PARTS_OF_TABLE_5)
 def test_parts_of_table_5_are_free_of_contention(order: int, columns: int, hosts: int) -> None:
     square = latin_square(order, sides=1, hosts=order + 1)

@@ -88,7 +88,7 @@ def net_has(net: RouterNet, prefix: str) -> bool:
     return any(routes.get(prefix) for routes in net.routes.values())
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.seeds(8)
 def test_recomputed_routes_have_the_verdict_of_the_fabric_read_again(
     seed: int, tmp_path: Path
 ) -> None:
@@ -168,7 +168,7 @@ def test_a_default_route_that_leads_back_up_is_followed(tmp_path: Path) -> None:
     assert by_name[links].acyclic is False
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.seeds(6)
 def test_static_routes_never_gain_a_dependency(seed: int, tmp_path: Path) -> None:
     imported = tables_in(random_subnet(seed).write(tmp_path))
     verdict = verdict_of_imported(imported)

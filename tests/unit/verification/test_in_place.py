@@ -147,6 +147,7 @@ def _walk(change: Change, folder: Path) -> None:
     assert all(last.outcomes(*pair) == {(pair[1],)} for pair in last.pairs())
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(3))
 def test_every_mixture_of_a_repair_in_place_is_walked(block: int, tmp_path: Path) -> None:
     walked = 0
@@ -179,6 +180,7 @@ GROUPS: tuple[dict[int, list[str]], ...] = (
 )
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("spec", ["ring,4", "torus,4,4", "lsft,3", "torus,3,3,3"])
 def test_plans_with_other_groups_have_no_common_rules_but_proven_steps(spec: str) -> None:
     fabric = load(spec)

@@ -69,14 +69,14 @@ class SharedPools:
         return events
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_a_shared_pool_freezes_without_a_reserve(seed: int) -> None:
     pools = SharedPools(reserve=0)
     assert pools.run(seed, 100_000) < 100_000
     assert (pools.of_host, pools.of_peer) == ([CELLS, CELLS], [0, 0])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 def test_it_goes_on_with_a_reserve_of_one_frame(seed: int) -> None:
     pools = SharedPools(reserve=1)
     assert pools.run(seed, 20_000) == 20_000

@@ -70,8 +70,9 @@ def storm_is_explained(kind: str, seed: int, folder: Path) -> None:
     assert {root.switch for root in result.roots} <= {*made.slow} - {left_out}
 
 
+@pytest.mark.thin(10)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.seeds(10)
 def test_storms(kind: str, seed: int, tmp_path: Path) -> None:
     storm_is_explained(kind, seed, tmp_path)
 

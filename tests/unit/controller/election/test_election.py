@@ -8,15 +8,17 @@ import pytest
 
 from knotless.controller.election.election import Election, Request, Role, Times
 from tests.support.role_model import World
+from tests.tiers.depth import numbers_of_the_seed
 
 CASES, AT_ONCE = 200, 50
 FAULTS_S, QUIET_S = 12.0, 25.0
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("first", range(0, CASES, AT_ONCE))
 def test_no_switch_obeys_two_controllers(first: int) -> None:
     writes = takeovers = 0
-    for seed in range(first, first + AT_ONCE):
+    for seed in numbers_of_the_seed(range(first, first + AT_ONCE)):
         world = World(seed, 1 + seed % 5, 2 + seed % 2, FAULTS_S)
         world.run(FAULTS_S + QUIET_S)
         assert world.overlaps() == [], seed

@@ -15,6 +15,7 @@ from knotless.controller.status import deaf_switch, many_deaf
 from knotless.forwarding.openflow.rules import Field, Rule
 from knotless.topologies import load
 from tests.support.probed_fabric import ProbedFabric
+from tests.tiers.depth import numbers_of_the_seed
 
 _LOOK_TICKS = 10
 DECLARED_S = 6.0
@@ -91,7 +92,7 @@ def searched() -> SearchedFabric:
     return fabric
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.seeds(10)
 @pytest.mark.parametrize("traffic", [0.0, 0.5])
 def test_a_deaf_switch_is_declared_and_comes_back(seed: int, traffic: float) -> None:
     searched = SearchedFabric(seed=seed)
@@ -418,9 +419,10 @@ def test_a_fabric_that_changes_keeps_the_deaf_switches_that_stay(searched: Searc
     assert not searched.deaf.declared
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("part", range(4))
 def test_delays_pauses_and_slow_links_make_no_switch_deaf(part: int) -> None:
-    for seed in range(5 * part, 5 * part + 5):
+    for seed in numbers_of_the_seed(range(5 * part, 5 * part + 5)):
         searched = SearchedFabric("ring,4", seed)
         dice = searched.dice
         searched.traffic = dice.random()

@@ -9,6 +9,7 @@ from knotless.controller.probes.cables import Wiring
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
 from tests.support.probed_fabric import INTERVAL_S, ProbedFabric
+from tests.tiers.depth import numbers_of_the_seed
 
 LINK = "s1:2-s2:3"
 A, B = ("s1", 2), ("s2", 3)
@@ -34,7 +35,7 @@ def cut(probed: ProbedFabric, *ports: Port, lost: bool = True) -> None:
         probed.wires[port].lost = lost
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.seeds(20)
 @pytest.mark.parametrize("traffic", [0.0, 0.5])
 def test_silent_loss_is_found_and_the_link_returns(ring: Fabric, seed: int, traffic: float) -> None:
     probed = ProbedFabric(ring, seed)
@@ -95,9 +96,10 @@ def test_a_channel_that_is_cut_while_it_is_paused_fails_when_the_pause_ends(
     probed.run_until({LINK: "one-way"})
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("part", range(4))
 def test_delays_and_pauses_raise_no_false_alarm(ring: Fabric, part: int) -> None:
-    for seed in range(5 * part, 5 * part + 5):
+    for seed in numbers_of_the_seed(range(5 * part, 5 * part + 5)):
         probed = ProbedFabric(ring, seed)
         dice = probed.dice
         probed.traffic = dice.random()

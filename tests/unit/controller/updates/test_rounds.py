@@ -107,7 +107,7 @@ class Prober:
         return 0, 0
 
 
-@pytest.mark.parametrize("seed", range(500))
+@pytest.mark.seeds(500)
 def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     """Frames go through a chain of first-in-first-out queues while new ones follow.
 
@@ -206,7 +206,7 @@ def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = Fa
     raise AssertionError("it never ends")
 
 
-@pytest.mark.parametrize("seed", range(300))
+@pytest.mark.seeds(300)
 def test_no_old_frame_is_left_where_priorities_are_counted(seed: int) -> None:
     assert left_in_a_chain(seed) == 0
     assert left_in_a_chain(seed, has_host=True) == 0
