@@ -30,6 +30,7 @@ from tests.property.test_switches import (
     _slow_answers,
     separated_pairs,
     turns,
+    verdict_of,
 )
 from tests.support.model_controllers import _simulated_time
 from tests.support.model_switch import ModelSwitch
@@ -42,12 +43,7 @@ PLANS = {"one layer": DESIRED[0], "two layers": TWO_LAYERS}
 
 def held_of(switches: list[ModelSwitch]) -> dict[str, SwitchRules]:
     """Return what switches hold, by name."""
-    return {
-        FABRIC.switches[switch.dpid - 1].name: SwitchRules(
-            tuple(switch.rules.values()), tuple(switch.groups.values())
-        )
-        for switch in switches
-    }
+    return {FABRIC.switches[switch.dpid - 1].name: switch.held for switch in switches}
 
 
 def hasty(desired: DesiredState) -> DesiredState:
@@ -69,7 +65,7 @@ class Restart(Case):
         plan = self.state.update.plan
         drops = plan is not None and plan.change.tier == 3
         if self.is_served and len(self.checked) > before and not drops:
-            verdict = check(usable(FABRIC, self.failures), held_of(self.switches))
+            verdict = verdict_of(self.held, self.failures)
             assert verdict.undelivered == separated_pairs(self.failures), verdict.problems
 
 

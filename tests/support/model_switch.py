@@ -45,6 +45,15 @@ class ModelSwitch:
         """Cookies of rules that ours cannot represent."""
         self.refuses: Callable[[Change], bool] = lambda _change: False
         """Whether it refuses a change."""
+        self._held = SwitchRules(())
+
+    @property
+    def held(self) -> SwitchRules:
+        """What it holds now: the same object as long as that is the same."""
+        rules, groups = tuple(self.rules.values()), tuple(self.groups.values())
+        if (rules, groups) != (self._held.rules, self._held.groups):
+            self._held = SwitchRules(rules, groups)
+        return self._held
 
     def restart(self) -> None:
         """Lose all rules and groups."""
