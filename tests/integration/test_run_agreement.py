@@ -39,17 +39,6 @@ def test_both_count_credits_alike(tmp_path: Path) -> None:
         assert row["pauses_apart"] <= 1
 
 
-def test_both_have_the_same_switches_inside(tmp_path: Path) -> None:
-    measured = run("agreement", "--case", "switches", "--duration", "1.5", out=tmp_path)["rows"]
-    assert [row["settings"] for row in measured].count("alpha") == 2
-    for row in measured:
-        assert row["valid"], row["problems"]
-        assert row["agrees"]
-        assert (row["peaks_apart"], row["pools_apart"]) == ([], [])
-        assert abs(row["emulated_lost"] - row["simulated_lost"]) <= 2
-        assert (row["simulated_marked"] > 0) == (row["settings"] == "marking")
-
-
 def test_both_deliver_the_same(rows: list[dict[str, Any]]) -> None:
     (shared,) = (row for row in rows if row["fabric"] != "ring,4")
     assert not shared["emulated_deadlock"]

@@ -8,21 +8,19 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from knotless.emulation import state
-from knotless.emulation.names import NETNS_DIRECTORY, Names
+from knotless.emulation.names import NETNS_DIRECTORY
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.processes import Process
-from knotless.routing.request import PlanRequest
 from tests.integration.test_cut_and_mend import is_intact, pings, port_states
-from tests.support.fabric_fixtures import Knotless, Start, new_fabric
-from tests.support.lab_terminal import Lab
+from tests.support.fabric_fixtures import Knotless
 from tests.support.waiting import until
 
 QUIET: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -197,34 +195,20 @@ def test_a_storm_of_failures_ends_well(
 def test_after_a_new_open_vswitch_all_is_as_before(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> None:
-    with _killed(fabric, knotless) as (role, words, environment, priority):
+    with killed(fabric, knotless) as (role, words, environment, priority):
         done = knotless("switch", "restart", "--all", "--name", fabric.name)
         assert done.returncode == 0, done.stderr
         assert "Open vSwitch had died, and runs again, of: " in done.stdout
-        again = _recorded(fabric)[role].pid
-        assert (_started_as(again)[0], _priorities(again)) == (words, priority)
+        again = recorded(fabric)[role].pid
+        assert (started_as(again)[0], priorities(again)) == (words, priority)
         for variable in ("LD_PRELOAD", "MALLOC_CONF"):
-            assert _started_as(again)[1].get(variable) == environment.get(variable)
-        home = NETNS_DIRECTORY / _namespace(fabric, role)
+            assert started_as(again)[1].get(variable) == environment.get(variable)
+        home = NETNS_DIRECTORY / namespace(fabric, role)
         assert Path(f"/proc/{again}/ns/net").stat().st_ino == home.stat().st_ino
 
 
-@pytest.mark.parametrize("switch_processes", [1, 3])
-def test_an_open_vswitch_that_is_started_by_hand_counts_as_the_fabrics(
-    names: Names, knotless: Knotless, switch_processes: int
-) -> None:
-    # The process is in a namespace of its fabric, and ends with it.
-    with ExitStack() as ends, new_fabric(names, "ring,4", switch_processes=switch_processes) as one:
-        with _killed(one, knotless) as (role, words, environment, _):
-            home = NETNS_DIRECTORY / _namespace(one, role)
-            enter = ["nsenter", f"--net={home}", "--", *words]
-            by_hand = subprocess.Popen(enter, env=environment, start_new_session=True, **QUIET)
-            ends.callback(by_hand.wait)
-        assert shown(knotless, one)["parts"][role]["by_hand"]
-
-
 @contextmanager
-def _killed(
+def killed(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> Iterator[tuple[str, list[str], dict[str, str], set[tuple[int, int]]]]:
     """Kill an Open vSwitch process beside traffic; when it runs again, all must be as before.
@@ -241,10 +225,10 @@ def _killed(
     try:
         until("a pace", lambda: stretch() < 1e9)
         before = stretch()
-        role = sorted(r for r in _recorded(fabric) if r.startswith("ovs-vswitchd"))[-1]
-        pid = _recorded(fabric)[role].pid
-        words, environment = _started_as(pid)
-        priority = _priorities(pid)
+        role = sorted(r for r in recorded(fabric) if r.startswith("ovs-vswitchd"))[-1]
+        pid = recorded(fabric)[role].pid
+        words, environment = started_as(pid)
+        priority = priorities(pid)
         os.kill(pid, signal.SIGKILL)
         until("an invalid run", lambda: not fabric.daemon.status()["valid"])
         problems = fabric.daemon.status()["problems"]
@@ -263,13 +247,13 @@ def _killed(
         flood.wait()
 
 
-def _recorded(fabric: EmulatedFabric) -> dict[str, Process]:
-    recorded = state.read(fabric.names)
-    assert recorded is not None
-    return recorded.processes
+def recorded(fabric: EmulatedFabric) -> dict[str, Process]:
+    stored = state.read(fabric.names)
+    assert stored is not None
+    return stored.processes
 
 
-def _started_as(pid: int) -> tuple[list[str], dict[str, str]]:
+def started_as(pid: int) -> tuple[list[str], dict[str, str]]:
     """Return arguments and environment of a process."""
 
     def read(file: str) -> list[str]:
@@ -278,7 +262,7 @@ def _started_as(pid: int) -> tuple[list[str], dict[str, str]]:
     return read("cmdline"), dict(line.split("=", 1) for line in read("environ"))
 
 
-def _priorities(pid: int) -> set[tuple[int, int]]:
+def priorities(pid: int) -> set[tuple[int, int]]:
     """Return scheduler and priority of all threads of a process."""
     threads = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
     return {
@@ -287,7 +271,7 @@ def _priorities(pid: int) -> set[tuple[int, int]]:
     }
 
 
-def _namespace(fabric: EmulatedFabric, role: str) -> str:
+def namespace(fabric: EmulatedFabric, role: str) -> str:
     number = int(role.rpartition("-")[2]) - 1 if role[-1].isdigit() else 0
     return fabric.names.switches_namespace(number)
 
@@ -300,34 +284,3 @@ def test_mistakes_are_one_line(fabric: EmulatedFabric, knotless: Knotless) -> No
         done = knotless("switch", *words, "--name", fabric.name)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert complaint in done.stderr
-
-
-def test_without_a_fabric_it_is_one_line(names: Names, knotless: Knotless) -> None:
-    done = knotless("switch", "restart", "s1", "--name", names.name)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "no fabric" in done.stderr
-
-
-def test_switches_with_plain_links_stop_and_start(start: Start, knotless: Knotless) -> None:
-    fabric = start("ring,4", PlanRequest(), links="plain")
-    name = ("--name", fabric.name)
-    fabric.cables.cut(fabric.cables.one("h2"))
-    assert knotless("switch", "stop", "s2", *name).returncode == 0
-    until("s1 sees it", lambda: is_down(fabric, "s1", 2))
-    assert [cut["link"] for cut in shown(knotless, fabric)["cut"]] == ["h2"]
-    fabric.cables.mend(fabric.cables.one("h2"))
-    assert knotless("switch", "start", "s2", *name).returncode == 0
-    until("s1 sees it", lambda: not is_down(fabric, "s1", 2))
-    until("a fabric as before", lambda: is_well(fabric) and pings(fabric, "h1", "10.0.2.1"))
-
-
-def test_the_prompt_stops_starts_and_restarts_a_switch(lab: Callable[..., Lab]) -> None:
-    prompt = lab("ring,4")
-    prompt.expect("mininet> ")
-    assert "usage: switch NAME stop|start|restart" in prompt.say("switch s1")
-    assert "no switch 's9'" in prompt.say("switch s9 stop")
-    for line in ("switch s2 stop", "switch s2 start", "switch s2 restart"):
-        answer = prompt.say(line)
-        assert "usage" not in answer
-        assert "knotless: " not in answer
-    assert "switch s2 is not stopped" in prompt.say("switch s2 start")

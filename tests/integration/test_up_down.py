@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import signal
 import socket
 import subprocess
 import sys
@@ -16,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from knotless.emulation import datapath, processes, state
+from knotless.emulation import datapath
 from knotless.emulation.names import Names
-from knotless.emulation.processes import Process
 from knotless.routing.plan import make_plan
 from knotless.routing.vlans.assignment import ASSIGNMENTS
 from knotless.topologies import load
@@ -26,7 +24,7 @@ from tests.support import REPOSITORY
 from tests.support.all_pairs import missing_pairs
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.scarcity import limited, refused
-from tests.support.waiting import HANG_S, LIMIT_S, Limit, until
+from tests.support.waiting import LIMIT_S, until
 
 
 def up(knotless: Knotless, names: Names, *more: str) -> subprocess.CompletedProcess[str]:
@@ -94,44 +92,6 @@ def test_a_second_up_is_one_line(knotless: Knotless, names: Names) -> None:
     assert (code, report["phase"], report["problems"]) == (0, "ready", [])
 
 
-MORE_PARTS = ("ovsdb-server", "controller")
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        *("owner", "emulator", "ovs-vswitchd"),
-        *(pytest.param(name, marks=pytest.mark.long) for name in MORE_PARTS),
-    ],
-)
-def test_a_killed_part_is_reported_and_removed(
-    part: str, knotless: Knotless, names: Names, remains: Remains
-) -> None:
-    assert up(knotless, names).returncode == 0
-    running = state.read(names)
-    assert running is not None
-    victim: Process = running.owner if part == "owner" else running.processes[part]
-    os.kill(victim.pid, signal.SIGKILL)
-    assert processes.await_exit(victim, 10)
-    code, report = status(knotless, names)
-    assert code == 1
-    assert any(f"{part} has died" in problem for problem in report["problems"])
-    assert knotless("down", "--name", names.name).returncode == 0
-    assert remains(names) == []
-    assert up(knotless, names).returncode == 0
-
-
-def test_up_removes_a_dead_fabric_and_reports_it(knotless: Knotless, names: Names) -> None:
-    assert up(knotless, names).returncode == 0
-    running = state.read(names)
-    assert running is not None
-    os.kill(running.owner.pid, signal.SIGKILL)
-    assert processes.await_exit(running.owner, 10)
-    done = up(knotless, names)
-    assert done.returncode == 0
-    assert "removed the remains" in done.stderr
-
-
 @pytest.mark.smoke
 def test_up_that_fails_leaves_nothing(knotless: Knotless, names: Names, remains: Remains) -> None:
     done = up(knotless, names, "--engine", "no-such-engine")
@@ -158,26 +118,6 @@ def test_root_is_required(knotless: Knotless, names: Names) -> None:
         assert done.returncode == 2, words
         assert "needs root" in done.stderr
         assert done.stderr.count("\n") == 1
-
-
-def test_ctrl_c_at_up_leaves_nothing(names: Names, remains: Remains) -> None:
-    words = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
-    with subprocess.Popen([*words, "--name", names.name, *FREE_PORTS]) as child:
-        until("a directory", names.directory.exists)
-        child.send_signal(signal.SIGINT)
-        assert child.wait(HANG_S) == 130
-    assert remains(names) == []
-
-
-def test_a_killed_up_takes_its_half_started_fabric_with_it(names: Names, remains: Remains) -> None:
-    words = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
-    with subprocess.Popen([*words, "--name", names.name, *FREE_PORTS]) as child:
-        limit = Limit()
-        while (running := state.read(names)) is None or not running.running:
-            limit.check("a process of the fabric")
-        child.kill()
-    assert processes.await_exit(running.owner, HANG_S)
-    assert remains(names) == []
 
 
 def test_two_ups_at_once_make_one_fabric(knotless: Knotless, names: Names) -> None:
