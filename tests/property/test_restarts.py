@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 from ryu.lib import hub
 
-from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
 from knotless.controller.updates.inherited import holds_other
@@ -34,10 +33,10 @@ from tests.property.test_switches import (
 )
 from tests.support.model_controllers import _simulated_time
 from tests.support.model_switch import ModelSwitch
+from tests.support.waiting import Limit
 
 __all__ = ["_simulated_time", "_slow_answers"]
 ORDERS = list(permutations(range(len(FABRIC.switches))))
-DEADLINE_S = 30.0
 PLANS = {"one layer": DESIRED[0], "two layers": TWO_LAYERS}
 
 
@@ -118,9 +117,9 @@ def connect_all_but(case: Restart, missing: ModelSwitch) -> None:
         if switch is not missing:
             case.connect(switch)
     observed = case.state.observed.switches[missing.dpid]
-    deadline_s = runtime.now_s() + DEADLINE_S
+    limit = Limit()
     while not observed.is_unread:
-        assert runtime.now_s() < deadline_s
+        limit.check(f"s{missing.dpid} is not waited for")
         assert not case.state.leads
         hub.sleep(0)
         case.check()

@@ -36,11 +36,10 @@ from knotless.base.ports import free_port
 from knotless.web.feed import Feed
 from tests.support.page_server import served
 from tests.support.rest_server import TOKEN
-from tests.support.waiting import until
+from tests.support.waiting import HANG_S, until
 from tests.unit.web.test_app import FakeSource
 
 BEARER = f"Authorization: Bearer {TOKEN}"
-DEADLINE_S = 20.0
 
 
 @dataclass
@@ -54,7 +53,7 @@ class Running:
 
     def connect(self) -> socket.socket:
         """Return a connection."""
-        return socket.create_connection(("127.0.0.1", self.port), DEADLINE_S)
+        return socket.create_connection(("127.0.0.1", self.port), HANG_S)
 
     def ask(self, path: str, *headers: str, body: bytes | None = None) -> tuple[int, str]:
         """Return status and body of the answer to a request, in which ``Host`` may be replaced."""
@@ -145,7 +144,7 @@ def test_silent_connections_give_way(start: Start, begin: bytes) -> None:
         for _ in range(20):
             assert server.ask(server.read)[0] == 200
         # The oldest have gone, and others are still there.
-        held[0].settimeout(DEADLINE_S)
+        held[0].settimeout(HANG_S)
         with suppress(ConnectionError):
             assert held[0].recv(1) == b""
 

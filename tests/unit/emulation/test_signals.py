@@ -12,8 +12,8 @@ import sys
 import pytest
 
 from knotless.emulation.signals import WAKE_S, uninterrupted
+from tests.support.waiting import HANG_S
 
-LIMIT_S = 60
 MOMENT_BEFORE = """
 import ctypes, functools, operator, readline, signal
 from knotless.emulation.signals import end_at_signal
@@ -63,7 +63,7 @@ def test_a_signal_a_moment_before_a_call_that_blocks_is_seen(
         code = MOMENT_BEFORE.format(name=number.name, call=call)
         words = [sys.executable, "-c", code]
         done = subprocess.run(
-            words, stdin=program_side, stdout=program_side, timeout=LIMIT_S, check=False
+            words, stdin=program_side, stdout=program_side, timeout=HANG_S, check=False
         )
     finally:
         os.close(terminal)
@@ -73,7 +73,7 @@ def test_a_signal_a_moment_before_a_call_that_blocks_is_seen(
 
 def test_a_second_signal_does_not_interrupt_what_the_first_began() -> None:
     words = [sys.executable, "-c", TWICE]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_S, check=False)
     assert (done.returncode, done.stdout) == (128 + signal.SIGTERM, "cleaned up\n")
 
 
@@ -89,7 +89,7 @@ def test_signals_wait_for_the_end_of_an_uninterrupted_block() -> None:
 
 def test_a_process_that_takes_long_to_end_is_not_killed_by_the_timer() -> None:
     words = [sys.executable, "-c", SLOW_END]
-    assert subprocess.run(words, timeout=LIMIT_S, check=False).returncode == 0
+    assert subprocess.run(words, timeout=HANG_S, check=False).returncode == 0
 
 
 def test_the_timer_takes_no_character_from_a_prompt() -> None:
@@ -102,11 +102,11 @@ def test_the_timer_takes_no_character_from_a_prompt() -> None:
         try:
             seen = ""
             while seen.count(PROMPT) < PROMPTS:
-                assert select.select([terminal], [], [], LIMIT_S)[0], seen[-100:]
+                assert select.select([terminal], [], [], HANG_S)[0], seen[-100:]
                 seen += os.read(terminal, 4096).decode()
                 if seen.endswith("> "):
                     assert seen.endswith(PROMPT), seen[-100:]
                     os.write(terminal, b"\n")
-            assert one.wait(LIMIT_S) == 0
+            assert one.wait(HANG_S) == 0
         finally:
             os.close(terminal)

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-LIMIT_S = 60
+from tests.support.waiting import HANG_S
+
 ENDLESS_US = "1e12"
 FROM_PYTHON = f"""
 from knotless.routing.plan import make_plan
@@ -46,7 +47,7 @@ main(["simulate", *sys.argv[1:]])
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    _, message = process.communicate(timeout=LIMIT_S)
+    _, message = process.communicate(timeout=HANG_S)
     assert process.returncode == 130
     assert message.strip().splitlines() == ["knotless: interrupted"]
     assert list(tmp_path.iterdir()) == []
@@ -59,6 +60,6 @@ def test_ctrl_c_is_raised_from_a_call_in_python() -> None:
     assert process.stdout is not None
     assert process.stdout.readline() == "running\n"
     process.send_signal(signal.SIGINT)
-    message, _ = process.communicate(timeout=LIMIT_S)
+    message, _ = process.communicate(timeout=HANG_S)
     assert process.returncode == 0
     assert message.splitlines()[-1] == "interrupted"

@@ -30,8 +30,7 @@ from knotless.web.live import LiveController, LiveFabric
 from knotless.web.picture import Picture
 from knotless.web.replay import replay
 from tests.support.fake_fabric import CYCLE, FakeFabric
-
-LIMIT_S = 20.0
+from tests.support.waiting import Limit
 
 
 @pytest.fixture
@@ -66,9 +65,10 @@ def up(names: Names, fake: FakeFabric, port: int = 1, started_at: float = 1.0) -
 
 async def until(condition: Callable[[], Any]) -> Any:
     """Wait until a condition holds, and return its value."""
-    async with asyncio.timeout(LIMIT_S):
-        while not (value := condition()):
-            await asyncio.sleep(0.01)
+    limit = Limit()
+    while not (value := condition()):
+        limit.check("a condition")
+        await asyncio.sleep(0.01)
     return value
 
 

@@ -21,8 +21,6 @@ from knotless.controller.updates.worker import (
 )
 from tests.support.waiting import Limit
 
-LIMIT_S = 30
-
 
 @dataclass(frozen=True)
 class Point:
@@ -109,7 +107,7 @@ def test_it_ends_with_the_controller() -> None:
     child = psutil.Process(int(parent.stdout.readline()))
     parent.kill()
     parent.communicate()
-    _, alive = psutil.wait_procs([child], timeout=LIMIT_S)
+    _, alive = psutil.wait_procs([child], timeout=30)
     if alive:  # an orphan that nobody waits for
         limit = Limit()
         while child.is_running() and child.status() != psutil.STATUS_ZOMBIE:
