@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
+import pytest
+
 from knotless.controller.openflow import messages
 from knotless.forwarding.openflow.rules import Field, Rule
 from tests.seeded.switch import keyed_entry_of
@@ -56,6 +58,7 @@ def test_rules_of_others_are_counted_and_not_read_if_there_are_many() -> None:
     assert not world.violations
 
 
+@pytest.mark.deep
 def test_a_switch_that_answers_nothing_is_left_out_after_a_stated_time() -> None:
     world = World(Setting(2, "torus,4,4"))
     with world.running():

@@ -29,6 +29,7 @@ def _a_run() -> Result:
     return run(Setting(1), [], seconds=5.0)
 
 
+@pytest.mark.thin(1)
 @pytest.mark.parametrize(
     ("change", "text"),
     [

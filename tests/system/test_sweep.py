@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pyarrow.parquet as pq
+import pytest
 
 from knotless.experiments.sweeps import grid
 from knotless.experiments.sweeps.figures import ERROR
@@ -46,6 +47,7 @@ def until_parts(process: subprocess.Popen[str], out: Path, count: int) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.deep
 def test_one_worker_and_two_give_the_same_bytes(tmp_path: Path) -> None:
     file, samples = write(tmp_path, SMALL), []
     for workers in (1, 2):
@@ -99,6 +101,7 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     assert (fresh / "samples.parquet").read_bytes() == (out / "samples.parquet").read_bytes()
 
 
+@pytest.mark.deep
 def test_workers_listen_on_the_loopback_interface_alone(tmp_path: Path) -> None:
     file = write(tmp_path, SMALL.replace("2000", "400000"))
     process = start(file, tmp_path / "out", "--workers", "1")

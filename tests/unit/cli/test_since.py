@@ -97,6 +97,7 @@ def test_one_wrong_route_anywhere_is_found(fabric: Path, state: Path, switch: st
     assert as_in_full(fabric, state) == ""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize("switch", range(6))
 def test_a_withdrawn_route_anywhere_is_found(tmp_path: Path, switch: int) -> None:
     net = leaf_spine(4, 2)
@@ -178,6 +179,7 @@ def test_a_damaged_state_is_not_used(fabric: Path, state: Path) -> None:
     assert True in seen
 
 
+@pytest.mark.deep
 def test_no_section_of_a_forged_state_ends_the_program(fabric: Path, state: Path) -> None:
     """Sections of any content, with hashes that fit."""
     changed(fabric)

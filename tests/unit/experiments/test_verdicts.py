@@ -164,6 +164,7 @@ INDEPENDENT = [
 """Experiments whose simulated runs are stored with one seed, and small cases of them."""
 
 
+@pytest.mark.thin(2)
 @pytest.mark.parametrize(("name", "common", "options"), INDEPENDENT)
 def test_simulations_that_are_stored_with_one_seed_do_not_depend_on_it(
     name: str, common: dict[str, float], options: dict[str, object]
