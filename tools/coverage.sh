@@ -41,6 +41,7 @@ rust_coverage() {
     cov=$(llvm_tool llvm-cov)
     rm -rf "$TARGET/profiles"
     export RUSTFLAGS="-C instrument-coverage" CARGO_TARGET_DIR=$TARGET
+    export KNOTLESS_TIER=deep
     export LLVM_PROFILE_FILE=$TARGET/profiles/%p-%m.profraw
     local cargo=(cargo test --locked --manifest-path core/Cargo.toml)
     "${cargo[@]}" --quiet </dev/null || failed=1

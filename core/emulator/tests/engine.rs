@@ -13,6 +13,7 @@ use harness::{configuration, frame, Bench, MS, TICK};
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use switch_model::{MICROSECOND, SECOND};
+use test_tier::case_count;
 
 #[test]
 fn a_frame_arrives_as_it_was_sent_and_in_its_time() {
@@ -278,6 +279,8 @@ fn a_capture_shows_frames_and_pauses_as_on_the_wire() {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(case_count(256)))]
+
     #[test]
     fn any_frames_are_processed_without_panic(
         frames in prop::collection::vec((0usize..8, prop::collection::vec(any::<u8>(), 0..90)), 1..60),

@@ -6,6 +6,7 @@ use emulator::engine::Hold;
 use harness::{configuration, frame, Bench, MS};
 use proptest::prelude::*;
 use serde_json::{json, Value};
+use test_tier::case_count;
 
 fn switch(bench: &mut Bench, name: &str, up: bool) {
     let answer = bench.ask(json!({"do": "switch", "name": name, "up": up}));
@@ -174,6 +175,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(case_count(256)))]
+
     /// Whatever stops, starts, is cut and ends: each frame is delivered or counted as lost once, and
     /// afterwards all works as before.
     #[test]

@@ -11,6 +11,7 @@ use simulator::{
     Tables, Target, Traffic,
 };
 use switch_model::{ChannelId, Time, MICROSECOND};
+use test_tier::case_count;
 
 const SWITCHES: usize = 4;
 const HOSTS: usize = 8;
@@ -270,7 +271,7 @@ fn compare_with(seed: u64, ring: bool, links: Links, end: Time, switches: Value)
 
 #[test]
 fn delays_of_switches_and_hosts_do_not_change_the_results() {
-    for seed in 0..40 {
+    for seed in 0..case_count(40).into() {
         let engine = compare(seed, false, Links::Different, 10 * MS);
         let (stretch, _) = engine.state().clock.stretch();
         assert!(stretch.unwrap() > 1.5, "the delays were felt: {stretch:?}");
@@ -287,7 +288,7 @@ fn the_same_deadlock_forms_at_the_same_time() {
 
 #[test]
 fn events_of_the_same_time_happen_in_the_same_order() {
-    for seed in 0..40 {
+    for seed in 0..case_count(40).into() {
         compare(seed, false, Links::Equal, 10 * MS);
     }
 }
@@ -314,7 +315,7 @@ fn switches() -> Value {
 #[test]
 fn switches_with_settings_have_the_same_results_on_both_clocks() {
     let (mut marked, mut pool, mut lost) = (0, 0, 0);
-    for seed in 0..20 {
+    for seed in 0..case_count(20).into() {
         let engine = compare_with(seed, false, Links::Different, 10 * MS, switches());
         for channel in 0..engine.model().channels() as u32 {
             let counted = engine.model().counters(engine.now(), ChannelId(channel));

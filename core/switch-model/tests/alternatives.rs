@@ -9,6 +9,7 @@ use switch_model::{
     ChannelId, ChannelPorts, DropCause, FlowControl, SwitchSettings, Time, VirtualChannel,
     Watchdog, WatchdogAction, MICROSECOND, SECOND,
 };
+use test_tier::case_count;
 
 const FRAME: u32 = 1000;
 /// How long a frame of that length takes on the wire, gap included.
@@ -385,7 +386,7 @@ fn overload(flow_control: FlowControl, first_free: bool, seed: u64) -> Simulatio
 #[test]
 fn a_cyclic_choice_freezes_bound_on_arrival_and_never_bound_when_it_is_sent() {
     let mut frozen = 0;
-    for seed in 0..1000 {
+    for seed in 0..case_count(1000).into() {
         let simulation = overload(FlowControl::Pfc, true, seed);
         assert_eq!(simulation.model.deadlock(), None, "seed {seed}");
         assert_eq!(simulation.delivered_bytes, simulation.entered_bytes, "seed {seed}");

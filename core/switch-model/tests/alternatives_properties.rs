@@ -9,6 +9,7 @@ use harness::{channel, Hop, Router, Simulation, Trip, MAX_FRAME};
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::SplitMix64;
 use switch_model::{ChannelId, FlowControl, SwitchSettings, VirtualChannel};
+use test_tier::case_count;
 
 const SEEDS: u64 = 240;
 
@@ -180,7 +181,8 @@ const POOL: &str = r#"{"pools": {"p": {"side": "ingress", "bytes": 9000}},
 fn what_a_deadlock_holds_never_moves_and_all_else_does() {
     let controls = [FlowControl::Pause, FlowControl::Pfc];
     let mut frozen = BTreeMap::new();
-    for (seed, flow_control) in (0..SEEDS).flat_map(|seed| controls.map(|control| (seed, control)))
+    let seeds = u64::from(case_count(SEEDS as u32));
+    for (seed, flow_control) in (0..seeds).flat_map(|seed| controls.map(|control| (seed, control)))
     {
         let pool = (seed % 3 == 0).then_some(POOL);
         let mut simulation = simulation(flow_control, pool, seed);
@@ -213,9 +215,10 @@ fn what_a_deadlock_holds_never_moves_and_all_else_does() {
         let inside = simulation.inside_bytes_once();
         assert_eq!(inside > 0, simulation.model.deadlock().is_some(), "seed {seed}");
         assert_eq!(simulation.delivered_bytes + inside, simulation.entered_bytes);
-        *frozen.entry(flow_control.name()).or_insert(0) += u32::from(inside > 0);
+        *frozen.entry(flow_control.name()).or_insert(0) += u64::from(inside > 0);
     }
-    assert!(frozen.values().all(|&count| count >= 5 && u64::from(count) < SEEDS), "{frozen:?}");
+    let some = seeds.div_ceil(48)..seeds;
+    assert!(frozen.values().all(|count| some.contains(count)), "{frozen:?}");
 }
 
 /// Limits of egress queues that drop, a pool of them, and links that are cut and restored.

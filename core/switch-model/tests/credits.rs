@@ -11,6 +11,7 @@ use switch_model::{
     transmission_time, wire_bytes, Chance, ChannelConfig, ChannelId, ChannelPorts, DropCause,
     Faults, FlowControl, GroupSettings, SwitchSettings, VirtualChannel, MICROSECOND,
 };
+use test_tier::case_count;
 
 const DELAY_US: u64 = 500;
 
@@ -276,7 +277,7 @@ fn deadlock_by_definition(simulation: &Simulation, case: &Case) -> BTreeSet<Virt
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(case_count(96)))]
 
     #[test]
     fn the_deadlock_is_the_greatest_set_that_waits_for_itself(case in cases(credits())) {

@@ -9,6 +9,7 @@ use switch_model::{
     Buffer, ChannelConfig, ChannelId, FlowControl, GroupSettings, PauseFrameSettings, PoolSettings,
     Side, SwitchSettings, VirtualChannel, MICROSECOND,
 };
+use test_tier::case_count;
 
 /// One pool for all ingress buffers of a switch.
 fn shared() -> impl Strategy<Value = SwitchSettings> {
@@ -78,7 +79,7 @@ fn pausing() -> Vec<FlowControl> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(case_count(300)))]
 
     #[test]
     fn bytes_are_conserved(mut case in shared_cases(FlowControl::ALL.to_vec()), queue_bytes in 1_522u64..10_000, lossy: u8) {

@@ -12,6 +12,7 @@ use knotless_endpoint::node::Node;
 use knotless_endpoint::wire::{self, Ack, Body, Header};
 use network::{address, Faults, Network, Random, ALL_FAULTS};
 use proptest::prelude::*;
+use test_tier::case_count_or;
 
 const ACKNOWLEDGED: Reliability = Reliability::Acknowledged;
 const NONE: Reliability = Reliability::None;
@@ -68,9 +69,9 @@ fn check_all_arrived(network: &mut Network, messages: usize) {
     }
 }
 
-/// Set as in forged.rs; a case has about a hundred forged frames, or fifteen of arbitrary bytes.
+/// Set by KNOTLESS_FORGED or the tier. A case has about a hundred forged frames, or fifteen of arbitrary bytes.
 fn forged() -> u32 {
-    std::env::var("KNOTLESS_FORGED").map_or(20_000, |text| text.parse().unwrap())
+    case_count_or("KNOTLESS_FORGED", 20_000)
 }
 
 proptest! {

@@ -1,7 +1,8 @@
 //! Random operations between processes on a faulty network, against a model of what memory must
 //! hold.
 //!
-//! KNOTLESS_OPERATIONS (20000) sets how many; `make test-primitives` runs a million.
+//! KNOTLESS_OPERATIONS sets how many; else the tier does, `deep` 20,000. `make test-primitives` runs a
+//! million.
 
 mod check;
 #[path = "../network/mod.rs"]
@@ -12,10 +13,11 @@ use knotless_endpoint::access_pattern::AccessPattern;
 use knotless_endpoint::config::{Config, MILLISECOND};
 use knotless_endpoint::operation::Status;
 use network::{address, Faults, Network, ALL_FAULTS};
+use test_tier::case_count_or;
 use world::{config, World, OPEN};
 
 fn operations() -> u64 {
-    std::env::var("KNOTLESS_OPERATIONS").map_or(20_000, |text| text.parse().unwrap())
+    case_count_or("KNOTLESS_OPERATIONS", 20_000).into()
 }
 
 #[test]
