@@ -74,6 +74,7 @@ format: setup-checks  ## format all source files
 	cargo fmt $(MANIFEST) --all
 
 bench: setup  ## list the benchmarks, or run one: make bench NAME=repair OPTIONS="--cuts 5"
+	@tools/native.sh
 	@! $(BIN)/python -m bench --needs-root $(NAME) || as_root="$(SUDO)"; \
 	    $$as_root $(BIN)/python -m bench $(NAME) $(OPTIONS)
 

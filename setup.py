@@ -23,7 +23,8 @@ class Build(build_py):
 
     def run(self) -> None:
         """Build, and add copies of the folders that users read."""
-        subprocess.run([ROOT / "tools" / "native.sh"], check=True)
+        profile = ["--setup"] if self.editable_mode else []
+        subprocess.run([ROOT / "tools" / "native.sh", *profile], check=True)
         if not self.editable_mode:
             shutil.rmtree(self.build_lib, ignore_errors=True)  # files that are gone by now
         super().run()

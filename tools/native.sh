@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Build the Rust workspace once, and copy what Python and hosts use of it into the package, stripped.
 #
+#   tools/native.sh           with the profile `release`, for wheels and benchmarks
+#   tools/native.sh --setup   with the profile `setup`, for a checkout: it is built sooner, and a
+#                             little slower. What is there of `release` is left as it is.
+#
 # The wheel, `pip install -e .` and `tools/make setup` all go through this step. With nothing to do
 # it takes no time.
 set -euo pipefail
@@ -9,11 +13,19 @@ PATH=$PATH:$HOME/.cargo/bin
 
 die() { echo "native: $*" >&2; exit 1; }
 
+case ${1-} in
+    '') profile=release ;;
+    --setup) profile=setup ;;
+    *) die "unknown option $1: give --setup or none" ;;
+esac
+
 # In _native/, beside the header for C; the extension lies in the package itself.
 programs=(knotless-emulator knotless-barrier knotless-pingpong libknotless_virtual_time.so
     libknotless_endpoint.so)
 extension=knotless/_core.abi3.so
 header=core/messages/endpoint/include/knotless_endpoint.h
+# The profile of what is there.
+record=knotless/_native/profile
 mkdir -p knotless/_native
 # A source distribution brings its own.
 if [ -e .git ] && commit=$(git rev-parse HEAD 2>/dev/null); then
@@ -23,9 +35,10 @@ fi
 
 is_current() {
     local file
-    for file in "$extension" "${programs[@]/#/knotless/_native/}"; do
+    for file in "$extension" "${programs[@]/#/knotless/_native/}" "$record"; do
         [ -f "$file" ] || return 1
     done
+    case $(cat "$record") in release | "$profile") ;; *) return 1 ;; esac
     # The extension is copied last.
     [ -z "$(find core tools/native.sh -path core/target -prune -o -newer "$extension" -type f -print -quit)" ]
 }
@@ -36,17 +49,19 @@ command -v cargo >/dev/null || die "cargo is missing: install a wheel of Knotles
 echo "native: building the Rust programs"
 # The extension uses Python's stable ABI: which interpreter there is does not matter.
 export PYO3_NO_PYTHON=1
-cargo build --release --locked --quiet --manifest-path core/Cargo.toml -p knotless-python \
+cargo build --profile "$profile" --locked --quiet --manifest-path core/Cargo.toml -p knotless-python \
     -p emulator -p endpoint -p preload -p programs </dev/null
 
 # copy FILE TARGET: never into a file that a process executes.
 copy() {
-    strip -o "$2.new" "${CARGO_TARGET_DIR:-core/target}/release/$1"
+    strip -o "$2.new" "${CARGO_TARGET_DIR:-core/target}/$profile/$1"
     chmod 755 "$2.new"
     mv "$2.new" "$2"
 }
+rm -f "$record"
 for name in "${programs[@]}"; do
     copy "$name" "knotless/_native/$name"
 done
 cp "$header" knotless/_native/
 copy lib_core.so "$extension"
+echo "$profile" >"$record"

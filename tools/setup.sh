@@ -209,7 +209,7 @@ rust_is_new_enough ||
 # Compiling takes longest, and pip mostly waits.
 if [ "$building" ]; then
     [ -d core/target ] || fresh_target=1
-    tools/native.sh &
+    tools/native.sh --setup &
     native=$!
     trap 'kill "$native" 2>/dev/null' EXIT
 fi

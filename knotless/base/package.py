@@ -40,6 +40,15 @@ def version() -> str:
     return metadata.version("knotless")
 
 
+def profile() -> str | None:
+    """Return the profile of Cargo by which the Rust programs were built; None if unknown.
+
+    It is ``release`` in a wheel and after ``make bench``, and ``setup`` in another checkout.
+    """
+    file = NATIVE / "profile"
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else None
+
+
 def commit() -> str | None:
     """Return the commit of the checkout, or of which the wheel was built; None if unknown."""
     if CHECKOUT is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from knotless.base.package import commit
+from knotless.base.package import commit, profile
 
 PACKAGES = ("knotless", "ryu", "mininet", "numpy", "pyarrow", "matplotlib")
 COMMANDS = {"ovs": ["ovs-vswitchd", "--version"], "iperf3": ["iperf3", "--version"]}
@@ -39,6 +39,7 @@ def versions() -> dict[str, str | None]:
     by_component |= {name: _package(name) for name in PACKAGES}
     by_component |= {name: _first_line(command) for name, command in COMMANDS.items()}
     by_component["commit"] = commit()
+    by_component["profile"] = profile()
     return by_component
 
 

@@ -37,6 +37,7 @@ def test_it_has_one_package_for_all_versions_of_python(wheel: Path) -> None:
     others = {name.partition("/")[0] for name in names if not name.startswith("knotless-")}
     assert others == {"knotless", "knotless_controller.pth"}
     assert {"knotless/_core.abi3.so", "knotless/_native/knotless-emulator"} <= set(names)
+    assert zipfile.ZipFile(wheel).read("knotless/_native/profile").decode() == "release\n"
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
 

@@ -39,6 +39,12 @@ def test_every_stored_run_is_on_one_page() -> None:
     assert files == sorted(pages.TABLES)
 
 
+@pytest.mark.parametrize("name", pages.TABLES)
+def test_stored_runs_measured_programs_of_the_release_profile(name: str) -> None:
+    # Runs of before there was another profile do not name theirs.
+    assert stored(name).get("versions", {}).get("profile", "release") == "release"
+
+
 def test_every_part_of_a_page_is_written_by_a_command() -> None:
     declared = {DOCS / name for name in (*pages.PAGES, *inserts.PAGES)}
     written = {path for path in DOCS.rglob("*.md") if page_parts.names(path.read_text())}
