@@ -14,7 +14,7 @@ from tests.support import REPOSITORY
 
 SCRIPTS = [
     *("tools/setup.sh", "tools/coverage.sh", "tools/make", ".ci/run"),
-    *("tools/lab-image.sh", "tools/lab-install.sh", "tools/native.sh"),
+    *("tools/lab-image.sh", "tools/lab-install.sh", "tools/native.sh", "tools/rust-tests.sh"),
 ]
 
 
