@@ -218,6 +218,8 @@ if ! python_works; then
     python_works || die "the Python environment does not work: remove .venv and run this again"
 fi
 [ "$building" ] || exit 0
+# For processes of root, which write no byte code: their user could not remove it.
+.venv/bin/python -m compileall -q knotless tests bench docs/generator
 
 trap - EXIT
 wait "$native" || die "the Rust programs were not built (see above)"
@@ -226,6 +228,4 @@ install_package
 [ -z "$demo" ] || [ -z "${fresh_target-}" ] || rm -rf core/target
 .venv/bin/python -P -c 'import knotless._core' ||
     die "the Rust core does not load in Python: remove core/target and run this again"
-# For processes of root, which write no byte code: their user could not remove it.
-.venv/bin/python -m compileall -q knotless tests bench docs/generator
 say "ready"
