@@ -66,7 +66,7 @@ lint-python: setup-checks
 
 lint-rust: setup-checks
 	cargo fmt $(MANIFEST) --all --check
-	$(CARGO) clippy $(MANIFEST) --quiet --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(MANIFEST) --quiet --profile gate --workspace --all-targets -- -D warnings
 
 format: setup-checks  ## format all source files
 	$(BIN)/ruff check --fix --quiet . || true
