@@ -92,11 +92,11 @@ class Run:
             [ruff, "format", "--check", "."],
             ["cargo", "fmt", *_MANIFEST, "--all", "--check"],
         )
-        clippy = ["cargo", "--locked", "clippy", *_MANIFEST, "--quiet", "--workspace"]
+        clippy = ["cargo", "--locked", "clippy", *_MANIFEST, "--quiet", "--profile", "gate"]
         self._part(
             "types and clippy",
             [".venv/bin/mypy"],
-            [*clippy, "--all-targets", "--", "-D", "warnings"],
+            [*clippy, "--workspace", "--all-targets", "--", "-D", "warnings"],
         )
 
     def core(self) -> None:
