@@ -81,6 +81,7 @@ class Run:
             status = self._part(name, [*prefix, *_PYTEST, *words], env={"SEED": str(case.seed)})
             if status in (NO_SUCH_TEST, NOTHING_COLLECTED):
                 print("there is no such test any more: it is not kept")
+                self.parts[-1].failed = False
                 kept.forget(case)
 
     def checks(self) -> None:

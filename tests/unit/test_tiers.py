@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.mutants import Mutant, of_python
 from tests.support import REPOSITORY
 from tests.support.every import holds_for_every
-from tests.tiers import costs, kept, reach
+from tests.tiers import costs, kept, parts, reach
 from tests.tiers.depth import GATE_CASES, SEEDS_APART, Depth, Tier
 from tests.tiers.skips import ALLOWED, is_allowed
 
@@ -216,3 +217,75 @@ def test_planted_faults_are_programs(seed: int, faults: list[Mutant]) -> None:
     assert text[fault.offset : end] == fault.old
     changed = text[: fault.offset] + fault.new + text[end:]
     assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text))
+
+
+# --- the parts of a tier -----------------------------------------------------------------------
+
+
+class Commands:
+    """Stands for the commands that a tier calls; those with a word of ``failing`` fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, failing: dict[str, int]) -> None:
+        self.called: list[list[str]] = []
+        self._failing = failing
+        monkeypatch.setattr(parts, "_call", self._call)
+        monkeypatch.setattr(parts, "_root_prefix", lambda: ["as-root"])
+
+    def _call(self, command: Sequence[str], _env: object, _quiet: bool) -> int:
+        self.called.append(list(command))
+        return next((s for word, s in self._failing.items() if word in command), 0)
+
+
+def test_a_failed_part_ends_no_other_and_is_the_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = Commands(monkeypatch, {".venv/bin/mypy": 1})
+    run = parts.Run(Tier.GATE)
+    run.checks()
+    run.core()
+    run.tests(("tests/unit/test_tiers.py",))
+    assert run.summary() == 1
+    assert "types and clippy  FAILED" in capsys.readouterr().out
+    pure, fabrics, alone = commands.called[-3:]
+    assert "--deeper=tests/unit/test_tiers.py" in pure
+    assert "--ignore=tests/integration/" in pure
+    assert "as-root" not in pure
+    assert fabrics[0] == alone[0] == "as-root"
+    assert "tests/integration/" in fabrics
+    assert "tests/alone/" not in fabrics
+    assert alone[-1] == "tests/alone/"
+    assert not any(word.startswith("-n") for word in alone)
+
+
+def test_where_nothing_fails_the_exit_status_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    Commands(monkeypatch, {"tests/alone/": parts.NOTHING_COLLECTED})
+    run = parts.Run(Tier.DEEP)
+    run.tests(())
+    assert run.summary() == 0
+
+
+def test_only_the_files_that_a_change_reaches_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = Commands(monkeypatch, {})
+    only = ("tests/unit/a.py", "tests/integration/b.py")
+    parts.Run(Tier.GATE).tests(only, only=only)
+    pure, fabrics = commands.called
+    assert (pure[-1], fabrics[-1]) == only
+
+
+def test_a_kept_test_that_is_gone_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = kept.Case("tests/unit/a.py::test_gone", Tier.DEEP, 3)
+    failing = kept.Case("tests/integration/b.py::test_b", Tier.GATE, 3)
+    for case in (gone, failing):
+        kept.keep(case, tmp_path)
+    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(kept.cases, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(kept.forget, "__defaults__", (tmp_path,))
+    commands = Commands(monkeypatch, {gone.test: parts.NO_SUCH_TEST, failing.test: 1})
+    run = parts.Run(Tier.GATE)
+    run.kept()
+    assert kept.cases() == [failing]
+    assert [part.failed for part in run.parts] == [True, False]
+    assert "as-root" in commands.called[0]
+    assert "--tier=deep" in commands.called[1]
