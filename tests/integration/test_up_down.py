@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import resource
-import socket
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from knotless.emulation import datapath
 from knotless.emulation.names import Names
-from knotless.routing.plan import make_plan
-from knotless.routing.vlans.assignment import ASSIGNMENTS
-from knotless.topologies import load
-from tests.support import REPOSITORY
-from tests.support.all_pairs import missing_pairs
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains
 from tests.support.scarcity import limited, refused
-from tests.support.waiting import LIMIT_S, until
 
 
 def up(knotless: Knotless, names: Names, *more: str) -> subprocess.CompletedProcess[str]:
@@ -34,23 +24,6 @@ def up(knotless: Knotless, names: Names, *more: str) -> subprocess.CompletedProc
 def status(knotless: Knotless, names: Names) -> tuple[int, dict[str, Any]]:
     done = knotless("status", "--name", names.name, "--json")
     return done.returncode, json.loads(done.stdout)["fabrics"][0]
-
-
-def test_pings_pass_in_vlans_that_are_trees(knotless: Knotless, names: Names) -> None:
-    fabric = load("ring,4")
-    counts = {vlans: make_plan(fabric, "updown", vlans=vlans).vlan_count for vlans in ASSIGNMENTS}
-    assert counts == {"default": 1, "tree": 3}
-    done = up(knotless, names, "--engine", "updown", "--vlans", "tree")
-    assert done.returncode == 0, done.stderr
-    try:
-        _, shown = status(knotless, names)
-        assert shown["settings"]["vlans"] == "tree"
-        assert shown["controller"]["plan"]["vlans"] == counts["tree"]
-        spaces = {host.name: names.host_namespace(host.name) for host in fabric.hosts}
-        addresses = {host.name: host.ip for host in fabric.hosts}
-        assert missing_pairs(spaces, addresses, LIMIT_S) == set()
-    finally:
-        assert knotless("down", "--name", names.name).returncode == 0
 
 
 @pytest.mark.smoke
@@ -101,16 +74,6 @@ def test_up_that_fails_leaves_nothing(knotless: Knotless, names: Names, remains:
     assert remains(names) == []
 
 
-def test_a_taken_port_names_its_holder(knotless: Knotless, names: Names) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        port = holder.getsockname()[1]
-        done = knotless("up", "ring,4", "--name", names.name, "--port", str(port))
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert f"port {port} is taken by" in done.stderr
-    assert f"pid {os.getpid()}" in done.stderr
-
-
 @pytest.mark.smoke
 def test_root_is_required(knotless: Knotless, names: Names) -> None:
     for words in (("up", "ring,4"), ("lab", "ring,4"), ("down",), ("status",)):
@@ -126,46 +89,6 @@ def test_two_ups_at_once_make_one_fabric(knotless: Knotless, names: Names) -> No
     assert sorted(one.returncode for one in done) == [0, 2, 2]
     code, report = status(knotless, names)
     assert (code, report["phase"], report["problems"]) == (0, "ready", [])
-
-
-def test_a_controller_of_the_users_own_is_used(
-    knotless: Knotless, names: Names, tmp_path: Path
-) -> None:
-    (tmp_path / "mine.yaml").write_text(f"fabric: ring,4\nrest: {{port: {free()}}}\n")
-    port = str(free())
-    done = knotless("up", "ring,4", "--name", names.name, "--controller", "remote", "--port", port)
-    assert done.returncode == 2
-    assert f"no controller listens on 127.0.0.1:{port}" in done.stderr
-    command = [str(Path(sys.executable).with_name("ryu-manager")), "--ofp-listen-host"]
-    with subprocess.Popen(
-        [*command, "127.0.0.1", "--ofp-tcp-listen-port", port, "controller/app.py"],
-        cwd=REPOSITORY,
-        env={**os.environ, "KNOTLESS_CONFIG": str(tmp_path / "mine.yaml")},
-        stderr=subprocess.DEVNULL,
-    ) as ryu:
-        try:
-            until("a controller listens", lambda: listens(int(port)))
-            done = knotless(
-                *("up", "ring,4", "--name", names.name, "--controller", "remote", "--port", port)
-            )
-            assert (done.returncode, done.stderr) == (0, "")
-            _, report = status(knotless, names)
-            assert "controller" not in report["parts"]
-            assert knotless("down", "--name", names.name).returncode == 0
-            assert ryu.poll() is None
-        finally:
-            ryu.terminate()
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def free() -> int:
-    """Return a port on which no process listens."""
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 @pytest.mark.parametrize(
