@@ -13,7 +13,7 @@ import pytest
 from tests.mutants import Mutant, of_python
 from tests.support import REPOSITORY
 from tests.support.every import holds_for_every
-from tests.tiers import costs, kept, parts, reach
+from tests.tiers import advice, costs, kept, parts, reach
 from tests.tiers.depth import GATE_CASES, SEEDS_APART, Depth, Tier
 from tests.tiers.skips import ALLOWED, is_allowed
 
@@ -127,6 +127,13 @@ def test_costs_are_stored_and_growth_is_seen_beside_the_other_files(tmp_path: Pa
     assert [line.split()[-1] for line in lines[2:]] == ["b", "c", "a", "small"]
     assert "GREW" in lines[2], "the machine is half as fast, and b four times as dear"
     assert not any("GREW" in line for line in lines[3:])
+
+
+def test_the_page_has_the_stored_costs_of_files_that_exist() -> None:
+    text = advice.PAGE.read_text(encoding="utf-8")
+    assert advice.written(text) == text, "run python -m tests.tiers.advice"
+    for path in (path for paths in advice.ADVICE.values() for path in paths):
+        assert (REPOSITORY / path).exists(), path
 
 
 def test_the_longest_files_begin_first() -> None:
