@@ -98,7 +98,7 @@ KEPT = {
 """Faults that were found, of the controller or of its proofs: a run that fails with each again."""
 
 
-@pytest.mark.thin(2)
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("options", KEPT.values(), ids=KEPT.keys())
 def test_what_was_found_stays_mended(options: str) -> None:
     _assert_all_is_well(*shlex.split(options))
@@ -121,7 +121,7 @@ def test_nothing_is_violated(options: str) -> None:
     _assert_all_is_well(*shlex.split(options))
 
 
-@pytest.mark.thin(2)
+@pytest.mark.thin(1)
 @pytest.mark.parametrize("name", sorted(PLANTED.keys() - set(NOT_FOUND)))
 def test_a_planted_fault_is_found(name: str) -> None:
     """Where that takes many seeds, it begins shortly before the one that finds it."""

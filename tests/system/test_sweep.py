@@ -139,6 +139,7 @@ def test_an_absent_scheduler_is_reported_in_one_line(tmp_path: Path, monkeypatch
     assert "no scheduler answers" in done.stderr.splitlines()[-1]
 
 
+@pytest.mark.deep
 def test_the_example_of_the_documentation_runs_and_draws(tmp_path: Path) -> None:
     plot = tmp_path / "plot.svg"
     done = invoke(EXAMPLE, "--out", tmp_path / "out", "--plot", plot, "--json")

@@ -42,6 +42,7 @@ class Run:
     store: bool = False
     parts: list[Part] = field(default_factory=list)
     spent: dict[str, tuple[float, float]] = field(default_factory=dict)
+    deeper: Collection[str] = ()
 
     @property
     def workers(self) -> int:
@@ -106,6 +107,7 @@ class Run:
 
     def tests(self, deeper: Collection[str], only: Collection[str] | None = None) -> None:
         """Run the tests: without fabrics, with fabrics, and those that run alone."""
+        self.deeper = deeper
         paths = ["tests"] if only is None else sorted(only)
         more = [f"--deeper={','.join(deeper)}"] if deeper else []
         pure = _within(paths, inside=False)
@@ -137,10 +139,12 @@ class Run:
 
     def summary(self) -> int:
         """Print minutes and costs; return the exit status."""
-        before = costs.stored()[self.tier]
+        stored = costs.stored()
+        before = {**stored[self.tier], **{f: stored[Tier.DEEP].get(f, (0, 0)) for f in self.deeper}}
         print("\n".join(costs.table(self.spent, before)))
         if self.store:
-            costs.store(self.tier, {**before, **self.spent})
+            shallow = {file: row for file, row in self.spent.items() if file not in self.deeper}
+            costs.store(self.tier, {**stored[self.tier], **shallow})
         print(f"{self.tier}: {sum(part.minutes for part in self.parts):.1f} minutes")
         for part in self.parts:
             print(f"{part.minutes:8.1f}  {part.name}{'  FAILED' if part.failed else ''}")
