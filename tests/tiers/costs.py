@@ -24,11 +24,22 @@ Costs = Mapping[str, tuple[float, float]]
 """By file: seconds of processor time (own and of children that have ended), and of wall time."""
 
 
-def read(report: Path) -> Costs:
+@dataclass(frozen=True)
+class Report:
+    """What the plug-in has written of a run: what files cost, and how many tests passed."""
+
+    costs: Costs
+    passed: int
+    failed: int
+
+
+def read(report: Path) -> Report:
     """Return what the plug-in has written of a run; nothing if it was not written."""
     if not report.is_file():
-        return {}
-    return {file: (row[0], row[1]) for file, row in json.loads(report.read_text()).items()}
+        return Report({}, 0, 0)
+    text = json.loads(report.read_text(encoding="utf-8"))
+    costs = {file: (row[0], row[1]) for file, row in text["costs"].items()}
+    return Report(costs, text["passed"], text["failed"])
 
 
 def stored(file: Path = FILE) -> dict[Tier, Costs]:

@@ -162,6 +162,7 @@ class _Recorder:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._costs: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        self._passed, self._failed = 0, set[str]()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -175,7 +176,10 @@ class _Recorder:
             row[1] += time.monotonic() - before[1]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep a test that has failed; forget one that passes again."""
+        """Count a test; keep one that has failed, and forget one that passes again."""
+        self._passed += report.when == "call" and report.passed
+        if report.failed:
+            self._failed.add(report.nodeid)
         if not self._config.option.keep or hasattr(self._config, "workerinput"):
             return
         depth = self._config.stash[_DEPTH]
@@ -199,4 +203,5 @@ class _Recorder:
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput["costs"] = costs
         elif self._config.option.report:
-            Path(self._config.option.report).write_text(json.dumps(costs), encoding="utf-8")
+            done = {"costs": costs, "passed": self._passed, "failed": len(self._failed)}
+            Path(self._config.option.report).write_text(json.dumps(done), encoding="utf-8")

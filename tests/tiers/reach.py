@@ -31,7 +31,7 @@ def _git(*words: str) -> str | None:
 
 
 def changed_files(base: str | None = None) -> tuple[set[str], str] | None:
-    """Return the files that differ from a base, and which that is; None without git.
+    """Return the files that differ from a base, and which that is; None if git knows none.
 
     Without ``base`` it is what the branch began from: where it left its upstream or ``main``; on
     ``main`` itself, or where neither is known, the last commit but one.
@@ -39,9 +39,9 @@ def changed_files(base: str | None = None) -> tuple[set[str], str] | None:
     head = _git("rev-parse", "HEAD")
     if head is None:
         return None
-    for candidate in filter(None, (base, "@{upstream}", "origin/main", "main", "HEAD~1")):
+    for candidate in (base,) if base else ("@{upstream}", "origin/main", "main", "HEAD~1"):
         found = _git("merge-base", "HEAD", candidate)
-        if found is None or (found == head and candidate != base):
+        if found is None or (found == head and base is None):
             continue
         listed = _git("diff", "--name-only", "--no-renames", found.strip())
         new = _git("ls-files", "--others", "--exclude-standard")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -207,7 +206,8 @@ def test_markers_give_each_tier_its_cases(
         *words,
     )
     ran.assert_outcomes(passed=passed, deselected=3 if options else 0)
-    assert list(json.loads(report.read_text())) == ["test_one.py"]
+    done = costs.read(report)
+    assert (list(done.costs), done.passed, done.failed) == (["test_one.py"], passed, 0)
 
 
 @pytest.fixture(scope="module")
@@ -250,25 +250,26 @@ def test_a_failed_part_ends_no_other_and_is_the_exit_status(
     run = parts.Run(Tier.GATE)
     run.checks()
     run.core()
-    run.tests(("tests/unit/test_tiers.py",))
+    run.tests(("tests/unit/test_tiers.py", "tests/alone/test_messages_in_time.py"))
     assert run.summary() == 1
     assert "types and clippy  FAILED" in capsys.readouterr().out
     pure, fabrics, alone = commands.called[-3:]
-    assert "--deeper=tests/unit/test_tiers.py" in pure
+    assert "--deeper=tests/unit/test_tiers.py,tests/alone/test_messages_in_time.py" in pure
     assert "--ignore=tests/integration/" in pure
     assert "as-root" not in pure
     assert fabrics[0] == alone[0] == "as-root"
     assert "tests/integration/" in fabrics
     assert "tests/alone/" not in fabrics
-    assert alone[-1] == "tests/alone/"
+    assert alone[-1] == "tests/alone/test_messages_in_time.py"
     assert not any(word.startswith("-n") for word in alone)
 
 
 def test_where_nothing_fails_the_exit_status_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    Commands(monkeypatch, {"tests/alone/": parts.NOTHING_COLLECTED})
-    run = parts.Run(Tier.DEEP)
+    commands = Commands(monkeypatch, {})
+    run = parts.Run(Tier.GATE)
     run.tests(())
     assert run.summary() == 0
+    assert len(commands.called) == 2, "none of those that run alone is for the gate"
 
 
 def test_only_the_files_that_a_change_reaches_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,3 +297,17 @@ def test_a_kept_test_that_is_gone_is_forgotten(
     assert [part.failed for part in run.parts] == [True, False]
     assert "as-root" in commands.called[0]
     assert "--tier=deep" in commands.called[1]
+
+
+def test_a_command_that_a_signal_has_ended_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    Commands(monkeypatch, {"cargo": -9})
+    run = parts.Run(Tier.GATE)
+    run.checks()
+    assert [part.failed for part in run.parts] == [True, True]
+
+
+def test_no_tests_at_all_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    Commands(monkeypatch, {"--dist=worksteal": parts.NOTHING_COLLECTED})
+    run = parts.Run(Tier.DEEP)
+    run.tests(())
+    assert run.summary() == 1
