@@ -77,7 +77,9 @@ def test_acyclic_routes_run_without_loss(quick: Quick) -> None:
     assert ran["valid"], ran["problems"]
     assert ran["delivered_frames"] <= ran["sent_frames"]
     assert ran["lost_frames"] == ran["iperf3_lost"] == 0
-    assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.01)
+    # Two flows share each link that is full: what one program sends late, the other gains.
+    assert sum(ran["flows_mbps"]) == pytest.approx(4 * ran["theory_mbps"], rel=0.005)
+    assert ran["flows_mbps"] == pytest.approx([ran["theory_mbps"]] * 4, rel=0.05)
 
 
 def test_virtual_channels_do_not_freeze(quick: Quick) -> None:
