@@ -34,9 +34,10 @@ def going_on() -> dict[Any, str]:
     eventlet = sys.modules.get("eventlet")
     hub: Any = getattr(getattr(eventlet, "hubs", None), "_threadlocal", None)
     hub = getattr(hub, "hub", None)
+    if "eventlet.greenthread" in sys.modules:  # also before there is a hub
+        _record_threads()
     if hub is None:
         return {}
-    _record_threads()
     found: dict[Any, str] = {thread: _running(thread) for thread in _alive if thread}
     for _, timer in (*hub.timers, *hub.next_timers):
         if timer.called:
