@@ -136,7 +136,7 @@ def judged(root: Path, mutant: Mutant) -> dict[str, object]:
     try:
         row: dict[str, object] = asdict(mutant)
         if mutant.file.startswith("core/"):
-            status, said = _call(root, "tools/native.sh")
+            status, said = _call(root, "tools/native.sh", "--setup")
             if status != 0:
                 return {**row, "gate": None, "deep": None, "built": said[-200:]}
             status, said = _call(root, "tools/rust-tests.sh", "gate")
