@@ -103,7 +103,7 @@ test-primitives: setup  ## run a million random operations on remote memory (tes
 	KNOTLESS_OPERATIONS=1000000 $(CARGO) test $(MANIFEST) --release -p endpoint --test primitives
 
 test-barriers: setup-tests  ## run 10,000 barriers of real processes with each fault (test-deep: 300)
-	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q tests/integration/test_barrier_faults.py
+	$(SUDO) KNOTLESS_BARRIERS=10000 $(BIN)/pytest -q experiments/tests/integration/test_barrier_faults.py
 
 prove: setup-tests  ## check the rules of every engine on 1,000 generated fabrics (test-deep: 40)
 	$(BIN)/python -m tests.prove

@@ -16,6 +16,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 COPIED = ("labs", "experiments")
 """Folders of which the package has a copy, so that it does without the checkout."""
+NOT_COPIED = ("__pycache__", "*.pyc", "knotless_experiments", "tests")
 
 
 class Build(build_py):
@@ -34,9 +35,7 @@ class Build(build_py):
         for name in COPIED:
             target = Path(self.build_lib, "knotless", "_data", name)
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(
-                ROOT / name, target, ignore=shutil.ignore_patterns("__pycache__", "*.pyc")
-            )
+            shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns(*NOT_COPIED))
 
 
 class Wheel(bdist_wheel):
@@ -71,6 +70,11 @@ setup(
     cmdclass=commands,
     distclass=Binary,
     # The types of the extension are a folder without a module.
-    packages=[*find_packages(include=["knotless", "knotless.*"]), "knotless._core"],
+    packages=[
+        *find_packages(include=["knotless", "knotless.*"]),
+        "knotless._core",
+        *find_packages("experiments", include=["knotless_experiments*"]),
+    ],
+    package_dir={"knotless_experiments": "experiments/knotless_experiments"},
     data_files=[("share/man/man1", manuals)],
 )

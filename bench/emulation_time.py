@@ -21,11 +21,11 @@ from bench.support.entry import about, as_stored, machine_line, run_benchmark, t
 from knotless.base.flow_control import FlowControl
 from knotless.emulation.priority import Priority
 from knotless.emulation.runtime import require_root
-from knotless.experiments.framework.routed import Routed
-from knotless.experiments.studies.agreement import measure
-from knotless.experiments.studies.agreement.cases import Case
 from knotless.routing.request import PlanRequest
 from knotless.simulation import simulate
+from knotless_experiments.framework.routed import Routed
+from knotless_experiments.studies.agreement import measure
+from knotless_experiments.studies.agreement.cases import Case
 
 MOST_FRAMES = 25_000
 """Frames of one host in a window: what a small machine carries in seconds."""

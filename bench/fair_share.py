@@ -38,7 +38,7 @@ from bench.support.entry import (
 )
 from knotless.base.errors import EmulationError
 from knotless.base.files import write_whole
-from knotless.cli.commands._priority import priority_option
+from knotless.cli.priority import priority_option
 from knotless.emulation import processes, rest, state
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names, names_of

@@ -81,8 +81,8 @@ def measure(plans: int, seed: int, emulate: int) -> list[dict[str, Any]]:
 def knot_of_emulation(plan: Plan, found: Freeze) -> list[str]:
     """Send the flows on an emulated fabric; return the cycle of its deadlock, empty without one."""
     from knotless.emulation import running_traffic
-    from knotless.experiments.framework.routed import emulated
     from knotless.simulation.tracefile import Message
+    from knotless_experiments.framework.routed import emulated
 
     index = plan.fabric.host_index
     messages = [

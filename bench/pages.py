@@ -42,7 +42,7 @@ from bench import (
 from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
-from knotless.experiments.framework.page_parts import PartError, rewritten
+from knotless.results.page_parts import PartError, rewritten
 from tests.seeded import limits
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

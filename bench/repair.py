@@ -48,7 +48,7 @@ from bench.support.repair_tables import table_of_cuts
 from bench.support.watch import CHANGE_S, Watch
 from knotless.base.files import write_whole
 from knotless.base.ports import free_port
-from knotless.cli.commands._priority import default_priority_option
+from knotless.cli.priority import default_priority_option
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import Part, Priority, default_priority, prioritise
 from knotless.emulation.runtime import require_root

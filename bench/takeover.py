@@ -27,7 +27,7 @@ from bench.support.entry import about, as_stored, machine_line, run_benchmark, t
 from bench.support.offered import traffic
 from bench.support.repair_figures import losses, spread
 from knotless.base.errors import EmulationError
-from knotless.cli.commands._priority import default_priority_option
+from knotless.cli.priority import default_priority_option
 from knotless.emulation import rest, state
 from knotless.emulation.controller import restart
 from knotless.emulation.names import role_of

@@ -59,7 +59,9 @@ def run_cases(first: int, end: int, seed: int, workers: int) -> Iterator[Ended]:
     """Run the cases from ``first`` up to ``end`` (exclusive); yield how they ended, in order."""
     for name in set(forged_inputs.COMMANDS):
         forged_inputs.command_named(name)
-    forged_inputs.originals(), forged_inputs.rules(), forged_inputs.experiments()
+    forged_inputs.originals(), forged_inputs.rules()
+    if forged_inputs.HAS_EXPERIMENTS:
+        forged_inputs.experiments()
     batches = [range(begin, min(begin + BATCH, end)) for begin in range(first, end, BATCH)]
     with multiprocessing.get_context("fork").Pool(workers) as pool:
         for batch in pool.imap(partial(_run_batch, seed=seed), batches):
@@ -131,7 +133,8 @@ def _prepare(folder: Path) -> None:
     errors = os.open(folder / "errors", os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(errors, 2)
     for target, instead in INSTEAD.items():
-        mock.patch(target, instead).start()
+        if target.startswith("knotless.") or forged_inputs.HAS_EXPERIMENTS:
+            mock.patch(target, instead).start()
     # A fabric that runs on this machine may be of another version of the program.
     mock.patch("knotless.emulation.names.RUN_DIRECTORY", folder / "run").start()
 
@@ -151,8 +154,8 @@ def _not_run(*_: Any) -> NoReturn:
 
 def _points_here(folder: Any, _client: Any, left: Sequence[int], watch: Any) -> None:
     """Run the points of a sweep without a cluster of processes."""
-    from knotless.experiments.sweeps.figures import run_point
-    from knotless.experiments.sweeps.settings import settings_of
+    from knotless_experiments.sweeps.figures import run_point
+    from knotless_experiments.sweeps.settings import settings_of
 
     grid = folder.grid
     for number in left:
@@ -188,10 +191,10 @@ def _judged(words: Sequence[str], place: Path) -> tuple[int, str | None]:
 
 INSTEAD: Mapping[str, Any] = {
     "knotless.emulation.runtime.require_root": _no_root,
-    "knotless.cli.commands.run.execute": _not_run,
-    "knotless.experiments.sweeps.cluster.local": contextlib.nullcontext,
-    "knotless.experiments.sweeps.cluster.remote": contextlib.nullcontext,
-    "knotless.experiments.sweeps.run._run": _points_here,
+    "knotless_experiments.commands.run.execute": _not_run,
+    "knotless_experiments.sweeps.cluster.local": contextlib.nullcontext,
+    "knotless_experiments.sweeps.cluster.remote": contextlib.nullcontext,
+    "knotless_experiments.sweeps.run._run": _points_here,
 }
 """Functions that commands call to start processes, and those that they are to call instead."""
 

@@ -25,7 +25,7 @@ llvm_tool() {
 }
 
 python_coverage() {
-    local tests=("$@") unprivileged=(tests --ignore=tests/{integration,browser,alone})
+    local tests=("$@") unprivileged=(tests experiments/tests --ignore={,experiments/}tests/{integration,browser,alone})
     rm -f .coverage .coverage.*
     [ $# != 0 ] || { [ "$(id -u)" = 0 ] || tests=("${unprivileged[@]}"); }
     "$PYTHON" -m coverage run -m pytest -p no:cacheprovider \

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from knotless.experiments.workloads.barriers.case import Case, Settings, Testbed
-from knotless.experiments.workloads.barriers.simulated import SimulatedTestbed
-from knotless.messages.logp import ALGORITHMS, PAPER_001
 from knotless.routing.request import PlanRequest
+from knotless_experiments.messages.logp import ALGORITHMS, PAPER_001
+from knotless_experiments.workloads.barriers.case import Case, Settings, Testbed
+from knotless_experiments.workloads.barriers.simulated import SimulatedTestbed
 
 SETTINGS = Settings(
     barriers=50,

@@ -40,10 +40,13 @@ def run(path: Path, error: type[KnotlessError]) -> dict[str, Any]:
     return vars(module)
 
 
-_RENAMED = {"common": "base", "runs": "results", "sweeps": "experiments.sweeps"}
+_RENAMED = {
+    **{"common": "knotless.base", "runs": "knotless.results"},
+    **{"experiments": "knotless_experiments", "sweeps": "knotless_experiments.sweeps"},
+}
 _MOVED = {
     *("topologies", "routing", "forwarding", "verification", "traffic", "simulation", "emulation"),
-    *("controller", "web", "experiments", *_RENAMED),
+    *("controller", "web", *_RENAMED),
 }
 """Modules that were imported without ``knotless.`` in front of them before version 0.2."""
 
@@ -51,7 +54,8 @@ _MOVED = {
 def _new_name(module: str) -> str | None:
     """Return where a module of before version 0.2 is; None if there was none of this name."""
     top, dot, rest = module.partition(".")
-    return f"knotless.{_RENAMED.get(top, top)}{dot}{rest}" if top in _MOVED else None
+    new = _RENAMED.get(top, f"knotless.{top}")
+    return f"{new}{dot}{rest}" if top in _MOVED else None
 
 
 def complaint(path: Path, problem: Exception) -> str:

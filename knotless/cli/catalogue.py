@@ -1,7 +1,8 @@
 """All commands, in the groups of ``knotless --help``, each with a sentence.
 
 ``--help`` and completion read this table, so that they start without loading any command. A test
-compares it with the modules of :mod:`knotless.cli.commands`.
+compares it with the modules of :mod:`knotless.cli.commands` and of
+:mod:`knotless_experiments.commands`, which nothing else here knows.
 """
 
 from __future__ import annotations
@@ -62,6 +63,13 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "completion": "Print the completion script of a shell.",
     },
 }
+OF_EXPERIMENTS = ("run", "sweep", "report", "reproduction")
+
+
+def module_of(command: str) -> str:
+    """Return the name of the module of a command."""
+    package = "knotless_experiments" if command in OF_EXPERIMENTS else "knotless.cli"
+    return f"{package}.commands.{command.replace('-', '_')}"
 
 
 def commands() -> list[str]:

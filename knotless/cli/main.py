@@ -1,4 +1,4 @@
-"""The ``knotless`` command; each subcommand is a module of :mod:`knotless.cli.commands`."""
+"""The ``knotless`` command; each subcommand is a module that is imported when it is used."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
 from knotless.base.printable import brief, protect_logs, shortened
-from knotless.cli.catalogue import GROUPS, commands
+from knotless.cli.catalogue import GROUPS, commands, module_of
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.output import say
 
@@ -43,12 +43,13 @@ class Commands(SuggestingGroup):
         """Return the subcommand ``cmd_name``, or None if there is none."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = import_module(f"knotless.cli.commands.{cmd_name.replace('-', '_')}").command
+        module = module_of(cmd_name)
+        command = import_module(module).command
         if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
             # From here on there may be something to be tidied up.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         if not isinstance(command, click.Command):
-            raise TypeError(f"knotless.cli.commands.{cmd_name}.command is no click command")
+            raise TypeError(f"{module}.command is no click command")
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -48,6 +48,11 @@ class RecordingError(KnotlessError):
     """A file that is no recording."""
 
 
+def file_of_row(directory: Path, row: int) -> Path:
+    """Return the recording of a row of a run."""
+    return directory / f"row-{row}{SUFFIX}"
+
+
 @dataclass(frozen=True)
 class Recording:
     """A recorded run. ``fabric`` is fabric JSON; ``title`` says what ran."""

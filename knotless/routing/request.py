@@ -123,6 +123,26 @@ class PlanRequest(BaseModel):
             raise PlanError(complaint(error)) from None
 
     @classmethod
+    def from_name(cls, name: str, **choices: Any) -> Self:
+        """Return the request for ``updown`` or, with virtual channels, ``updown:2``.
+
+        Raises
+        ------
+        PlanError
+            The number of virtual channels, the name, or one of the other options is invalid.
+
+        """
+        engine, colon, count = name.partition(":")
+        if not colon:
+            return cls.from_options(engine=engine, **choices)
+        if not (count.isascii() and count.isdigit() and 1 <= int(count[:3]) <= MAX_VCS):
+            raise PlanError(
+                f"engine {name[:40]!r}: N virtual channels, 1 to {MAX_VCS}, are written NAME:N, "
+                "such as dl:2"
+            )
+        return cls.from_options(engine=engine, vcs=int(count), **choices)
+
+    @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> PlanRequest:
         """Return the request in the stored settings of a running fabric; raises PlanError."""
         fields = PlanRequest.model_fields

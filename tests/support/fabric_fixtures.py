@@ -26,6 +26,18 @@ from knotless.topologies import load
 from tests.support.lab_terminal import Lab
 from tests.support.waiting import HANG_S
 
+__all__ = [
+    "knotless",
+    "lab",
+    "names",
+    "pytest_runtest_makereport",
+    "pytest_runtest_setup",
+    "remains",
+    "running",
+    "start",
+]
+"""What a folder's conftest.py imports: fixtures and hooks."""
+
 _COUNT = itertools.count()
 
 SHOWN_LINES = 60

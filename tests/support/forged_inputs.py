@@ -12,6 +12,7 @@ import random
 import socket
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,11 @@ from knotless.topologies.registry import families
 from knotless.traffic.patterns import patterns
 from tests.unit.topologies.test_other_files import GRAPHML, IBNETDISCOVER
 
+HAS_EXPERIMENTS = find_spec("knotless_experiments") is not None
 COMMANDS = (
     ["topology"] * 4 + ["plan"] * 5 + ["flows"] * 2 + ["check"] * 4 + ["analyse"] * 3
-    + ["schedule"] * 2 + ["simulate"] * 5 + ["export"] * 2 + ["sweep"] * 3 + ["report"]
-    + ["reproduction"] + ["run"] * 2 + ["status"] + ["advise"]
+    + ["schedule"] * 2 + ["simulate"] * 5 + ["export"] * 2 + ["status"] + ["advise"]
+    + (["sweep"] * 3 + ["report", "reproduction"] + ["run"] * 2) * HAS_EXPERIMENTS
 )  # fmt: skip
 """Subcommands that need no root; some are drawn more often than others."""
 WHOLE = ["0", "1", "2", "3", "7", "8", "-1", "4093", "65536", str(2**31), str(2**64), "9" * 40]

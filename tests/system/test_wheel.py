@@ -31,11 +31,13 @@ def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Env
         yield environment
 
 
-def test_it_has_one_package_for_all_versions_of_python(wheel: Path) -> None:
+def test_it_has_both_packages_for_all_versions_of_python(wheel: Path) -> None:
     assert "-cp311-abi3-manylinux_" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     others = {name.partition("/")[0] for name in names if not name.startswith("knotless-")}
-    assert others == {"knotless", "knotless_controller.pth"}
+    assert others == {"knotless", "knotless_experiments", "knotless_controller.pth"}
+    copied = [name for name in names if name.startswith("knotless/_data/experiments/")]
+    assert not [name for name in copied if "/knotless_experiments/" in name or "/tests/" in name]
     assert {"knotless/_core.abi3.so", "knotless/_native/knotless-emulator"} <= set(names)
     assert zipfile.ZipFile(wheel).read("knotless/_native/profile").decode() == "release\n"
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]

@@ -39,7 +39,7 @@ ADVICE: Mapping[str, tuple[str, ...]] = {
         *("tests/property/test_restarts.py", "tests/property/test_fabric_reloads.py"),
     ),
     "a command": ("tests/unit/cli", "tests/unit/docs"),
-    "an experiment": ("tests/unit/experiments", "tests/system/test_run_all.py"),
+    "an experiment": ("experiments/tests/unit", "experiments/tests/system/test_run_all.py"),
     "a page": ("tests/unit/docs", "tests/system/test_page_commands.py"),
 }
 """Files and folders of tests, by what one has changed."""

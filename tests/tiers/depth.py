@@ -16,7 +16,12 @@ GATE_CASES = 10
 """Cases of a property, and of a test that is marked ``thin``, in the gate."""
 EXAMPLES = {"gate": 10, "deep": 100, "night": 200}
 """Examples of Hypothesis for a property whose factor is 1."""
-FABRICS = ("tests/integration/", "tests/kernel/", "tests/browser/", "tests/alone/")
+ROOTS = ("tests", "experiments/tests")
+"""Folders of tests: of the product, and of what only experiments have."""
+FABRICS = (
+    *("tests/integration/", "tests/kernel/", "tests/browser/"),
+    *("experiments/tests/integration/", "experiments/tests/kernel/", "experiments/tests/alone/"),
+)
 """Folders whose tests start fabrics, kernels or browsers, mostly as root: in the gate, those of
 them run that are marked ``smoke``."""
 SEEDS_APART = 100_000

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from tests.support import REPOSITORY
 from tests.tiers import costs, kept
-from tests.tiers.depth import FABRICS, Tier
+from tests.tiers.depth import FABRICS, ROOTS, Tier
 
-ALONE = "tests/alone/"
+ALONE = "experiments/tests/alone/"
 """The one whose tests others would disturb."""
 MAX_WORKERS = 4
 NO_SUCH_TEST, NOTHING_COLLECTED = 4, 5
@@ -123,7 +123,7 @@ class Run:
     def tests(self, deeper: Collection[str], only: Collection[str] | None = None) -> None:
         """Run the tests: without fabrics, with fabrics, and those that run alone."""
         self.deeper = deeper
-        paths = ["tests"] if only is None else sorted(only)
+        paths = _roots() if only is None else sorted(only)
         more = [f"--deeper={','.join(deeper)}"] if deeper else []
         # Of the files that a change reaches, all tests may be for nights.
         may_be_empty = 0 if only is None else NOTHING_COLLECTED
@@ -195,10 +195,15 @@ def _call(command: Sequence[str], env: Mapping[str, str] | None, quiet: bool) ->
     return done.returncode
 
 
+def _roots() -> list[str]:
+    """Return the folders of tests that are there."""
+    return [folder for folder in ROOTS if (REPOSITORY / folder).is_dir()]
+
+
 def _within(paths: Iterable[str], *, inside: bool) -> list[str]:
-    """Return which paths are in folders with fabrics, or not; ``tests`` is all of these folders."""
+    """Return which paths are in folders with fabrics, or not; the roots are all such folders."""
     listed = list(paths)
-    if listed == ["tests"]:
+    if listed == _roots():
         existing = [folder for folder in FABRICS if (REPOSITORY / folder).is_dir()]
         return existing if inside else listed
     return [path for path in listed if path.startswith(FABRICS) is inside]

@@ -15,11 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from tests.support import REPOSITORY
+from tests.tiers.depth import ROOTS as TEST_ROOTS
 
 ROOTS = ("knotless", "tests", "bench", "controller", "topologies", "experiments", "docs")
 """Folders with code of Python that tests use."""
 COMMAND, COMMAND_MODULE = "knotless", "knotless.cli.main"
 """What tests call as a program, and the module that it starts."""
+EXPERIMENTS = PurePosixPath("experiments/knotless_experiments")
+"""A package whose name begins below its folder."""
+TESTS = tuple(f"{root.replace('/', '.')}." for root in TEST_ROOTS)
 _BINDINGS = PurePosixPath("core/python/src")
 
 
@@ -51,6 +55,8 @@ def changed_files(base: str | None = None) -> tuple[set[str], str] | None:
 
 def module_of(path: PurePosixPath) -> str:
     """Return the name of the module in a file of Python."""
+    if path.is_relative_to(EXPERIMENTS):
+        path = path.relative_to(EXPERIMENTS.parent)
     parts = path.with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
@@ -79,6 +85,11 @@ def _strings(tree: ast.AST, package: str) -> Iterator[str]:
 
 def _name_of(function: ast.expr) -> str:
     return getattr(function, "attr", getattr(function, "id", ""))
+
+
+def is_of_tests(file: str) -> bool:
+    """Tell whether a file is in a folder of tests."""
+    return file.startswith(tuple(f"{root}/" for root in TEST_ROOTS))
 
 
 class Graph:
@@ -120,10 +131,10 @@ class Graph:
         tree = ast.parse((self._root / file).read_text(encoding="utf-8"))
         for name in _imports(tree):
             self._use(name, module)
-        if module.startswith("tests.") and COMMAND in _strings(tree, ""):
+        if module.startswith(TESTS) and COMMAND in _strings(tree, ""):
             self._users[COMMAND_MODULE].add(module)
         for name in _strings(tree, module if is_package else module.rpartition(".")[0]):
-            if module.startswith("tests."):
+            if module.startswith(TESTS):
                 for other in self._others.get(name.rpartition("/")[2], ()):
                     self._users[other].add(module)
             if name in self._programs:
@@ -197,7 +208,7 @@ class Graph:
         return {
             file: count
             for file, count in found.items()
-            if file.startswith("tests/") and PurePosixPath(file).name.startswith("test_")
+            if is_of_tests(file) and PurePosixPath(file).name.startswith("test_")
         }
 
 

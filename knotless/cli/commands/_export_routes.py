@@ -7,7 +7,7 @@ from pathlib import Path
 
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import folder_for_files, write_all
-from knotless.cli.commands._options import print_json, print_table
+from knotless.cli.options import print_json, print_table
 from knotless.cli.output import say
 from knotless.forwarding.routed.files import FILE_NAMES, FILES, PORT_NAMES, README
 from knotless.forwarding.routed.tables import router_tables

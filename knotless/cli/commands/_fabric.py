@@ -11,17 +11,17 @@ from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._broadcasts import broadcast_options
 from knotless.cli.commands._credits import credit_options
-from knotless.cli.commands._options import (
+from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._switch_settings import emulated_switch_option
+from knotless.cli.commands._watchdog import watchdog_options
+from knotless.cli.options import (
     MAX_SLOW_DOWN,
     fabric_of,
     json_option,
     own_name_option,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
-from knotless.cli.commands._priority import priority_option
-from knotless.cli.commands._switch_settings import emulated_switch_option
-from knotless.cli.commands._watchdog import watchdog_options
+from knotless.cli.priority import priority_option
 from knotless.emulation.options import (
     MOST_PROCESSES,
     PORTS_OF_EACH,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from knotless.cli.commands._failure_options import FailureOptions
-from knotless.cli.commands._progress import Bar, terminated_as_interrupted
 from knotless.cli.output import say
+from knotless.cli.progress import Bar, terminated_as_interrupted
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check_state import ShownCertificate

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from knotless.cli.commands._options import print_json, print_table
+from knotless.cli.options import print_json, print_table
 from knotless.cli.output import say
 from knotless.verification.check_state import ShownCertificate
 from knotless.verification.imported_verdict import ImportedVerdict

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.printable import rich_text
-from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from knotless.base.errors import KnotlessError
-from knotless.cli.commands._options import print_json
+from knotless.cli.options import print_json
 from knotless.cli.output import say
 from knotless.forwarding.state import ForwardingState, Hop
 

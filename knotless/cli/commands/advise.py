@@ -8,9 +8,9 @@ import click
 
 from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._options import fabric_of, json_option, print_json, spec_argument
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._switch_settings import judged_switch_options
+from knotless.cli.options import fabric_of, json_option, print_json, spec_argument
 from knotless.cli.output import say
 from knotless.routing.engine import engine_named
 from knotless.routing.plan import make_plan

@@ -12,14 +12,14 @@ import numpy as np
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.cli import complete
-from knotless.cli.commands._options import (
+from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.options import (
     fabric_of,
     json_option,
     print_json,
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.traffic.analysis import analyse

@@ -7,8 +7,8 @@ import os
 import click
 
 from knotless.cli import complete
-from knotless.cli.commands._options import name_option
 from knotless.cli.commands.exec import replace_by
+from knotless.cli.options import name_option
 from knotless.emulation.names import names_of
 from knotless.emulation.running_fabric import RunningFabric
 from knotless.emulation.runtime import require_root

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from knotless.cli.commands._options import (
+from knotless.cli.options import (
     duration_option,
     json_option,
     link_argument,
     name_option,
     print_json,
 )
-from knotless.cli.commands._progress import Bar
 from knotless.cli.output import say
+from knotless.cli.progress import Bar
 from knotless.emulation import captures
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root

@@ -8,10 +8,9 @@ import click
 
 from knotless.base.errors import PlanError
 from knotless.cli import complete
-from knotless.cli.commands._options import fabric_of, print_json
 from knotless.cli.commands._plan_options import changed_plan_options
 from knotless.cli.commands._running import RequestOptions, change_options, perform, show
-from knotless.experiments.framework.routed import request_of
+from knotless.cli.options import fabric_of, print_json
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.verification.changes.certificate import described, write_steps
@@ -57,7 +56,7 @@ def command(
     fabric = fabric_of(spec)
     own = ("engine", "vcs", "root", "select", "multicast")
     common = {key: value for key, value in options.items() if key not in own}
-    old = make_plan(fabric, request_of(before or "auto", **common))
+    old = make_plan(fabric, PlanRequest.from_name(before or "auto", **common))
     change = between_plans(old, make_plan(fabric, PlanRequest.from_options(**options)))
     answer = described(change)
     if request.out is not None:

@@ -11,11 +11,11 @@ from knotless.base.errors import KnotlessError
 from knotless.cli.commands._failure_options import FailureOptions, failure_options
 from knotless.cli.commands._flow_control import flow_control_option
 from knotless.cli.commands._freeze import freeze_options, refuse_trace_alone
-from knotless.cli.commands._options import json_option, name_option
 from knotless.cli.commands._sarif import sarif_option
 from knotless.cli.commands._since import SinceOptions, print_unchanged, since_options
 from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.commands._write_switch import write_switch_option
+from knotless.cli.options import json_option, name_option
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation import rest
 from knotless.emulation.controller import restart

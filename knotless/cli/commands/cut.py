@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import json_option, link_argument, name_option, print_json
+from knotless.cli.options import json_option, link_argument, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of

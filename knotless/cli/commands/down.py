@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option, lower_case
+from knotless.cli.options import json_option, lower_case
 from knotless.cli.output import say, say_json
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.runtime import remove, require_root

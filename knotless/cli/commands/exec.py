@@ -9,7 +9,7 @@ import sys
 import click
 
 from knotless.cli import complete
-from knotless.cli.commands._options import name_option
+from knotless.cli.options import name_option
 from knotless.emulation.names import names_of
 from knotless.emulation.running_fabric import RunningFabric
 from knotless.emulation.runtime import require_root

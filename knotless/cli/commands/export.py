@@ -9,14 +9,14 @@ import click
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import folder_for_files, write_all
 from knotless.cli.commands._export_routes import export_routes
-from knotless.cli.commands._options import (
+from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.options import (
     fabric_of,
     json_option,
     print_json,
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.output import say
 from knotless.forwarding.dot1q.files import README, files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export

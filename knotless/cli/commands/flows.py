@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import (
+from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.options import (
     fabric_of,
     json_option,
     print_json,
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
 from knotless.routing.multipath import refuse_unruly

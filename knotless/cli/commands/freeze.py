@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.base.finite_range import FiniteRange
-from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
 from knotless.emulation.names import names_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 
 if TYPE_CHECKING:

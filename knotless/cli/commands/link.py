@@ -6,7 +6,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
-from knotless.cli.commands._options import json_option, link_argument, name_option, print_json
+from knotless.cli.options import json_option, link_argument, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation import lines
 from knotless.emulation.cuts import Cables

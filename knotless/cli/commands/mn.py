@@ -15,9 +15,9 @@ from knotless.base.errors import EmulationError, SpecError
 from knotless.base.flow_control import FLOW_CONTROLS
 from knotless.base.suggestions import suggestion
 from knotless.cli import complete
-from knotless.cli.commands._options import own_name_option
 from knotless.cli.commands._plan_options import changed_plan_options
-from knotless.cli.commands._priority import priority_option
+from knotless.cli.options import own_name_option
+from knotless.cli.priority import priority_option
 
 EXAMPLE = """\b
 Example: knotless mn --topo tree,2 --test pingall

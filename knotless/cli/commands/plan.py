@@ -12,15 +12,15 @@ from knotless.base.printable import listed
 from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands._comparison import compared, print_comparison
 from knotless.cli.commands._freeze import freeze_of, freeze_options, refuse_trace_alone
-from knotless.cli.commands._options import (
+from knotless.cli.commands._plan_options import plan_options, without_option
+from knotless.cli.commands._switch_settings import judged_switch_options
+from knotless.cli.options import (
     fabric_of,
     json_option,
     print_json,
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options, without_option
-from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.output import say
 from knotless.routing.plan import make_plan, plan_to_json
 from knotless.routing.repair import repair

@@ -6,12 +6,12 @@ import sys
 
 import click
 
-from knotless.cli.commands._options import json_option, name_option
+from knotless.base.listed import choice
+from knotless.cli.options import json_option, name_option
 from knotless.cli.output import say, say_json
 from knotless.cli.probes import Finding, named, names
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
-from knotless.experiments.framework.options import choice
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from knotless.base.finite_range import FiniteRange
-from knotless.cli.commands._options import duration_option, json_option, name_option, print_json
-from knotless.cli.commands._progress import Bar
+from knotless.cli.options import duration_option, json_option, name_option, print_json
 from knotless.cli.output import say
+from knotless.cli.progress import Bar
 from knotless.emulation import state
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import names_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from knotless.base.errors import EmulationError
-from knotless.cli.commands._options import json_option, name_option, print_json
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.demonstration import release
 from knotless.emulation.names import names_of

@@ -11,9 +11,8 @@ from knotless.base.files import write_whole
 from knotless.base.printable import json_text
 from knotless.cli.commands._page import page_options, serve_page
 from knotless.cli.output import say
-from knotless.experiments.framework.recorded import file_of_row
 from knotless.results import recording
-from knotless.results.recording import SUFFIX
+from knotless.results.recording import SUFFIX, file_of_row
 
 EXAMPLE = f"""\b
 Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\

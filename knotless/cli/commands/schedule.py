@@ -9,8 +9,8 @@ import click
 import numpy as np
 
 from knotless.base.printable import json_text
-from knotless.cli.commands._options import fabric_of, json_option, print_table, spec_argument
 from knotless.cli.commands._plan_options import plan_options, without_option
+from knotless.cli.options import fabric_of, json_option, print_table, spec_argument
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest

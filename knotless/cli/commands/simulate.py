@@ -14,20 +14,20 @@ from knotless.cli import complete
 from knotless.cli.commands._broadcasts import broadcast_options
 from knotless.cli.commands._credits import credit_bytes_option, credit_unit_option
 from knotless.cli.commands._fabric import DELAY, RATE
-from knotless.cli.commands._options import (
+from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._switch_settings import switch_option
+from knotless.cli.commands._transport import transport_option
+from knotless.cli.commands._watchdog import watchdog_options
+from knotless.cli.commands._workload import workload_of, workload_options
+from knotless.cli.options import (
     fabric_of,
     json_option,
     print_json,
     print_table,
     spec_argument,
 )
-from knotless.cli.commands._plan_options import plan_options
-from knotless.cli.commands._progress import Bar
-from knotless.cli.commands._switch_settings import switch_option
-from knotless.cli.commands._transport import transport_option
-from knotless.cli.commands._watchdog import watchdog_options
-from knotless.cli.commands._workload import workload_of, workload_options
 from knotless.cli.output import say
+from knotless.cli.progress import Bar
 from knotless.results import recording
 from knotless.results.plots import check_format
 from knotless.results.recording import SUFFIX

@@ -10,7 +10,7 @@ import click
 from knotless.base.flow_control import FlowControl
 from knotless.base.verdict_text import verdict_text
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option, lower_case
+from knotless.cli.options import json_option, lower_case
 from knotless.cli.output import say, say_json
 from knotless.emulation.datapath import text_of
 from knotless.emulation.lines import fault_text

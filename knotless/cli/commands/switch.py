@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from knotless.cli.commands._options import name_option
+from knotless.cli.options import name_option
 from knotless.cli.output import say
 
 EXAMPLE = """\b

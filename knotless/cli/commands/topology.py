@@ -8,7 +8,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
-from knotless.cli.commands._options import fabric_of, json_option, print_table, spec_argument
+from knotless.cli.options import fabric_of, json_option, print_table, spec_argument
 from knotless.cli.output import say
 from knotless.topologies.formats.files import to_text
 

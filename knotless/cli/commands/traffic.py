@@ -7,8 +7,8 @@ import click
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
-from knotless.cli.commands._options import json_option, name_option, print_json
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.options import json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation import running_traffic, state
 from knotless.emulation.names import names_of

@@ -10,7 +10,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.printable import listed
-from knotless.cli.commands._options import json_option, print_json
+from knotless.cli.options import json_option, print_json
 from knotless.cli.output import say
 from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.commands._options import parts_argument
 from knotless.cli.commands._running import RequestOptions, change_options, perform
+from knotless.cli.options import parts_argument
 
 EXAMPLE = """\b
 Example: knotless undrain s5 s1-s2

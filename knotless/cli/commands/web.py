@@ -9,8 +9,8 @@ from click.core import ParameterSource
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
-from knotless.cli.commands._options import name_option
 from knotless.cli.commands._page import page_options, serve_page
+from knotless.cli.options import name_option
 
 EXAMPLE = """\b
 Example: sudo knotless web

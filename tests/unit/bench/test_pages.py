@@ -11,10 +11,9 @@ import pytest
 from bench import failover, pages, plan, random_faults, routing, simulation
 from bench.support import abuse, repair_tables
 from bench.support.entry import machine_line, merged, merged_into
-from knotless.experiments.framework import page_parts
-from knotless.experiments.framework.page_parts import PartError
-from knotless.experiments.reproduction import inserts
+from knotless.results import page_parts
 from knotless.results.machine import machine
+from knotless.results.page_parts import PartError
 from tests import measure_page
 from tests.support import REPOSITORY
 
@@ -43,12 +42,6 @@ def test_every_stored_run_is_on_one_page() -> None:
 def test_stored_runs_measured_programs_of_the_release_profile(name: str) -> None:
     # Runs of before there was another profile do not name theirs.
     assert stored(name).get("versions", {}).get("profile", "release") == "release"
-
-
-def test_every_part_of_a_page_is_written_by_a_command() -> None:
-    declared = {DOCS / name for name in (*pages.PAGES, *inserts.PAGES)}
-    written = {path for path in DOCS.rglob("*.md") if page_parts.names(path.read_text())}
-    assert written == declared
 
 
 def test_an_unknown_table_is_refused() -> None:

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -19,11 +18,9 @@ from click.testing import CliRunner
 from knotless.base.errors import KnotlessError
 from knotless.base.files import append, read_bytes, write_all, write_whole
 from knotless.cli.main import main
-from knotless.results.results import Results
 from tests.support import REPOSITORY
 
 KNOTLESS = [sys.executable, "-P", "-m", "knotless"]
-SWEEP = "do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n"
 
 
 def complaint(*words: str) -> str:
@@ -32,14 +29,6 @@ def complaint(*words: str) -> str:
     assert done.exit_code == 2, done.output
     assert done.stderr.count("\n") == 1
     return done.stderr
-
-
-@pytest.fixture
-def run_folder(tmp_path: Path) -> Path:
-    """A folder of results of an experiment without measurements."""
-    with Results("deadlock", {}, 1, {"time_s": "float64"}, tmp_path) as results:
-        pass
-    return results.directory
 
 
 def fifo(path: Path) -> str:
@@ -72,7 +61,6 @@ ODD = [fifo, zeros, folder, sparse]
     [
         ["topology"],
         ["plan"],
-        ["sweep"],
         ["simulate", "ring,4", "--trace"],
         ["simulate", "ring,4", "--goal"],
         ["schedule"],
@@ -103,13 +91,6 @@ def test_rules(name: str, odd: Callable[[Path], str], tmp_path: Path) -> None:
     assert odd(tmp_path / name) in complaint("check", str(tmp_path))
 
 
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("name", ["run.json", "samples.parquet"])
-def test_runs(name: str, odd: Callable[[Path], str], run_folder: Path) -> None:
-    (run_folder / name).unlink()
-    assert odd(run_folder / name) in complaint("report", str(run_folder))
-
-
 @pytest.mark.parametrize("odd", [fifo, zeros, folder])
 @pytest.mark.parametrize(
     "words",
@@ -135,49 +116,6 @@ def test_rules_that_cannot_be_written_leave_nothing(tmp_path: Path) -> None:
         "flows", "ring,3", "--out", str(tmp_path)
     )
     assert [entry.name for entry in tmp_path.iterdir()] == ["s3.groups"]
-
-
-def test_a_sweep_whose_folder_holds_a_pipe(tmp_path: Path) -> None:
-    file = tmp_path / "s.yaml"
-    file.write_text(SWEEP)
-    (tmp_path / "out").mkdir()
-    os.mkfifo(tmp_path / "out" / "grid.json")
-    assert "grid.json: cannot be written: it is a pipe" in complaint(
-        "sweep", str(file), "--out", str(tmp_path / "out")
-    )
-
-
-WRONG: list[Any] = [None, 3, "x", [], {"a": [1]}]
-VALID: dict[str, list[Any]] = {
-    "finished": [None, "x"],
-    "parameters": [{"a": [1]}],
-    "rows": [[]],
-    "id": ["x"],
-}
-"""Values of these that are valid for a key."""
-
-
-@pytest.mark.parametrize("key", ["machine", "parameters", "status", "finished", "rows", "id"])
-def test_runs_that_lack_something(key: str, run_folder: Path) -> None:
-    file = run_folder / "run.json"
-    whole = json.loads(file.read_text())
-    for value in WRONG:
-        if value in VALID.get(key, []):
-            continue
-        file.write_text(json.dumps({**whole, key: value}))
-        assert f"run.json: not a run of an experiment: {key}" in complaint(
-            "report", str(run_folder)
-        )
-    del whole[key]
-    file.write_text(json.dumps(whole))
-    assert f"{key}: it is missing" in complaint("report", str(run_folder))
-
-
-def test_rows_of_another_kind_are_a_complaint(run_folder: Path) -> None:
-    file = run_folder / "run.json"
-    held = json.loads(file.read_text())
-    file.write_text(json.dumps({**held, "rows": [{"valid": True}]}))
-    assert "has rows that this experiment does not write" in complaint("report", str(run_folder))
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
@@ -238,25 +176,27 @@ def on_a_full_disk(folder: Path, *words: str) -> str:
     return done.stderr.splitlines()[-1]
 
 
+def leaves_no_empty_folders(words: list[str], there: bool, folder: Path) -> None:
+    """Run a command that cannot write ``made/...``, which may be there, in a folder."""
+    if there:
+        (folder / "made").mkdir()
+    before = sorted(folder.rglob("*"))
+    assert "cannot be written: File too large" in on_a_full_disk(folder, *words)
+    assert sorted(folder.rglob("*")) == before
+
+
 @pytest.mark.thin(4)
 @pytest.mark.parametrize(
     "words",
     [
         ["flows", "ring,5", "--engine", "updown", "--out", "made/x/rules"],
         ["export", "ring,5", "--engine", "updown", "--to", "l2", "--out", "made/bridges"],
-        ["run", "deadlock", "--on", "simulation", "--out", "made/results"],
-        ["sweep", "grid.yaml", "--out", "made/swept"],
         ["check", "knot", "--remedies", "--export", "made/patches"],
     ],
     ids=lambda words: words[0],
 )
 @pytest.mark.parametrize("there", [False, True])
 def test_a_full_disk_leaves_no_empty_folders(words: list[str], there: bool, tmp_path: Path) -> None:
-    (tmp_path / "grid.yaml").write_text(SWEEP)
     if words[0] == "check":
         shutil.copytree(REPOSITORY / "tests/data/fabrics/control-knot", tmp_path / "knot")
-    if there:
-        (tmp_path / "made").mkdir()
-    before = sorted(tmp_path.rglob("*"))
-    assert "cannot be written: File too large" in on_a_full_disk(tmp_path, *words)
-    assert sorted(tmp_path.rglob("*")) == before
+    leaves_no_empty_folders(words, there, tmp_path)

@@ -11,11 +11,6 @@ import pytest
 import yaml
 
 from knotless.base.errors import PlanError
-from knotless.cli.commands.reproduction import AGREEMENT
-from knotless.experiments.framework import page_parts
-from knotless.experiments.framework.page_parts import PartError
-from knotless.experiments.reproduction import inserts, page
-from knotless.results import stored
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from tests.support import REPOSITORY
@@ -25,7 +20,7 @@ from tests.support.typed_figures import typed
 
 LIST = yaml.safe_load((REPOSITORY / "tests" / "data" / "typed_figures.yaml").read_text())
 DOCS = REPOSITORY / "docs"
-WRITTEN = {DOCS / page.OVERVIEW, DOCS / AGREEMENT, *(DOCS / "reproduction").glob("*.md")}
+WRITTEN = {DOCS / "agreement.md", DOCS / "reproduction.md", *DOCS.glob("reproduction/*.md")}
 DECISIONS = DOCS / "decisions"
 PAGES = [
     *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md")),
@@ -108,22 +103,6 @@ def test_a_figure_that_somebody_types_is_found(tmp_path: Path) -> None:
     words = {"a quarter of an hour", "ten seconds"}
     assert figures.figures == {"3.2 s", "14 MB", "8 ms", "1.02 times"} | words
     assert figures.tables == {"| a | b | c |"}
-
-
-def figures_are_those_of_the_stored_runs(name: str) -> None:
-    text = (REPOSITORY / "docs" / name).read_text()
-    assert inserts.written(text, stored.read()) == text
-    assert len(page_parts.names(text)) == len(re.findall("^<!-- figures:", text, re.MULTILINE)) > 0
-
-
-def test_figures_between_comments_are_those_of_the_stored_runs() -> None:
-    holds_for_every(figures_are_those_of_the_stored_runs, inserts.PAGES)
-
-
-def test_figures_that_there_are_not_are_refused() -> None:
-    asked = "<!-- figures: nothing -->\n<!-- end of figures -->"
-    with pytest.raises(PartError, match="figures 'nothing': there are"):
-        inserts.written(asked, stored.read())
 
 
 def table_of_vlans() -> list[list[str]]:

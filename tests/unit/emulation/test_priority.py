@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from knotless.base.errors import EmulationError
 from knotless.base.nice import set_nice
-from knotless.cli.commands._priority import default_priority_option
 from knotless.cli.commands.up import command as up
+from knotless.cli.priority import default_priority_option
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import (
     NICE,

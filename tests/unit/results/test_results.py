@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from knotless.experiments.framework import report
-from knotless.experiments.studies.deadlock import EXPERIMENT
+from experiments.tests.support.deadlock_rows import row, samples
 from knotless.results import results
 from knotless.results.results import Results, ResultsError
-from tests.support.deadlock_rows import row, samples
+from knotless_experiments.framework import report
+from knotless_experiments.studies.deadlock import EXPERIMENT
 from tests.support.waiting import HANG_S
 
 ROWS = [

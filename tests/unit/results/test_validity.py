@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from experiments.tests.support.experiment_rows import rows_of
 from knotless.base.errors import KnotlessError
-from knotless.experiments.framework.experiment import SIMULATION, Common
-from knotless.experiments.framework.routed import in_simulation, with_validity
-from knotless.experiments.studies.deadlock import EXPERIMENT as DEADLOCK
 from knotless.results import document, stored
 from knotless.results.validity import judge, silent_flows
-from tests.support.experiment_rows import rows_of
+from knotless_experiments.framework.experiment import SIMULATION, Common
+from knotless_experiments.framework.routed import in_simulation, with_validity
+from knotless_experiments.studies.deadlock import EXPERIMENT as DEADLOCK
 
 STATUS = {
     **{"stretch": 1.0, "slow_down": 1.0, "host_wait_us": 0.0, "datapath": "userspace"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -156,16 +155,6 @@ def test_counters_of_channels_become_a_frame() -> None:
     assert isinstance(frame, pandas.DataFrame)
     assert list(frame.columns) == ["channel", "priority", "frames"]
     assert frame.frames.sum() == 7
-
-
-def test_a_run_becomes_a_frame_with_its_rows(tmp_path: Path) -> None:
-    ran = ["run", "deadlock", "--on", "simulation", "--quick", "--out", str(tmp_path)]
-    assert CliRunner().invoke(main, ran).exit_code == 0
-    (folder,) = tmp_path.iterdir()
-    frame = kn.frame(folder)
-    assert isinstance(frame, pandas.DataFrame)
-    assert frame.attrs["experiment"] == "deadlock"
-    assert len(frame.attrs["rows"]) > 1
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

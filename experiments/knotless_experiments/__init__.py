@@ -1,0 +1,1 @@
+"""Experiments: framework, studies, workloads, sweeps, messages, and what papers measured."""

@@ -1,0 +1,257 @@
+"""The pages: an overview, one page for each paper, the stored runs, and all figures as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+
+from knotless.results import markdown
+from knotless.results import plots as style
+from knotless.results.spread import Spread
+from knotless.results.stored import Stored, read
+from knotless_experiments.reproduction import left_out, sensitivity
+from knotless_experiments.reproduction.claim import Claim, Paper, Section
+from knotless_experiments.reproduction.claims import claims, headlines, papers
+from knotless_experiments.reproduction.headlines import (
+    PLACES,
+    claim_of,
+    judged,
+    measured,
+)
+from knotless_experiments.reproduction.verdicts import (
+    NOT_ATTEMPTED,
+    RULE,
+    VERDICTS,
+    effect,
+    verdict,
+    verdict_before,
+)
+
+NEARLY_NOTHING = 0.02
+MISSING = "not stored"
+NOWHERE = "-"
+"""Shown where a figure does not exist."""
+OVERVIEW = PurePosixPath("reproduction.md")
+FOLDER = "reproduction"
+"""The folder of all pages but the first, beside it."""
+
+
+def shown(spread: Spread | None, digits: int) -> str:
+    """Format a figure: mean, (minimum to maximum; count)."""
+    if spread is None:
+        return MISSING
+    mean = f"{spread.mean:.{digits}f}"
+    if spread.count == 1:
+        return mean
+    return f"{mean} ({spread.least:.{digits}f} to {spread.most:.{digits}f}; {spread.count})"
+
+
+def printed(claim: Claim) -> str:
+    """Return the paper's figure, or its words, with its mark."""
+    theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.{claim.digits}f}"
+    return f"{theirs} ({claim.mark})" if claim.mark else theirs
+
+
+def over(spread: Spread | None, theirs: float | str) -> str:
+    """Return our figure divided by the paper's; words and nearly nothing have no ratio."""
+    if spread is None or isinstance(theirs, str) or theirs < NEARLY_NOTHING:
+        return NOWHERE
+    return f"{spread.mean / theirs:.2f}"
+
+
+def part(claim: Claim, spread: Spread | None) -> str:
+    """Return our effect as a part of the paper's, with its 95 % interval if there are repeats."""
+    ours = effect(claim, spread)
+    if ours is None:
+        return NOWHERE
+    if spread is None or not spread.half_width:
+        return f"{ours.mean:.2f}"
+    return f"{ours.mean:.2f} ({ours.low:.2f} to {ours.high:.2f})"
+
+
+def overview(stored: Stored) -> Iterator[str]:
+    """Yield the first page, line by line."""
+    yield "# The papers' figures compared with ours"
+    yield ""
+    yield "Compare the figures of five papers with ours, or repeat an experiment and add its run:"
+    yield ""
+    yield "    knotless run paths --quick"
+    yield "    knotless reproduction results/paths-TIME-ID"
+    yield ""
+    yield f"| paper | headline claim | paper | {' | '.join(PLACES)} | effect | verdict |"
+    yield "|---|---|---|" + "---|" * (len(PLACES) + 2)
+    changed: list[str] = []
+    for headline in headlines():
+        claim = claim_of(headline)
+        link = f"[{headline.paper}]({FOLDER}/{headline.paper}.md)"
+        if claim is None:
+            yield f"| {link} | {headline.words} | - | - | - | - | - | **{NOT_ATTEMPTED}** |"
+            continue
+        spreads = measured(stored, claim)
+        spread = judged(spreads)
+        says = verdict(claim, spread, headline.agrees)
+        if headline.agrees is None and says != (before := verdict_before(claim, spread)):
+            changed.append(f"'{headline.words}' was {before} and is {says}")
+        ours = [
+            f"{each.mean:.{claim.digits}f}" if (each := spreads.get(on)) else NOWHERE
+            for on in PLACES
+        ]
+        cells = [link, headline.words, printed(claim), *ours, part(claim, spread), f"**{says}**"]
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield RULE
+    yield ""
+    if changed:
+        yield (
+            "What this rule changed (before, every figure within 10 % of the paper's was "
+            f"reproduced, also one without any effect): {'; '.join(changed)}."
+        )
+        yield ""
+    yield "Verdicts on all figures that the papers print:"
+    yield ""
+    yield from _counted(stored)
+    yield ""
+    yield (
+        f"[All figures as CSV]({FOLDER}/figures.csv) · [the stored runs, and what was left out]"
+        f"({FOLDER}/runs.md) · [settings that were chosen]({FOLDER}/fitted.md)"
+    )
+    yield ""
+    yield from (
+        f"- [{paper.number}]({FOLDER}/{paper.number}.md): {paper.title}" for paper in papers()
+    )
+    yield ""
+    yield (
+        "The papers' machines are from 1999 to 2016. Their absolute times cannot be repeated, so "
+        "most figures are ratios. `knotless reproduction` writes these pages and computes all our "
+        "figures from the [stored runs](../experiments)."
+    )
+
+
+def _counted(stored: Stored) -> Iterator[str]:
+    """Yield the table of verdicts on all printed figures, by paper."""
+    yield f"| paper | {' | '.join(VERDICTS)} |"
+    yield "|---|" + "---|" * len(VERDICTS)
+    for paper in papers():
+        says = Counter(
+            verdict(claim, judged(measured(stored, claim)), None)
+            for claim in paper.claims
+            if not isinstance(claim.theirs, str)
+        )
+        yield f"| {paper.number} | {' | '.join(str(says[name]) for name in VERDICTS)} |"
+
+
+def paper_page(stored: Stored, paper: Paper) -> Iterator[str]:
+    """Yield the page of a paper, line by line."""
+    yield f"# {paper.number}: {paper.title}"
+    yield ""
+    yield (
+        "[Overview](../reproduction.md). A figure is the mean of the valid runs, with minimum, "
+        "maximum and number of runs. Simulated runs have several seeds where the seed matters, "
+        "else one; without randomness, repeats are equal. 'Ours / theirs', the effect (with its "
+        "95 % interval where there are repeats) and the verdict are those of the emulated figure "
+        "if there is one, else of the simulated one, else of that of path analysis; the overview "
+        "has the rule. The paper's words stay words. *Fitted*: a setting of ours was chosen so "
+        "that this figure comes out ([what depends on chosen settings](fitted.md)). *Inferred*: "
+        "derived from what the paper prints."
+    )
+    for section in paper.sections:
+        yield ""
+        yield f"## {section.title}"
+        yield from _section(stored, section)
+
+
+def _section(stored: Stored, section: Section) -> Iterator[str]:
+    for note in section.notes:
+        yield ""
+        yield note
+    for plot in section.plots:
+        yield ""
+        yield f"![{plot.caption}](images/{plot.name}.svg)"
+        yield ""
+        yield plot.caption
+    if section.claims:
+        places = [on for on in PLACES if any(on in claim.places for claim in section.claims)]
+        yield ""
+        yield f"| where | what | paper | {' | '.join(places)} | ours / theirs | effect | verdict |"
+        yield "|---|---|---|" + "---|" * (len(places) + 3)
+        reasons: dict[str, list[str]] = {}
+        for claim in section.claims:
+            yield _line(stored, claim, places)
+            if claim.why:
+                reasons.setdefault(claim.why, []).append(claim.place)
+        yield ""
+        for why, where in reasons.items():
+            place = "; ".join(dict.fromkeys(where))
+            yield why if len(reasons) == 1 else f"- {place}: {why}"
+    if section.commands:
+        yield ""
+        yield "Repeat it:"
+        yield ""
+        yield from (f"    {command}" for command in section.commands)
+    if section.missing:
+        yield ""
+        yield from (f"- {sentence}" for sentence in section.missing)
+
+
+def _line(stored: Stored, claim: Claim, places: Sequence[str]) -> str:
+    spreads = measured(stored, claim)
+    spread = judged(spreads)
+    cells = [claim.place, claim.what, printed(claim)]
+    cells += [shown(spreads[on], claim.digits) if on in spreads else NOWHERE for on in places]
+    says = verdict(claim, spread, None) if claim.places else ""
+    cells += [over(spread, claim.theirs), part(claim, spread), says or NOWHERE]
+    return f"| {' | '.join(cells)} |"
+
+
+def table(stored: Stored) -> str:
+    """Return all figures as CSV, with full precision."""
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    measures = ("mean", "least", "most", "count")
+    head = ["paper", "where", "what", "printed", "mark"]
+    head += [f"{on}_{name}" for on in PLACES for name in measures]
+    writer.writerow([*head, "effect", "effect_low", "effect_high", "verdict"])
+    for claim in claims():
+        spreads = measured(stored, claim)
+        theirs = claim.theirs if isinstance(claim.theirs, str) else f"{claim.theirs:.6g}"
+        cells = [claim.paper, claim.place, claim.what.replace("\\*", "*"), theirs, claim.mark]
+        for on in PLACES:
+            spread = spreads.get(on)
+            if spread is None:
+                cells += [""] * len(measures)
+            else:
+                cells += [f"{getattr(spread, name):.6g}" for name in measures]
+        spread = judged(spreads)
+        ours = effect(claim, spread)
+        cells += [f"{each:.6g}" for each in (ours.mean, ours.low, ours.high)] if ours else [""] * 3
+        writer.writerow([*cells, verdict(claim, spread, None)])
+    return sink.getvalue()
+
+
+def images(stored: Stored) -> Iterator[tuple[str, str]]:
+    """Yield the file name and the SVG text of every plot."""
+    import matplotlib as mpl
+
+    for paper in papers():
+        for section in paper.sections:
+            for plot in section.plots:
+                with mpl.rc_context(style.STYLE):
+                    figure = plot.draw(paper, stored)
+                    yield f"{plot.name}.svg", style.svg_text(figure)
+
+
+def pages(stored: Stored) -> Mapping[PurePosixPath, str]:
+    """Return all pages by their path, relative to the folder of the first one."""
+    folder = PurePosixPath(FOLDER)
+    texts = {OVERVIEW: markdown.page(overview(stored))}
+    for paper in papers():
+        texts[folder / f"{paper.number}.md"] = markdown.page(paper_page(stored, paper))
+    texts[folder / "fitted.md"] = markdown.page(sensitivity.lines(read(sensitivity.RUNS).runs))
+    texts[folder / "runs.md"] = markdown.page(left_out.lines(stored))
+    texts[folder / "figures.csv"] = table(stored)
+    for name, svg in images(stored):
+        texts[folder / "images" / name] = svg
+    return texts

@@ -1,0 +1,110 @@
+"""The rule by which our figures are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from knotless.results.spread import Spread
+from knotless_experiments.reproduction.claim import FITTED, Claim
+
+REPRODUCED, DIRECTION = "reproduced", "direction only"
+NOT_REPRODUCED, NOT_ATTEMPTED = "not reproduced", "not attempted"
+VERDICTS = (REPRODUCED, DIRECTION, NOT_REPRODUCED, FITTED)
+"""The verdicts on figures that were measured."""
+DATE = "2026-11-26"
+"""The day since which the rule holds."""
+SHARE = 0.25
+"""An effect is reproduced if it differs from the paper's by at most this part of it."""
+NO_EFFECT = 0.01
+"""A ratio of a paper that is nearer to 1 shows no effect."""
+SAME = 0.02
+"""A ratio of ours that is nearer to 1 shows no effect."""
+NEAR = 0.1
+"""A figure that is no ratio is reproduced if it differs from the paper's by at most this part."""
+
+RULE = (
+    f"The rule, since {DATE}: a ratio x is judged by its effect against the paper's y, "
+    "(1 - x) / (1 - y): 1 is the paper's effect, 0 none, and less than 0 the contrary. "
+    f"*Reproduced*: the effect is within {1 - SHARE:g} to {1 + SHARE:g}. *Direction only*: it is "
+    f"above 0, and x differs from 1 by more than {SAME:g}. If y differs from 1 by less than "
+    f"{NO_EFFECT:g}, the paper shows no effect, and x must differ by no more than {SAME:g}. "
+    f"Figures that are no ratios must be within {NEAR:.0%} of the paper's, or half of its last "
+    "digit. Where there are repeats, the whole 95 % interval of their mean (Student's t) must meet "
+    "the rule. Claims in words are judged by what their words say. *Fitted* figures were chosen, "
+    "and show nothing. The emulated figure is judged if there is one, else the simulated one, else "
+    "that of path analysis."
+)
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A figure with the ends of its 95 % interval, which are the figure if it has no repeats."""
+
+    mean: float
+    low: float
+    high: float
+
+    def within(self, low: float, high: float) -> bool:
+        """Tell whether all of the interval is between two figures."""
+        return low <= self.low and self.high <= high
+
+
+def interval(spread: Spread) -> Interval:
+    """Return the 95 % interval of a figure."""
+    width = spread.half_width or 0.0
+    return Interval(spread.mean, spread.mean - width, spread.mean + width)
+
+
+def effect(claim: Claim, spread: Spread | None) -> Interval | None:
+    """Return our effect as a part of the paper's, or None where no effect is compared.
+
+    It is (1 - x) / (1 - y) for our ratio x and the paper's y.
+    """
+    if spread is None or not claim.effect or isinstance(claim.theirs, str):
+        return None
+    theirs = 1 - claim.theirs
+    if abs(theirs) < NO_EFFECT:
+        return None
+    ours = interval(spread)
+    ends = sorted(((1 - ours.low) / theirs, (1 - ours.high) / theirs))
+    return Interval((1 - ours.mean) / theirs, *ends)
+
+
+def verdict(claim: Claim, spread: Spread | None, agrees: Callable[[float], bool] | None) -> str:
+    """Judge a figure by :data:`RULE`; a claim in words by ``agrees``, without which it has none."""
+    if spread is None:
+        return NOT_ATTEMPTED
+    if claim.mark == FITTED:
+        return FITTED
+    if agrees is not None:
+        return REPRODUCED if agrees(spread.mean) else NOT_REPRODUCED
+    if isinstance(claim.theirs, str):
+        return ""
+    ours = interval(spread)
+    if not claim.effect:
+        margin = max(NEAR * abs(claim.theirs), 0.5 * 10**-claim.digits)
+        reproduced = ours.within(claim.theirs - margin, claim.theirs + margin)
+        return REPRODUCED if reproduced else NOT_REPRODUCED
+    part = effect(claim, spread)
+    if part is None:
+        return REPRODUCED if ours.within(1 - SAME, 1 + SAME) else NOT_REPRODUCED
+    if part.within(1 - SHARE, 1 + SHARE):
+        return REPRODUCED
+    return DIRECTION if part.low > 0 and abs(ours.mean - 1) > SAME else NOT_REPRODUCED
+
+
+def verdict_before(claim: Claim, spread: Spread | None) -> str:
+    """Judge a figure by the rule before :data:`DATE`, to say what has changed.
+
+    A figure within a tenth of the paper's, on the same side of 1 if the paper's ratio differed from
+    1 by more than 5 %, was reproduced, even if it showed no effect at all.
+    """
+    if spread is None or isinstance(claim.theirs, str):
+        return ""
+    ours, theirs = spread.mean, claim.theirs
+    same_side = (ours - 1) * (theirs - 1) >= 0
+    if abs(ours - theirs) <= NEAR * theirs and (same_side or abs(theirs - 1) <= NEAR / 2):
+        return REPRODUCED
+    same_side = same_side and abs(ours - 1) > SAME
+    return DIRECTION if same_side and max(ours, theirs) < 5 else NOT_REPRODUCED

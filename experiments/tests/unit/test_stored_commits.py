@@ -1,0 +1,45 @@
+"""Stored runs name the commit that measured them, and it is in the history."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from knotless.base.package import CHECKOUT
+from knotless.results import stored
+from knotless_experiments.reproduction.sensitivity import RUNS
+from tests.support.waiting import HANG_S
+
+JOINED = {
+    "0fde33351cfc7ce2baf93d7d88015d3c3df7611d",
+    "47fc6bba9b84c888c8dcd7038ad90c08d1b988e8",
+}
+"""Commits whose changes were joined with others in one: "Model today's switches, hosts and
+workloads, and plans with several paths"."""
+
+
+def git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", *words], cwd=CHECKOUT, capture_output=True, text=True, timeout=HANG_S, check=False
+    )
+
+
+def has_history() -> bool:
+    try:
+        return git("rev-parse", "--is-shallow-repository").stdout.strip() == "false"
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_history(), reason="a checkout without history")
+def test_stored_runs_are_of_commits_in_the_history() -> None:
+    runs = [*stored.read().runs, *stored.read(RUNS).runs]
+    commits = {run["versions"]["commit"] for run in runs} - JOINED
+    assert len(commits) > 10
+    unknown = {
+        commit
+        for commit in commits
+        if git("merge-base", "--is-ancestor", commit, "HEAD").returncode != 0
+    }
+    assert not unknown

@@ -1,1 +1,0 @@
-"""Experiments on fabrics: framework, workloads, studies, and the reproduction of papers."""

@@ -1,1 +1,0 @@
-"""Messages and barriers between hosts, MPI programs, and the NAS kernels."""
