@@ -1,9 +1,9 @@
 //! `knotless._core.replay`: recorded programs as the traffic of a simulation.
 
 use numpy::PyReadonlyArray1;
-use programs::{replay, Ends, Step};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use simulator::programs::{replay, Ends, Step};
 use simulator::Traffic;
 
 use crate::simulator::PyTraffic;

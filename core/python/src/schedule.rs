@@ -4,9 +4,9 @@
 use std::sync::Mutex;
 
 use numpy::PyReadonlyArray1;
-use programs::{row_schedule, scheduled, GoalReader, Operation, RankSchedule, Transfer};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use simulator::programs::{row_schedule, scheduled, GoalReader, Operation, RankSchedule, Transfer};
 use simulator::Traffic;
 
 use crate::replay::PyEnds;
@@ -103,7 +103,7 @@ fn transfer_schedule(
     let transfers =
         rows.map(|((&from, &to), &bytes)| Transfer { from, to, bytes }).collect::<Vec<_>>();
     let pairs = waiting.iter().copied().zip(needed.iter().copied());
-    let ranks = programs::transfer_schedule(ranks, &transfers, pairs);
+    let ranks = simulator::programs::transfer_schedule(ranks, &transfers, pairs);
     ranks.map(PySchedule).map_err(PyValueError::new_err)
 }
 

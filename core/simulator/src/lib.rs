@@ -173,6 +173,7 @@ mod message;
 mod network;
 mod parts;
 mod pauses;
+pub mod programs;
 mod random;
 mod receivers;
 mod report;

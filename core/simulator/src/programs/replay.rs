@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use simulator::{Process, Target, Time, Wish};
+use crate::{Process, Target, Time, Wish};
 
 /// One thing that a recorded process did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Schedules of transfers between ranks, each of which starts when what it needs has arrived.
 
-use crate::rows::row_schedule;
-use crate::schedule::{Operation, RankSchedule};
+use super::rows::row_schedule;
+use super::schedule::{Operation, RankSchedule};
 
 /// A message from one rank to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,9 +9,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use simulator::{Process, Target, Time, Wish};
+use crate::{Process, Target, Time, Wish};
 
-use crate::replay::Ends;
+use super::replay::Ends;
 
 /// What an operation does. Ranks are numbers of processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -21,7 +21,7 @@
 
 use std::collections::HashMap;
 
-use crate::schedule::{Operation, RankSchedule};
+use super::schedule::{Operation, RankSchedule};
 
 /// The longest line, in bytes.
 const LONGEST_LINE: usize = 1000;

@@ -1,6 +1,6 @@
 //! Schedules from rows: operations of all ranks in one list, with numbers in this list.
 
-use crate::schedule::{Operation, RankSchedule};
+use super::schedule::{Operation, RankSchedule};
 
 /// The schedule of each rank. `rows` are operations with their ranks, `requirements` pairs of rows of
 /// one rank: one that waits until the other has ended.
