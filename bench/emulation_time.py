@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,9 +23,9 @@ from knotless.emulation.priority import Priority
 from knotless.emulation.runtime import require_root
 from knotless.routing.request import PlanRequest
 from knotless.simulation import simulate
-from knotless_experiments.framework.routed import Routed
-from knotless_experiments.studies.agreement import measure
-from knotless_experiments.studies.agreement.cases import Case
+
+if TYPE_CHECKING:
+    from knotless_experiments.studies.agreement.cases import Case
 
 MOST_FRAMES = 25_000
 """Frames of one host in a window: what a small machine carries in seconds."""
@@ -64,6 +64,9 @@ class Line:
 
 def cases(only: Sequence[str]) -> Iterator[Case]:
     """Yield the fabrics and patterns; ``only`` are parts of their specs."""
+    from knotless_experiments.framework.routed import Routed
+    from knotless_experiments.studies.agreement.cases import Case
+
     updown = PlanRequest(engine="updown")
     one_way = PlanRequest(engine="dor", vcs=1, select="low-port")
     for spec, request, pattern in (
@@ -99,6 +102,8 @@ def busy_loops(count: int) -> Iterator[None]:
 
 def run(case: Case, counts: Sequence[int], longest_s: float) -> Iterator[Line]:
     """Measure a case next to each number of busy loops."""
+    from knotless_experiments.studies.agreement import measure
+
     host = case.routed.fabric.hosts[0]
     window_s = MOST_FRAMES * FRAME_BITS / (host.rate_mbps * 1e6)
     window_s = min(longest_s, max(SHORTEST_S, window_s))

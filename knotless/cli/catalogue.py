@@ -63,12 +63,13 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "completion": "Print the completion script of a shell.",
     },
 }
+EXPERIMENTS = "knotless_experiments"
 OF_EXPERIMENTS = ("run", "sweep", "report", "reproduction")
 
 
 def module_of(command: str) -> str:
     """Return the name of the module of a command."""
-    package = "knotless_experiments" if command in OF_EXPERIMENTS else "knotless.cli"
+    package = EXPERIMENTS if command in OF_EXPERIMENTS else "knotless.cli"
     return f"{package}.commands.{command.replace('-', '_')}"
 
 

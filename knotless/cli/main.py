@@ -19,7 +19,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
 from knotless.base.printable import brief, protect_logs, shortened
-from knotless.cli.catalogue import GROUPS, commands, module_of
+from knotless.cli.catalogue import EXPERIMENTS, GROUPS, commands, module_of
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.output import say
 
@@ -129,6 +129,8 @@ def _end_by(error: Exception) -> NoReturn:
         _end(2, _one_line(error))
     if isinstance(error, BrokenPipeError):
         _end(1)
+    if isinstance(error, ModuleNotFoundError) and error.name == EXPERIMENTS:
+        _end(2, f"{EXPERIMENTS} is not installed: it comes with Knotless, in experiments/")
     if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)):
         how = "tools/make setup" if CHECKOUT else f"pip install 'knotless[{extra}]'"
         _end(2, f"{error.name} is not installed: {how}")

@@ -11,23 +11,25 @@ from typing import Any
 
 import pytest
 
-from experiments.tests.support.deadlock_rows import row, samples
 from knotless.results import results
 from knotless.results.results import Results, ResultsError
-from knotless_experiments.framework import report
-from knotless_experiments.studies.deadlock import EXPERIMENT
 from tests.support.waiting import HANG_S
 
-ROWS = [
-    row("cyclic", "none"),
-    row("cyclic", "pause"),
-    row("acyclic", "pause"),
-    row("dateline", "pfc"),
+ROWS: list[dict[str, Any]] = [
+    {"routes": "cyclic", "flows_mbps": [1.0, 2.0], "valid": True, "problems": []},
+    {"routes": "acyclic", "flows_mbps": [3.0], "valid": True, "problems": []},
 ]
+TYPES = {"row": "int32", "time_s": "float64", "flow": "string"}
+
+
+def samples(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return a hundred samples for each row."""
+    times = [number / 10 for number in range(100)]
+    return [{"row": i, "time_s": t, "flow": "h1"} for i, _ in enumerate(rows) for t in times]
 
 
 def new(folder: Path) -> Results:
-    return Results("deadlock", {"rate_mbps": 10.0}, 7, EXPERIMENT.columns.sample_types, folder)
+    return Results("deadlock", {"rate_mbps": 10.0}, 7, TYPES, folder)
 
 
 def filled(folder: Path, rows: list[dict[str, Any]] = ROWS) -> Path:
@@ -69,9 +71,7 @@ def test_what_was_measured_outlives_what_ends_the_run(
     run, lines = results.read(kept.directory)
     assert (run["status"], run["reason"]) == ("incomplete", reason)
     assert run["rows"] == ROWS[:1]
-    assert len(lines) > 100
-    path, _ = report.make(kept.directory, EXPERIMENT)
-    assert "This run is incomplete" in path.read_text()
+    assert len(lines) == 100
 
 
 def test_a_killed_run_reads_as_incomplete(tmp_path: Path) -> None:
@@ -103,37 +103,6 @@ def test_folders_without_a_run_are_refused(tmp_path: Path, text: str) -> None:
     (directory / "run.json").write_text(text)
     with pytest.raises(ResultsError):
         results.read(directory)
-
-
-def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
-    directory = filled(tmp_path)
-    path, shown = report.make(directory, EXPERIMENT)
-    page = path.read_text()
-    assert page.count("<svg") == len(shown.plots) == 4
-    # Everything that a browser would fetch: attributes with URLs, style sheets, scripts.
-    assert not re.search(r"<(link|script|iframe|img|object|embed)\b", page)
-    assert not re.search(r"(src|href)=\"(?!#)", page)
-    assert not re.search(r"url\((?!#|&quot;#|\"#)", page)
-    assert "@import" not in page
-    assert "<!ENTITY" not in page
-    for plot in shown.plots:
-        assert (directory / f"{plot.name}.svg").read_text().startswith("<svg")
-        assert (directory / f"{plot.name}.png").read_bytes().startswith(b"\x89PNG")
-    assert "s1:2/0 s2:2/0 s3:2/0 s4:2/0" in page
-
-
-def test_the_report_shows_text_as_text(tmp_path: Path) -> None:
-    bad = row("cyclic", "none", valid=False, problems=["<script>alert(1)</script>"])
-    path, _ = report.make(filled(tmp_path, [bad]), EXPERIMENT)
-    assert "<script>" not in path.read_text()
-
-
-def test_one_run_drawn_twice_gives_the_same_bytes(tmp_path: Path) -> None:
-    directory = filled(tmp_path)
-    report.make(directory, EXPERIMENT)
-    before = {p.name: p.read_bytes() for p in directory.iterdir()}
-    report.make(directory, EXPERIMENT)
-    assert {p.name: p.read_bytes() for p in directory.iterdir()} == before
 
 
 def test_run_json_is_strict_json(tmp_path: Path) -> None:
