@@ -24,8 +24,11 @@ def about() -> dict[str, Any]:
 
 
 def as_stored(begun: Mapping[str, Any], **results: Any) -> str:
-    """Return the JSON of a run: what :func:`about` returned, the results, and the load now."""
-    return json.dumps({**begun, "load_1min_after": machine()["load_1min"], **results}, indent=1)
+    """Return the JSON of a run: what :func:`about` returned, the results, and the load now.
+
+    One line: nobody reads it, and a new run changes most of it.
+    """
+    return json.dumps({**begun, "load_1min_after": machine()["load_1min"], **results})
 
 
 def machine_line(run: Mapping[str, Any]) -> str:

@@ -1,14 +1,18 @@
-"""The notebooks as pages, with the outputs that are stored in them; a test runs them again."""
+"""The notebooks as pages, with their outputs: they run when the site is built."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from nbclient import NotebookClient
+
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+LIMIT_S = 600.0
+"""What a cell may take."""
 HEAD = """*This page is the notebook [{name}]({name}), with its outputs. To run it:*
 
 ```sh
@@ -22,9 +26,22 @@ def notebooks() -> list[Path]:
     return sorted(FOLDER.glob("*.ipynb"))
 
 
+def executed(path: Path, limit_s: float = LIMIT_S) -> Any:
+    """Return a notebook with its outputs; a cell that fails, or takes too long, raises."""
+    notebook = nbformat.reads(path.read_text(), as_version=4)  # type: ignore[no-untyped-call]
+    NotebookClient(
+        notebook,
+        timeout=limit_s,
+        # The kernel sends what is printed when a timer expires, at times in the middle of a line.
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(path.parent)}},
+    ).execute()
+    return notebook
+
+
 def page(path: Path) -> str:
     """Return a notebook as Markdown: text, code, and the outputs of code."""
-    cells = json.loads(path.read_text())["cells"]
+    cells = executed(path)["cells"]
     title, rest = cells[0], cells[1:]
     parts = ["".join(title["source"]) + "\n", HEAD.format(name=path.name)]
     for cell in rest:
