@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
-from knotless.cli.commands._export_routes import read_back
+from knotless.cli.commands.export import read_back
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.routed.files import FILES, PORT_NAMES
 from knotless.forwarding.routed.tables import router_tables

@@ -9,11 +9,13 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
-from knotless.cli.commands._broadcasts import broadcast_options
-from knotless.cli.commands._credits import credit_options
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._switch_options import (
+    broadcast_options,
+    credit_options,
+    watchdog_options,
+)
 from knotless.cli.commands._switch_settings import emulated_switch_option
-from knotless.cli.commands._watchdog import watchdog_options
 from knotless.cli.options import (
     MAX_SLOW_DOWN,
     fabric_of,

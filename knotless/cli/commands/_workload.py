@@ -1,4 +1,4 @@
-"""The options of workloads: flow sizes, incasts, collective operations, programs and traces."""
+"""Options of workloads: flow sizes, incasts, collectives, programs, traces, transports."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 import click
 
 from knotless.simulation import SimulationError
+from knotless.simulation.transport import KINDS as TRANSPORTS
+from knotless.simulation.transport import Transport, transport_of
 from knotless.simulation.workload import (
     ChakraTrace,
     CollectiveRun,
@@ -24,6 +26,23 @@ from knotless.traffic.collectives import collectives
 from knotless.traffic.sizes import PUBLISHED, sizes_named
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def _read(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> Transport | None:
+    return transport_of(texts)
+
+
+def transport_option(command: Command) -> Command:
+    """Add ``--transport``: the command gets a Transport as ``transport``, or None."""
+    return click.option(
+        "--transport",
+        multiple=True,
+        callback=_read,
+        metavar="NAME[,KEY=VALUE...]",
+        help=f"How hosts send: {', '.join(TRANSPORTS)}, with parameters such as dcqcn,timer_us=1500"
+        " [default: as fast as the line permits].",
+    )(command)
+
 
 DEFAULT_LOAD = 0.5
 DEFAULT_DATA_BYTES = 1_000_000

@@ -11,14 +11,16 @@ import click
 from knotless.base.files import write_whole
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
-from knotless.cli.commands._broadcasts import broadcast_options
-from knotless.cli.commands._credits import credit_bytes_option, credit_unit_option
 from knotless.cli.commands._fabric import DELAY, RATE
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._switch_options import (
+    broadcast_options,
+    credit_bytes_option,
+    credit_unit_option,
+    watchdog_options,
+)
 from knotless.cli.commands._switch_settings import switch_option
-from knotless.cli.commands._transport import transport_option
-from knotless.cli.commands._watchdog import watchdog_options
-from knotless.cli.commands._workload import workload_of, workload_options
+from knotless.cli.commands._workload import transport_option, workload_of, workload_options
 from knotless.cli.options import (
     fabric_of,
     json_option,

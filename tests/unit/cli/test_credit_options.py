@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from knotless.cli.commands._credits import credit_options
+from knotless.cli.commands._switch_options import credit_options
 from knotless.cli.main import main
 
 

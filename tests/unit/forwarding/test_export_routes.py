@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from knotless.cli.commands._export_routes import differences, read_back
+from knotless.cli.commands.export import differences, read_back
 from knotless.cli.main import main
 from knotless.forwarding.routed.files import FILES
 from knotless.forwarding.routed.tables import router_tables
