@@ -131,6 +131,7 @@ def _failed(root: Path, tier: str, files: Sequence[str], deeper: Sequence[str]) 
     if not files:
         return ""
     words = ["-q", "-x", "-n", "2", "--dist=worksteal", "--timeout=120", f"--tier={tier}"]
+    words += ["--timeout-method=thread"]  # a signal does not end a loop in Rust
     words += ["-p", "no:randomly", "-p", "no:cacheprovider", f"--deeper={','.join(deeper)}"]
     status, said = _call(root, ".venv/bin/python", "-m", "pytest", *words, *files)
     if status == UNDECIDED:
