@@ -53,8 +53,6 @@ RUST_SWAPS = {
 LIMIT_S = 1500
 UNDECIDED = 124
 """The exit status of a command that takes longer than ``LIMIT_S``: that of timeout(1)."""
-NEAREST = 30
-"""Files that run before all others: most faults are found there, and xdist keeps no order."""
 
 
 @dataclass(frozen=True)
@@ -122,16 +120,12 @@ def _call(root: Path, *words: str) -> tuple[int, str]:
 
 
 def _found(root: Path, tier: str, files: Sequence[str], deeper: Sequence[str]) -> str | None:
-    """Return the first test that fails; empty if none does, None if that takes too long."""
-    near = _failed(root, tier, files[:NEAREST], deeper)
-    return near or _failed(root, tier, files[NEAREST:], deeper) if near is not None else None
+    """Return the first test that fails; empty if none does, None if that takes too long.
 
-
-def _failed(root: Path, tier: str, files: Sequence[str], deeper: Sequence[str]) -> str | None:
-    if not files:
-        return ""
-    words = ["-q", "-x", "-n", "2", "--dist=worksteal", "--timeout=120", f"--tier={tier}"]
-    words += ["--timeout-method=thread"]  # a signal does not end a loop in Rust
+    A worker gets one test after the other: it runs all that it has been given also after -x.
+    """
+    words = ["-q", "-x", "-n", "2", "--dist=load", "--maxschedchunk=1", f"--tier={tier}"]
+    words += ["--timeout=120", "--timeout-method=thread"]  # no signal ends a loop in Rust
     words += ["-p", "no:randomly", "-p", "no:cacheprovider", f"--deeper={','.join(deeper)}"]
     status, said = _call(root, ".venv/bin/python", "-m", "pytest", *words, *files)
     if status == UNDECIDED:
