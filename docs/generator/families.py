@@ -10,7 +10,7 @@ from functools import partial
 from docs.generator import drawings as draw
 from docs.generator.commands import escaped
 from knotless.base.errors import SpecError
-from knotless.routing.default_engine import default_engine
+from knotless.routing.engine import default_engine
 from knotless.topologies import load
 from knotless.topologies.family import Family
 from knotless.topologies.registry import families

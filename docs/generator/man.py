@@ -13,7 +13,7 @@ import click
 
 from docs.generator.commands import command_pages
 from knotless.base.package import version
-from knotless.cli.catalogue import GROUPS
+from knotless.cli.groups import GROUPS
 
 
 def write(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """The value of ``engine`` that selects the default routing engine of a fabric's family.
 
-:mod:`knotless.routing.default_engine` selects it.
+:mod:`knotless.routing.engine` selects it.
 """
 
 from __future__ import annotations

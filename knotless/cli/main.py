@@ -19,8 +19,7 @@ from knotless.base.errors import KnotlessError
 from knotless.base.files import reason
 from knotless.base.package import CHECKOUT
 from knotless.base.printable import brief, protect_logs, shortened
-from knotless.cli.catalogue import EXPERIMENTS, GROUPS, commands, module_of
-from knotless.cli.groups import SuggestingGroup
+from knotless.cli.groups import EXPERIMENTS, GROUPS, SuggestingGroup, commands, module_of
 from knotless.cli.output import say
 
 

@@ -12,7 +12,7 @@ from knotless.base import yaml_file
 from knotless.base.errors import PlanError
 from knotless.base.http_rules import dns_name
 from knotless.base.yaml_file import brief, complaint
-from knotless.routing import engine_file
+from knotless.routing.engine import loaded_engine
 from knotless.routing.request import PlanRequest
 from knotless.topologies import Fabric, FabricError, Host, KnotlessError, Switch, load
 from knotless.topologies.formats.files import looks_like_file
@@ -198,7 +198,7 @@ def read(path: Path) -> Config:
     content = yaml_file.read(path, ConfigError)
     try:
         config = _config(content)
-        engine = engine_file.loaded(config.engine, path.parent)
+        engine = loaded_engine(config.engine, path.parent)
     except ConfigError as error:
         raise error.within(str(path)) from error
     except PlanError as error:

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from knotless.base.errors import faults_in_one_line
 from knotless.controller.config import Config
 from knotless.forwarding.openflow.rules import SwitchRules
-from knotless.routing.multipath import refuse_unruly
-from knotless.routing.plan import Plan, make_plan
+from knotless.routing.plan import Plan, make_plan, refuse_unruly
 from knotless.routing.repair import repair
 from knotless.topologies import Fabric
 from knotless.topologies.drained import avoided

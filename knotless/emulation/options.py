@@ -9,8 +9,7 @@ from knotless.base.flow_control import AUTO, FlowControl
 from knotless.emulation.limits import require_limits
 from knotless.emulation.priority import Priority, default_priority
 from knotless.routing.flow_control import resolved
-from knotless.routing.multipath import refuse_unruly
-from knotless.routing.plan import make_plan
+from knotless.routing.plan import make_plan, refuse_unruly
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.checked_plan import CheckedPlan

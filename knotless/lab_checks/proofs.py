@@ -13,7 +13,7 @@ from knotless.forwarding.openflow.directory import read_dir
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.state import ForwardingState
 from knotless.lab_checks.lab import Answers, TodoError
-from knotless.routing import engine_file
+from knotless.routing.engine import loaded_engine
 from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
 from knotless.routing.plan import Plan, make_plan
@@ -73,7 +73,7 @@ def wrong_verdict(verdict: Verdict, what: str) -> Iterator[str]:
 def plan_with_engine(path: Path, fabric: Fabric) -> Plan:
     """Return the plan of the engine in a student's file; TodoError says what is wrong with it."""
     try:
-        return make_plan(fabric, engine_file.loaded(str(path)))
+        return make_plan(fabric, loaded_engine(str(path)))
     except PlanError as problem:
         told = str(problem).replace(str(path.absolute()), str(path))
         raise TodoError(f"{told} (on {fabric.name})") from problem

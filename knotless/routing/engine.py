@@ -1,21 +1,25 @@
 """The interface of routing engines, and their registry.
 
 To add an engine, add a module to ``knotless.routing.engines`` that defines an :class:`Engine`, or
-name a file that does: see :mod:`knotless.routing.engine_file`.
+name a file that does: see :func:`loaded_engine`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
-from knotless.base.errors import PlanError
+from knotless.base import python_file
+from knotless.base.engine_name import AUTO_ENGINE
+from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.plugins import plugins
 from knotless.base.suggestions import suggestion
 from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.graphs.task import Task
 from knotless.routing.routes import Routes
+from knotless.topologies.fabric import Fabric
 
 
 @dataclass(frozen=True)
@@ -147,3 +151,88 @@ def next_hops_of(engine: Engine, task: Task) -> NextHopSets:
             f" {', '.join(having)}"
         )
     return engine.next_hops(task)
+
+
+_ENGINES = {
+    "clos3": "fattree",
+    "cube": "dor",
+    "dragonfly": "dragonfly",
+    "dragonflyplus": "dragonflyplus",
+    "fattree": "fattree",
+    "fattree2": "fattree",
+    "fattree3": "fattree",
+    "fullmesh": "hyperx",
+    "hyperx": "hyperx",
+    "lsft": "lsft",
+    "mesh": "dor",
+    "polarfly": "sbp",
+    "rail": "fattree",
+    "ring": "dor",
+    "slimfly": "sbp",
+    "torus": "dor",
+}
+
+
+def default_engine(fabric: Fabric) -> str:
+    """Return the engine for the fabric's family, or updown, which routes any fabric."""
+    if fabric.family is None:
+        return "updown"
+    if fabric.family.options.get("twist"):
+        return "cube"
+    return _ENGINES.get(fabric.family.name, "updown")
+
+
+def engine_for(fabric: Fabric, name: str) -> str:
+    """Return ``name``, or the default engine of ``fabric`` if ``name`` is ``auto``.
+
+    Examples
+    --------
+    >>> from knotless.topologies import load
+    >>> engine_for(load("torus,4,4"), "auto"), engine_for(load("torus,4,4"), "lash")
+    ('dor', 'lash')
+
+    """
+    return default_engine(fabric) if name == AUTO_ENGINE else name
+
+
+def loaded_engine(name: str, directory: Path | None = None) -> str:
+    """Return the name of an engine; if it is a Python file, run it and return its whole path.
+
+    The path is relative to ``directory``, by default the current one. The file defines one
+    :class:`Engine`, as the modules of :mod:`knotless.routing.engines` do. Only the command line and
+    the configuration of the controller load files; a name in a plan, a results folder or an HTTP
+    request never does.
+
+    Raises
+    ------
+    PlanError
+        The file cannot be read, raises an exception, or does not define exactly one engine.
+
+    """
+    if not name.endswith(".py"):
+        return name
+    path = (directory or Path()).joinpath(name).absolute()
+    values = python_file.run(path, PlanError).values()
+    defined = {id(value): value for value in values if isinstance(value, Engine)}
+    if len(defined) != 1:
+        raise PlanError(
+            f"{path}: it defines {len(defined)} engines, and must define one:"
+            " ENGINE = Engine(name=.., summary=.., route=route)"
+        )
+    (engine,) = defined.values()
+    add_engine(replace(engine, name=str(path), route=_in_one_line(path, engine.route)))
+    return str(path)
+
+
+def _in_one_line(path: Path, route: Callable[[Task], Routes]) -> Callable[[Task], Routes]:
+    """Return ``route`` with its exceptions as errors of one line that names file and line."""
+
+    def routed(task: Task) -> Routes:
+        try:
+            return route(task)
+        except KnotlessError:
+            raise
+        except Exception as problem:
+            raise PlanError(python_file.complaint(path, problem)) from problem
+
+    return routed

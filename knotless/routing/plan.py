@@ -17,8 +17,7 @@ from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.routing import path_memory
-from knotless.routing.default_engine import engine_for
-from knotless.routing.engine import engine_named, next_hops_of
+from knotless.routing.engine import engine_for, engine_named, next_hops_of
 from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.next_hop_sets import NextHopSets
@@ -117,8 +116,20 @@ class Plan:
     def multipath(self) -> str:
         """How a frame takes one of several next hops or paths: as requested, or by its engine.
 
-        That is ``adaptive`` or ``ugal``, see :mod:`knotless.routing.engines.adaptive` and
-        :mod:`knotless.routing.engines.ugal`.
+        ``ecmp`` is equal-cost multipath as in today's Clos fabrics: a hash of source and
+        destination address chooses, so that all packets of a pair of hosts take one path and keep
+        their order. With ``spray``, switches choose for each packet anew, and packets can overtake
+        each other. ``layers`` are several complete routings, of which the first switch chooses one
+        by a hash (:mod:`knotless.routing.layers`). By the engine it is ``adaptive`` or ``ugal``,
+        see :mod:`knotless.routing.engines.adaptive` and :mod:`knotless.routing.engines.ugal`. What
+        can happen is the union of all choices: a plan cannot deadlock if that has no cycle of
+        channel dependencies (for ``adaptive``: see :mod:`knotless.verification.blocking`).
+
+        References
+        ----------
+        Hopps, Analysis of an equal-cost multi-path algorithm, RFC 2992, 2000. Dixit, Prakash, Hu,
+        Kompella, On the impact of packet spraying in data center networks, 2013.
+
         """
         if isinstance(self.routes, AdaptiveRoutes):
             return "adaptive"
@@ -434,58 +445,44 @@ def _without_useless_branches(fabric: Fabric, channels: Channels, routes: Routes
     return replace(routes, tree_channels=trees, tree_priorities=priorities)
 
 
-def plan_to_json(plan: Plan, summary: Mapping[str, object]) -> dict[str, object]:
-    """Return the ``summary`` and all paths of ``plan`` as a value for :func:`json.dumps`.
+MOST_CHOICES = 64
+"""The most ports of a rule that are followed, as in core/forwarding/src/openflow/groups.rs."""
 
-    ``sources`` has one entry per set of hosts with the same paths: their names, their VLAN, and
-    ``paths``. A path maps the name of a destination switch to a list of virtual channels, such
-    as ``s1:2/0`` for output port 2 of s1 with priority 0; switches that failures separate from the
-    source are omitted. With multipath, ``next_hops`` has the output ports instead, of which a
-    packet takes any one, by the names of the switch and of the destination switch. Of an adaptive
-    plan these are virtual channels, in the order of preference; packets that ``stays`` applies to
-    keep away from priority 0 once they have left it. Of a plan whose first switches choose,
-    :meth:`~knotless.routing.graphs.source_choices.SourceChoices.as_json` describes the entries.
-    With layers, ``layers`` has the ``sources`` of each.
+
+def refuse_adaptive(plan: Plan) -> None:
+    """Raise PlanError if switches would have to choose by their queues, as none of ours can.
+
+    OpenFlow rules, Open vSwitch and the tables of 802.1Q switches choose on arrival, and do not
+    know how long their queues are: for ``adaptive``, the proof would not hold for them either.
     """
-    routes, channels = plan.routes, plan.channels
-    if plan.source_choices is not None:
-        return {**summary, **plan.source_choices.as_json(channels, plan.receivers)}
-    if (sets := plan.next_hops) is not None:
-        switches, ports = channels.names, channels.out_port
-        to_hosts = np.flatnonzero(plan.receivers).tolist()
-
-        def listed(switch: int, to: int) -> list[int] | list[str]:
-            if sets.priorities is None:
-                return [int(ports[channel]) for channel in sets.at(switch, to)]
-            return [channels.name(*hop) for hop in sets.hops_at(switch, to)]
-
-        next_hops = {
-            name: {switches[to]: listed(switch, to) for to in to_hosts if to != switch}
-            for switch, name in enumerate(switches)
-        }
-        stays = {} if sets.priorities is None else {"stays": sets.stays}
-        return {**summary, **stays, "next_hops": next_hops}
-    if plan.layers is not None:
-        layers = [
-            _sources(plan, plan.layers.routes_of(routes, layer), vlans)
-            for layer, vlans in enumerate(plan.layers.vlans.tolist())
-        ]
-        return {**summary, "layers": [{"sources": sources} for sources in layers]}
-    return {**summary, "sources": _sources(plan, routes, plan.vlans.tolist())}
+    if plan.multipath == "adaptive":
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name}: switches would have to choose a port when"
+            " a frame begins to be sent, and OpenFlow and 802.1Q ones choose on arrival; use plan,"
+            " analyse and simulate, or another engine"
+        )
+    if plan.multipath == "ugal":
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name}: switches would have to choose a path by the"
+            " lengths of their queues, which OpenFlow and 802.1Q ones cannot; use plan, analyse and"
+            " simulate, or another engine"
+        )
+    if plan.multipath == "layers":
+        raise PlanError(
+            f"{plan.engine} on {plan.fabric.name}: first switches would have to choose a VLAN by a"
+            " hash, for which there are no rules; use plan, analyse and simulate, or omit"
+            " --multipath layers"
+        )
 
 
-def _sources(plan: Plan, routes: Routes, vlans: list[int]) -> list[dict[str, object]]:
-    """Return the hosts, the VLAN and the paths of each row of ``routes``."""
-    channels, sources = plan.channels, []
-    for row, vlan in enumerate(vlans):
-        names = [
-            host.name
-            for host, host_row in zip(plan.fabric.hosts, routes.rows.tolist(), strict=True)
-            if host_row == row
-        ]
-        paths = {}
-        for d, switch in enumerate(plan.fabric.switches):
-            if plan.receivers[d] and (hops := routes.path(row, d)):
-                paths[switch.name] = [channels.name(c, p) for c, p in hops]
-        sources.append({"hosts": names, "vlan": vlan, "paths": paths})
-    return sources
+def refuse_unruly(plan: Plan) -> None:
+    """Raise PlanError if no OpenFlow rule that can be proven chooses next hops as ``plan`` does."""
+    refuse_adaptive(plan)
+    if plan.multipath == "spray":
+        raise PlanError("no OpenFlow rule sprays frames: multipath ecmp has rules")
+    largest = 0 if plan.next_hops is None else int(plan.next_hops.sizes.max(initial=0))
+    if largest > MOST_CHOICES:
+        raise PlanError(
+            f"{plan.fabric.name}: a switch would choose among {largest} next hops; rules with more"
+            f" than {MOST_CHOICES} are not followed: omit --multipath"
+        )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knotless.base.flow_control import FlowControl
-from knotless.routing.default_engine import default_engine
-from knotless.routing.engine import engine_named
+from knotless.routing.engine import default_engine, engine_named
 from knotless.topologies.fabric import Fabric
 from knotless.verification.comparison import Compared
 

@@ -18,8 +18,7 @@ from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.graphs.channels import Channels, channels_of
-from knotless.routing.multipath import refuse_adaptive
-from knotless.routing.plan import Plan
+from knotless.routing.plan import Plan, refuse_adaptive
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.failover import Coverage, coverage
 from knotless.verification.switch_verdict import verdict_with_switches

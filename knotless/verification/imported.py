@@ -11,8 +11,8 @@ from knotless.base.verdict_text import assumptions
 from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
+from knotless.verification.check import problems_of
 from knotless.verification.dependencies import first_rows
-from knotless.verification.explain import problems_of
 from knotless.verification.imported_buffers import losses_in, pool_cycle_of, reads_all_reserves
 from knotless.verification.imported_verdict import ImportedVerdict, SentWitness
 from knotless.verification.pool_waits import Packet, PoolStep

@@ -13,7 +13,8 @@ from knotless.cli.commands.export import read_back
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.routed.files import FILES, PORT_NAMES
 from knotless.forwarding.routed.tables import router_tables
-from knotless.routing.plan import Plan, make_plan, plan_to_json
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.plan_json import plan_to_json
 from knotless.topologies import Fabric
 from knotless.topologies.formats.files import to_json
 from knotless.verification.check import verdict_of

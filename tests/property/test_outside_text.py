@@ -26,7 +26,7 @@ from knotless.base.printable import (
     log_text,
     protect_logs,
 )
-from knotless.cli.catalogue import OF_EXPERIMENTS, commands
+from knotless.cli.groups import OF_EXPERIMENTS, commands
 from knotless.cli.main import main
 from knotless.results.plots import new_figure, save
 from knotless.shown import Comparison, Figures

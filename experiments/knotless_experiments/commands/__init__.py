@@ -1,1 +1,1 @@
-"""The commands of experiments; the table of all commands is :mod:`knotless.cli.catalogue`."""
+"""The commands of experiments; the table of all commands is :mod:`knotless.cli.groups`."""

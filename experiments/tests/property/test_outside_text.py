@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotless.cli.catalogue import OF_EXPERIMENTS
+from knotless.cli.groups import OF_EXPERIMENTS
 from tests.property.test_outside_text import one_case
 from tests.support.hostile_names import NAMES, names
 

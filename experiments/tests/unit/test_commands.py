@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.base.plugins import module_names
-from knotless.cli.catalogue import OF_EXPERIMENTS
+from knotless.cli.groups import OF_EXPERIMENTS
 from knotless.cli.main import main
 from knotless.results.results import Results
 from tests.unit.cli.test_catalogue import offered

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 from knotless.base.flow_control import CHOICES
 from knotless.cli import complete
 from knotless.cli.commands._flow_control import FLOW_CONTROL, one_of
-from knotless.routing import engine_file
+from knotless.routing.engine import loaded_engine
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
 from knotless.routing.layers import DEFAULT_LAYERS
 from knotless.routing.multicast import parse
@@ -39,7 +39,7 @@ def _multicast(
 
 
 def _engine(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
-    return ",".join(engine_file.loaded(one) for one in name.split(","))  # --compare has several
+    return ",".join(loaded_engine(one) for one in name.split(","))  # --compare has several
 
 
 def _default(name: str) -> Any:

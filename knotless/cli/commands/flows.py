@@ -14,8 +14,7 @@ from knotless.cli.options import (
 )
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import write_dir
-from knotless.routing.multipath import refuse_unruly
-from knotless.routing.plan import make_plan
+from knotless.routing.plan import make_plan, refuse_unruly
 from knotless.routing.request import PlanRequest
 
 

@@ -22,7 +22,8 @@ from knotless.cli.options import (
     spec_argument,
 )
 from knotless.cli.output import say
-from knotless.routing.plan import make_plan, plan_to_json
+from knotless.routing.plan import make_plan
+from knotless.routing.plan_json import plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
 from knotless.topologies.failures import Failures, hosts_by_part

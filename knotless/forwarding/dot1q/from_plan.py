@@ -23,8 +23,7 @@ from knotless._core.graph import first_loop
 from knotless.base.errors import PlanError
 from knotless.forwarding.dot1q.model import L2Fabric, L2Port, L2Switch, Macs
 from knotless.routing.graphs.channels import Channels, Ints
-from knotless.routing.multipath import refuse_adaptive
-from knotless.routing.plan import Plan, distinct_rows
+from knotless.routing.plan import Plan, distinct_rows, refuse_adaptive
 
 NextHops = dict[tuple[int, int], int]
 """(VLAN, destination switch) -> channel."""

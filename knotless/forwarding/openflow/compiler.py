@@ -25,8 +25,7 @@ from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.rules import Field
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.failover.choose import choose_backups
-from knotless.routing.multipath import refuse_adaptive
-from knotless.routing.plan import Plan
+from knotless.routing.plan import Plan, refuse_adaptive
 from knotless.routing.request import SourceCheck
 from knotless.topologies.fabric import known_ips
 from knotless.topologies.numbering import mac_value

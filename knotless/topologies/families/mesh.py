@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from knotless.topologies.fabric import Fabric
-from knotless.topologies.family import Family, Request
-from knotless.topologies.grid import build_grid
+from knotless.topologies.family import Family, Request, build_grid
 
 
 def build(request: Request) -> Fabric:

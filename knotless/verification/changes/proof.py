@@ -31,9 +31,8 @@ from knotless.routing.flow_control import Edges
 from knotless.routing.multicast import MulticastGroup
 from knotless.topologies.fabric import Fabric
 from knotless.verification.changes.admission import refused_frames
-from knotless.verification.check import Outcome, outcome_of
+from knotless.verification.check import Outcome, outcome_of, problems_of
 from knotless.verification.dependencies import edges_of
-from knotless.verification.explain import problems_of
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
 from knotless.base.plugins import module_names
-from knotless.cli.catalogue import GROUPS, OF_EXPERIMENTS, commands
+from knotless.cli.groups import GROUPS, OF_EXPERIMENTS, commands
 from knotless.cli.main import EXTRAS, extra_of, main
 from knotless.emulation import names as fabric_names
 from knotless.routing.engine import engines

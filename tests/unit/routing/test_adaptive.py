@@ -18,7 +18,8 @@ from knotless.base.switch_settings import read
 from knotless.cli.main import main
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_state
-from knotless.routing.plan import Plan, make_plan, plan_to_json
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.plan_json import plan_to_json
 from knotless.topologies import Fabric, load
 from knotless.topologies.formats.files import to_json
 from knotless.verification.blocking import blocking_steps, removal_order, waits_of

@@ -14,7 +14,7 @@ from knotless.cli.main import main
 from knotless.controller import config
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.lab_checks.lab import labs
-from knotless.routing import engine_file
+from knotless.routing.engine import loaded_engine
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.graphs.task import Task
 from knotless.routing.path_function import routes_of_paths
@@ -48,7 +48,7 @@ def run(*words: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("spec", ["mesh,4,4", "mesh,3,2,hosts=3", "mesh,2,2"])
 def test_the_engine_of_a_file_plans_like_one_of_ours(spec: str) -> None:
-    plan = make_plan(load(spec), engine_file.loaded(str(SOLUTION)))
+    plan = make_plan(load(spec), loaded_engine(str(SOLUTION)))
     verdict = verdict_of(state_of_plan(plan), "pause")
     assert verdict.ok
     assert verdict.mean_switches == verdict_of(state_of_plan(make_plan(plan.fabric))).mean_switches
@@ -56,7 +56,7 @@ def test_the_engine_of_a_file_plans_like_one_of_ours(spec: str) -> None:
 
 @pytest.mark.parametrize("spec", ["irregular-a", "fattree2,8", "random,20,degree=4,hosts=2,seed=7"])
 def test_up_down_of_a_file_takes_paths_as_long_as_ours(spec: str) -> None:
-    own = make_plan(load(spec), engine_file.loaded(str(UPDOWN)))
+    own = make_plan(load(spec), loaded_engine(str(UPDOWN)))
     ours = make_plan(load(spec), "updown", root="s1")
     verdicts = [verdict_of(state_of_plan(plan), "pause") for plan in (own, ours)]
     assert [verdict.ok for verdict in verdicts] == [True, True]
@@ -96,7 +96,7 @@ def test_commands_take_a_file_and_name_it(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_mistake_in_the_file_is_one_line(text: str, message: str, tmp_path: Path) -> None:
     path = written(tmp_path / "mine.py", text)
     with pytest.raises(PlanError) as caught:
-        make_plan(load("ring,4"), engine_file.loaded(str(path)))
+        make_plan(load("ring,4"), loaded_engine(str(path)))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     code, shown = run("plan", "ring,4", "--engine", str(path))

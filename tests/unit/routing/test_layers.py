@@ -15,7 +15,8 @@ from knotless.base.errors import PlanError
 from knotless.cli.main import main
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.engine import engines
-from knotless.routing.plan import Plan, make_plan, plan_to_json
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.plan_json import plan_to_json
 from knotless.topologies import Fabric, load
 from knotless.traffic.contention import Lines, contention
 from knotless.traffic.multipath import analyse_multipath, lines_of_seed, split_loads

@@ -21,8 +21,7 @@ from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import Choose, Output, SwitchRules
-from knotless.routing.multipath import refuse_unruly
-from knotless.routing.plan import Plan, make_plan
+from knotless.routing.plan import Plan, make_plan, refuse_unruly
 from knotless.routing.repair import repair
 from knotless.topologies import load
 from knotless.topologies.failures import Failures

@@ -18,7 +18,8 @@ from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_state
-from knotless.routing.plan import Plan, make_plan, plan_to_json
+from knotless.routing.plan import Plan, make_plan
+from knotless.routing.plan_json import plan_to_json
 from knotless.routing.routes import SourceChoiceRoutes
 from knotless.topologies import Fabric, load
 from knotless.topologies.formats.files import to_json

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from knotless.base.errors import FabricError
 from knotless.cli.main import main
-from knotless.routing.default_engine import default_engine
+from knotless.routing.engine import default_engine
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.topologies.failures import without_links

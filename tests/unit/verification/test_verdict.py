@@ -33,8 +33,7 @@ from knotless.forwarding.openflow.rules import (
 )
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
-from knotless.verification.check import check
-from knotless.verification.explain import problems_of
+from knotless.verification.check import check, problems_of
 
 H2 = Field("eth_dst", 0x020000000201)
 TO_H2 = Field("eth_dst", 0x020000000200, 0xFFFFFFFFFF00)
