@@ -33,72 +33,28 @@ class Benchmark:
 
 
 BENCHMARKS: Mapping[str, Benchmark] = {
-    "bystanders": Benchmark(
-        "what flows keep of their rate beside abuse by another host", "minutes", True
-    ),
     "capacity": Benchmark(
         "channel-hops per second of an emulated fabric and of plain links", "minutes", True
-    ),
-    "clos_files": Benchmark(
-        "nothing: writes the files of a Clos network, to time `knotless check FOLDER` with",
-        "seconds",
-    ),
-    "cluster_fabrics": Benchmark(
-        "virtual channels, hops, load and rules of engines on fabrics of clusters", "a minute"
     ),
     "controller": Benchmark(
         "a controller that installs 614 fake switches, and starts again", "a minute"
     ),
-    "emulation_time": Benchmark(
-        "flows and stretch of the emulator next to busy loops, compared with the simulator",
-        "a quarter of an hour",
-        True,
-    ),
-    "endpoint": Benchmark("messages, UDP sockets and Open MPI over one veth pair", "minutes", True),
-    "failover": Benchmark("what backup paths protect on ten fabrics", "a minute"),
-    "fair_share": Benchmark(
-        "what a busy fabric and the other programs of the machine leave each other",
-        "minutes",
-        True,
-    ),
-    "false_alarms": Benchmark("false alarms of probes in an hour of pause storms", "an hour", True),
-    "freezing": Benchmark(
-        "how many generated plans with a cycle freeze, and by how many flows", "minutes"
-    ),
-    "ibdmchk": Benchmark(
-        "verdicts on OpenSM's routes, compared with those of ibdmchk (needs both)", "minutes"
-    ),
-    "large_repairs": Benchmark("the computation of repairs of a thousand switches", "minutes"),
-    "load_latency": Benchmark("load and latency beside those of CAMINOS", "minutes"),
-    "page": Benchmark("what the live page costs a fabric at capacity", "minutes", True),
-    "pause_storms": Benchmark("what a host that never resumes costs other flows", "a minute", True),
     "plan": Benchmark(
         "planning, compiling and checking of large fabrics, with peak memory", "minutes"
-    ),
-    "random_faults": Benchmark(
-        "what the status says while parts of a fabric fail at random", "half an hour", True
     ),
     "repair": Benchmark(
         "repairs of two running fabrics when links fail", "a quarter of an hour", True
     ),
-    "requests": Benchmark("what 20 clients without token cost a controller", "a minute"),
     "routing": Benchmark(
         "the routing engines, and OpenSM's if it is installed", "a quarter of an hour"
     ),
     "scale": Benchmark(
         "plan, flows and check of fabrics of up to a hundred thousand hosts", "half an hour"
     ),
-    "seeded": Benchmark("nothing: sums up files of runs of `make seeds`", "seconds"),
     "simulation": Benchmark("packet-link-hops per second of the simulator", "a minute"),
-    "simulation_cores": Benchmark(
-        "the simulator on two cores, and two simulations at once, beside one core", "minutes"
-    ),
     "since": Benchmark(
         "checks of 1,024 switches after a file has changed, beside full ones", "minutes"
     ),
-    "takeover": Benchmark("takeovers by a second controller under traffic", "minutes", True),
-    "training_step": Benchmark("a training step of 128 hosts in the simulator", "minutes"),
-    "validation": Benchmark("flow completion times beside those of csg-htsim", "a minute"),
 }
 """Name, which is that of a file of this folder -> its row."""
 

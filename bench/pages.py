@@ -14,88 +14,40 @@ from typing import Any
 
 import click
 
-from bench import (
-    bystanders,
-    cluster_fabrics,
-    controller,
-    emulation_time,
-    endpoint,
-    failover,
-    fair_share,
-    false_alarms,
-    freezing,
-    large_repairs,
-    load_latency,
-    page,
-    plan,
-    random_faults,
-    routing,
-    scale,
-    seeded,
-    simulation,
-    simulation_cores,
-    since,
-    takeover,
-    training_step,
-    validation,
-)
+from bench import controller, plan, routing, scale, simulation, since
 from bench.support import repair_tables
 from bench.support.entry import run_benchmark
 from knotless.base.files import read_text, write_all
 from knotless.results.page_parts import PartError, rewritten
-from tests.seeded import limits
+from tests import measure_page
+from tests.seeded import limits, summary
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
-    "attacks.md",
     "check-changes.md",
-    "cluster-fabrics.md",
     "controller.md",
-    "decisions/probes.md",
     "decisions/repair.md",
-    "does-it-freeze.md",
-    "emulation.md",
-    "failures.md",
-    "messages.md",
     "performance.md",
     "seeded-controllers.md",
-    "validation.md",
     "web.md",
 )
 TABLES: Mapping[str, Callable[[Any], Sequence[str]]] = {
-    "bystanders": bystanders.table_of,
-    "cluster-fabrics": cluster_fabrics.table_of,
     "controller": controller.table_of,
-    "emulation-time": emulation_time.table_of,
-    "endpoint": endpoint.table_of,
-    "failover": failover.table_of,
-    "fair-share": fair_share.table_of,
-    "false-alarms": false_alarms.table_of,
-    "freezing": freezing.table_of,
-    "large-repairs": large_repairs.table_of,
-    "load-latency": load_latency.table_of,
-    "page": page.table_of,
-    "page-browser": page.browser_table_of,
+    "page-browser": measure_page.table_of,
     "plan": plan.table_of,
-    "random-faults": random_faults.table_of,
     "repair": repair_tables.table_of_cuts,
     "repairs": repair_tables.table_of_proofs,
     "routing": routing.table_of,
     "scale": scale.table_of,
-    "seeded": seeded.table_of,
+    "seeded": summary.table_of,
     "simulation": simulation.table_of,
-    "simulation-cores": simulation_cores.table_of,
     "since": since.table_of,
-    "takeover": takeover.table_of,
-    "takeover-normal": takeover.table_of,
-    "training-step": training_step.table_of,
-    "validation": validation.table_of,
 }
 """Name of a stored run -> the lines of its table."""
 LIMITS = "limits"
 """The name of the tables of limits of simulated controllers, which are no stored run."""
 HOW_LONG = "how-long"
-"""The name of the table of two runs."""
+"""The name of the second table of the run of repairs."""
 
 
 def lines_of(name: str) -> Sequence[str]:
@@ -104,8 +56,8 @@ def lines_of(name: str) -> Sequence[str]:
 
 
 def how_long_lines() -> Sequence[str]:
-    """Return how long failures last, of two stored runs; raises PartError likewise."""
-    return repair_tables.table_of_durations({name: stored(name) for name in ("repair", "takeover")})
+    """Return how long failures last, of the stored run of repairs; raises PartError likewise."""
+    return repair_tables.table_of_durations(stored("repair"))
 
 
 def stored(name: str) -> Any:

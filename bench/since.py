@@ -1,8 +1,8 @@
 """What ``knotless check --since`` takes beside a full check, after different files have changed.
 
 Each check is a process of its own, on the files of a Clos network of SONiC switches
-(:mod:`bench.clos_files`). What a check of changed files prints is compared with what a full check
-prints of them; a difference ends the benchmark.
+(:mod:`bench.support.clos_files`). What a check of changed files prints is compared with what a full
+check prints of them; a difference ends the benchmark.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def main(times: int, failures: int, as_json: bool) -> None:
         folder = Path(name)
         # A process of its own: what a process takes counts as the peak of those that it starts.
         arguments = [str(folder / "clos"), *map(str, SIZE)]
-        command = [sys.executable, "-m", "bench.clos_files", *arguments]
+        command = [sys.executable, "-m", "bench.support.clos_files", *arguments]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         switches = sum(1 for _ in (folder / "clos").iterdir())
         config = folder / "clos" / CORE / "config_db.json"

@@ -16,6 +16,7 @@ import statistics
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,7 @@ import click
 import psutil
 from playwright.sync_api import Page, sync_playwright
 
-from bench.page import DEADLOCKS, browser_table_of
-from bench.support.entry import about, as_stored, run_benchmark, table_option
+from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
 from knotless.emulation import names as names_module
 from knotless.emulation import processes, state
 from knotless.emulation.cuts import Cables
@@ -46,6 +46,8 @@ from tests.support.page_server import CHROMIUM, FLAGS, served
 PLAY_S = 4.0
 WARM_UP_S = 1.5
 WATCH_S = 20.0
+DEADLOCKS = 10
+"""The number of deadlocks that the page has to show."""
 CONFIGURATIONS = {
     "SwiftShader composites": FLAGS,
     "its own choice without GPU": ("--no-sandbox", "--enable-unsafe-swiftshader"),
@@ -217,9 +219,31 @@ def _serve(folder: Path, urls: Any) -> None:
     serve(source, source.feed, "127.0.0.1", 0, urls.put)
 
 
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table in docs/web.md."""
+    lines = [
+        "| Chromium | frames/s | frame ms | script ms | draw ms | CPU ms: page | compositing |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, row in run["replay"].items():
+        used = row["processor_ms"]
+        lines.append(
+            f"| {name} | {row['frames_per_s']} | {row['frame_ms']} | {row['script_ms']}"
+            f" | {row['draw_ms']} | {used['renderer']} | {used['gpu-process']} |"
+        )
+    live = run["live"]
+    return [
+        *lines,
+        "",
+        f"A deadlock is red {live['red_after_ms_median']} ms after its detection (median of"
+        f" {DEADLOCKS}; longest {live['red_after_ms_longest']} ms). The server of 16 switches"
+        f" takes {live['server_share_of_a_core']:.3f} of a core. {machine_line(run)}",
+    ]
+
+
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
-@table_option(browser_table_of)
+@table_option(table_of)
 def main(as_json: bool) -> None:
     """Measure the page in Chromium."""
     stored = large()
@@ -234,9 +258,7 @@ def main(as_json: bool) -> None:
             if flags == FLAGS:
                 run["live"] = reactions(page)
             browser.close()
-    click.echo(
-        as_stored(begun, **run) if as_json else "\n".join(browser_table_of({**begun, **run}))
-    )
+    click.echo(as_stored(begun, **run) if as_json else "\n".join(table_of({**begun, **run})))
 
 
 if __name__ == "__main__":

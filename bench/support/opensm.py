@@ -108,39 +108,6 @@ class Network:
             time.sleep(0.01)
         return simulator
 
-    def tool(self, *words: str) -> str:
-        """Run a program on the simulated network; returns what it prints."""
-        environment = {**self._environment, "LD_PRELOAD": str(_preload())}
-        done = subprocess.run(
-            words, cwd=self._folder, env=environment, capture_output=True, check=False
-        )
-        return done.stdout.decode(errors="replace")
-
-    @contextmanager
-    def manager(self, settings: str) -> Iterator[Path]:
-        """Run OpenSM, which also dumps its tables, as long as the context lasts; yields its log."""
-        folder = self._folder
-        log = folder / "osm.log"
-        self.write(
-            "conf",
-            f"log_flags 0x43\nlog_file {log}\nlog_max_size 0\nforce_log_flush TRUE\n"
-            f"dump_files_dir {folder}\npartition_config_file {folder}/none\n"
-            f"qos_policy_file {folder}/none\nsweep_interval 0\nqos TRUE\n{settings}",
-        )
-        running = subprocess.Popen(
-            ["opensm", "-F", "conf"],
-            cwd=folder,
-            env={**self._environment, "LD_PRELOAD": str(_preload())},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            yield log
-        finally:
-            running.terminate()
-            running.wait()
-
     def route(self, engine: str, settings: str, limit_s: float, dump: bool) -> Routed:
         """Run OpenSM once with ``engine`` and the configuration lines ``settings``.
 

@@ -1,4 +1,4 @@
-"""Tables of repairs and takeovers on pages."""
+"""Tables of repairs on pages."""
 
 from __future__ import annotations
 
@@ -93,18 +93,17 @@ def _counts(kinds: Mapping[str, int]) -> str:
     return ", ".join(str(sum(kinds.get(kind, 0) for kind in group)) for group in groups)
 
 
-def table_of_durations(runs: Mapping[str, Any]) -> list[str]:
+def table_of_durations(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/controller.md: how long failures last.
 
-    ``runs`` has the stored runs ``repair`` and ``takeover``. Rows of fabrics that
-    are attacked, or have backup paths, are left out.
+    Rows of fabrics that are attacked, or have backup paths, are left out.
     """
     lines = [
         "| what happens | fabric | load | known after, median | longest"
         " | over after, median | p99 | processor |",
         "|---" * 8 + "|",
     ]
-    for row in runs["repair"]["rows"]:
+    for row in run["rows"]:
         if row["attack"] or row["protection"] != "none":
             continue
         detected, over = row["found_ms"], row["repaired_ms"]
@@ -114,10 +113,4 @@ def table_of_durations(runs: Mapping[str, Any]) -> list[str]:
             f" | {detected['median']:.0f} ms | {detected['max']:.0f} ms"
             f" | {over['median']:,.0f} ms | {over['p99']:,.0f} ms | {row['cpu']} |"
         )
-    run = runs["takeover"]
-    over = run["taken_over_ms"]
-    lines.append(
-        f"| the active controller is killed | `{run['fabric']}` | little | | |"
-        f" {over['median']:,.0f} ms | {over['p99']:,.0f} ms | {run['machine']['cpu']} |"
-    )
     return lines

@@ -1,8 +1,7 @@
-"""What a fabric will take of the machine, before it starts: a rule fitted to stored runs.
+"""What a fabric will take of the machine, before it starts: a rule fitted to measured fabrics.
 
-Memory is fitted to the part ``sizes`` of ``bench/fair_share.py`` in
-``docs/benchmarks/fair-share.json``, the pace to ``docs/benchmarks/emulation-time.json``, on two
-cores; a test compares them with the rule.
+Memory is fitted to the fabrics of different sizes in ``docs/decisions/settled-comparisons.md``, the
+pace to those there beside busy loops, on two cores; a test compares them with the rule.
 """
 
 from __future__ import annotations

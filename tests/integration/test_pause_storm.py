@@ -11,12 +11,24 @@ from typing import Any
 
 import pytest
 
-from bench.pause_storms import LONGEST, PAUSE
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
 from tests.support.fabric_fixtures import new_fabric, new_names
 from tests.support.waiting import HANG_S, until
 
+LONGEST = 0xFFFF
+"""The longest time of a PAUSE frame, in quanta."""
+PAUSE = """
+import socket, sys, time
+quanta, count, every_s = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:
+    out.bind((sys.argv[4], 0))
+    head = bytes.fromhex("0180c2000001 020000000101 8808 0001")
+    began = time.monotonic()
+    for number in range(count):
+        time.sleep(max(0.0, began + number * every_s - time.monotonic()))
+        out.send(head + quanta.to_bytes(2, "big") + bytes(42))
+"""
 FLOOD = """
 import socket, time
 with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as out:

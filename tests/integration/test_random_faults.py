@@ -1,7 +1,4 @@
-"""Parts of a running fabric fail at random: the status names each, and all becomes well again.
-
-``python -m bench.random_faults --minutes 30`` does so for half an hour; the times are judged there.
-"""
+"""Parts of a running fabric fail at random: the status names each, and all becomes well again."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.random_faults import LIMITS_S, measure
+from tests.support.random_faults import LIMITS_S, measure
 
 
 def judge(run: dict[str, Any], steps: int) -> None:

@@ -1,7 +1,7 @@
 """New seeds on all cores for some hours: ``python -m tests.seeded.campaign --hours 8``.
 
-Each run is a line of JSON in a file, written when it ends; ``python -m bench.seeded FILE`` sums up
-such files. Control-C lets the runs that go on end, and loses none.
+Each run is a line of JSON in a file, written when it ends; ``python -m tests.seeded.summary FILE``
+sums up such files. Control-C lets the runs that go on end, and loses none.
 """
 
 from __future__ import annotations

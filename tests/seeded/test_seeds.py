@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.seeded import summed, table_of
 from bench.support.entry import about
 from knotless.controller.status import Status
 from tests.seeded.__main__ import parsed, results_of, settings_of
@@ -19,6 +18,7 @@ from tests.seeded.known import KNOWN, KnownFailure
 from tests.seeded.limits import line_of, tables
 from tests.seeded.run import Result, run
 from tests.seeded.settings import FABRICS, drawn_setting
+from tests.seeded.summary import summed, table_of
 from tests.seeded.world import Setting
 from tests.support import REPOSITORY
 

@@ -13,23 +13,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench import emulation_time
 from knotless.base.flow_control import FlowControl
 from knotless.emulation import namespaces, processes, state
 from knotless.emulation.names import Names
 from knotless.emulation.network import EmulatedFabric
 from knotless.routing.request import PlanRequest
+from knotless.simulation import simulate
 from knotless.topologies import load
 from knotless_experiments.framework.routed import Routed
+from knotless_experiments.studies.agreement import measure
 from knotless_experiments.studies.agreement.cases import Case
 
 FOREIGN = "ovs-system"
 """A datapath in the first network namespace, with the name that the machine's own would have."""
 WINDOW_S = 0.1
+KNOT_S = 1.5
+"""Window of a fabric that freezes: a deadlock is reported when it has lasted for 0.5 s."""
 TAG = bytes.fromhex("81000005")
 LOST_FRAMES = 20
 HOST_WAIT_US = 100_000
@@ -57,6 +59,22 @@ def cases(datapath: str) -> dict[str, Case]:
             name, Routed(spec, request, settings=settings), pattern, FlowControl.PAUSE
         )
     return by_name
+
+
+def compared(case: Case) -> dict[str, Any]:
+    """Run a fabric and its simulation; ``worst`` is the largest deviation of a flow from it."""
+    freezes = dict(case.routed.settings).get("allow_deadlock")
+    with case.routed.running() as lab:
+        live = measure.emulated(lab, case, case.scenario, KNOT_S if freezes else WINDOW_S)
+    row = measure.compared(case, live, simulate(case.scenario.lasting(live.window_us)))
+    flows = zip(row["emulated_flows_frames"], row["simulated_flows_frames"], strict=True)
+    return {
+        "worst": max(abs(a / max(1, b) - 1) for a, b in flows),
+        "knot": row["emulated_knot"],
+        "same_knot": row["emulated_knot"] == row["simulated_knot"],
+        "valid": bool(live.status["valid"]) and not live.problems,
+        "problems": [*live.problems, *live.status["problems"]],
+    }
 
 
 def datapaths(namespace: str | None = None) -> dict[str, int]:
@@ -119,11 +137,8 @@ def left(names: Names) -> list[str]:
 def main() -> None:
     datapath = sys.argv[1]
     subprocess.run(["ovs-dpctl", "add-dp", FOREIGN], check=True)
-    compared = {
-        name: [asdict(line) for line in emulation_time.run(case, [0], WINDOW_S)]
-        for name, case in cases(datapath).items()
-    }
-    results = {"compared": compared, "two": two(datapath), "foreign": datapaths()}
+    runs = {name: compared(case) for name, case in cases(datapath).items()}
+    results = {"compared": runs, "two": two(datapath), "foreign": datapaths()}
     spaces = sorted(path.name for path in Path("/run/netns").iterdir())
     sys.stdout.write(json.dumps({**results, "namespaces": spaces}) + "\n")
 

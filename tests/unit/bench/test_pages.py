@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bench import failover, pages, plan, random_faults, routing, simulation
-from bench.support import abuse, repair_tables
+from bench import pages, plan, routing, simulation
+from bench.support import repair_tables
 from bench.support.entry import machine_line, merged, merged_into
 from knotless.results import page_parts
 from knotless.results.machine import machine
@@ -45,7 +45,7 @@ def test_stored_runs_measured_programs_of_the_release_profile(name: str) -> None
 
 
 def test_an_unknown_table_is_refused() -> None:
-    with pytest.raises(PartError, match="figures 'nothing': there are bystanders"):
+    with pytest.raises(PartError, match="figures 'nothing': there are controller"):
         pages.written("<!-- figures: nothing -->\n<!-- end of figures -->")
 
 
@@ -54,9 +54,6 @@ def test_runs_have_all_cases() -> None:
     assert routed == [(spec, ours) for spec, pairs in routing.ROWS.items() for ours, _ in pairs]
     assert len(stored("plan")["rows"]) == len(plan.CASES)
     assert len(stored("simulation")["rows"]) == len(simulation.CASES)
-    assert [row["kind"] for row in stored("bystanders")["rows"]] == abuse.kinds()
-    assert [row["kind"] for row in stored("random-faults")["rows"]] == [*random_faults.LIMITS_S]
-    assert len(stored("failover")["rows"]) == 2 * len(failover.FABRICS)
     assert set(stored("page-browser")["replay"]) == set(measure_page.CONFIGURATIONS)
 
 

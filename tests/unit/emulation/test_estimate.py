@@ -1,11 +1,10 @@
-"""What a fabric will take, against what the stored ones took."""
+"""What a fabric will take, against what fabrics took that were measured."""
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from statistics import median
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
@@ -15,10 +14,26 @@ from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from knotless.topologies.fabric import with_lines
 from knotless.verification.checked_plan import CheckedPlan
-from tests.support import REPOSITORY
 
-STORED = json.loads((REPOSITORY / "docs" / "benchmarks" / "fair-share.json").read_text())
-SIZES = [row for row in STORED["rows"] if row["part"] == "sizes"]
+
+class Size(NamedTuple):
+    """A fabric that was measured, and its processes with the one that sent its traffic."""
+
+    fabric: str
+    switch_processes: int
+    processes: int
+    memory_mb: float
+
+
+# docs/decisions/settled-comparisons.md has the tables from which these are.
+SIZES = [
+    Size("ring,4", 1, 15, 228),
+    Size("torus,4,4", 1, 39, 281),
+    Size("torus,4,4,hosts=4", 1, 87, 438),
+    Size("torus,10,10", 10, 225, 760),
+]
+PACES_HOPS_PER_S = (29_315, 76_094, 89_236)
+"""Of `ring,4` at 1, 10 and 100 Gbit/s, at ordinary priority and without other work."""
 
 
 @cache
@@ -26,32 +41,25 @@ def mean_switches(spec: str) -> float:
     return CheckedPlan(make_plan(load(spec), PlanRequest())).verdict.mean_switches
 
 
-def of_row(row: dict[str, Any]) -> Estimate:
+def of_size(size: Size) -> Estimate:
     return estimate(
-        load(row["fabric"]),
-        switch_processes=row["switch_processes"],
+        load(size.fabric),
+        switch_processes=size.switch_processes,
         controllers=1,
-        mean_switches=mean_switches(row["fabric"]),
+        mean_switches=mean_switches(size.fabric),
         emulated=True,
     )
 
 
-@pytest.mark.parametrize("row", SIZES, ids=lambda row: str(row["fabric"]))
-def test_the_rule_fits_the_stored_runs(row: dict[str, Any]) -> None:
-    expected = of_row(row)
-    assert expected.processes + 1 == row["processes"]  # one sends the traffic of the run
-    assert 0.7 < expected.memory_mb / row["memory_mb"] < 1.4
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size.fabric))
+def test_the_rule_fits_what_fabrics_took(size: Size) -> None:
+    expected = of_size(size)
+    assert expected.processes + 1 == size.processes
+    assert 0.7 < expected.memory_mb / size.memory_mb < 1.4
 
 
-def test_the_pace_is_that_of_stored_runs_that_the_machine_limits() -> None:
-    path = REPOSITORY / "docs" / "benchmarks" / "emulation-time.json"
-    paces = [
-        line["hops_per_s"]
-        for line in json.loads(path.read_text())["lines"]
-        if line["priority"] == "normal" and not line["loops"] and (line["stretch"] or 0) > 2
-    ]
-    assert len(paces) >= 3
-    assert 0.5 < median(paces) / HOPS_PER_S < 2
+def test_the_pace_is_that_of_runs_that_the_machine_limited() -> None:
+    assert 0.5 < median(PACES_HOPS_PER_S) / HOPS_PER_S < 2
 
 
 def test_faster_links_and_longer_paths_take_more_time() -> None:

@@ -1,10 +1,9 @@
 //! `knotless-pingpong`: latency and rate of messages between two processes, and of UDP for
 //! comparison.
 //!
-//! One process serves, the other asks and prints one line of JSON. bench/endpoint.py and the
-//! experiment pingpong run it. All kinds use one thread, one message a call, and sleep while they
-//! wait. `push`, `pull` and `stages` (the times of the steps of a push) are operations on remote
-//! memory.
+//! One process serves, the other asks and prints one line of JSON. The experiment pingpong runs it.
+//! All kinds use one thread, one message a call, and sleep while they wait. `push`, `pull` and
+//! `stages` (the times of the steps of a push) are operations on remote memory.
 
 mod measure;
 mod operations;

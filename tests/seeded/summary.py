@@ -1,4 +1,4 @@
-"""``python -m bench.seeded FILE...``: sum up runs of ``make seeds``: faults, times, speed.
+"""``python -m tests.seeded.summary FILE...``: sum up runs of ``make seeds``: faults, times, speed.
 
 Speed is in simulated seconds per second of processor time. Where files also have runs of the same
 fabrics without invariants (``--no-invariants``), it is given for both.

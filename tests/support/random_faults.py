@@ -1,7 +1,5 @@
 """What ``knotless status`` says while parts of a fabric fail at random, and how it recovers.
 
-    sudo .venv/bin/python -m bench.random_faults --minutes 30 --json
-
 A fabric with two controllers carries pings. Under a seed, controllers and Open vSwitch are killed,
 switches stop and restart, links are cut, rules are deleted and multicast groups are added and
 removed, and each is mended by the command that the status names. A fault counts as reported if
@@ -25,28 +23,23 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-import click
 import yaml
 
-from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
-from bench.support.running_fabric import Answer, Commands, Deliveries, pings
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.emulation import rest, state
 from knotless.emulation.cuts import Cables
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names, names_of, role_of
-from knotless.emulation.runtime import require_root
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric
+from tests.support.running_fabric import Answer, Commands, Deliveries, pings
 
-FABRIC = "torus,4,4"
 CONTROLLERS = 2
 REPORTED_S = 5.0
 """Within this time the status must name a fault."""
 HELD_S = (6.0, 9.0)
 """A fault that has to be mended lasts this long, at random."""
 GIVEN_UP_S = 120.0
-ENDS = "the series ends at fault"
 GROUPS = (1, 2, 3)
 LOOK_S, MARKED_S = 0.1, 3.0
 
@@ -115,7 +108,6 @@ class Series:
     names: Names
     deliveries: Deliveries
     draw: random.Random
-    log: Callable[[str], None]
     rows: dict[str, Row] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
     agreements: int = 0
@@ -165,12 +157,9 @@ class Series:
             row.late += 1
             self._violated(f"well after {seconds:.1f} s")
         self._agree(is_fault=False)
-        self.log(f"{self._step}: {self._kind}, {self._what}: well after {seconds:.1f} s")
 
     def _violated(self, text: str) -> None:
-        line = f"step {self._step}, {self._kind}, {self._what}: {text}"
-        self.violations.append(line)
-        self.log(line)
+        self.violations.append(f"step {self._step}, {self._kind}, {self._what}: {text}")
 
     # --- what is watched ---------------------------------------------------------------------
 
@@ -229,7 +218,6 @@ class Series:
             elif answer.asked_s > marked_s + MARKED_S:
                 # It does not go by itself: counters begin again.
                 row.marked, well_s = row.marked + 1, marked_s
-                self.log(f"{self._what}: {answer.text}")
                 Daemon(self.names.emulator_socket, self.fabric.switch_index).reset()
             again = self.commands.status()
             if answer.exit_status and not mended and _names_all(answer, fault.lines):
@@ -357,7 +345,7 @@ class Series:
         cut = self._without(link, (rf"cut: .*{re.escape(link)}",), served=False)
 
         def mend() -> None:
-            assert cut.mend is not None and dead.mend is not None  # noqa: S101, PT018
+            assert cut.mend is not None and dead.mend is not None  # noqa: PT018
             cut.mend()
             dead.mend()
 
@@ -399,16 +387,9 @@ def _undelivered(verdict: Mapping[str, Any]) -> int:
     return unicasts + int(verdict["multicasts_undelivered"])
 
 
-def measure(
-    spec: str,
-    seed: int,
-    *,
-    minutes: float | None = None,
-    steps: int | None = None,
-    log: Callable[[str], None] = lambda _line: None,
-) -> dict[str, Any]:
-    """Run a fabric with random faults for so many minutes or steps; return the figures."""
-    fabric, names = load(spec), names_of(f"bench-{secrets.token_hex(2)}")
+def measure(spec: str, seed: int, steps: int) -> dict[str, Any]:
+    """Run a fabric with so many random faults; return how many there were, and what was wrong."""
+    fabric, names = load(spec), names_of(f"fault-{secrets.token_hex(2)}")
     commands = Commands(names)
     with ExitStack() as ends:
         ends.callback(lambda: commands.run("down"))
@@ -421,80 +402,18 @@ def measure(
             ends.callback(ping.kill)
         deliveries = ends.enter_context(Deliveries(fabric, names))
         draw = random.Random(seed)  # noqa: S311 - repeatable, not secret
-        series = Series(fabric, names, deliveries, draw, log)
-        began_s, done = time.monotonic(), 0
-        while done < steps if steps else time.monotonic() - began_s < 60 * (minutes or 0):
+        series = Series(fabric, names, deliveries, draw)
+        done = 0
+        while done < steps:
             done += 1
             try:
                 series.step()
             except (RuntimeError, KnotlessError) as error:
-                series.violations.append(f"{ENDS} {done}: {error}")
-                log(series.violations[-1])
+                series.violations.append(f"the series ends at fault {done}: {error}")
                 break
-        seconds = time.monotonic() - began_s
     return {
-        "fabric": spec,
-        "controllers": CONTROLLERS,
-        "seed": seed,
-        "minutes": round(seconds / 60, 1),
         "faults": done,
         "comparisons": series.agreements,
         "rows": [{"kind": kind, **vars(row)} for kind, row in series.rows.items()],
         "violations": series.violations,
     }
-
-
-def table_of(run: Mapping[str, Any]) -> list[str]:
-    """Return the table in docs/attacks.md."""
-    return [
-        "| fault | times | named after | served after | well after, once mended | limit"
-        " | not named | late | disagreements | run not valid |",
-        "|---|---|---|---|---|---|---|---|---|---|",
-        *(
-            f"| {row['kind']} | {row['count']} | {_seconds(row['reported_s'])}"
-            f" | {_seconds(row['served_s'])} | {_seconds(row['recovered_s'])}"
-            f" | {row['limit_s']:.0f} s | {row['silent']} | {row['late']}"
-            f" | {row['disagreements']} | {row['marked']} |"
-            for row in run["rows"]
-        ),
-        "",
-        f"`{run['fabric']}`, {run['controllers']} controllers, seed {run['seed']}:"
-        f" {run['faults']} faults in {run['minutes']:.1f} minutes; status, check and frames between"
-        f" all hosts were compared {run['comparisons']} times. Times are the longest."
-        f"{''.join(map(_ended, run['violations']))}",
-        machine_line({**run, "rows": ()}),
-    ]
-
-
-def _ended(violation: str) -> str:
-    """Return a sentence if this violation ended the series, else nothing."""
-    if not violation.startswith(ENDS):
-        return ""
-    return f" **{': '.join(violation.split(': ')[:3]).capitalize()} within {GIVEN_UP_S:.0f} s.**"
-
-
-def _seconds(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{seconds:.1f} s"
-
-
-@click.command(epilog="Example: sudo .venv/bin/python -m bench.random_faults --minutes 30 --json")
-@click.option("--fabric", "spec", default=FABRIC, show_default=True)
-@click.option("--seed", default=1, show_default=True)
-@click.option("--minutes", type=click.FloatRange(min=0.1), default=30.0, show_default=True)
-@click.option("--steps", type=click.IntRange(min=1), help="So many faults instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@table_option(table_of)
-def main(spec: str, seed: int, minutes: float, steps: int | None, as_json: bool) -> None:
-    """Let parts of a fabric fail at random, and compare what commands say with what is so."""
-    require_root()
-    begun = about()
-    results = measure(
-        spec, seed, minutes=minutes, steps=steps, log=lambda line: click.echo(line, err=True)
-    )
-    click.echo(
-        as_stored(begun, **results) if as_json else "\n".join(table_of({**begun, **results}))
-    )
-
-
-if __name__ == "__main__":
-    run_benchmark(main)

@@ -1,6 +1,6 @@
 """Files of the switches of a Clos network of three levels, to measure ``knotless check`` with.
 
-    .venv/bin/python -m bench.clos_files /tmp/clos
+    .venv/bin/python -m bench.support.clos_files /tmp/clos
     .venv/bin/knotless check /tmp/clos --failures 1
 
 takes the processor time and memory that docs/decisions/failure-certificates.md names.
