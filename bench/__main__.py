@@ -1,8 +1,8 @@
 """``python -m bench``: the benchmarks of this folder; ``python -m bench NAME [OPTIONS]`` runs one.
 
 Each benchmark is a file, which ``python -m bench.NAME [OPTIONS]`` runs as well. With ``--json``
-most of them print a run to be stored in ``docs/benchmarks``, and with ``--table FILE`` the table of
-a stored run; ``python -m bench.pages`` writes the tables of all stored runs into the pages.
+it prints a run to be stored in ``docs/benchmarks``, and with ``--table FILE`` the table of a stored
+run; ``python -m bench.pages`` writes the tables of all stored runs into the pages.
 """
 
 from __future__ import annotations

@@ -19,10 +19,8 @@ from typing import Any
 
 import click
 import psutil
-from rich.console import Console
-from rich.table import Table
 
-from bench.support.entry import about, run_benchmark
+from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import FlowControl
 from knotless.emulation.network import EmulatedFabric
@@ -256,7 +254,7 @@ def running(hosts_per_switch: int, links: str, delay_us: float) -> Iterator[Emul
         yield lab
 
 
-def emulated(hosts_per_switch: int, delay_us: float, console: Console) -> Iterator[Measurement]:
+def emulated(hosts_per_switch: int, delay_us: float) -> Iterator[Measurement]:
     """Raise the link rate until the fabric does not keep up in two measurements."""
     failures = 0
     with running(hosts_per_switch, "emulated", delay_us) as lab:
@@ -264,66 +262,23 @@ def emulated(hosts_per_switch: int, delay_us: float, console: Console) -> Iterat
             try:
                 measurement = measure(lab, rate_mbps, None)
             except EmulationError as error:  # too busy with frames to answer
-                console.print(f"emulated, {rate_mbps:g} Mbit/s links: {error}", highlight=False)
+                click.echo(f"emulated, {rate_mbps:g} Mbit/s links: {error}", err=True)
                 return
-            _tell(console, measurement)
             yield measurement
             failures += not measurement.full
             if failures == 2:
                 return
 
 
-def plain(
-    hosts_per_switch: int, delay_us: float, best_mbps: float, console: Console
-) -> Iterator[Measurement]:
+def plain(hosts_per_switch: int, delay_us: float, best_mbps: float) -> Iterator[Measurement]:
     """Offer plain links the best rate of the emulated fabric, then more until they lose frames."""
     share = fair_share_mbps(torus(hosts_per_switch), best_mbps)
     with running(hosts_per_switch, "plain", delay_us) as lab:
         for step in PLAIN_STEPS:
             measurement = measure(lab, 0.0, share * step)
-            _tell(console, measurement)
             yield measurement
             if not measurement.good:
                 return
-
-
-def _tell(console: Console, measurement: Measurement) -> None:
-    stretch = "" if measurement.stretch is None else f", stretch {measurement.stretch:.2f}"
-    rate = f"{measurement.rate_mbps:g} Mbit/s links" if measurement.rate_mbps else "unlimited rate"
-    console.print(
-        f"{measurement.links}, {measurement.hosts} hosts, {rate}: "
-        f"{measurement.hops_per_s:,.0f} channel-hops/s, {measurement.delivered_mbps:.3f} of "
-        f"{measurement.offered_mbps:.3f} Mbit/s per host delivered{stretch}",
-        highlight=False,
-    )
-
-
-def table(measurements: list[Measurement]) -> Table:
-    """Return all measurements as a table."""
-    shown = Table(title="4x4 torus, all hosts send", title_justify="left")
-    for column in (
-        "links",
-        "hosts",
-        "link rate",
-        "hops/s",
-        "of theory",
-        "stretch",
-        "lost",
-        "cores",
-    ):
-        shown.add_column(column)
-    for one in measurements:
-        shown.add_row(
-            one.links,
-            str(one.hosts),
-            f"{one.rate_mbps:g}" if one.rate_mbps else "-",
-            f"{one.hops_per_s:,.0f}",
-            f"{one.of_theory:.3f}",
-            "-" if one.stretch is None else f"{one.stretch:.2f}",
-            f"{one.lost_frames:,}",
-            " ".join(f"{name} {cores:.2f}" for name, cores in sorted(one.cpu.items())),
-        )
-    return shown
 
 
 def summary(measurements: list[Measurement]) -> dict[str, object]:
@@ -347,7 +302,32 @@ def summary(measurements: list[Measurement]) -> dict[str, object]:
     return best
 
 
-@click.command(epilog="Example: sudo .venv/bin/python -m bench.capacity --hosts 16")
+def table_of(run: Mapping[str, Any]) -> list[str]:
+    """Return the table of all measurements, and the best ones."""
+    lines = [
+        "| links | hosts | link rate | hops/s | of theory | stretch | lost | good | cores |",
+        "|---" * 9 + "|",
+    ]
+    for row in run["rows"]:
+        cells = [
+            row["links"],
+            str(row["hosts"]),
+            f"{row['rate_mbps']:g}" if row["rate_mbps"] else "-",
+            f"{row['hops_per_s']:,.0f}",
+            f"{row['of_theory']:.3f}",
+            "-" if row["stretch"] is None else f"{row['stretch']:.2f}",
+            f"{row['lost_frames']:,}",
+            "yes" if row["good"] else "no",
+            ", ".join(f"{name} {cores:.2f}" for name, cores in sorted(row["cpu"].items())),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    note = f"Good: within {CLOSE_ENOUGH:.0%} of theory (plain: of the offered load), in real time."
+    best = [f"- {name.replace('_', ' ')}: {value:,}" for name, value in run["summary"].items()]
+    here = machine_line({**run, "rows": ()})  # `cpu` of a row is not its processor
+    return [*lines, "", note, "", *best, "", here]
+
+
+@benchmark(table_of)
 @click.option("--hosts", type=click.Choice(["16", "64", "both"]), default="both", show_default=True)
 @click.option(
     "--delay-us",
@@ -356,34 +336,28 @@ def summary(measurements: list[Measurement]) -> dict[str, object]:
     show_default=True,
     help="One-way delay of every emulated link, which covers the time in Open vSwitch.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-def main(hosts: str, delay_us: float, as_json: bool) -> None:
+def main(run: Run, hosts: str, delay_us: float) -> None:
     """Compare the emulated fabric with plain links on the same Open vSwitch.
 
     Both carry the same traffic. The rate of emulated links is raised until the goodput differs
     from theory by more than 1 %. A rate is good if virtual time also kept up with real time.
     Plain links have no rate limit; they are offered the best rate of the emulated links, then more.
+
+    Example: sudo .venv/bin/python -m bench.capacity --hosts 16
     """
     require_root()
-    console = Console(stderr=True)
     measurements: list[Measurement] = []
+
     for each in (1, 4) if hosts == "both" else (int(hosts) // 16,):
-        of_emulated = list(emulated(each, delay_us, console))
-        good = [one.rate_mbps for one in of_emulated if one.good]
-        measurements += of_emulated
-        measurements += plain(each, delay_us, max(good, default=RATES_MBPS[0]), console)
-    if as_json:
-        head = {"delay_us": delay_us, **about()}
-        rows = [one.as_json() for one in measurements]
-        click.echo(json.dumps({**head, "summary": summary(measurements), "measurements": rows}))
-        return
-    out = Console()
-    out.print(table(measurements))
-    out.print(
-        f"good: within {CLOSE_ENOUGH:.0%} of theory (plain: of the offered load), in real time"
-    )
-    for name, value in summary(measurements).items():
-        out.print(f"{name.replace('_', ' ')}: {value:,}", highlight=False)
+        good = [RATES_MBPS[0]]
+        for one in emulated(each, delay_us):
+            run.add(one.as_json())
+            measurements.append(one)
+            good += [one.rate_mbps] * one.good
+        for one in plain(each, delay_us, max(good)):
+            run.add(one.as_json())
+            measurements.append(one)
+    run.more(delay_us=delay_us, summary=summary(measurements))
 
 
 if __name__ == "__main__":

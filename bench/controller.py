@@ -26,7 +26,7 @@ from typing import Any
 import click
 import psutil
 
-from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from bench.support.fake_switches import FakeSwitch
 from knotless.base.ports import free_port
 from knotless.topologies import load
@@ -161,24 +161,17 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     return [*lines, "", machine_line(run)]
 
 
-@click.command()
+@benchmark(table_of)
 @click.option(
     "--fabric", "specs", multiple=True, default=("torus,10,10", "lsft,17"), show_default=True
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(table_of)
-def main(specs: tuple[str, ...], as_json: bool) -> None:
+def main(run: Run, specs: tuple[str, ...]) -> None:
     """Measure a controller with many fake switches; all times are from its start on.
 
     Example: python -m bench.controller --json > docs/benchmarks/controller.json
     """
-    begun, rows = about(), []
     for spec in specs:
-        rows.append(asyncio.run(measure(spec)))
-        click.echo(json.dumps(rows[-1]), err=True)
-    click.echo(
-        as_stored(begun, rows=rows) if as_json else "\n".join(table_of({**begun, "rows": rows}))
-    )
+        run.add(asyncio.run(measure(spec)))
 
 
 if __name__ == "__main__":

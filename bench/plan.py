@@ -8,19 +8,21 @@ compilation to OpenFlow; reading those rules back, and their verdict. The last t
 
 from __future__ import annotations
 
-import json
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-import click
-
-from bench.support.entry import about, as_stored, machine_line, table_option
+from bench.support.entry import (
+    Run,
+    benchmark,
+    case_option,
+    in_its_own_process,
+    machine_line,
+    run_benchmark,
+)
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
@@ -118,35 +120,6 @@ def measure(case: Case) -> dict[str, Any]:
     }
 
 
-def in_its_own_process(number: int) -> dict[str, Any]:
-    """Measure a case in a new process."""
-    command = [sys.executable, "-m", "bench.plan", "--case", str(number)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=3600)
-    row: dict[str, Any] = json.loads(done.stdout)
-    return row
-
-
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(lambda run: table_of(run))
-@click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
-def main(as_json: bool, number: int | None) -> None:
-    """Measure planning, compiling and checking of large fabrics (takes minutes).
-
-    Example: python -m bench.plan --json; python -m bench.plan --table docs/benchmarks/plan.json
-    """
-    if number is not None:
-        click.echo(json.dumps(measure(CASES[number])))
-        return
-    begun, rows = about(), []
-    for index in range(len(CASES)):
-        rows.append(in_its_own_process(index))
-        if not as_json:
-            _show(rows[-1])
-    if as_json:
-        click.echo(as_stored(begun, rows=rows))
-
-
 def table_of(run: Mapping[str, Any]) -> list[str]:
     """Return the table in docs/performance.md, of the cases without damage."""
     return [
@@ -175,24 +148,16 @@ def _aims(rows: list[dict[str, Any]]) -> Iterator[str]:
             )
 
 
-def _show(row: dict[str, Any]) -> None:
-    targets = ", ".join(f"{name} {most}" for name, most in row["targets"].items() if most)
-    good = row["acyclic"] and not row["undelivered"]
-    row = {
-        **row,
-        "damage": f", {row['damage']}" if row["damage"] else "",
-        "verdict": "sound" if good else f"not sound, {row['problems']} problems,",
-        "targets": f"; targets: {targets}" if targets else "",
-    }
-    click.echo(
-        "{fabric} {engine}{damage}: {switches} switches, {hosts} hosts\n"
-        "  load {load_s} + routes {routes_s} + state {state_s} + compile {compile_s}"
-        " + check {check_s} = {total_s} s, peak {peak_gb} GB\n"
-        "  {rules_max_switch} rules on the largest switch, {rules} in all, {vcs} VCs,"
-        " {vlans} VLANs;"
-        " {verdict} under {flow_control}{targets}".format(**row)
-    )
+@benchmark(table_of)
+@case_option(lambda number: measure(CASES[number]))
+def main(run: Run) -> None:
+    """Measure planning, compiling and checking of large fabrics (takes minutes).
+
+    Example: python -m bench.plan --json; python -m bench.plan --table docs/benchmarks/plan.json
+    """
+    for number in range(len(CASES)):
+        run.add(in_its_own_process("bench.plan", number, 3600))
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

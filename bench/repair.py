@@ -16,7 +16,6 @@ count from the cut on then, and ``found_ms`` is the time until the controller kn
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import tempfile
@@ -34,19 +33,11 @@ import psutil
 
 from bench.support.all_to_all import RECORD
 from bench.support.attack import ATTACKS, attacked
-from bench.support.entry import (
-    about,
-    as_stored,
-    into_option,
-    merged_into,
-    run_benchmark,
-    table_option,
-)
+from bench.support.entry import Run, benchmark, run_benchmark
 from bench.support.offered import carried, channels_per_frame, lab_of, traffic
 from bench.support.repair_figures import Cut, figures
 from bench.support.repair_tables import table_of_cuts
 from bench.support.watch import CHANGE_S, Watch
-from knotless.base.files import write_whole
 from knotless.base.ports import free_port
 from knotless.cli.priority import default_priority_option
 from knotless.emulation.network import EmulatedFabric
@@ -243,7 +234,7 @@ def controller_peak_mb() -> float:
     raise RuntimeError("the fabric's controller does not run")
 
 
-@click.command()
+@benchmark(table_of_cuts, keys=CASE)
 @click.option("--fabric", "specs", multiple=True, default=FABRICS, show_default=True)
 @click.option("--load", "loads", multiple=True, type=click.Choice(LOADS), default=LOADS)
 @click.option("--cuts", type=click.IntRange(1, 10_000), default=25, show_default=True)
@@ -278,10 +269,8 @@ def controller_peak_mb() -> float:
 )
 @default_priority_option
 @click.option("--soon", is_flag=True, help="Do not wait until repairs are planned ahead.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@into_option
-@table_option(table_of_cuts)
 def main(
+    run: Run,
     specs: tuple[str, ...],
     loads: tuple[str, ...],
     cuts: int,
@@ -291,18 +280,15 @@ def main(
     attacks: tuple[str, ...],
     protections: tuple[Protection, ...],
     soon: bool,
-    as_json: bool,
-    into: Path | None,
 ) -> None:
     """Measure repairs of a running fabric.
 
     Example: python -m bench.repair --cuts 100 --into docs/benchmarks/repair.json
     """
     require_root()
-    begun, rows = about(), list[Mapping[str, Any]]()
     cases = product(specs, kinds, loads, attacks, protections)
     for spec, kind, load_name, attack, protection in cases:
-        rows.append(
+        run.add(
             measure(
                 spec,
                 load_name,
@@ -315,14 +301,6 @@ def main(
                 protection=protection,
             )
         )
-        click.echo(json.dumps(rows[-1]), err=True)
-        if into is not None:
-            write_whole(into, as_stored(begun, rows=merged_into(into, rows[-1:], CASE)) + "\n")
-    click.echo(
-        as_stored(begun, rows=rows)
-        if as_json
-        else "\n".join(table_of_cuts({**begun, "rows": rows}))
-    )
 
 
 if __name__ == "__main__":

@@ -8,23 +8,12 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from bench.support.entry import (
-    about,
-    as_stored,
-    into_option,
-    machine_line,
-    merged_into,
-    run_benchmark,
-    table_option,
-)
+from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from bench.support.opensm import (
     CRASHED,
     UNFINISHED,
@@ -36,7 +25,6 @@ from bench.support.opensm import (
     torus_file,
 )
 from knotless.base.errors import KnotlessError
-from knotless.base.files import write_whole
 from knotless.routing.engine import engine_named
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.graphs.task import MAX_VCS, Task
@@ -109,10 +97,6 @@ class Row:
     opensm: Routed | None
     load_1min: float
 
-    def as_json(self) -> dict[str, object]:
-        """Return the row as plain values."""
-        return asdict(self)
-
 
 def measure_ours(fabric: Fabric, engine: str, repeat: int) -> Ours:
     """Route ``fabric`` several times; return median times and properties of the plan.
@@ -172,55 +156,31 @@ def measure_opensm(opensm: Network, spec: str, engine: str, repeat: int) -> Rout
     return Routed(median, last.virtual_lanes, last.max_channel_load, last.failure)
 
 
-def rows(
-    specs: list[str], engines: tuple[str, ...], repeat: int, with_opensm: bool, console: Console
-) -> Iterator[Row]:
-    """Measure both engines on each fabric; ``engines`` empty means all."""
-    for spec in specs:
-        pairs = [pair for pair in ROWS[spec] if not engines or pair[0] in engines]
-        fabric = load(spec)
-        load_1min = round(os.getloadavg()[0], 2)
-        theirs: dict[str, Routed] = {}
-        if with_opensm:
-            with network(fabric) as opensm:
-                for engine in dict.fromkeys(peer for _, peer in pairs):
-                    console.print(f"{spec}: OpenSM's {engine}", highlight=False)
-                    theirs[engine] = measure_opensm(opensm, spec, engine, repeat)
-        for engine, other in pairs:
-            console.print(f"{spec}: {engine}", highlight=False)
-            ours, refused = None, ""
-            try:
-                ours = measure_ours(fabric, engine, repeat)
-            except KnotlessError as error:
-                refused = str(error)
-            peer = theirs.get(other)
-            yield Row(spec, engine, bound(fabric), ours, refused, other, peer, load_1min)
+def rows_of(spec: str, engines: tuple[str, ...], repeat: int, with_opensm: bool) -> Iterator[Row]:
+    """Measure both engines on a fabric; ``engines`` empty means all."""
+    pairs = [pair for pair in ROWS[spec] if not engines or pair[0] in engines]
+    fabric = load(spec)
+    load_1min = round(os.getloadavg()[0], 2)
+    theirs: dict[str, Routed] = {}
+    if with_opensm:
+        with network(fabric) as opensm:
+            for engine in dict.fromkeys(peer for _, peer in pairs):
+                click.echo(f"{spec}: OpenSM's {engine}", err=True)
+                theirs[engine] = measure_opensm(opensm, spec, engine, repeat)
+    for engine, other in pairs:
+        click.echo(f"{spec}: {engine}", err=True)
+        ours, refused = None, ""
+        try:
+            ours = measure_ours(fabric, engine, repeat)
+        except KnotlessError as error:
+            refused = str(error)
+        yield Row(spec, engine, bound(fabric), ours, refused, other, theirs.get(other), load_1min)
 
 
 def bound(fabric: Fabric) -> float:
     """Return the mean channel load of shortest paths, a lower bound of any largest load."""
     plan = make_plan(fabric, "minimal", select="low-port")
     return float(CheckedPlan(plan).loads.sum() / max(1, len(plan.channels)))
-
-
-def table(measured: list[Row]) -> Table:
-    """Return all rows as a table."""
-    shown = Table(title="Routing time, virtual channels, largest load", title_justify="left")
-    for column in ("fabric", "engine", "ms", "VCs", "load", "OpenSM's", "ms", "VLs", "load"):
-        shown.add_column(column, no_wrap=True)
-    shown.add_column("bound")
-    for row in measured:
-        ours = ["-", "-", row.refused[:40]]
-        if row.ours is not None:
-            ours = [f"{row.ours.routing_ms:.3g}", str(row.ours.vcs), str(row.ours.max_channel_load)]
-        theirs = ["", "", ""]
-        if (peer := row.opensm) is not None:
-            ms = "-" if peer.routing_ms is None else f"{peer.routing_ms:.3g}"
-            lanes = "" if peer.virtual_lanes is None else str(peer.virtual_lanes)
-            theirs = [ms, lanes, peer.failure or str(peer.max_channel_load)]
-        cells = [row.fabric, row.engine, *ours, row.opensm_engine, *theirs]
-        shown.add_row(*cells, f"{row.load_bound:.0f}")
-    return shown
 
 
 def table_of(run: Mapping[str, Any]) -> list[str]:
@@ -244,12 +204,6 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
             cells += [_ms(peer["routing_ms"]), str(peer["virtual_lanes"] or ""), load]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, "", f"{_earlier(run['rows'])} {machine_line(run)}"]
-
-
-def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the rows with their fabrics in the order of ``ROWS``."""
-    order = list(ROWS)
-    return sorted(rows, key=lambda row: order.index(row["fabric"]))
 
 
 def _failure(reason: str) -> str:
@@ -285,45 +239,26 @@ def _ms(value: float | None) -> str:
     return f"{round(value, 2 - math.floor(math.log10(value))):,.{min(digits, 3)}f}"
 
 
-@click.command(epilog="Example: .venv/bin/python -m bench.routing --only torus,8,8,hosts=4")
+@benchmark(table_of, keys=("fabric",), order=lambda row: list(ROWS).index(row["fabric"]))
 @click.option(
     "--only", multiple=True, type=click.Choice(list(ROWS)), help="Measure these fabrics only."
 )
 @click.option("--engine", "engines", multiple=True, help="Measure these of our engines only.")
 @click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@into_option
-@table_option(table_of)
-def main(
-    only: tuple[str, ...],
-    engines: tuple[str, ...],
-    repeat: int,
-    as_json: bool,
-    into: Path | None,
-) -> None:
+def main(run: Run, only: tuple[str, ...], engines: tuple[str, ...], repeat: int) -> None:
     """Compare routing times of our engines and OpenSM's on the same fabrics, in one run.
 
     Our times are from numbered channels to paths and broadcast trees. OpenSM's are from its log,
     from the start of its routing callbacks to the first table that it writes. Both are medians.
+
+    Example: .venv/bin/python -m bench.routing --only torus,8,8,hosts=4
     """
-    console = Console(stderr=True)
     lacking = missing()
     if lacking:
-        console.print(f"OpenSM is skipped: install {' '.join(lacking)} to compare with it")
-    begun = about()
-    measured = list(rows(list(only or ROWS), engines, repeat, not lacking, console))
-    plain: list[Mapping[str, Any]] = [row.as_json() for row in measured]
-    if into is not None:
-        plain = in_order(merged_into(into, plain, ["fabric"]))
-    settings = {"vcs_most": MAX_VCS, "limit_s": LIMIT_S, "repeat": repeat}
-    run = as_stored(begun, **settings, rows=plain)
-    if into is not None:
-        write_whole(into, f"{run}\n")
-    if as_json:
-        click.echo(run)
-    if as_json or into is not None:
-        return
-    Console(width=max(130, console.width)).print(table(measured))
+        click.echo(f"OpenSM is skipped: install {' '.join(lacking)} to compare with it", err=True)
+    run.more(vcs_most=MAX_VCS, limit_s=LIMIT_S, repeat=repeat)
+    for spec in only or ROWS:
+        run.add(*(asdict(row) for row in rows_of(spec, engines, repeat, not lacking)))
 
 
 if __name__ == "__main__":

@@ -20,14 +20,7 @@ from typing import Any
 
 import click
 
-from bench.support.entry import (
-    about,
-    as_stored,
-    into_option,
-    machine_line,
-    merged_into,
-    table_option,
-)
+from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.results.machine import machine
 from knotless.topologies import load
 
@@ -63,7 +56,6 @@ def row_of(spec: str, version: str, most_gb: float) -> dict[str, Any]:
         "version": version,
         "switches": len(fabric.switches),
         "hosts": len(fabric.hosts),
-        "cpu": machine()["cpu"],
         "most_gb": most_gb,
     }
     with tempfile.TemporaryDirectory() as folder:
@@ -101,31 +93,22 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     ]
 
 
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+@benchmark(
+    table_of,
+    keys=("fabric", "version"),
+    order=lambda row: (row["hosts"], row["fabric"], row["version"] == "now"),
+)
 @click.option("--only", multiple=True, metavar="SPEC", help="Measure this fabric; may be repeated.")
 @click.option("--version", default="now", show_default=True, help="The name of the rows.")
 @click.option("--most-gb", default=10.5, show_default=True, help="The most memory of a command.")
-@into_option
-@table_option(lambda run: table_of(run))
-def main(
-    as_json: bool, only: tuple[str, ...], version: str, most_gb: float, into: Path | None
-) -> None:
+def main(run: Run, only: tuple[str, ...], version: str, most_gb: float) -> None:
     """Measure plan, flows and check on very large fabrics (takes minutes).
 
     Example: python -m bench.scale --only fattree3,48 --into docs/benchmarks/scale.json
     """
-    begun = about()
-    rows = [row_of(spec, version, most_gb) for spec in only or CASES]
-    if into is not None:
-        both = merged_into(into, rows, ("fabric", "version"))
-        both.sort(key=lambda row: (row["hosts"], row["fabric"], row["version"] == "now"))
-        into.write_text(as_stored(begun, rows=both) + "\n", encoding="utf-8")
-    elif as_json:
-        click.echo(as_stored(begun, rows=rows))
-    else:
-        click.echo("\n".join(table_of({**begun, "rows": rows})))
+    for spec in only or CASES:
+        run.add(row_of(spec, version, most_gb))
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -1,15 +1,12 @@
 """Speed of the simulator on one core, in data packets transmitted on links.
 
 Each case runs in its own process, so that peak memory is measured per case. The hash of each result
-is printed; it must be the same on every machine.
+is in its row; it must be the same on every machine.
 """
 
 from __future__ import annotations
 
-import json
 import resource
-import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from statistics import median
@@ -17,7 +14,14 @@ from typing import Any
 
 import click
 
-from bench.support.entry import about, as_stored, machine_line, table_option
+from bench.support.entry import (
+    Run,
+    benchmark,
+    case_option,
+    in_its_own_process,
+    machine_line,
+    run_benchmark,
+)
 from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import load
@@ -87,14 +91,6 @@ def measure(case: Case) -> dict[str, Any]:
     }
 
 
-def in_its_own_process(number: int, limit_s: float) -> dict[str, Any]:
-    """Measure a case in a new process."""
-    command = [sys.executable, "-m", "bench.simulation", "--case", str(number)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit_s)
-    row: dict[str, Any] = json.loads(done.stdout)
-    return row
-
-
 def table_of(run: dict[str, Any]) -> list[str]:
     """Return the table in docs/performance.md."""
     rows = [
@@ -113,43 +109,23 @@ def table_of(run: dict[str, Any]) -> list[str]:
     ]
 
 
-@click.command()
+@benchmark(table_of)
 @click.option(
     "--slow",
     is_flag=True,
     help="Also run cases with thousands of switches and hosts (takes minutes).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(table_of)
-@click.option("--case", "number", type=click.IntRange(0, len(CASES) - 1), hidden=True)
-def main(slow: bool, as_json: bool, number: int | None) -> None:
+@case_option(lambda number: measure(CASES[number]))
+def main(run: Run, slow: bool) -> None:
     """Measure the simulator's speed.
 
     Example: python -m bench.simulation --slow --json; python -m bench.simulation --table FILE
     """
-    if number is not None:
-        click.echo(json.dumps(measure(CASES[number])))
-        return
-    begun, rows = about(), []
-    for index, case in enumerate(CASES):
-        if case.slow and not slow:
-            continue
-        row = in_its_own_process(index, 3600 if case.slow else 300)
-        rows.append(row)
-        if not as_json:
-            _show(row)
-    if as_json:
-        cases = [asdict(case) for case in CASES if slow or not case.slow]
-        click.echo(as_stored(begun, cases=cases, rows=rows))
-
-
-def _show(row: dict[str, Any]) -> None:
-    click.echo(
-        "{case:20} {pattern:12} {hosts:5} hosts  {packet_hops_per_s:>12,} packet-link-hops/s"
-        " (best {best_packet_hops_per_s:,})  {wall_s:8.2f} s  {peak_mb:6,} MB  lost {lost_frames}"
-        "  {result_sha256:.12}".format(**row)
-    )
+    chosen = {n: case for n, case in enumerate(CASES) if slow or not case.slow}
+    run.more(cases=[asdict(case) for case in chosen.values()])
+    for number, case in chosen.items():
+        run.add(in_its_own_process("bench.simulation", number, 3600 if case.slow else 300))
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from bench.support.entry import about, as_stored, machine_line, run_benchmark, table_option
+from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.base.errors import KnotlessError
 from knotless.base.package import python_module
 from knotless.importers.manifest import TICK_NS
@@ -151,17 +151,14 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
     return [*lines, "", note, "", machine_line(run)]
 
 
-@click.command()
+@benchmark(table_of)
 @click.option("--times", type=click.IntRange(1, 1000), default=5, show_default=True)
 @click.option("--failures", type=click.IntRange(0, 1), default=1, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
-@table_option(table_of)
-def main(times: int, failures: int, as_json: bool) -> None:
+def main(run: Run, times: int, failures: int) -> None:
     """Time checks of a Clos network of 1,024 switches, before and after files have changed.
 
     Example: python -m bench.since --json > docs/benchmarks/since.json
     """
-    begun = about()
     with TemporaryDirectory() as name:
         folder = Path(name)
         # A process of its own: what a process takes counts as the peak of those that it starts.
@@ -176,10 +173,9 @@ def main(times: int, failures: int, as_json: bool) -> None:
         newest = max(file.stat().st_ctime_ns for file in files)
         while time.time_ns() <= newest + TICK_NS:
             os.sched_yield()  # files as new as this are read again by every check
-        rows = list(measure(folder, times, failures))
-    counts = {"switches": switches, "files": len(files), "bytes": size}
-    run = {**begun, **counts, "rows": rows}
-    click.echo(as_stored(begun, **counts, rows=rows) if as_json else "\n".join(table_of(run)))
+        run.more(switches=switches, files=len(files), bytes=size)
+        for row in measure(folder, times, failures):
+            run.add(row)
 
 
 if __name__ == "__main__":

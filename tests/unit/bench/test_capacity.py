@@ -7,7 +7,8 @@ from collections import Counter
 import pytest
 
 from bench import capacity
-from bench.capacity import ROUTING, Measurement, fair_share_mbps, hops, pairs, torus
+from bench.capacity import ROUTING, Measurement, fair_share_mbps, hops, pairs, table_of, torus
+from knotless.results.machine import machine
 from knotless.routing.plan import make_plan
 
 
@@ -52,3 +53,15 @@ def test_the_summary_takes_only_good_measurements_as_best() -> None:
     assert summary["emulated_16_most_hops_per_s"] == 30_000
     assert not one(10, 0.98, 1.0).good
     assert not one(10, 1.0, 1.0, valid=False).good
+
+
+def test_the_table_has_every_measurement_and_the_best_ones() -> None:
+    cores = {"ovs": 0.5, "emulator": 0.25}
+    one = Measurement("emulated", 16, 10, 9.5, 9.5, 1.0, 12_000, 1.01, True, 0, cores)
+    run = {"rows": [one.as_json()], "summary": capacity.summary([one]), "machine": machine()}
+    lines = table_of(run)
+    assert lines[2] == (
+        "| emulated | 16 | 10 | 12,000 | 1.000 | 1.01 | 0 | yes | emulator 0.25, ovs 0.50 |"
+    )
+    assert lines[0].count("|") == lines[1].count("|") == lines[2].count("|")
+    assert "- emulated 16 hops per s: 12,000" in lines

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bench import pages, plan, routing, simulation
 from bench.support import repair_tables
-from bench.support.entry import machine_line, merged, merged_into
 from knotless.results import page_parts
-from knotless.results.machine import machine
 from knotless.results.page_parts import PartError
 from tests import measure_page
 from tests.support import REPOSITORY
@@ -57,27 +54,6 @@ def test_runs_have_all_cases() -> None:
     assert set(stored("page-browser")["replay"]) == set(measure_page.CONFIGURATIONS)
 
 
-def test_the_load_of_the_machine_is_shown_as_it_was_stored() -> None:
-    host = {"cores": 2, "cpu": "A", "memory_mib": 2048, "system": "Linux", "kernel": "6.1-x"}
-    run: dict[str, Any] = {"machine": {**host, "load_1min": 0.25}}
-    assert machine_line(run) == "Machine: 2 cores (A), 2.0 GiB, Linux 6.1; load 0.2 after the run."
-    run["load_1min_after"] = 1.5
-    assert machine_line(run).endswith("load 0.2 before the run and 1.5 after it.")
-    run["rows"] = [{"load_1min": 2.0}, {"load_1min": 0.1}]
-    assert machine_line(run).endswith("load 0.1 to 2.0 when the rows were measured.")
-    run["rows"] = [{"cpu": "B"}, {}, {"cpu": "B"}]
-    assert machine_line(run).startswith("Machine: 2 cores (B or A), 2.0 GiB")
-
-
-def test_rows_keep_the_processor_on_which_they_were_measured(tmp_path: Path) -> None:
-    file = tmp_path / "run.json"
-    file.write_text(json.dumps({"machine": {"cpu": "A"}, "rows": [{"case": 1}, {"case": 2}]}))
-    here = machine()["cpu"]
-    rows = [{"case": 1, "cpu": "A"}, {"case": 2, "cpu": here}]
-    assert merged_into(file, [{"case": 2}], ["case"]) == rows
-    assert merged_into(tmp_path / "none", [{"case": 2}], ["case"]) == rows[1:]
-
-
 def routed(ours_ms: float | None, opensm_ms: float | None, failure: str = "") -> dict[str, Any]:
     ours = {"routing_ms": ours_ms, "vcs": 1, "max_channel_load": 1000}
     theirs = {"routing_ms": opensm_ms, "virtual_lanes": None, "max_channel_load": 7}
@@ -110,15 +86,6 @@ def test_rows_in_which_opensm_is_earlier_are_named() -> None:
     assert table[-1].startswith(
         "Both sides have routes in 2 of 6 rows; OpenSM's are earlier in 1: `updn` on `ring,4`."
     )
-
-
-def test_new_rows_replace_those_of_the_same_case() -> None:
-    stored = [{"fabric": spec, "engine": "dor"} for spec in ("mesh,4,4,hosts=4", "lsft,7")]
-    new = [{"fabric": "lsft,7", "engine": e} for e in ("lsft", "dor")]
-    new += [{"fabric": "lsft,3", "engine": "dor"}]
-    rows = merged(stored, new, ["fabric"])
-    assert rows == [stored[0], *new]
-    assert routing.in_order(rows) == [stored[0], new[2], new[0], new[1]]
 
 
 def test_kinds_of_repairs_are_counted_in_three_groups() -> None:
