@@ -25,7 +25,7 @@ from tests.seeded import limits, summary
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGES = (
     "check-changes.md",
-    "controller.md",
+    "controller-failures.md",
     "decisions/repair.md",
     "performance.md",
     "seeded-controllers.md",

@@ -94,7 +94,7 @@ def _counts(kinds: Mapping[str, int]) -> str:
 
 
 def table_of_durations(run: Mapping[str, Any]) -> list[str]:
-    """Return the table in docs/controller.md: how long failures last.
+    """Return the table in docs/controller-failures.md: how long failures last.
 
     Rows of fabrics that are attacked, or have backup paths, are left out.
     """

@@ -1,7 +1,8 @@
 """The reference of the controller's configuration, from its model.
 
 The meaning of a key is what the docstring of its model says. ``python -m
-docs.generator.configuration`` prints the table that docs/controller.md shows.
+docs.generator.configuration`` prints the table that
+docs/controller-configuration.md shows.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ HEAD = """# Configuration
 
 The controller reads one YAML file: the file named by `KNOTLESS_CONFIG`, else `knotless.yaml` in the
 current directory, else the defaults below. An unknown or repeated key or a wrong value gives one
-line and exit status 2. [The controller](../controller.md#configuration) has an example and says
+line and exit status 2. [The controller](../controller-configuration.md) has an example and says
 what the keys do together.
 
 The keys from `engine` on are the options of a plan, which have the same names and defaults in

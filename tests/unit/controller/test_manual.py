@@ -1,4 +1,4 @@
-"""docs/controller.md says what is true of the code."""
+"""The pages on the controller say what is true of the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from knotless.controller.config import Config
 from knotless.controller.rest.events import MAX_CLIENTS, MAX_WAITING
 from tests.support import REPOSITORY
 
-MANUAL = (REPOSITORY / "docs" / "controller.md").read_text()
+DOCS = REPOSITORY / "docs"
+PAGES = [*sorted(DOCS.glob("controller*.md")), DOCS / "reference" / "rest.md"]
+MANUAL = "\n".join(page.read_text() for page in PAGES)
 
 
 def test_every_key_is_in_the_reference() -> None:
