@@ -38,6 +38,7 @@ COPIED = {
 """Files of the site that are elsewhere in the repository."""
 LINKS = {
     "agreement.md": [("](../experiments)", "](runs/index.md)")],
+    "index.md": [("](../labs/", "](labs/"), ("](../CONTRIBUTING.md", "](contributing.md")],
     "reproduction.md": [("](../experiments)", "](runs/index.md)")],
     "reproduction/runs.md": [("](../../experiments)", "](../runs/index.md)")],
     "runbook.md": [("](../controller/monitoring/", "](monitoring/")],
