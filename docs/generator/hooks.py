@@ -39,6 +39,7 @@ COPIED = {
 LINKS = {
     "agreement.md": [("](../experiments)", "](runs/index.md)")],
     "index.md": [("](../labs/", "](labs/"), ("](../CONTRIBUTING.md", "](contributing.md")],
+    "maintaining.md": [("](../tests/README.md", "](tests/README.md")],
     "reproduction.md": [("](../experiments)", "](runs/index.md)")],
     "reproduction/runs.md": [("](../../experiments)", "](../runs/index.md)")],
     "runbook.md": [("](../controller/monitoring/", "](monitoring/")],
