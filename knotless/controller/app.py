@@ -125,12 +125,12 @@ class KnotlessController(app_manager.RyuApp):
             journal=service.journal,
             last_rules=LastRules.beside(config.state_path(settings, path)),
         )
-        service.peers.withdraw = switches.withdraw
         service.start(
             listening.rest_host,
             listening.rest_port,
             switches.change_to,
             switches.rule_watch.read_all,
+            switches.withdraw,
         )
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
         runtime.keep_heap()

@@ -7,7 +7,7 @@ in the state file and performed. A request that is refused changes nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -21,18 +21,13 @@ from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
 from knotless.controller.desired import DesiredState
-from knotless.controller.election.election import Election, Times
 from knotless.controller.overrides import Overrides, read_overrides
 from knotless.controller.updates.fabric_state import FabricState
-from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.planning import UpdateTask, plan_update
 from knotless.topologies.drained import avoided
-from knotless.topologies.fabric import Fabric
-from knotless.topologies.union import removed
 from knotless.verification.changes.certificate import described, step_files
 
 _LOG = logging.getLogger("knotless.roles")
-_WATCH_S = 1.0
 _STATE_FILE = "what operators have requested before"
 _REQUESTS = "what operators have requested"
 Body = TypeVar("Body", bound=BaseModel)
@@ -254,115 +249,3 @@ def _parsed(model: type[Body], body: bytes) -> Body:
         return model.model_validate(json_object(body))
     except ValidationError as error:
         raise HttpError(HTTPStatus.BAD_REQUEST, complaint(error)) from error
-
-
-# --- several controllers ----------------------------------------------------------------------
-
-
-class HaPeers:
-    """One of the ``controllers`` of a configuration, or the only one.
-
-    Parameters
-    ----------
-    state : what is known of the fabric.
-    operations : what operators have requested here.
-    compute : computes a desired state while switches are served.
-    journal : where the active controller keeps what exists during an update.
-    show_role : shows the role of this controller.
-
-    """
-
-    withdraw: Callable[[], None]
-    """Forgets what a fabric had before it changed; to be set before :meth:`watch`."""
-
-    def __init__(
-        self,
-        *,
-        state: FabricState,
-        operations: Operations,
-        compute: Callable[[Config, Fabric, tuple[str, ...]], DesiredState],
-        journal: UpdateJournal,
-        show_role: Callable[[Callable[[], dict[str, object] | None]], None],
-    ) -> None:
-        self._state, self._operations, self._compute = state, operations, compute
-        self._journal, self._show_role = journal, show_role
-
-    def election(self, number: int) -> Election:
-        """Return the election in which this controller takes part."""
-        addresses = self._operations.config.controllers
-        dpids = frozenset(self._state.observed.switches)
-        election = Election(number, len(addresses), dpids, Times.for_switches(len(dpids)))
-
-        def role() -> dict[str, object]:
-            """Return what ``GET /status`` shows; ``active`` may be another one, or unknown."""
-            state, active = election.state, election.active
-            is_peer = active is not None and active < len(addresses)
-            return {
-                "state": "reading" if state == "active" and not self._state.leads else state,
-                "controller": addresses[number],
-                "active": addresses[active] if active is not None and is_peer else None,
-                "term": election.term,
-                "controllers": list(addresses),
-            }
-
-        self._show_role(role)
-        return election
-
-    def require_active(self, role: Mapping[str, object] | None) -> None:
-        """Raise HttpError if another controller is to be asked for changes."""
-        if self._state.leads:
-            return
-        if role is None:
-            interrupted = "a change that was interrupted goes on: wait until GET /status is settled"
-            reading = "the rules of all switches are read first: wait until GET /status is ready"
-            raise HttpError(
-                HTTPStatus.CONFLICT, interrupted if self._state.is_interrupted else reading
-            )
-        active = role.get("active")
-        where = f"the active one is {active}" if active else "none is active yet"
-        raise HttpError(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            f"this controller is on standby and changes nothing; {where}",
-        )
-
-    def follow_operators(self) -> None:
-        """Take what operators have changed through another controller, from the state file."""
-        path, operations = self._operations.path, self._operations
-        if path is None:
-            return
-        fabric = self._state.desired.fabric
-        try:
-            kept = read_overrides(path).current(operations.config, fabric)
-            is_new = kept != operations.overrides
-            if is_new:
-                new = self._compute(kept.applied_to(operations.config), fabric, kept.drained)
-        except KnotlessError as error:
-            operations.see_state_file(str(error))
-            return
-        operations.see_state_file(None)
-        if is_new:
-            operations.overrides = kept
-            self._state.replace(new)
-
-    def follow_fabric(self) -> None:
-        """Forget what the fabric had before an update that the active controller has completed."""
-        if self._state.update.union.staying is None:
-            return
-        fabric = self._state.desired.fabric
-        try:
-            reached = self._journal.completed()
-        except KnotlessError as error:
-            _LOG.error("changes of the fabric are not followed: %s", error)
-            return
-        if reached is not None and not (removed(reached, fabric) or removed(fabric, reached)):
-            self.withdraw()
-
-    def watch(self) -> None:
-        """Stay up to date while another controller is active, so that a takeover is quick."""
-        while True:
-            if self._state.leads:
-                self._operations.mend_state_file()
-            else:
-                self.follow_operators()
-                self.follow_fabric()
-            runtime.sleep(_WATCH_S)

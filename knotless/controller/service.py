@@ -18,8 +18,9 @@ from knotless.controller import config, runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState, Difference
 from knotless.controller.emulator import EmulatorWatch
-from knotless.controller.operations import HaPeers, Operations
+from knotless.controller.operations import Operations
 from knotless.controller.overrides import Overrides, recovered_overrides
+from knotless.controller.peers import HaPeers
 from knotless.controller.reconcile import Changes
 from knotless.controller.rest.api import Access, Api, read_token
 from knotless.controller.rest.events import Events
@@ -71,11 +72,8 @@ class Service:
             desired = DesiredState.compute(settings, fabric)
         _report(desired)
         self.state = FabricState(desired)
-        self.status = Status(self.state)
         self.journal = UpdateJournal.beside(state_file, shared=bool(settings.controllers))
-        self._resume()
         self.history = History(settings.kept_changes, clock=runtime.unix_time_s)
-        self.status.show_last_change(self.history.last)
         self.operations = Operations(
             config=settings,
             overrides=kept,
@@ -84,15 +82,16 @@ class Service:
             execute=runtime.in_thread,
             begin=self._begin,
         )
-        if damage is not None:
-            self.operations.recover(damage, is_known=is_known)
         self.peers = HaPeers(
             state=self.state,
             operations=self.operations,
             compute=_in_a_thread,
             journal=self.journal,
-            show_role=self.status.show_role,
         )
+        self.status = Status(self.state, last_change=self.history.last, role=self.peers.role)
+        self._resume()
+        if damage is not None:
+            self.operations.recover(damage, is_known=is_known)
         self.events = Events(runtime.unix_time_s)
         self.metrics = Metrics(self.status, runtime.now_s)
         self._threads = runtime.Threads()
@@ -107,23 +106,25 @@ class Service:
         rest_port: int,
         change_to: Callable[[DesiredState], None],
         read_again: Callable[[float], None],
+        withdraw: Callable[[], None],
     ) -> None:
         """Serve HTTP and the signal SIGHUP from now on.
 
         ``change_to`` is called with a new desired state of the same fabric, which is then to be
-        installed. ``read_again`` is that of :class:`~knotless.controller.operations.Operations`.
+        installed. ``read_again`` is that of :class:`~knotless.controller.operations.Operations`,
+        ``withdraw`` that of :meth:`HaPeers.watch <knotless.controller.peers.HaPeers.watch>`.
         """
         self._read_again = self.operations.read_again = read_again
         self._change_to = self.operations.change_to = change_to
         self.status.start(runtime.now_s())
         names = OwnNames(rest_host, self.state.desired.config.rest.names)
-        api = Api(self._reads(), self._writes(), Access(self._token, names))
-        self.events.listener = api.forget
+        access = Access(self._token, names)
+        api = Api(self._reads(), self._writes(), access, happened=self.events.count)
         self._server = Server((rest_host, rest_port), api)
         self._threads.spawn(self._server.serve_forever)
         self._threads.spawn(self._reload_at_hangup)
         self._threads.spawn(self._watch_problems)
-        self._threads.spawn(self.peers.watch)
+        self._threads.spawn(self.peers.watch, withdraw)
         emulator = config.emulator_path(self.state.desired.config, self._path)
         if emulator is not None:
             watch = EmulatorWatch(emulator, self.tell, self.status.see_links, self._declared_groups)
@@ -239,7 +240,7 @@ class Service:
     def _operate(self, operation: Callable[[bytes], dict[str, Any]], body: bytes) -> dict[str, Any]:
         """Perform a request, after the one before; a refusal is answered with its reason."""
         with self._reloading:
-            self.peers.require_active(self.status.role)
+            self.peers.require_active()
             return _answer(lambda: operation(body))
 
     # --- reload ------------------------------------------------------------------------------

@@ -16,21 +16,31 @@ from knotless.topologies.failures import pairs_apart
 _SHOWN = 3
 
 
+def _nothing() -> None:
+    """There is none."""
+
+
 class Status:
     """Reports of the state of a controller.
 
-    Only :class:`knotless.controller.service.Service` tells it more than is in ``state``; times are
-    on the caller's clock, in seconds.
+    Only :class:`knotless.controller.service.Service` tells it more than is in ``state``:
+    ``last_change`` returns the last change of routes that all switches have confirmed, ``role`` the
+    role of one of several controllers. Times are on the caller's clock, in seconds.
     """
 
-    def __init__(self, state: FabricState) -> None:
+    def __init__(
+        self,
+        state: FabricState,
+        *,
+        last_change: Callable[[], dict[str, object] | None] = _nothing,
+        role: Callable[[], dict[str, object] | None] = _nothing,
+    ) -> None:
         self.state = state
+        self._last_change, self._role = last_change, role
         self._started_s = 0.0
         self._refused_reload: str | None = None
         self._links: Mapping[str, Any] = {}
-        self._last_change: Callable[[], dict[str, object] | None] = lambda: None
         self._undeclared: Callable[[], list[str]] = list
-        self._role: Callable[[], dict[str, object] | None] = lambda: None
 
     # --- what the service knows --------------------------------------------------------------
 
@@ -46,17 +56,9 @@ class Status:
         """Record the status of the link emulator; empty if it does not answer."""
         self._links = status
 
-    def show_last_change(self, last: Callable[[], dict[str, object] | None]) -> None:
-        """Show the last change of routes that all switches have confirmed."""
-        self._last_change = last
-
     def show_undeclared(self, problems: Callable[[], list[str]]) -> None:
         """Show what was found besides the fabric and is not used, one line each."""
         self._undeclared = problems
-
-    def show_role(self, role: Callable[[], dict[str, object] | None]) -> None:
-        """Show the role of one of several controllers."""
-        self._role = role
 
     @property
     def stretch(self) -> float | None:

@@ -82,8 +82,7 @@ class Switches:
         self._state, self._update = state, state.update
         self._reporter, self._make_session, self._prober = reporter, make_session, prober
         self._threads = runtime.Threads()
-        self.connections = Connections(state.observed)
-        self.connections.counters_restarted = self._counters_restarted
+        self.connections = Connections(state.observed, self._counters_restarted)
         self._sessions = self.connections.sessions
         self._failures: frozenset[str] = frozenset()
         self._is_comparing = False

@@ -325,14 +325,18 @@ def ports_of(datapath: Any) -> dict[int, bool]:
 
 
 class Connections:
-    """The sessions of all connected switches, by dpid, and by name for those of the fabric."""
+    """The sessions of all connected switches, by dpid, and by name for those of the fabric.
 
-    def __init__(self, observed: Observed) -> None:
-        self._observed = observed
+    ``counters_restarted`` is called with the name of a switch, and those of its ports that count
+    from zero again.
+    """
+
+    def __init__(
+        self, observed: Observed, counters_restarted: Callable[[str, frozenset[int]], None]
+    ) -> None:
+        self._observed, self._counters_restarted = observed, counters_restarted
         self.sessions: dict[int, Session] = {}
         """By dpid; switches that are not in the fabric are connected as well."""
-        self.counters_restarted: Callable[[str, frozenset[int]], None] = lambda *_: None
-        """Called with the name of a switch, and those of its ports that count from zero again."""
 
     def session_of(self, name: str) -> Session | None:
         """Return the session of a switch of the fabric, if it is connected."""
@@ -378,5 +382,5 @@ class Connections:
         counters = session.port_counters()
         received = {port: frames for port, (frames, _) in counters.items()}
         if ports := switch.see_counters(received, asked_after):
-            self.counters_restarted(switch.name, ports)
+            self._counters_restarted(switch.name, ports)
         return counters

@@ -31,8 +31,8 @@ class Api:
     ``reads`` are the paths of GET, ``writes`` those of POST. A read returns a response or a value
     for JSON; a write is given the body and returns a value for JSON.
 
-    The answer to a read is kept for a tenth of a second on the clock ``now_s``, unless
-    :meth:`forget` is called: however many ask, it costs the same.
+    The answer to a read is kept for a tenth of a second on the clock ``now_s``, unless the number
+    of events grows, which ``happened`` returns: however many ask, it costs the same.
     """
 
     def __init__(
@@ -41,14 +41,11 @@ class Api:
         writes: Mapping[str, Callable[[bytes], object]],
         access: Access,
         now_s: Callable[[], float] = runtime.now_s,
+        happened: Callable[[], int] = int,
     ) -> None:
         self._reads, self._writes, self.access = reads, writes, access
-        self._now_s = now_s
-        self._kept: dict[str, tuple[float, Response]] = {}
-
-    def forget(self) -> None:
-        """Answer the next reads anew: something has happened."""
-        self._kept.clear()
+        self._now_s, self._happened = now_s, happened
+        self._kept: dict[str, tuple[float, int, Response]] = {}
 
     def answer(self, request: Request) -> Response:
         """Return the response; raises HttpError, whose status is 401, 403, 404 or 405."""
@@ -64,15 +61,18 @@ class Api:
         try:
             return json_response(self._writes[request.path](request.body))
         finally:
-            self.forget()
+            self._kept.clear()
 
     def _read(self, path: str) -> Response:
-        made_s, response = self._kept.get(path, (0.0, None))
-        if response is None or self._now_s() - made_s > KEPT_S:
-            content = self._reads[path]()
-            response = content if isinstance(content, Response) else json_response(content)
-            if response.stream is None:
-                self._kept[path] = (self._now_s(), response)
+        if (kept := self._kept.get(path)) is not None:
+            made_s, number, response = kept
+            if number == self._happened() and self._now_s() - made_s <= KEPT_S:
+                return response
+        number = self._happened()
+        content = self._reads[path]()
+        response = content if isinstance(content, Response) else json_response(content)
+        if response.stream is None:
+            self._kept[path] = (self._now_s(), number, response)
         return response
 
     @property

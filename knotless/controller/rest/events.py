@@ -37,18 +37,19 @@ class Events:
         self._heartbeat_s = heartbeat_s
         self._clients: list[Client] = []
         self._number = 0
-        self.listener: Callable[[], None] = lambda: None
-        """Called at each event, before clients get it."""
 
     @property
     def clients(self) -> int:
         """The number of clients."""
         return len(self._clients)
 
+    def count(self) -> int:
+        """Return the number of events so far."""
+        return self._number
+
     def tell(self, kind: str, **fields: object) -> None:
         """Send an event, for example ``tell("port", switch="s1", port=2, up=False)``."""
         self._number += 1
-        self.listener()
         data = json.dumps({"time": round(self._clock(), 6), **fields})
         text = f"id: {self._number}\nevent: {kind}\ndata: {data}\n\n".encode()
         for client in list(self._clients):

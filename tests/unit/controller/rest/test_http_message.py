@@ -212,8 +212,8 @@ def test_an_answer_is_computed_once_in_a_tenth_of_a_second_or_after_an_event() -
 
     events = Events()
     reads = {"/status": status, "/events": events.response}
-    api = Api(reads, {"/reload": lambda _body: {}}, Access(TOKEN, OWN), lambda: now_s)
-    events.listener = api.forget
+    access = Access(TOKEN, OWN)
+    api = Api(reads, {"/reload": lambda _body: {}}, access, lambda: now_s, events.count)
 
     def number() -> int:
         value: int = json.loads(api.answer(Request("GET", "/status", GOOD)).body)["number"]

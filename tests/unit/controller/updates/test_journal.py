@@ -140,7 +140,7 @@ def test_a_controller_that_finds_the_file_changes_nothing_before_it_has_read_the
     assert shown["routes"]["leaving"] == [f"link {CHORD.name}"]
     assert any("a change that was interrupted goes on" in line for line in shown["problems"])
     with pytest.raises(HttpError, match="a change that was interrupted goes on"):
-        service.peers.require_active(service.status.role)
+        service.peers.require_active()
     (tmp_path / "fabric.json").write_text(to_text(more))
     serve("fabric.json")  # only to write the configuration
     with pytest.raises(KnotlessError, match="a change of routes goes on and waits for s1, s2, s3"):
@@ -155,18 +155,17 @@ def test_a_standby_learns_when_the_active_controller_has_completed_the_change(
     active = UpdateJournal(tmp_path / "state-change.json", shared=True)
     service.state.stand_by()
     service.state.resume(BegunUpdate(FabricUnion(more).extended(RING), FlowControl.PAUSE))
-    service.peers.withdraw = service.state.withdraw
-    service.peers.follow_fabric()
+    service.peers.follow_fabric(service.state.withdraw)
     assert CHORD in service.state.observed.fabric.links
     # The active one has not been reloaded, or the change goes on.
     active.begin(BegunUpdate(FabricUnion(more), FlowControl.PAUSE))
     active.end(BegunUpdate(FabricUnion(more), FlowControl.PAUSE))
-    service.peers.follow_fabric()
+    service.peers.follow_fabric(service.state.withdraw)
     active.begin(BegunUpdate(FabricUnion(more).extended(RING), FlowControl.PAUSE))
-    service.peers.follow_fabric()
+    service.peers.follow_fabric(service.state.withdraw)
     assert CHORD in service.state.observed.fabric.links
     active.end(BegunUpdate(FabricUnion(RING), FlowControl.PAUSE))
     assert (active.read(), active.completed()) == (None, RING)
-    service.peers.follow_fabric()
+    service.peers.follow_fabric(service.state.withdraw)
     assert service.state.observed.fabric == RING
     assert service.state.update.union.staying is None
