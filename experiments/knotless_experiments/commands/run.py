@@ -98,7 +98,7 @@ def show(shown: Presentation, path: Path) -> None:
 
 def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
     """Check the settings of an experiment; raises KnotlessError before anything is started."""
-    on = values["on"] or chosen.places[0]
+    on = chosen.places[0] if values["on"] is None else values["on"]
     if on not in chosen.places:
         raise ExperimentError(f"--on: {chosen.name} runs on {', '.join(chosen.places)}, not {on!r}")
     own = {option.name: values[option.name] for option in chosen.options if option.name}
