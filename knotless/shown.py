@@ -99,6 +99,8 @@ class Drawing:
 
 def formatted(value: object) -> str:
     """Format a figure for people."""
+    if value is None:
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

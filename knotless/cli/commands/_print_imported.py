@@ -56,7 +56,8 @@ def _figures(verdict: ImportedVerdict) -> dict[str, object]:
         *("losses", "assumes", "unread", "not_read"),
     ):
         values.pop(key)
-    values["acyclic"] = "unknown" if verdict.acyclic is None else verdict.acyclic
+    for key in ("acyclic", "safe"):
+        values[key] = "unknown" if values[key] is None else values[key]
     for vc, acyclic in verdict.vcs.items():
         values[f"virtual channel {vc}"] = "safe" if acyclic else "has a cycle"
     return values
