@@ -45,14 +45,12 @@ class HaPeers:
     ) -> None:
         self._state, self._operations, self._compute = state, operations, compute
         self._journal = journal
-        self._number = 0
         self._election: Election | None = None
 
     def election(self, number: int) -> Election:
         """Return the election in which this controller takes part, the one of this number."""
         dpids = frozenset(self._state.observed.switches)
         count = len(self._operations.config.controllers)
-        self._number = number
         self._election = Election(number, count, dpids, Times.for_switches(len(dpids)))
         return self._election
 
@@ -63,15 +61,12 @@ class HaPeers:
         """
         if (election := self._election) is None:
             return None
-        addresses, state, active = (
-            self._operations.config.controllers,
-            election.state,
-            election.active,
-        )
+        addresses = self._operations.config.controllers
+        state, active = election.state, election.active
         is_peer = active is not None and active < len(addresses)
         return {
             "state": "reading" if state == "active" and not self._state.leads else state,
-            "controller": addresses[self._number],
+            "controller": addresses[election.number],
             "active": addresses[active] if active is not None and is_peer else None,
             "term": election.term,
             "controllers": list(addresses),

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from knotless.base.listed import listed
+from knotless.base.name_lists import names_in
 from knotless_experiments.framework.experiment import EMULATION, Common, ExperimentError
 
 LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 0.1, 1e6
@@ -46,7 +46,7 @@ def numbers(
 ) -> list[int]:
     """Parse integers separated by commas, within limits; raises ExperimentError."""
     values = []
-    for word in listed(text, [str(number) for number in usual]):
+    for word in names_in(text, [str(number) for number in usual]):
         if not (word.isascii() and word.isdigit() and limits[0] <= int(word[:9]) <= limits[1]):
             raise ExperimentError(
                 f"{option}: {word[:20]!r} is not a whole number from {limits[0]} to {limits[1]}"

@@ -15,7 +15,7 @@ from knotless.base.plugins import module_names
 from knotless.cli.groups import OF_EXPERIMENTS
 from knotless.cli.main import main
 from knotless.results.results import Results
-from tests.unit.cli.test_catalogue import offered
+from tests.unit.cli.test_groups import offered
 from tests.unit.cli.test_hostile_files import ODD, complaint, leaves_no_empty_folders
 
 SWEEP = "do: analyse\ngrid: {fabric: 'ring,3', pattern: shift}\n"

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless.cli.options import json_option, name_option
 from knotless.cli.output import say, say_json
 from knotless.cli.probes import Finding, named, names

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from knotless.base.flow_control import FlowControl
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Load, Scenario
 from knotless.traffic import theory

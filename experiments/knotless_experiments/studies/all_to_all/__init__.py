@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
     ANALYSIS,

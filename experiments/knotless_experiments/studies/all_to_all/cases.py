@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless.traffic.patterns.pattern import Flows
 from knotless.traffic.schedules.latin_square import latin_square_of
 from knotless.traffic.schedules.schedule import Schedule, shift, triple, vector_table

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from knotless.base.flow_control import FlowControl
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules

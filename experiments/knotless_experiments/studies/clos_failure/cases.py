@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from knotless.base.flow_control import FlowControl
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import waiting

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
-from knotless.base.listed import choice, listed
+from knotless.base.name_lists import choice, names_in
 from knotless.base.switch_settings import SwitchFile
 from knotless.routing.flow_control import resolved
 from knotless.routing.request import PlanRequest
@@ -97,7 +97,7 @@ def cases(
     patterns = choice(options.get("pattern"), transfers.NAMES, "--pattern", (RING_4.name,))
     by_routes = choice(options.get("routes"), ROUTES, "--routes")
     by_tagging = choice(options.get("tagging"), TAGGINGS, "--tagging", TAGGINGS[:1])
-    asked = listed(options.get("flow_control"), DEFAULT_FLOW_CONTROLS)
+    asked = names_in(options.get("flow_control"), DEFAULT_FLOW_CONTROLS)
     by_flow_control = choice(asked, CHOICES, "--flow-control")
     protocols = PROTOCOLS if common.on == EMULATION else PROTOCOLS[:1]
     by_protocol = choice(options.get("protocol"), protocols, "--protocol")

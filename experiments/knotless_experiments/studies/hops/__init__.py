@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from knotless.base.listed import choice, listed
+from knotless.base.name_lists import choice, names_in
 from knotless.routing.request import PlanRequest
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
@@ -69,7 +69,7 @@ def prepare(common: Common, options: Mapping[str, Any]) -> Campaign[Case]:
         "--switches",
     )
     usual_sizes = (str(SMALL_BYTES), str(LARGE_BYTES))
-    sizes = [message_size(part) for part in listed(options.get("size"), usual_sizes)]
+    sizes = [message_size(part) for part in names_in(options.get("size"), usual_sizes)]
     possible = TAGGINGS if common.on == EMULATION else TAGGINGS[:1]
     usual_taggings = (
         [TAGGINGS[0], UNTAGGED] if common.quick and common.on == EMULATION else possible

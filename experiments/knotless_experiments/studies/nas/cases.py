@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless_experiments.framework.experiment import SIMULATION
 from knotless_experiments.messages.nas_kernels import find, kernels
 from knotless_experiments.messages.nas_kernels.kernel import KernelError

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotless.base.listed import choice
+from knotless.base.name_lists import choice
 from knotless_experiments.framework.experiment import (
     EMULATION,
     SIMULATION,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knotless.base.engine_name import AUTO_ENGINE
-from knotless.base.listed import choice, listed
+from knotless.base.name_lists import choice, names_in
 from knotless.routing.graphs.task import SELECTIONS
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans.assignment import ASSIGNMENTS
@@ -51,7 +51,7 @@ def _papers(*, quick: bool) -> list[Routed]:
 
 def _asked(options: Mapping[str, Any]) -> list[Routed]:
     specs = options.get("fabric") or RHINET
-    engines = listed(options.get("engine"), (AUTO_ENGINE,))
+    engines = names_in(options.get("engine"), (AUTO_ENGINE,))
     selects = choice(options.get("select"), SELECTIONS, "--select", SELECTIONS[:1])
     vlans = choice(options.get("vlans"), ASSIGNMENTS, "--vlans", ASSIGNMENTS[:1])
     return [

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knotless.base.listed import LONGEST_QUOTE, choice, listed
+from knotless.base.name_lists import LONGEST_QUOTE, choice, names_in
 from knotless.simulation import PauseLimit
 from knotless.simulation.channels import NO_PAUSE_LIMIT
 from knotless.topologies.fabric import Fabric
@@ -127,7 +127,7 @@ def cases(common: Common, options: Mapping[str, Any], delay_us: float) -> list[C
         options.get("traffic"), TRAFFIC, "--traffic", TRAFFIC[:1] if common.quick else None
     )
     usual = QUICK_PROTECTIONS if common.quick else DEFAULT_PROTECTIONS
-    protections = [protection_named(name) for name in listed(options.get("protection"), usual)]
+    protections = [protection_named(name) for name in names_in(options.get("protection"), usual)]
     rate_mbps = RATE_MBPS if common.rate_mbps is None else common.rate_mbps
     if not LIMITS_MBPS[0] <= rate_mbps <= LIMITS_MBPS[1]:
         raise ExperimentError(

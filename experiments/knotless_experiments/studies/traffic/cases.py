@@ -9,7 +9,7 @@ from typing import Any
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.flow_control import FlowControl
-from knotless.base.listed import choice, listed
+from knotless.base.name_lists import choice, names_in
 from knotless.base.switch_settings import SwitchFile
 from knotless.routing.graphs.task import SELECTIONS
 from knotless.routing.request import PlanRequest
@@ -166,7 +166,7 @@ def _of_paper_004(specs: Sequence[str], links: Mapping[str, float]) -> list[Rout
 
 
 def _patterns(options: Mapping[str, Any], usual: Sequence[str]) -> tuple[str, ...]:
-    names = listed(options.get("pattern"), usual)
+    names = names_in(options.get("pattern"), usual)
     for name in names:
         if pattern_named(name).in_phases or name == "uniform":
             raise PatternError(f"pattern {name} has no fixed pairs: use {', '.join(PATTERNS)}")
@@ -179,7 +179,7 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
     asked = options.get("engine")
     engines: Sequence[str] | None = ("updown", "dl:2") if quick else None
     if asked is not None:
-        engines = listed(asked, ())
+        engines = names_in(asked, ())
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     sizes = _sizes(options.get("size"), SIZES[-1:] if quick else SIZES)
     links = {"rate": common.rate_mbps or 2.0, "delay": delay_us}
@@ -194,7 +194,7 @@ def _acknowledged(common: Common, options: Mapping[str, Any], delay_us: float) -
 
 def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> list[Case]:
     quick = common.quick
-    given, engines = options.get("fabric"), listed(options.get("engine"), (AUTO_ENGINE,))
+    given, engines = options.get("fabric"), names_in(options.get("engine"), (AUTO_ENGINE,))
     specs = given or (("mesh,4,4",) if quick else (*TABLE_1, FLAT))
     patterns = _patterns(options, PATTERNS[:1] if quick else PATTERNS)
     usual = ("udp",) if quick or common.on != EMULATION else ("udp", "tcp")
@@ -215,6 +215,6 @@ def _open_loop(common: Common, options: Mapping[str, Any], delay_us: float) -> l
 
 def _sizes(text: str | None, usual: Sequence[int]) -> tuple[int, ...]:
     sizes = []
-    for part in listed(text, [str(size) for size in usual]):
+    for part in names_in(text, [str(size) for size in usual]):
         sizes.append(message_size(part))
     return tuple(sizes)

@@ -10,7 +10,7 @@ LONGEST_QUOTE = 40
 """Largest number of characters of user input in an error message."""
 
 
-def listed(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str, ...]:
+def names_in(text: Sequence[str] | str | None, usual: Sequence[str]) -> tuple[str, ...]:
     """Return the names in ``text``, separated by commas, without duplicates; or the default."""
     if text is None or text == ():
         return tuple(usual)
@@ -28,7 +28,7 @@ def choice(
 
     Raises KnotlessError for an unknown name.
     """
-    chosen = listed(text, names if usual is None else usual)
+    chosen = names_in(text, names if usual is None else usual)
     for name in chosen:
         if name not in names:
             raise KnotlessError(f"{option}: {name[:LONGEST_QUOTE]!r} is none of {', '.join(names)}")

@@ -27,7 +27,7 @@ def offered(*words: str, incomplete: str = "") -> list[str]:
     return [item.value for item in complete.get_completions(list(words), incomplete)]
 
 
-def test_the_catalogue_has_every_command() -> None:
+def test_the_groups_have_every_command() -> None:
     modules = [name.replace("_", "-") for name in module_names("knotless.cli.commands")]
     assert commands() == sorted([*modules, *OF_EXPERIMENTS])
     assert list(GROUPS) == ["Design", "Judge", "Run", "Operate", "Measure", "Learn"]
