@@ -93,8 +93,9 @@ OF_EXPERIMENTS = ("run", "sweep", "report", "reproduction")
 
 def module_of(command: str) -> str:
     """Return the name of the module of a command."""
-    package = EXPERIMENTS if command in OF_EXPERIMENTS else "knotless.cli"
-    return f"{package}.commands.{command.replace('-', '_')}"
+    of_experiments = command in OF_EXPERIMENTS
+    package = "knotless_experiments.commands" if of_experiments else "knotless.cli.commands"
+    return f"{package}.{command.replace('-', '_')}"
 
 
 def commands() -> list[str]:

@@ -59,6 +59,14 @@ def graph() -> reach.Graph:
         ("knotless/importers/sonic/database.py", "tests/unit/importers/test_bgp.py"),
         ("knotless/controller/updates/state.py", "tests/property/test_switches.py"),
         ("knotless/emulation/supervisor.py", "tests/integration/test_up_down.py"),
+        (
+            f"{reach.EXPERIMENTS}/commands/run.py",
+            "experiments/tests/integration/test_run_deadlock.py",
+        ),
+        (
+            f"{reach.EXPERIMENTS}/studies/deadlock/matrix.py",
+            "experiments/tests/integration/test_run_deadlock.py",
+        ),
         ("core/graph/src/lib.rs", "tests/unit/routing/test_turns.py"),
         ("core/emulator/src/daemon.rs", "tests/integration/test_emulator.py"),
         ("core/python/src/schedule.rs", "tests/unit/traffic/test_schedule.py"),
@@ -77,7 +85,9 @@ def test_every_module_and_crate_is_reached_by_a_test(graph: reach.Graph) -> None
     ours = [
         file
         for file in files
-        if file.startswith("knotless/") and file.endswith(".py") and "/_" not in file
+        if file.startswith(("knotless/", f"{reach.EXPERIMENTS}/"))
+        and file.endswith(".py")
+        and "/_" not in file
     ]
     crates = [file for file in files if file.startswith("core/") and file.endswith("/lib.rs")]
     ours += [file for file in crates if "/fuzz/" not in file and "/test-tier/" not in file]
