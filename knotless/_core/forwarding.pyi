@@ -65,6 +65,8 @@ class State:
     """(switch, text): problems in the rules that packets use, sorted."""
     floods: list[tuple[int, list[int]]]
     """The destinations after the hosts: (group, sources); group 0 is all hosts."""
+    sends_to_itself: bool
+    """Whether what hosts send to their own addresses was followed too."""
     unassigned: list[str]
     """The destinations after the floods: each an address of those that are treated alike; empty
     texts in states of tables."""

@@ -38,6 +38,7 @@ def random_rules(fabric: Fabric, pick: random.Random) -> dict[str, list[Rule]]:
     """Return rules for a few classes of addresses that no host has, on most switches.
 
     They send out of a port at random, mostly one to another switch, or of the first one, or drop.
+    Sometimes a switch also sends what a host sends to its own address to another switch.
     """
     added: dict[str, list[Rule]] = {switch.name: [] for switch in fabric.switches}
     for _ in range(pick.randint(1, 3)):
@@ -53,6 +54,11 @@ def random_rules(fabric: Fabric, pick: random.Random) -> dict[str, list[Rule]]:
             if pick.random() < 0.85:
                 match_of_rule = tuple(sorted(match))
                 added[name].append(Rule(FORWARD, level, match_of_rule, actions))
+    if pick.random() < 0.5:
+        host = pick.choice(fabric.hosts)
+        own = (Field("eth_dst", mac_value(host.mac)), Field("in_port", host.port))
+        onward = Output(pick.choice(list(fabric.neighbours[host.switch])))
+        added[host.switch].append(Rule(FORWARD, 400, own, (onward,)))
     return added
 
 

@@ -118,6 +118,7 @@ pub fn bridges(
     }
     let flood = Flood { group: 0, sources: (0..hosts as u32).collect() };
     let mut state = State::new(fabric, vec![flood], class.clone());
+    state.sends_to_itself = true;
     state.first_labels = tags;
     let bridges = Bridges { switches, class };
     group_hosts(&mut state, &bridges);

@@ -10,8 +10,9 @@ use crate::shared_paths::SharedPaths;
 use crate::state::{Behaviour, State};
 use crate::unicast::Unicasts;
 
-/// Follows everything that hosts can send: unicasts, floods, and what no host receives. Entries that are not filled yet are
-/// filled from `behaviour`. `members` are the receivers of each group by host; group 0 is all
+/// Follows everything that hosts can send: unicasts, floods, what no host receives and, if
+/// [`State::sends_to_itself`], what comes back. Entries that are not filled yet are filled from
+/// `behaviour`. `members` are the receivers of each group by host; group 0 is all
 /// hosts.
 pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec<bool>]) -> Found {
     let kept = if state.keeps_failing { state.fabric.hosts() } else { 0 };
@@ -28,6 +29,10 @@ pub fn explore(state: &mut State, behaviour: &mut impl Behaviour, members: &[Vec
     Floods::new(state, members).explore(state, behaviour, &mut edges, &mut found);
     // Last: a dependency is better known by a packet for a host.
     Unicasts::new(state, behaviour, &mut edges, &mut found).explore_unassigned(&arrivals);
+    if state.sends_to_itself {
+        let hosts = 0..state.fabric.hosts() as u32;
+        Unicasts::new(state, behaviour, &mut edges, &mut found).explore_own(hosts);
+    }
     edges.report(&mut found);
     found.round_loads();
     found

@@ -108,6 +108,12 @@ pub struct State {
     pub unread: u32,
     /// Whether all that fails is to be kept, hosts * hosts bits for pairs and for each group.
     pub keeps_failing: bool,
+    /// Whether hosts also send frames to their own addresses: a bridge or a router sends these
+    /// wherever its tables say.
+    pub sends_to_itself: bool,
+    /// By host whose frames to its own address its switch sends on: the hops; None: the switch's
+    /// action cannot be followed. Hosts that are treated alike otherwise may differ here.
+    pub(crate) to_itself: FxHashMap<u32, Option<Vec<HopId>>>,
     /// Whether loads are summed exactly, so that they do not depend on the order of destinations.
     pub exact_loads: bool,
     /// The label that each host sends with, (hosts, destinations); empty: none. [`NOT_SENT`]: it

@@ -16,7 +16,8 @@ pub enum Action {
     /// It sends packets out of these ports; no ports: it drops them.
     Send(Choice, Vec<u32>),
     /// It sends packets for the other end of a link, by any one of these ports, which lead to it.
-    /// What comes from there has arrived, or is for an address that nobody has.
+    /// What comes from there has arrived, or is for an address that nobody has. Without ports:
+    /// packets are for the switch itself.
     Link(Vec<u32>),
     /// It gives them the label that this map has for theirs, and looks at its table again.
     Relabel(u32),
@@ -90,6 +91,7 @@ pub fn with_tables(
     let destinations = tables.class.len() / state.fabric.switches().max(1);
     state.unassigned = vec![Unassigned::default(); destinations - state.fabric.hosts()];
     state.unread = unread;
+    state.sends_to_itself = true;
     state.exact_loads = true;
     state.representative = representative;
     state.first_labels = first_labels;

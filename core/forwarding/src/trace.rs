@@ -40,55 +40,105 @@ fn starts(state: &State, source: u32, destination: u32) -> impl Iterator<Item = 
 }
 
 /// Follows what a host sends to a destination, for as many hops as `limit`.
+///
+/// What it sends to its own address is followed if [`State::sends_to_itself`].
 pub fn trace(state: &State, source: u32, destination: u32, limit: usize) -> Trace {
-    let mut trace = Trace::default();
-    // By hop that was taken: whether the packet is still behind it.
-    let mut taken: FxHashMap<HopId, bool> = FxHashMap::default();
-    let mut path: Vec<(HopId, usize)> = Vec::new();
-    // The same hop may then be taken by different choices.
-    let mut chosen = false;
-    for start in starts(state, source, destination) {
-        chosen |= !taken.is_empty();
-        let mut next = Some(start);
-        loop {
-            if let Some(id) = next.take() {
-                let known = taken.insert(id, true);
-                if known.is_some() {
-                    trace.loops |= known == Some(true);
-                    trace.repeats |= trace.loops || !chosen;
-                    taken.insert(id, known == Some(true));
-                } else {
-                    chosen |= trace.arrive(state, id, destination);
-                    path.push((id, 0));
+    let mut walk = Walk::new(state, destination, limit);
+    if source != destination {
+        for start in starts(state, source, destination) {
+            walk.chosen |= !walk.taken.is_empty();
+            walk.follow(start);
+        }
+        return walk.trace;
+    }
+    let home = state.fabric.enters(state.fabric.host_channel(source)).0;
+    match state.to_itself.get(&source) {
+        None => walk.trace.dropped.push(home),
+        Some(None) => walk.trace.unsupported.push(home),
+        Some(Some(hops)) => {
+            walk.chosen = hops.len() > 1;
+            for &id in hops {
+                if let Some(start) = walk.take(id) {
+                    walk.follow(start);
                 }
-            }
-            let Some((id, place)) = path.last_mut() else { break };
-            let Some(&onward) = state.next(*id, destination).hops().get(*place) else {
-                taken.insert(*id, false);
-                path.pop();
-                continue;
-            };
-            if trace.hops.len() >= limit {
-                return trace;
-            }
-            *place += 1;
-            let hop = state.hop(onward);
-            if hop.channel == NOWHERE {
-                continue;
-            }
-            trace.hops.push(hop);
-            match state.fabric.host(hop.channel) {
-                Some(host) => trace.delivered.push((host, hop.label)),
-                None => next = Some(onward),
             }
         }
     }
-    trace
+    walk.trace
+}
+
+/// A packet that is followed, depth first.
+struct Walk<'a> {
+    state: &'a State,
+    destination: u32,
+    limit: usize,
+    trace: Trace,
+    /// By hop that was taken: whether the packet is still behind it.
+    taken: FxHashMap<HopId, bool>,
+    path: Vec<(HopId, usize)>,
+    /// Whether there was a choice: the same hop may then be taken by different ones.
+    chosen: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(state: &'a State, destination: u32, limit: usize) -> Self {
+        let (taken, path) = (FxHashMap::default(), Vec::new());
+        Self { state, destination, limit, trace: Trace::default(), taken, path, chosen: false }
+    }
+
+    /// Adds a hop; returns it if it enters a switch.
+    fn take(&mut self, id: HopId) -> Option<HopId> {
+        let hop = self.state.hop(id);
+        if hop.channel == NOWHERE {
+            return None;
+        }
+        self.trace.hops.push(hop);
+        match self.state.fabric.host(hop.channel) {
+            Some(host) => {
+                self.trace.delivered.push((host, hop.label));
+                None
+            }
+            None => Some(id),
+        }
+    }
+
+    /// Follows a packet from a hop into a switch on.
+    fn follow(&mut self, start: HopId) {
+        let mut next = Some(start);
+        loop {
+            if let Some(id) = next.take() {
+                let known = self.taken.insert(id, true);
+                if known.is_some() {
+                    self.trace.loops |= known == Some(true);
+                    self.trace.repeats |= self.trace.loops || !self.chosen;
+                    self.taken.insert(id, known == Some(true));
+                } else {
+                    self.chosen |= self.trace.arrive(self.state, id, self.destination);
+                    self.path.push((id, 0));
+                }
+            }
+            let Some((id, place)) = self.path.last_mut() else { break };
+            let hops = self.state.next(*id, self.destination).hops();
+            let Some(&onward) = hops.get(*place) else {
+                self.taken.insert(*id, false);
+                self.path.pop();
+                continue;
+            };
+            if self.trace.hops.len() >= self.limit {
+                return;
+            }
+            *place += 1;
+            next = self.take(onward);
+        }
+    }
 }
 
 /// The share of packets from a host to a destination that takes each hop, if all choices are equally
-/// likely. A hop follows those that lead to it. Nothing if a packet can loop.
+/// likely. A hop follows those that lead to it. Nothing if a packet can loop, or comes back.
 pub fn shares(state: &State, source: u32, destination: u32) -> Vec<(Hop, f64)> {
+    if source == destination {
+        return Vec::new();
+    }
     let starts: Vec<HopId> = starts(state, source, destination).collect();
     let onward = |id: HopId| match state.fabric.host(state.hop(id).channel) {
         Some(_) if !starts.contains(&id) => Step::Unreached,

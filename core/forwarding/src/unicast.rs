@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use crate::fabric::NOWHERE;
 use crate::found::{fixed_point, Edges, Found, KEPT_FAILURES};
 use crate::host_classes::{receiver_classes, sender_classes, ReceiverClass, SenderClass};
-use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, NOT_SENT};
+use crate::state::{Behaviour, Choice, Hop, HopId, State, Step, Unsupported, NOT_SENT};
 
 /// The fate of a packet for the current destination, from a hop on.
 #[derive(Debug, Clone, Copy, Default)]
@@ -222,9 +222,47 @@ impl<'a, B: Behaviour> Unicasts<'a, B> {
         }
     }
 
+    /// Follows what some hosts send to their own addresses, for its dependencies alone.
+    ///
+    /// The first step of each is kept apart from those of other packets, see [`State::to_itself`].
+    pub fn explore_own(&mut self, hosts: impl Iterator<Item = u32>) {
+        let mut out = Vec::new();
+        for host in hosts {
+            self.begin();
+            let channel = self.state.fabric.host_channel(host);
+            let mut onward = Some(Vec::new());
+            for label in self.state.sent_labels(host, host) {
+                out.clear();
+                let hop = Hop { channel, label, vc: 0 };
+                if label == NOT_SENT {
+                    continue;
+                }
+                match self.behaviour.next(&self.state.fabric, hop, host, &mut out) {
+                    Err(Unsupported) => onward = None,
+                    Ok(_) => {
+                        for &hop in &out {
+                            let id = self.state.hop_id(hop);
+                            onward.iter_mut().for_each(|all| all.push(id));
+                            if self.state.fabric.host(hop.channel).is_none() {
+                                self.visit(id, host, host);
+                            }
+                        }
+                    }
+                }
+            }
+            if onward.as_ref().is_none_or(|hops| !hops.is_empty()) {
+                self.state.to_itself.insert(host, onward);
+            }
+        }
+    }
+
     /// Follows what is sent to some destinations alone: hosts, and addresses that no host has.
     pub fn explore_only(mut self, destinations: &[u32]) {
         let classes = sender_classes(self.state);
+        if self.state.sends_to_itself {
+            let hosts = self.state.fabric.hosts() as u32;
+            self.explore_own(destinations.iter().copied().filter(|&to| to < hosts));
+        }
         let first = self.state.destinations() - self.state.unassigned.len();
         for &destination in destinations {
             match (destination as usize).checked_sub(first) {
@@ -467,7 +505,7 @@ mod tests {
     use super::*;
     use crate::destination_classes::DestinationClasses;
     use crate::fabric::Fabric;
-    use crate::state::{Unassigned, Unsupported};
+    use crate::state::Unassigned;
 
     /// Two switches, each linked with the other.
     struct Pair;

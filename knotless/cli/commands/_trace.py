@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.options import print_json
 from knotless.cli.output import say
-from knotless.forwarding.state import ForwardingState, Hop
+from knotless.forwarding.state import ForwardingState, Hop, Trace
 
 _ROUNDING = 1e-9
 """More than the error of a sum of shares."""
@@ -21,6 +21,7 @@ def follow(
     destination: str,
     label: str = "VLAN",
     shown: Callable[[Hop], Hop] = lambda hop: hop,
+    ends_at: Callable[[int, int], bool] = lambda _destination, _switch: False,
     *,
     as_json: bool,
 ) -> None:
@@ -28,7 +29,8 @@ def follow(
 
     If it may take one of several, each has its probability if all next hops are equally likely.
     ``label`` is what the labels of packets are called; ``shown`` returns a step with the label and
-    the priority that are printed.
+    the priority that are printed, ``ends_at`` whether a destination is an address of a switch (its
+    number).
     """
     if state.source_number(source) is None:
         raise KnotlessError(f"--pair: {state.fabric.name} has no host {source[:40]!r}")
@@ -40,6 +42,7 @@ def follow(
             + (groups if state.core.floods else "")
         )
     trace = state.trace_number(source, number)
+    own = [switch for switch in trace.dropped if ends_at(number, switch)]
     got = [state.destination_name(host) for host, _ in trace.delivered]
     key = label.lower()
     shares = state.shares(source, number)
@@ -57,8 +60,20 @@ def follow(
         for link in links:
             likely = f"  {100 * link['probability']:.4g} %" if "probability" in link else ""
             say(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else "") + likely)
-        say(f"delivered to {', '.join(got)}" if got else "delivered to nobody")
+        say(f"delivered to {', '.join(got) or f'nobody: {_fate(state, trace, own)}'}")
     sys.exit(0 if got and not trace.repeated else 1)
+
+
+def _fate(state: ForwardingState, trace: Trace, own: Sequence[int]) -> str:
+    """Describe where a packet ends that no host receives; ``own`` has the switches it is for."""
+    names = state.channels.names
+    if trace.unsupported:
+        return f"what {names[trace.unsupported[0]]} does with it is not known"
+    if trace.loops:
+        return "it goes round for ever"
+    if own:
+        return f"it is for {names[own[0]]} itself"
+    return f"it is dropped at {names[trace.dropped[0]]}" if trace.dropped else "nobody sends it"
 
 
 def _link(state: ForwardingState, hop: Hop, key: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,9 @@ from click.testing import CliRunner
 from knotless.cli.main import main
 from knotless.forwarding.dot1q.files import read_folder
 from knotless.forwarding.dot1q.state import state_of_dot1q
+from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_rules
+from knotless.forwarding.openflow.directory import read_dir
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import (
@@ -26,11 +30,13 @@ from knotless.forwarding.openflow.rules import (
 from knotless.importers.paths import read_paths
 from knotless.routing.plan import make_plan
 from knotless.topologies import load
+from knotless.topologies.numbering import mac_value
 from knotless.verification.check import Verdict, check, verdict_of
 from knotless.verification.imported import verdict_of_imported
 from tests.support.dot1q_exports import export_to
 from tests.support.dumb_switch import flows_of
 from tests.support.infiniband_dumps import of_plan
+from tests.support.lossless_network import LosslessNetwork
 from tests.support.ovs_dumps import write_ovs
 
 STALE = Field("eth_dst", 0x0200_0000_0901)
@@ -177,3 +183,66 @@ def test_a_lid_that_no_port_has(tmp_path: Path) -> None:
     assert step.held.partition("/")[0] in CliRunner().invoke(main, words).output
     del subnet.lfts[2][77], subnet.lfts[2][78]
     assert verdict_of_imported(read_paths([subnet.write(tmp_path / "cut")])).acyclic is True
+
+
+OWN = Path("tests/data/fabrics/own-address")
+
+
+def test_frames_to_the_own_address_go_round() -> None:
+    """Each host's own are sent round the ring in a VLAN of theirs; all others are delivered."""
+    result = CliRunner().invoke(main, ["check", str(OWN), "--json"])
+    verdict = json.loads(result.output)
+    assert (result.exit_code, verdict["cycle"]) == (1, ["s1:2/0", "s2:2/0", "s3:2/0", "s4:2/0"])
+    assert verdict["undelivered"] == 0
+    own = [step for step in verdict["witnesses"] if step["source"] == step["destination"]]
+    assert own
+    for step in own:
+        words = ["check", str(OWN), "--pair", step["source"], step["destination"]]
+        shown = CliRunner().invoke(main, words).output.splitlines()
+        assert shown[-1] == "delivered to nobody: it goes round for ever"
+        links = [f"{line.split()[0]}" for line in shown[:-1]]
+        assert (step["held"], step["wanted"]) in pairwise(links)
+
+
+def test_these_frames_freeze_a_lossless_network() -> None:
+    """As the tests' own small network shows, in which frames to other hosts do not freeze."""
+    fabric, rules = read_dir(OWN)
+    for own, freezes in ((True, True), (False, False)):
+        sends = {
+            host.name: [
+                (mac_value(other.mac), 0x0800)
+                for other in fabric.hosts
+                for _ in range(100 if own else 30)
+                if (other == host) is own
+            ]
+            for host in fabric.hosts
+        }
+        for seed in range(5):
+            network = LosslessNetwork(fabric, rules, random.Random(seed), 2)  # noqa: S311
+            assert network.freezes(sends) is freezes
+
+
+@pytest.mark.parametrize("more", [[], [Field("eth_type", 0x0800)], [Field("eth_src", 0)]])
+def test_one_host_whose_own_frames_come_back(more: list[Field]) -> None:
+    """Its switch sends them to the next one, which delivers them: over the same cable."""
+    plan = make_plan(load("ring,4"), "updown")
+    host = plan.fabric.hosts[0]
+    fields = [Field("eth_src", mac_value(host.mac)) if f.name == "eth_src" else f for f in more]
+    own = [Field("eth_dst", mac_value(host.mac)), Field("in_port", host.port), *fields]
+    rules = dict(compile_rules(plan))
+    rows = (*rules[host.switch].rules, Rule(FORWARD, 400, tuple(sorted(own)), (Output(2),)))
+    in_order = tuple(sorted(rows, key=lambda rule: rule.order))
+    rules[host.switch] = SwitchRules(in_order, rules[host.switch].groups)
+    state = state_of_rules(plan.fabric, rules)
+    trace = state.trace(host.name, host.name)
+    names = [state.channels.name(hop.channel, 0) for hop in trace.hops if hop.channel < 8]
+    assert trace.hops[0].channel < 8
+    held_then_wanted = {tuple(row[[0, 2]]) for row in state.dependencies}
+    walked = [hop.channel for hop in trace.hops if hop.channel < 8]
+    assert all(pair in held_then_wanted for pair in pairwise(walked)), names
+
+
+def test_a_plan_says_nothing_of_what_comes_back() -> None:
+    state = state_of_plan(make_plan(load("ring,4"), "updown"))
+    with pytest.raises(ValueError, match="own address was not followed"):
+        state.trace("h1", "h1")

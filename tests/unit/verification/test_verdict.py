@@ -283,7 +283,7 @@ def test_one_packet_is_followed_link_by_link(tmp_path: Path) -> None:
     assert run.invoke(main, [*follow, "all"]).output.endswith("delivered to h2, h3\n")
     assert run.invoke(main, [*follow, "multicast:3"]).output.endswith("delivered to h3\n")
     itself = run.invoke(main, [*follow, "h1"])
-    assert (itself.exit_code, itself.output) == (1, "delivered to nobody\n")
+    assert (itself.exit_code, itself.output) == (1, "delivered to nobody: it is dropped at s1\n")
     nobody = run.invoke(main, [*follow, "h9"])
     assert "has no host 'h9'" in nobody.output
 

@@ -60,7 +60,7 @@ struct Copies {
 /// `tag(host, destination)` is the VLAN with which a host sends, or 0; destinations are the hosts,
 /// then the groups. If it is empty, hosts send untagged. With `cut_links`, packets that are sent to
 /// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped. With
-/// `any_address`, hosts also send to addresses that no host has.
+/// `any_address`, hosts also send to addresses that no host has, and to their own.
 ///
 /// # Errors
 /// A switch distinguishes more than 65,535 classes of destinations.
@@ -114,6 +114,7 @@ pub fn read(
     keep_distinct(&mut destinations, &mut classes, (macs.len(), known));
     let mut state = State::with_classes(fabric, floods, classes);
     state.keeps_failing = cut_links;
+    state.sends_to_itself = any_address;
     let more = destinations[known..].iter().map(|to| Unassigned {
         address: to.text(),
         senders: to.sender.map(|sender| by_class[flood_class[sender as usize] as usize].clone()),

@@ -190,6 +190,11 @@ impl PyState {
     }
 
     #[getter]
+    fn sends_to_itself(&self) -> bool {
+        self.state.sends_to_itself
+    }
+
+    #[getter]
     fn unassigned(&self) -> Vec<&str> {
         self.state.unassigned.iter().map(|of| of.address.as_str()).collect()
     }
@@ -206,6 +211,10 @@ impl PyState {
         self.known(source)?;
         if destination as usize >= self.state.destinations() {
             return Err(PyValueError::new_err(format!("there is no destination {destination}")));
+        }
+        if source == destination && !self.state.sends_to_itself {
+            let text = format!("what host {source} sends to its own address was not followed");
+            return Err(PyValueError::new_err(text));
         }
         let found = trace(&self.state, source, destination, TRACED_HOPS);
         let hops = found.hops.iter().map(tuple).collect();
