@@ -21,6 +21,10 @@ Each case is one object (fabric, plan, flows, packet size, flow control). The
 [emulator](emulation.md) runs it with real frames of real programs through Open vSwitch, and the
 [simulator](simulator.md) in virtual time. `knotless reproduction` writes this page from the
 [stored runs](../experiments); no figure on it was typed.
+
+Both run one model of a switch, written once. So that they agree shows that the emulator keeps time
+and that real frames take the modelled steps; it is no evidence that switches of others behave as
+the model. For that see [validation](validation.md) and the [sources](flow-control.md) of the model.
 """
 TABLE = (
     *("fabric", "routes", "pattern", "flow control", "switches", "run", "ratio", "worst flow"),
