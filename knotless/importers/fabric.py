@@ -46,8 +46,17 @@ def _no_number(_: str) -> None:
     return None
 
 
+def _ends_nowhere(_destination: int, _switch: int) -> bool:
+    return False
+
+
 def _no_sections() -> dict[str, bytes]:
     return {}
+
+
+def no_groups(_traffic: int, _source: int) -> frozenset[int]:
+    """Return no priority groups: they are not known."""
+    return frozenset()
 
 
 def _no_settings() -> dict[str, ReadSettings]:
@@ -103,7 +112,7 @@ class ImportedFabric:
     to each other, by its name; the verdict says only whether it would add a cycle. ``not_read`` are
     files in folders and archives that were not read. ``unread`` are ports, by the names of router
     and port, whose far end has no files; they send as hosts do. ``number_of`` returns the
-    destination of an address.
+    destination of an address, ``ends_at`` whether a destination is an address of a switch itself.
     """
 
     fabric: Fabric
@@ -117,6 +126,7 @@ class ImportedFabric:
     management: Mapping[str, tuple[Traffic, ...]] = field(default_factory=dict)
     unread: tuple[NamedEnd, ...] = ()
     number_of: Callable[[str], int | None] = _no_number
+    ends_at: Callable[[int, int], bool] = _ends_nowhere
 
     def destination_called(self, text: str) -> str:
         """Return the name of the destination that an address belongs to; other text as it is."""
@@ -155,6 +165,8 @@ class TableFabric(ImportedFabric):
     that make switches stop using ports, which are given by (switch, destination); None if that
     cannot be written. ``switch_settings`` returns the settings of the switches, by name.
     ``sections`` returns what a state needs to read one of them again; nothing if none is enough.
+    ``first_groups`` returns the priority groups of the port of a source that packets of a traffic
+    may be in, by numbers; none if that is not known.
     """
 
     traffics: tuple[TableTraffic, ...]
@@ -164,6 +176,7 @@ class TableFabric(ImportedFabric):
     routes_without: RoutesWithout = _no_files
     switch_settings: Callable[[], Mapping[str, ReadSettings]] = _no_settings
     sections: Callable[[], dict[str, bytes]] = _no_sections
+    first_groups: Callable[[int, int], frozenset[int]] = no_groups
 
     def with_tables(
         self,

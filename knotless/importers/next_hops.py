@@ -25,16 +25,21 @@ _SENDS = (_ALL, _ANY, _LINK)
 
 @dataclass
 class Actions:
-    """The distinct actions of all switches, numbered in the order in which they are first used."""
+    """The distinct actions of all switches, numbered in the order in which they are first used.
 
-    _numbers: dict[tuple[int, tuple[int, ...]], int] = field(default_factory=dict)
+    An action has a kind, ports, and exits: ports to devices out of the fabric, by which packets
+    leave.
+    """
 
-    def _number(self, kind: int, ports: tuple[int, ...]) -> int:
-        return self._numbers.setdefault((kind, ports), len(self._numbers))
+    _numbers: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = field(default_factory=dict)
 
-    def send(self, ports: Sequence[int]) -> int:
-        """Return the action that sends out of any one of ``ports``; without ports it drops."""
-        return self._number(_ANY if len(ports) > 1 else _ALL, tuple(ports))
+    def _number(self, kind: int, ports: tuple[int, ...], exits: tuple[int, ...] = ()) -> int:
+        return self._numbers.setdefault((kind, ports, exits), len(self._numbers))
+
+    def send(self, ports: Sequence[int], exits: Sequence[int] = ()) -> int:
+        """Return the action that sends out of any one of these; without ports it drops."""
+        kind = _ANY if len(ports) + len(exits) > 1 else _ALL
+        return self._number(kind, tuple(ports), tuple(exits))
 
     def link(self, ports: Sequence[int]) -> int:
         """Return the action for the addresses of a link, to which ``ports`` lead.
@@ -42,6 +47,10 @@ class Actions:
         It sends out of any one of them, but what comes from the link has arrived.
         """
         return self._number(_LINK, tuple(ports))
+
+    def end(self) -> int:
+        """Return the action for the addresses of the switch itself: packets have arrived."""
+        return self.link(())
 
     def relabel(self, label_map: int) -> int:
         """Return the action that relabels by a map and looks at the table again."""
@@ -52,32 +61,44 @@ class Actions:
         return self._number(_UNKNOWN, ())
 
     def with_port(self, port: int) -> list[int]:
-        """Return the actions that send out of a port."""
+        """Return the actions that send out of a port between switches, or of :data:`HERE`."""
         listed = self._numbers.items()
-        return [number for (kind, ports), number in listed if kind in _SENDS and port in ports]
+        return [number for (kind, ports, _), number in listed if kind in _SENDS and port in ports]
+
+    def to_hosts(self) -> list[int]:
+        """Return the actions by which packets arrive, or leave the fabric."""
+        left = [number for (_, _, exits), number in self._numbers.items() if exits]
+        return sorted({*left, *self.with_port(HERE)})
+
+    def arriving(self) -> list[int]:
+        """Return by action the one that does the same, but what leaves by an exit arrives."""
+        return [
+            self.send(sorted({*ports, HERE})) if exits else number
+            for (_, ports, exits), number in list(self._numbers.items())
+        ]
 
     def without(self, number: int, port: int) -> int:
         """Return the action that does the same without sending out of ``port``."""
-        kind, ports = list(self._numbers)[number]
+        kind, ports, exits = list(self._numbers)[number]
         if kind not in _SENDS or port not in ports:
             return number
         left = [other for other in ports if other != port]
-        return self.link(left) if kind == _LINK and left else self.send(left)
+        return self.link(left) if kind == _LINK and left else self.send(left, exits)
 
     def count(self, number: int) -> int:
         """Return out of how many ports an action sends."""
-        kind, ports = list(self._numbers)[number]
-        return len(ports) if kind in _SENDS else 0
+        kind, ports, exits = list(self._numbers)[number]
+        return len(ports) + len(exits) if kind in _SENDS else 0
 
     def listed(self) -> list[tuple[int, tuple[int, ...]]]:
         """Return the kind and the ports of each, by number."""
-        return list(self._numbers)
+        return [(kind, ports + exits) for kind, ports, exits in self._numbers]
 
     def columns(self) -> dict[str, object]:
         """Return them as arrays; see ``of_tables`` in ``forwarding.pyi``."""
-        lists = [ports for _, ports in self._numbers]
+        lists = [ports for _, ports in self.listed()]
         return {
-            "action_kind": np.array([kind for kind, _ in self._numbers], dtype=np.uint8),
+            "action_kind": np.array([kind for kind, _, _ in self._numbers], dtype=np.uint8),
             "port_end": np.cumsum([len(ports) for ports in lists], dtype=np.uint32),
             "ports": np.array([port for ports in lists for port in ports], dtype=np.uint32),
         }
@@ -168,6 +189,11 @@ class NextHops:
         ]
         return np.stack(columns, axis=1).astype(np.int32)
 
+    def ends_at(self, destination: int, switch: int) -> bool:
+        """Tell whether a destination is an address of a switch itself."""
+        number = self.action_of[switch][self.classes[destination, switch]]
+        return int(number) == self.actions.end()
+
     def with_table(self, table: NDArray[np.int32]) -> NextHops:
         """Return the same with other actions, numbered by ``actions``."""
         classes, action_of = classes_of(table, self.actions)
@@ -248,7 +274,7 @@ def classes_of(
     """
     classes = np.zeros(table.shape, dtype=np.uint16)
     action_of: list[NDArray[np.uint32]] = []
-    attached = np.array(actions.with_port(HERE), dtype=np.int32)
+    attached = np.array(actions.to_hosts(), dtype=np.int32)
     for switch in range(table.shape[1]):
         classes[:, switch], values = classes_at(
             table[:, switch], np.isin(table[:, switch], attached)

@@ -35,6 +35,10 @@ class Prefix:
     end: int
     text: str = field(compare=False)
 
+    def has(self, other: Prefix) -> bool:
+        """Tell whether all addresses of another prefix are among these."""
+        return self.first <= other.first and other.end <= self.end
+
     @property
     def size(self) -> int:
         """The number of addresses."""

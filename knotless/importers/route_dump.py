@@ -12,7 +12,7 @@ DEFAULT_VRF = "default"
 class NextHop:
     """A next hop: the address of a router (None: directly connected) by an interface.
 
-    Without an interface the packet is dropped.
+    Without an interface the packet is dropped; without one of :data:`END` it has arrived.
     """
 
     address: str | None
@@ -21,6 +21,8 @@ class NextHop:
 
 DROP = NextHop(None, None)
 """A route that drops: blackhole, reject, unreachable."""
+END = NextHop("", None)
+"""The route to an address of the router itself."""
 
 
 def distinct(routes: Mapping[str, tuple[NextHop, ...]]) -> Iterable[tuple[NextHop, ...]]:

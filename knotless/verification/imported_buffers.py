@@ -138,6 +138,15 @@ def _waits(
 ) -> Waits:
     waiting, requests, groups = imported.requested(rows)
 
+    def pools_held(traffic: int, source: int) -> frozenset[str] | None:
+        groups = imported.first_groups(traffic, source)
+        switch, port = imported.hops.ends[source]
+        of_switch = settings.get(imported.channels.names[switch], ReadSettings()).groups
+        pools = {
+            group.pool for group in of_switch if group.port == port and group.priority in groups
+        }
+        return frozenset(pool for pool in pools if pool is not None) or None
+
     def nodes_of(channel: int, vc: int) -> list[int]:
         stopped = np.flatnonzero(pausing[channel, :, vc // PRIORITIES]).tolist()
         return [virtual_channel(channel, group) for group in stopped]
@@ -162,4 +171,5 @@ def _waits(
             )
             for switch, name in enumerate(imported.channels.names)
         },
+        pools_held=pools_held,
     )

@@ -82,6 +82,9 @@ class Waits:
         The priorities of a channel that can wait.
     source_pools : mapping of int to set of str
         By switch the pools that frames of its own hosts may hold.
+    pools_held : function, optional
+        Returns those that packets of a traffic and a source may hold at its switch, by numbers;
+        None: any of these.
 
     """
 
@@ -97,6 +100,7 @@ class Waits:
     nodes_of: Nodes
     waiting_of: Callable[[int], Iterable[int]]
     source_pools: Mapping[int, frozenset[str]]
+    pools_held: Callable[[int, int], frozenset[str] | None] = lambda _traffic, _source: None
 
 
 class PoolStep(NamedTuple):
@@ -203,24 +207,28 @@ class _Graph:
 
     def _packet(self, step: tuple[int, int]) -> Packet | None:
         """Return a packet of a host that holds a pool and requests a node, if there is one."""
-        return self._first_hops(self._pool(step[0])[0]).get(step[1])
+        switch, pool = self._pool(step[0])
+        return self._first_hops(switch).get((pool, step[1]))
 
     @cached_property
-    def _by_switch(self) -> dict[int, dict[int, Packet]]:
+    def _by_switch(self) -> dict[int, dict[tuple[str, int], Packet]]:
         return {}
 
-    def _first_hops(self, switch: int) -> dict[int, Packet]:
-        """Return by node a packet of a host of a switch that takes it first."""
+    def _first_hops(self, switch: int) -> dict[tuple[str, int], Packet]:
+        """Return by pool and node a packet of a host of a switch that holds one for the other."""
         if switch not in self._by_switch:
-            nodes: dict[int, Packet] = {}
+            packets: dict[tuple[str, int], Packet] = {}
             for number, state in enumerate(self.waits.traffics):
                 for source in _sources(state, switch):
+                    held = self.waits.pools_held(number, source)
+                    pools = self.waits.source_pools[switch] if held is None else held
                     for destination in _destinations(state, source):
                         packet = Packet(number, source, destination)
                         for channel, priority in _leaving(state, packet, switch):
                             for node in self.waits.nodes_of(channel, priority):
-                                nodes.setdefault(node, packet)
-            self._by_switch[switch] = nodes
+                                for pool in pools:
+                                    packets.setdefault((pool, node), packet)
+            self._by_switch[switch] = packets
         return self._by_switch[switch]
 
     def _named(

@@ -176,7 +176,7 @@ def _pool_waits(
     net: RouterNet, groups: Any, source: Any, address: Any, dscp: int
 ) -> set[tuple[Any, Any]]:
     edges: set[tuple[Any, Any]] = set()
-    for into, out, shown in net._steps(source, address, dscp):
+    for into, out, shown in net.steps(source, address, dscp):
         if out not in net.peers:
             continue
         qos, linked = net.qos[into[0]], into in net.peers

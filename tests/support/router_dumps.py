@@ -287,7 +287,7 @@ class RouterNet:
         hops = max(matches, key=lambda row: row[0])[1] if matches else []
         return [(router, port) for _, lag in hops for port in self.lags.get((router, lag), [lag])]
 
-    def _steps(self, source: End, address: Any, dscp: int = 0) -> Iterator[tuple[End, End, int]]:
+    def steps(self, source: End, address: Any, dscp: int = 0) -> Iterator[tuple[End, End, int]]:
         """Yield (end where a packet enters, end where it leaves, DSCP) for all that can happen."""
         seen, waiting = {(source, dscp)}, [(source, dscp)]
         while waiting:
@@ -303,7 +303,7 @@ class RouterNet:
                     waiting.append((peer, onward))
 
     def _arrives(self, source: End, target: End, address: Any) -> bool:
-        steps = {(into, out) for into, out, _ in self._steps(source, address)}
+        steps = {(into, out) for into, out, _ in self.steps(source, address)}
         graph = {(a, self.peers.get(out)) for a, out in steps}
         if has_cycle({(a, b) for a, b in graph if b is not None}):
             return False
@@ -313,7 +313,7 @@ class RouterNet:
         return all(out == target for _, out in steps if out not in self.peers)
 
     def _waits(self, source: End, address: Any, dscp: int) -> Iterator[tuple[Any, Any]]:
-        for into, out, shown in self._steps(source, address, dscp):
+        for into, out, shown in self.steps(source, address, dscp):
             if into in self.peers and out in self.peers:
                 qos = self.qos[into[0]]
                 tc = qos.value(into[1], "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)

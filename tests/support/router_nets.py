@@ -134,10 +134,13 @@ UPLINK = "Ethernet380"
 
 
 def with_uplinks(net: RouterNet, routers: list[str]) -> list[tuple[str, str]]:
-    """Cable routers to a device without files, which no route names; return the ports."""
-    for router in routers:
+    """Cable each router to a device of its own without files, which no route names.
+
+    Returns the ports.
+    """
+    for number, router in enumerate(routers, 1):
         tables = net.more.setdefault(router, {})
-        tables["DEVICE_NEIGHBOR"] = {UPLINK: {"name": "T2-1", "port": "Ethernet0"}}
+        tables["DEVICE_NEIGHBOR"] = {UPLINK: {"name": f"T2-{number}", "port": "Ethernet0"}}
         tables["PORT_QOS_MAP"] = {UPLINK: dict(net.qos[router].of_hosts)}
     return [(router, UPLINK) for router in routers]
 

@@ -188,7 +188,9 @@ impl Behaviour for TableSwitches {
                     label = self.tables.relabelled[place];
                     continue;
                 }
-                Action::Link(ports) if ports.contains(&in_port) => return Ok(Choice::All),
+                Action::Link(ports) if ports.is_empty() || ports.contains(&in_port) => {
+                    return Ok(Choice::All)
+                }
                 Action::Link(ports) => (Choice::OneOf, ports),
                 Action::Send(choice, ports) => (*choice, ports),
             };

@@ -54,7 +54,14 @@ def check_imported(
     if pair is not None:
         ends = (pair[0], imported.destination_called(pair[1]))
         traffic = traffic_for(imported, *ends)
-        follow(traffic.state, *ends, imported.label, traffic.shown, as_json=as_json)
+        follow(
+            traffic.state,
+            *ends,
+            imported.label,
+            traffic.shown,
+            imported.ends_at,
+            as_json=as_json,
+        )
         return
     verdict = verdict_of_imported(imported)
     if draw is not None:

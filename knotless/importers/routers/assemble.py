@@ -6,7 +6,7 @@ networks behind a port or VLAN that leads to no other router; all of them send t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cache, partial
@@ -18,22 +18,30 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
-from knotless.importers.fabric import TableFabric, TableTraffic
+from knotless.importers.fabric import TableFabric, TableTraffic, no_groups
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import DROPPED, VcMap
+from knotless.importers.route_dump import distinct
 from knotless.importers.routers.bgp import computed_routes, static_routes
 from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
-from knotless.importers.routers.fabric import Interfaces, RouterFabric, interfaces_of, router_fabric
+from knotless.importers.routers.fabric import RouterFabric, Wiring, router_fabric
 from knotless.importers.routers.files import (
     chosen_routes,
     connected_routes,
     missing_routes,
     routers_of,
 )
-from knotless.importers.routers.pfc import Priorities, Qos, judge_pfc, priorities_of
-from knotless.importers.routers.qos import qos_of
+from knotless.importers.routers.interfaces import Interfaces
+from knotless.importers.routers.pfc import (
+    Priorities,
+    Qos,
+    groups_of_hosts,
+    judge_pfc,
+    priorities_of,
+)
+from knotless.importers.routers.qos import PortQos, port_qos, qos_of
 from knotless.importers.routers.route_state import RouteState
 from knotless.importers.routers.router import Router, natural
 from knotless.importers.routers.routes import Destinations, destinations_of
@@ -83,7 +91,8 @@ def assemble(
         for router in routers
     }
     judge_tables(routers, findings)
-    cabling = cabling_of(routers, routes, cables, findings, hosts)
+    interfaces = Interfaces(routers)
+    cabling = cabling_of(routers, routes, cables, interfaces, findings, hosts)
     if routes_by is None:
         for router in routers:
             for text in missing_routes(router, dumped[router.name]):
@@ -100,8 +109,12 @@ def assemble(
         findings.gap(f"the files of {absent}")
     if cabling.absent:
         findings.note(f"if {listed(sorted(cabling.absent), 3)} are hosts, name them by --hosts")
-    interfaces = interfaces_of(routers, cabling)
-    for text in (text for router in routers for text in _switched(router, interfaces)):
+    routers = _of_the_fabric(routers, routes, cabling, findings)
+    wiring = Wiring(interfaces, cabling)
+    routes = {
+        router.name: {**routes[router.name], **wiring.own_routes(router)} for router in routers
+    }
+    for text in (text for router in routers for text in _switched(router, wiring)):
         findings.gap(text)
     tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
     known_routes = {
@@ -113,10 +126,10 @@ def assemble(
         unread = unread_ports(routed, routers, routes)
         return destinations_of(routed, known_routes, tunnels, servers, unread, findings)
 
-    routed = router_fabric(name, routers, routes, interfaces)
+    routed = router_fabric(name, routers, routes, wiring)
     destinations = reached(routed)
     if not destinations.pairs:
-        routed = router_fabric(name, routers, routes, replace(interfaces, loopbacks=True))
+        routed = router_fabric(name, routers, routes, replace(wiring, loopbacks=True))
         destinations = reached(routed)
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
     unread = [port for _, port in destinations.unread]
@@ -131,12 +144,13 @@ def assemble(
         for name, router_routes in routes.items()
         if router_routes and all("@" in text for text in router_routes)
     }
-    for name in _in_a_loop(bridges, interfaces):
+    for name in _in_a_loop(bridges, wiring):
         findings.gap(
             f"which ports spanning tree blocks at {name}: it floods what is for unknown addresses,"
             " and its cables to other bridges close a loop"
         )
     label = "DSCP"
+    first_groups = None
     if qos is None:
         traffics, pausing = (_one_traffic(routed, destinations, bridges),), None
     else:
@@ -148,7 +162,8 @@ def assemble(
         )
         traffics, pausing = tuple(_traffics(routed, destinations, priorities)), priorities.pausing
         label = priorities.shown[0]
-        judge_pfc(routed, qos, findings)
+        first_groups = partial(_first_groups, routed, qos, _vlan_members(routers), priorities)
+        judge_pfc(routed, {name: qos[name] for name in routes}, findings)
         judge_buffers(routers, qos, cabling.peers, findings)
     ordinary = not (tunnels or servers or bridges or routes_by)
     route_state = (
@@ -163,7 +178,7 @@ def assemble(
         else None
     )
     names = [switch.name for switch in routed.fabric.switches]
-    read = RoutesRead(routers, names, routes, routed.interfaces, destinations.addresses)
+    read = RoutesRead(routers, names, routes, interfaces, destinations.addresses)
     return TableFabric(
         fabric=routed.fabric,
         channels=routed.channels,
@@ -179,8 +194,42 @@ def assemble(
         switch_settings=cache(partial(_settings, routers, routed)),
         unread=tuple(unread),
         number_of=destinations.addresses.number_of,
+        ends_at=destinations.hops.ends_at,
         sections=dict if route_state is None else route_state.sections,
+        first_groups=first_groups or no_groups,
     )
+
+
+def _first_groups(
+    routed: RouterFabric,
+    qos: Qos,
+    members: Mapping[NamedEnd, Sequence[str]],
+    priorities: Priorities,
+    traffic: int,
+    source: int,
+) -> frozenset[int]:
+    """Return the priority groups of the port of a source in which packets of a traffic may be."""
+    if source >= len(routed.edges):
+        return frozenset()
+    return groups_of_hosts(routed, qos, members, routed.edges[source], priorities.marks[traffic])
+
+
+def _of_the_fabric(
+    routers: Sequence[Router],
+    routes: Mapping[str, Routes],
+    cabling: Cabling,
+    findings: Findings,
+) -> list[Router]:
+    """Return the routers without those VRFs that lead to no other router."""
+    cabled = {name for name, _ in cabling.peers}
+    kept = []
+    for router in routers:
+        hops = (hop for hops in distinct(routes[router.name]) for hop in hops)
+        if router.name == router.host or router.name in cabled or any(hop.address for hop in hops):
+            kept.append(router)
+        else:
+            findings.note(f"{router.name} is left out: it leads to no other router")
+    return kept
 
 
 def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, ReadSettings]:
@@ -189,7 +238,7 @@ def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, Read
     ports: dict[str, dict[int, list[str]]] = {router.name: {} for router in routers}
     for (name, interface), place in routed.port.items():
         of_vlan = members.get((name, interface), [])
-        listed_ports = of_vlan or routed.interfaces.ports(name, interface)
+        listed_ports = of_vlan or routed.wiring.ports(name, interface)
         ports.setdefault(name, {})[place] = sorted(listed_ports, key=natural)
     names = [switch.name for switch in routed.fabric.switches]
     return {
@@ -198,18 +247,18 @@ def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, Read
     }
 
 
-def _switched(router: Router, interfaces: Interfaces) -> Iterable[str]:
+def _switched(router: Router, wiring: Wiring) -> Iterable[str]:
     """Yield VLANs and bridges with ports to other routers: addresses behind them are not known."""
     for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
         bridge, _, port = key.partition("|")
-        for member in interfaces.ports(router.name, port):
-            peer = interfaces.cabling.peers.get((router.name, member))
+        for member in wiring.ports(router.name, port):
+            peer = wiring.cabling.peers.get((router.name, member))
             if peer is not None:
                 sends = f"what {bridge} of {router.name} sends to {peer[0]} by {member}"
                 yield f"{sends}: it is switched"
 
 
-def _in_a_loop(bridges: AbstractSet[str], interfaces: Interfaces) -> Iterator[str]:
+def _in_a_loop(bridges: AbstractSet[str], wiring: Wiring) -> Iterator[str]:
     """Yield a bridge of each loop that cables, or LAGs, between bridges close."""
     part = {name: name for name in bridges}
 
@@ -219,11 +268,14 @@ def _in_a_loop(bridges: AbstractSet[str], interfaces: Interfaces) -> Iterator[st
         return name
 
     lag_of = {
-        (name, port): lag for (name, lag), ports in interfaces.members.items() for port in ports
+        (name, port): lag
+        for name in bridges
+        for lag, ports in wiring.interfaces[name].lags.items()
+        for port in ports
     }
     ends = {
         frozenset((end[0], lag_of.get(end, end[1])) for end in cable)
-        for cable in interfaces.cabling.peers.items()
+        for cable in wiring.cabling.peers.items()
         if all(name in bridges for name, _ in cable)
     }
     for a, *b in sorted(sorted(cable) for cable in ends):
@@ -248,10 +300,9 @@ def _qos(
     cabling: Cabling,
     findings: Findings,
 ) -> Qos | None:
-    """Return the settings of all routers; None if those of one are not known."""
+    """Return the settings of all routers; None if those of one that was read are not known."""
     settings = {router.name: qos_of(router, findings) for router in routers}
     without = [text for router in routers for text in _missing_qos(router, cabling)]
-    without += [f"PORT_QOS_MAP of {router_name}" for router_name in sorted(cabling.absent)]
     if not _has_flow_control(routers):
         findings.note(
             "no switch has settings of flow control (PORT_QOS_MAP, dcb):"
@@ -266,7 +317,20 @@ def _qos(
         findings.note("Linux: packets are taken to keep their DSCP")
     _judge_watchdogs(routers, findings)
     by_router = {router_name: ports for router_name, ports in settings.items() if ports is not None}
-    return None if without else by_router
+    return None if without else {**by_router, **_of_absent(by_router, cabling)}
+
+
+def _of_absent(qos: Qos, cabling: Cabling) -> Qos:
+    """Return settings for routers without files: those of the ports that lead to them.
+
+    No verdict rests on these: what such a router does with packets is not known.
+    """
+    settings: dict[str, dict[str, PortQos]] = {}
+    for (name, far), (peer, port) in cabling.peers.items():
+        if name in cabling.absent and peer in qos:
+            of_peer = port_qos(qos[peer], port)
+            settings.setdefault(name, {"": of_peer})[far] = of_peer
+    return settings
 
 
 def _has_flow_control(routers: Iterable[Router]) -> bool:

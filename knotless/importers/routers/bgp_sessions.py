@@ -17,7 +17,8 @@ from knotless.importers.frr.configuration import (
 )
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
-from knotless.importers.routers.cables import Cabling, is_own
+from knotless.importers.routers.cables import Cabling
+from knotless.importers.routers.interfaces import DeviceInterfaces
 from knotless.importers.routers.router import INTERFACE_TABLES, Router
 
 UNNUMBERED = "fe80::"
@@ -53,6 +54,10 @@ class Speaker:
     connected: dict[str, NextHop] = field(default_factory=dict)
     sessions: list[Session] = field(default_factory=list)
 
+    def is_link(self, interface: str) -> bool:
+        """Tell whether an interface leads out of the router."""
+        return not DeviceInterfaces(self.router).own(interface, routed=True)
+
     def interface_towards(self, address: str) -> str | None:
         """Return the interface whose network has an address; None if no link has."""
         wanted = ipaddress.ip_address(address)
@@ -61,7 +66,7 @@ class Speaker:
                 name
                 for name, addresses in self.interfaces.items()
                 for own in addresses
-                if not is_own(name) and own.version == wanted.version and wanted in own.network
+                if self.is_link(name) and own.version == wanted.version and wanted in own.network
             ),
             None,
         )
@@ -160,7 +165,7 @@ def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -
         str(own.ip): number
         for number, speaker in enumerate(speakers)
         for name, addresses in speaker.interfaces.items()
-        if not is_own(name)
+        if speaker.is_link(name)
         for own in addresses
     }
     configured = [neighbours(speaker.configuration) for speaker in speakers]

@@ -1,42 +1,30 @@
-"""The ports of routers and the cables between them.
+"""The cables between routers.
 
 Cables are taken from LLDP, those inside a device from its configuration; for switches without LLDP
-from a list of all cables, from the intended cabling (DEVICE_NEIGHBOR), or from the prefixes that
-two ports share.
+from a list of all cables, from the intended cabling (DEVICE_NEIGHBOR), from the routers that own
+the addresses of next hops, or from the prefixes that two ports share. What none of these tells is
+not known: the name of a port says nothing.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from knotless.importers.cabling.layer1_topology import NamedEnd
+from knotless.importers.cabling.lldp_json import Neighbour
 from knotless.importers.findings import Findings
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop, distinct
-from knotless.importers.routers.neighbours import unread_neighbours
-from knotless.importers.routers.router import Router, natural
+from knotless.importers.routers.interfaces import Interfaces
+from knotless.importers.routers.neighbours import UnreadNeighbours, unread_neighbours
+from knotless.importers.routers.router import Router
 
 Routes = Mapping[str, tuple[NextHop, ...]]
 """The next hops by prefix."""
-_OWN_PREFIXES = (
-    "lo",
-    "Loopback",
-    "docker",
-    "eth0",
-    "mgmt",
-    "dummy",
-    "Bridge",
-    "tun",
-    "sit",
-    "ip6tnl",
-)
-"""Prefixes of the names of ports that do not belong to the fabric."""
-
-
-def is_own(interface: str) -> bool:
-    """Tell whether an interface leads to the router itself or to its management network."""
-    return interface.startswith(_OWN_PREFIXES)
+_POINT_TO_POINT = {4: 30, 6: 126}
+"""A prefix of this length, by version of IP, or a longer one has addresses for two routers only."""
 
 
 @dataclass
@@ -93,32 +81,45 @@ def cabling_of(
     routers: Sequence[Router],
     routes: Mapping[str, Routes],
     listed: Sequence[tuple[NamedEnd, NamedEnd]],
+    interfaces: Interfaces,
     findings: Findings,
     hosts: Sequence[str] = (),
 ) -> Cabling:
     """Return the cables between ``routers``; ``listed`` are those of a list of all cables.
 
-    ``hosts`` are patterns of the names of neighbours that are hosts. Raises RuleError if no
-    neighbour without files has such a name.
+    ``hosts`` are patterns of the names of neighbours that are hosts. Of what says where a port
+    leads, the first counts: the configuration of the device, LLDP, the list, the intended cabling,
+    the routers that own next hops, and prefixes that two ports share.
+
+    Raises
+    ------
+    RuleError
+        A pattern of ``hosts`` fits no neighbour without files.
+
     """
     names = _Names.from_routers(routers)
     cabling = Cabling()
+    unread = unread_neighbours(routers, routes, interfaces, hosts)
     _by_backplane(routers, cabling, findings)
-    _by_lldp(routers, routes, hosts, names, cabling, findings)
+    _by_lldp(routers, interfaces, names, (cabling, unread), findings)
+    heard = {port for ends in unread.heard.values() for port, _ in ends}
     without_lldp = {router.name for router in routers if router.heard is None}
     for ends in listed:
         a, b = (names.end(*end) for end in ends)
         if a is None or b is None:
-            cabling.outside.update(end for end in (a, b) if end is not None)
+            for port, far in zip((a, b), reversed(ends), strict=True):
+                if port is not None and port not in cabling.peers and port not in heard:
+                    unread.add(port, Neighbour(port[1], *far))
         elif {a[0], b[0]} & without_lldp and a not in cabling.peers and b not in cabling.peers:
             cabling.join(a, b, findings)
+    heard = {port for ends in unread.heard.values() for port, _ in ends}
     assumed = []
     for port, meant in (end for router in routers for end in _meant(router)):
-        if port in cabling.peers or port in cabling.outside:
+        if port in cabling.peers or port in heard:
             continue
         peer = names.end(*meant)
         if peer is None:
-            cabling.outside.add(port)
+            unread.add(port, Neighbour(port[1], *meant))
         elif port[0] in without_lldp:
             cabling.join(port, peer, findings)
             assumed.append(port[0])
@@ -126,9 +127,15 @@ def cabling_of(
             findings.note(f"no neighbour is heard on {port[1]} of {port[0]}; meant is {meant[0]}")
     if assumed:
         findings.note(f"the cables of {assumed[0]} are those that are meant, not seen by LLDP")
-    inferred = list(_by_prefix(routers, routes, cabling))
+    _outside(unread, cabling, findings)
+    owned = list(_by_next_hop(routers, routes, interfaces, cabling))
+    for a, b in owned:
+        cabling.join(a, b, findings)
+    inferred = list(_by_prefix(routers, routes, interfaces, cabling))
     for a, b in inferred:
         cabling.join(a, b, findings)
+    if owned:
+        findings.note(f"{len(owned)} cables are inferred from the routers that own next hops")
     if inferred:
         findings.note(f"{len(inferred)} cables are inferred from prefixes that two ports share")
     return cabling
@@ -166,17 +173,17 @@ def _is_internal(router: Router, port: str) -> bool:
 
 def _by_lldp(
     routers: Sequence[Router],
-    routes: Mapping[str, Routes],
-    hosts: Sequence[str],
+    interfaces: Interfaces,
     names: _Names,
-    cabling: Cabling,
+    found: tuple[Cabling, UnreadNeighbours],
     findings: Findings,
 ) -> None:
-    unread = unread_neighbours(routers, routes, hosts)
+    cabling, unread = found
     for router in routers:
         for heard in router.heard or ():
             port = (router.name, heard.interface)
-            if is_own(heard.interface) or _is_internal(router, heard.interface):
+            own = interfaces[router.name].own(heard.interface, routed=True)
+            if own or _is_internal(router, heard.interface):
                 continue
             peer = names.end(heard.system, heard.port_id, heard.port_description)
             if peer is None:
@@ -184,6 +191,10 @@ def _by_lldp(
             else:
                 peer = _confirmed(names.routers[peer[0]], router.host, peer)
                 cabling.join(port, peer, findings)
+
+
+def _outside(unread: UnreadNeighbours, cabling: Cabling, findings: Findings) -> None:
+    """Add the ports to devices without files: hosts, or routers that are absent."""
     unread.note_hosts(findings)
     for system, ends in unread.heard.items():
         is_host = not system or unread.is_host(system)
@@ -223,37 +234,68 @@ def _port_called(router: Router, *texts: str) -> str:
     return next((text for text in texts if text), "")
 
 
-def _by_prefix(
-    routers: Sequence[Router], routes: Mapping[str, Routes], cabling: Cabling
+def _by_next_hop(
+    routers: Sequence[Router],
+    routes: Mapping[str, Routes],
+    interfaces: Interfaces,
+    cabling: Cabling,
 ) -> Iterator[tuple[NamedEnd, NamedEnd]]:
-    """Yield cables between two ports without a known neighbour that share a prefix."""
-    sharing: dict[str, set[NamedEnd]] = {}
+    """Yield cables from ports without a known neighbour to the one port that owns a next hop."""
+    port_of: dict[str, set[NamedEnd]] = {}
     for router in routers:
+        for interface, address in interfaces[router.name].addresses():
+            port_of.setdefault(str(address.ip), set()).add((router.name, interface))
+    joined: set[NamedEnd] = set()
+    for router in routers:
+        for hop in (hop for hops in distinct(routes[router.name]) for hop in hops):
+            port = (router.name, hop.interface or "")
+            far = port_of.get(hop.address or "", set())
+            if len(far) != 1 or port in joined or not hop.interface:
+                continue
+            (end,) = far
+            free = (
+                interfaces[one[0]].ports(one[1]) == (one[1],)
+                and not interfaces[one[0]].own(one[1], routed=True)
+                and one not in cabling.peers
+                and one not in cabling.outside
+                for one in (port, end)
+            )
+            if end[0] != router.name and all(free):
+                joined |= {port, end}
+                yield port, end
+
+
+def _by_prefix(
+    routers: Sequence[Router],
+    routes: Mapping[str, Routes],
+    interfaces: Interfaces,
+    cabling: Cabling,
+) -> Iterator[tuple[NamedEnd, NamedEnd]]:
+    """Yield cables between two ports without a known neighbour that share a prefix.
+
+    The prefix has two addresses only, or a route leads to a next hop by one of the ports: two
+    networks of hosts may have the same prefix.
+    """
+    sharing: dict[str, set[NamedEnd]] = {}
+    routed: set[NamedEnd] = set()
+    for router in routers:
+        of_router = interfaces[router.name]
         for text, hops in routes.get(router.name, {}).items():
+            if hops and hops[0].address is not None:
+                routed |= {(router.name, hop.interface or "") for hop in hops}
             for hop in hops[:1]:  # directly connected: there is no other
-                end = (router.name, hop.interface or "")
-                bare = hop.address is None and hop.interface and not is_own(hop.interface)
-                if "@" in text:  # an Ethernet address
+                if hop.address is not None or not hop.interface or "@" in text:
                     continue
-                if bare and not end[1].startswith("Vlan") and not text.startswith("fe80:"):
-                    sharing.setdefault(prefix_of(text).text, set()).add(end)
-    for ends in sharing.values():
+                is_link = not of_router.own(hop.interface, routed=False)
+                if is_link and not of_router.is_bridge(hop.interface) and text[:5] != "fe80:":
+                    sharing.setdefault(prefix_of(text).text, set()).add(
+                        (router.name, hop.interface)
+                    )
+    for text, ends in sharing.items():
         free = {end for end in ends if end not in cabling.peers and end not in cabling.outside}
-        if len(ends) == len(free) == 2:
+        network = ipaddress.ip_network(text)
+        between_two = network.prefixlen >= _POINT_TO_POINT[network.version] or ends & routed
+        if len(ends) == len(free) == 2 and between_two:
             a, b = sorted(ends)
             if a[0] != b[0]:
                 yield a, b
-
-
-def ports_of(router: Router, routes: Routes, cabling: Cabling) -> list[str]:
-    """Return the physical ports of a router by name, in natural order."""
-    cabled = {end[1] for end in (*cabling.peers, *cabling.outside) if end[0] == router.name}
-    used = {
-        hop.interface.partition(".")[0]
-        for hops in distinct(routes)
-        for hop in hops
-        if hop.interface
-    }
-    named = {name for name in used if not name.startswith(("Vlan", "PortChannel"))}
-    named = {name for name in named if not is_own(name)}
-    return sorted(cabled | named | set(router.table("PORT")), key=natural)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from knotless.base.errors import RuleError
 from knotless.base.memory import refuse_beyond
 from knotless.importers.cabling.layer1_topology import NamedEnd
-from knotless.importers.route_dump import distinct
-from knotless.importers.routers.cables import Cabling, Routes, is_own, ports_of
+from knotless.importers.prefixes import Prefix, prefix_of
+from knotless.importers.route_dump import END, NextHop, distinct
+from knotless.importers.routers.cables import Cabling, Routes
+from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.routers.router import Router, natural
 from knotless.routing.graphs.channels import Channels, channels_of
 from knotless.topologies.fabric import Fabric
@@ -22,43 +24,75 @@ from knotless.topologies.validate import is_name
 MEMORY_PER_PAIR = 8
 """Bytes for a source and a destination."""
 _FIRST_MAC = 0x06 << 40
-_LOOPBACKS = ("lo", "Loopback")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True)
-class Interfaces:
-    """The interfaces of routers: members of LAGs, bridges, and cables.
+class Wiring:
+    """What the interfaces of routers are, and what they lead to.
 
     With ``loopbacks``, the loopback addresses of routers count as networks of hosts.
     """
 
-    members: Mapping[NamedEnd, tuple[str, ...]]
+    interfaces: Interfaces
     cabling: Cabling
-    bridges: frozenset[NamedEnd] = frozenset()
     loopbacks: bool = False
 
-    def is_own(self, interface: str) -> bool:
-        """Tell whether an interface leads neither to other routers nor to hosts."""
-        return is_own(interface) and not (self.loopbacks and interface.startswith(_LOOPBACKS))
+    def is_own(self, router: str, hop: NextHop) -> bool:
+        """Tell whether a next hop's interface leads neither to other routers nor to hosts."""
+        of_router = self.interfaces[router]
+        interface = hop.interface or ""
+        if self.loopbacks and of_router.is_loopback(interface):
+            return False
+        return bool(of_router.own(interface, routed=hop.address is not None))
 
     def ports(self, router: str, interface: str) -> tuple[str, ...]:
         """Return the physical ports of an interface: of a LAG its members, of a VLAN none."""
-        base = interface.partition(".")[0]
-        bridged = base.startswith("Vlan") or (router, base) in self.bridges
-        return self.members.get((router, base), () if bridged else (base,))
+        return self.interfaces[router].ports(interface)
 
-    def is_edge(self, router: str, interface: str, routed: bool) -> bool | None:
-        """Tell whether an interface leads to hosts; None if that is unknown.
+    def is_edge(self, router: str, hop: NextHop) -> bool | None:
+        """Tell whether a next hop's interface leads to hosts; None if that is unknown.
 
-        A next hop on the interface is a router (``routed``), of which something must be known.
+        A next hop with an address is a router, of which something must be known.
         """
-        if interface.startswith(("Vlan", *_LOOPBACKS)) or (router, interface) in self.bridges:
+        of_router, interface = self.interfaces[router], hop.interface or ""
+        if of_router.is_loopback(interface):
             return True
-        ports = [(router, port) for port in self.ports(router, interface)]
+        if of_router.is_bridge(interface):
+            read = self.interfaces.owners(hop.address) if hop.address else set()
+            return None if read - {router} else True
+        ports = [(router, port) for port in of_router.ports(interface)]
         if any(port in self.cabling.peers for port in ports):
             return False
-        return True if not routed or any(port in self.cabling.outside for port in ports) else None
+        outside = any(port in self.cabling.outside for port in ports)
+        return True if hop.address is None or outside else None
+
+    def leaves(self, router: str, hop: NextHop, prefix: Prefix) -> bool:
+        """Tell whether a route by an interface to hosts leads out of the fabric.
+
+        Its next hop is a router, or the interface has addresses and none in the prefix.
+        """
+        networks = self.interfaces[router].networks.get(hop.interface or "")
+        return hop.address is not None or (
+            networks is not None and not any(prefix_of(str(of)).has(prefix) for of in networks)
+        )
+
+    def own_routes(self, router: Router) -> dict[str, tuple[NextHop, ...]]:
+        """Return the routes to a router's own addresses: what is sent there ends at the router.
+
+        A dump need not list them, as SONiC's ROUTE_TABLE does not. An address in a network of hosts
+        is left to the route of the network, by which packets arrive at the router as well.
+        """
+        of_router = self.interfaces[router.name]
+        closed = router.configuration.closed if router.configuration else ()
+        routes: dict[str, tuple[NextHop, ...]] = {}
+        for interface, address in of_router.addresses():
+            here = NextHop(None, interface)
+            if of_router.is_loopback(interface):
+                routes[prefix_of(str(address.ip)).text] = (here,)
+            elif interface not in closed and not self.is_edge(router.name, here):
+                routes[prefix_of(str(address.ip)).text] = (END,)
+        return routes
 
 
 @dataclass(frozen=True)
@@ -74,36 +108,23 @@ class RouterFabric:
     names: tuple[str, ...]
     port: Mapping[NamedEnd, int]
     edges: tuple[NamedEnd, ...]
-    interfaces: Interfaces
-
-
-def interfaces_of(routers: Sequence[Router], cabling: Cabling) -> Interfaces:
-    """Return the interfaces of all routers."""
-    members: dict[NamedEnd, set[str]] = {}
-    for router in routers:
-        for table, mark in (("PORTCHANNEL_MEMBER", "|"), ("LAG_MEMBER_TABLE", ":")):
-            for key in router.table(table):
-                lag, _, port = key.partition(mark)
-                members.setdefault((router.name, lag), set()).add(port)
-    listed = {lag: tuple(sorted(ports, key=natural)) for lag, ports in members.items()}
-    bridges = {(router.name, bridge) for router in routers for bridge in router.table("BRIDGE")}
-    return Interfaces(listed, cabling, frozenset(bridges))
+    wiring: Wiring
 
 
 def router_fabric(
-    name: str, routers: Sequence[Router], routes: Mapping[str, Routes], interfaces: Interfaces
+    name: str, routers: Sequence[Router], routes: Mapping[str, Routes], wiring: Wiring
 ) -> RouterFabric:
     """Return the fabric called ``name``. Raises FabricError if it is inconsistent."""
-    cabling = interfaces.cabling
+    cabling = wiring.cabling
     names = (*(router.name for router in routers), *sorted(cabling.absent, key=natural))
     index = {router: i for i, router in enumerate(names)}
     edges = [
         (router.name, interface)
         for router in routers
-        for interface in _edges_of(router, routes[router.name], interfaces)
+        for interface in _edges_of(router, routes[router.name], wiring)
     ]
     refuse_beyond("this fabric", MEMORY_PER_PAIR * len(edges) ** 2, RuleError)
-    port = _port_numbers(routers, routes, cabling, edges)
+    port = _port_numbers(routers, routes, wiring, edges)
     switches = as_names(names, ())
     hosts = as_names(
         [f"{switches[index[router]]}-{interface}" for router, interface in edges], switches
@@ -132,18 +153,18 @@ def router_fabric(
     )
     port_names = {(index[router], number): text for (router, text), number in port.items()}
     channels = replace(channels_of(fabric), port_names=port_names)
-    return RouterFabric(fabric, channels, names, port, tuple(edges), interfaces)
+    return RouterFabric(fabric, channels, names, port, tuple(edges), wiring)
 
 
-def _edges_of(router: Router, routes: Routes, interfaces: Interfaces) -> list[str]:
+def _edges_of(router: Router, routes: Routes, wiring: Wiring) -> list[str]:
     """Return the interfaces of a router that lead to hosts or out of the fabric."""
     edges = {
         hop.interface
         for hops in distinct(routes)
         for hop in hops
         if hop.interface
-        and not interfaces.is_own(hop.interface)
-        and interfaces.is_edge(router.name, hop.interface, hop.address is not None)
+        and not wiring.is_own(router.name, hop)
+        and wiring.is_edge(router.name, hop)
     }
     return sorted(edges, key=natural)
 
@@ -151,11 +172,12 @@ def _edges_of(router: Router, routes: Routes, interfaces: Interfaces) -> list[st
 def _port_numbers(
     routers: Sequence[Router],
     routes: Mapping[str, Routes],
-    cabling: Cabling,
+    wiring: Wiring,
     edges: Iterable[NamedEnd],
 ) -> dict[NamedEnd, int]:
     """Number the ports of each router from 1, in natural order; then its other interfaces."""
-    ports = {router.name: ports_of(router, routes[router.name], cabling) for router in routers}
+    cabling = wiring.cabling
+    ports = {router.name: _ports_of(router, routes[router.name], wiring) for router in routers}
     for router, port in sorted(cabling.peers, key=lambda end: natural(end[1])):
         if router in cabling.absent:
             ports.setdefault(router, []).append(port)
@@ -163,6 +185,21 @@ def _port_numbers(
         ports[router].append(interface)
     ports = {router: list(dict.fromkeys(names)) for router, names in ports.items()}
     return {(router, port): i for router, names in ports.items() for i, port in enumerate(names, 1)}
+
+
+def _ports_of(router: Router, routes: Routes, wiring: Wiring) -> list[str]:
+    """Return the physical ports of a router by name, in natural order."""
+    cabling = wiring.cabling
+    cabled = {end[1] for end in (*cabling.peers, *cabling.outside) if end[0] == router.name}
+    of_router = wiring.interfaces[router.name]
+    used = {
+        hop.interface.partition(".")[0]
+        for hops in distinct(routes)
+        for hop in hops
+        if hop.interface and not wiring.is_own(router.name, hop)
+    }
+    named = {name for name in used if of_router.ports(name) == (name,)}
+    return sorted(cabled | named | set(router.table("PORT")), key=natural)
 
 
 def as_names(texts: Sequence[str], reserved: Sequence[str]) -> list[str]:

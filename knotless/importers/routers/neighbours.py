@@ -16,6 +16,7 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour
 from knotless.importers.findings import Findings
 from knotless.importers.route_dump import NextHop, distinct
+from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.routers.router import Router
 
 _SERVER = "Server"
@@ -25,15 +26,18 @@ _SHOWN = 5
 
 @dataclass
 class UnreadNeighbours:
-    """What is known of neighbours without files: where each is heard, by name, and its types.
+    """What is known of neighbours without files: what names each, and its types.
+
+    ``heard`` are the ports that lead to each, by LLDP or by a list of cables.
 
     ``patterns`` are those of names that the user calls hosts. ``access`` are ports of networks of
-    hosts by which no route leads to another router.
+    hosts by which no route leads to another router, ``routed`` those by which some route does.
     """
 
     patterns: Sequence[str]
     types: Mapping[str, frozenset[str]]
     access: frozenset[NamedEnd]
+    routed: frozenset[NamedEnd]
     heard: dict[str, list[tuple[NamedEnd, Neighbour]]] = field(default_factory=dict)
 
     def add(self, port: NamedEnd, neighbour: Neighbour) -> None:
@@ -41,7 +45,11 @@ class UnreadNeighbours:
         self.heard.setdefault(neighbour.system, []).append((port, neighbour))
 
     def is_host(self, system: str) -> bool:
-        """Tell whether a neighbour is a host: said by the user, its type, itself, or its ports."""
+        """Tell whether a neighbour is a host: said by the user, its type, or itself.
+
+        Otherwise it is one if a single router names it, to which no route leads, and it does not
+        say that it forwards, or has no ports but those of networks of hosts.
+        """
         if self._is_named(system):
             return True
         types = self.types.get(system) or self.types.get(_short(system)) or frozenset()
@@ -52,9 +60,10 @@ class UnreadNeighbours:
         forwards = {neighbour.forwards for _, neighbour in self.heard[system]}
         if forwards == {False}:
             return True
-        if all(port in self.access for port, _ in self.heard[system]):
-            return True
-        return True not in forwards and len({port[0] for port, _ in self.heard[system]}) == 1
+        ports = [port for port, _ in self.heard[system]]
+        if len({router for router, _ in ports}) > 1 or any(port in self.routed for port in ports):
+            return False
+        return True not in forwards or all(port in self.access for port in ports)
 
     def _is_named(self, system: str) -> bool:
         names = (system, _short(system))
@@ -82,6 +91,7 @@ class UnreadNeighbours:
 def unread_neighbours(
     routers: Sequence[Router],
     routes: Mapping[str, Mapping[str, tuple[NextHop, ...]]],
+    interfaces: Interfaces,
     patterns: Sequence[str],
 ) -> UnreadNeighbours:
     """Return what the tables of ``routers`` say about neighbours; none is heard yet."""
@@ -93,6 +103,13 @@ def unread_neighbours(
         patterns,
         {system: frozenset(kinds) for system, kinds in types.items()},
         frozenset(port for router in routers for port in _access_ports(router, routes)),
+        frozenset(
+            (router.name, port)
+            for router in routers
+            for hop in (hop for hops in distinct(routes[router.name]) for hop in hops)
+            if hop.address is not None and hop.interface
+            for port in interfaces[router.name].ports(hop.interface)
+        ),
     )
 
 

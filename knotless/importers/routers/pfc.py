@@ -138,12 +138,24 @@ def priorities_of(
     return Priorities(vcs, marks, sent, labels, pausing, _shown(every, findings))
 
 
+def groups_of_hosts(
+    routed: RouterFabric,
+    qos: Qos,
+    switched: Mapping[NamedEnd, Sequence[str]],
+    edge: NamedEnd,
+    mark: int,
+) -> frozenset[int]:
+    """Return the priority groups that packets of hosts with a mark are in where they enter."""
+    ports = _of_hosts(routed, qos, switched, edge)
+    return frozenset(port.groups[port.classes[mark]] for port in ports)
+
+
 def _of_hosts(
     routed: RouterFabric, qos: Qos, switched: Mapping[NamedEnd, Sequence[str]], edge: NamedEnd
 ) -> list[PortQos]:
     """Return the settings that the ports of hosts behind an interface have."""
     router, interface = edge
-    ports = switched.get(edge) or routed.interfaces.ports(router, interface)
+    ports = switched.get(edge) or routed.wiring.ports(router, interface)
     return [qos[router][port] for port in ports if port in qos[router]]
 
 
@@ -255,7 +267,7 @@ def _closure(marks: AbstractSet[int], remarked: Mapping[int, AbstractSet[int]]) 
 
 
 def judge_pfc(routed: RouterFabric, qos: Qos, findings: Findings) -> None:
-    """Add what is unusual about PFC on cables between routers."""
+    """Add what is unusual about PFC on cables between the routers of ``qos``."""
     for text in _not_obeyed(routed, qos):
         findings.loss(text)
     for text in _irregular(routed, qos):
@@ -263,8 +275,7 @@ def judge_pfc(routed: RouterFabric, qos: Qos, findings: Findings) -> None:
 
 
 def _not_obeyed(routed: RouterFabric, qos: Qos) -> Iterator[str]:
-    for sender, receiver in channel_ends(routed):
-        out, into = port_qos(qos[sender[0]], sender[1]), port_qos(qos[receiver[0]], receiver[1])
+    for (sender, out), (receiver, into) in _channels(routed, qos):
         lost = sorted(frozenset().union(*into.pauses) - out.obeys)
         if lost:
             yield (
@@ -280,9 +291,15 @@ def _not_obeyed(routed: RouterFabric, qos: Qos) -> Iterator[str]:
             )
 
 
+def _channels(routed: RouterFabric, qos: Qos) -> Iterator[list[tuple[NamedEnd, PortQos]]]:
+    """Yield the two ends of each channel between routers of ``qos``, with their settings."""
+    for ends in channel_ends(routed):
+        if all(router in qos for router, _ in ends):
+            yield [(end, port_qos(qos[end[0]], end[1])) for end in ends]
+
+
 def _irregular(routed: RouterFabric, qos: Qos) -> Iterator[str]:
-    for sender, receiver in channel_ends(routed):
-        out, into = port_qos(qos[sender[0]], sender[1]), port_qos(qos[receiver[0]], receiver[1])
+    for (sender, out), (receiver, into) in _channels(routed, qos):
         for tc, dscp in enumerate(out.remarks or () if not into.trusts_pcp else ()):
             group = into.groups[into.classes[dscp]]
             if into.pauses[group] and out.queues[tc] != group:

@@ -21,12 +21,13 @@ from knotless.base.errors import StateError
 from knotless.base.sections import Sections
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
-from knotless.importers.next_hops import HERE, Actions, NextHops
+from knotless.importers.next_hops import Actions, NextHops
 from knotless.importers.prefixes import Prefix, Ranges
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Cabling
-from knotless.importers.routers.fabric import interfaces_of
+from knotless.importers.routers.fabric import Wiring
 from knotless.importers.routers.files import chosen_routes, connected_routes
+from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.routers.router import Router
 from knotless.importers.routers.routes import (
     Addresses,
@@ -100,7 +101,9 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     switch = np.array([names.index(before.name)], dtype=np.uint64)
     ranges, kind_of = _ranges_of(sections)
     routers = [_ports(router, ports) for router in (before, after)]
-    old, new = map(_routes, (before, after))
+    old, new = (
+        _routes(of, ports_of[1]) for of, ports_of in zip((before, after), routers, strict=True)
+    )
     old_hops, new_hops = dict(old), dict(new)
     for prefix in {**old_hops, **new_hops}:
         if old_hops.get(prefix) != new_hops.get(prefix):
@@ -114,7 +117,7 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     none = np.full(len(ranges), -1, dtype=np.int32)
     was, now = (np.stack([*of, *[none] * (depth - len(of))]) for of in columns)
     changed = (was != now).any(axis=0)
-    here = np.array(actions.with_port(HERE), dtype=np.int32)
+    here = np.array(actions.to_hosts(), dtype=np.int32)
     if np.isin(was[:, changed], here).any() or np.isin(now[:, changed], here).any():
         raise StateError("networks of hosts have other routes")
     listed = actions.listed()
@@ -143,11 +146,11 @@ def column_change(sections: Sections, before: Router, after: Router) -> ColumnCh
     return ColumnChange(int(switch[0]), by_destination, fewer)
 
 
-def _routes(router: Router) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
+def _routes(router: Router, wiring: Wiring) -> list[tuple[Prefix, tuple[NextHop, ...]]]:
     known = chosen_routes(router, Findings())
     if known is None:
         raise StateError(f"the routes of {router.name} are not known")
-    routes = {**connected_routes(router), **known}
+    routes = {**connected_routes(router), **known, **wiring.own_routes(router)}
     if any("@" in text for text in routes):
         raise StateError(f"{router.name} is a bridge")
     return parsed_routes(routes)
@@ -157,17 +160,17 @@ def _refuse_unless_onward(
     router: PortsOfRouter, prefix: Prefix, hops: Sequence[NextHop], ranges: Ranges
 ) -> None:
     """Raise StateError unless a route is to other routers alone, which its ports are cabled to."""
-    name, interfaces, _ = router
+    name, wiring, _ = router
     if not {prefix.first, prefix.end} <= ranges.place.keys():
         raise StateError(f"no router had a route to {prefix.text}")
     for hop in hops:
-        members = () if hop.interface is None else interfaces.ports(name, hop.interface)
+        members = () if hop.interface is None else wiring.ports(name, hop.interface)
         if (
             hop.interface is None
             or hop.address is None
-            or interfaces.is_own(hop.interface)
-            or interfaces.is_edge(name, hop.interface, True) is not False
-            or not all((name, port) in interfaces.cabling.peers for port in members)
+            or wiring.is_own(name, hop)
+            or wiring.is_edge(name, hop) is not False
+            or not all((name, port) in wiring.cabling.peers for port in members)
         ):
             raise StateError(f"the route of {name} to {prefix.text} is to no other router")
 
@@ -218,7 +221,7 @@ def _ports(router: Router, ports: Mapping[str, int]) -> PortsOfRouter:
     """Return the ports of a router; where its cables lead does not matter here."""
     peers = {(router.name, port): (router.name, port) for port in ports}
     number = {(router.name, port): place for port, place in ports.items()}
-    return router.name, interfaces_of([router], Cabling(peers)), number
+    return router.name, Wiring(Interfaces([router]), Cabling(peers)), number
 
 
 def _hashes(actions: Sequence[Action]) -> NDArray[np.uint64]:

@@ -15,9 +15,9 @@ from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
 from knotless.importers.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
-from knotless.importers.route_dump import NextHop
+from knotless.importers.route_dump import END, NextHop
 from knotless.importers.routers.cables import Routes
-from knotless.importers.routers.fabric import MEMORY_PER_PAIR, Interfaces, RouterFabric
+from knotless.importers.routers.fabric import MEMORY_PER_PAIR, RouterFabric, Wiring
 from knotless.importers.routers.tunnels import Server, Tunnel
 from knotless.importers.routers.unassigned import unassigned_ranges
 from knotless.routing.graphs.channels import End
@@ -26,8 +26,8 @@ _Attached = list[tuple[int, Prefix]]
 """Hosts with a prefix behind their interface."""
 _Parsed = Mapping[str, list[tuple[Prefix, tuple[NextHop, ...]]]]
 """Routes by router."""
-PortsOfRouter = tuple[str, Interfaces, Mapping[NamedEnd, int]]
-"""The name of a router, the interfaces, and the numbers of ports."""
+PortsOfRouter = tuple[str, Wiring, Mapping[NamedEnd, int]]
+"""The name of a router, where interfaces lead, and the numbers of ports."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class Destinations:
     def pairs(self) -> int:
         """The number of pairs whose packets are to arrive."""
         ends = len(self.hops.ends)
-        return int(np.count_nonzero(self.sent[: ends - len(self.unread), :ends]))
+        sent = self.sent[: ends - len(self.unread), :ends]
+        return int(np.count_nonzero(sent) - np.count_nonzero(sent.diagonal()))
 
     @property
     def first_labels(self) -> NDArray[np.uint16]:
@@ -145,7 +146,7 @@ def destinations_of(
         if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
             otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
         longest, *shorter = matched_actions(
-            (name, routed.interfaces, routed.port), parsed[name], ranges, actions, findings
+            (name, routed.wiring, routed.port), parsed[name], ranges, actions, findings
         )
         if unknown in otherwise:
             flooded[router] = (longest < 0) & (spaces != ROUTED)
@@ -154,11 +155,12 @@ def destinations_of(
             layers.append(np.full_like(layers[0], -1))
         for layer, column in zip(layers, matched, strict=False):
             layer[:, router] = column
+    _settle_exits(layers, actions)
     table = layers[0]
     attached = list(_attached(routed, parsed))
     special = _special_rows(routed, tunnels, servers, ranges, table, actions)
-    attached_actions = np.array(actions.with_port(HERE), dtype=np.int32)
-    delivered: NDArray[np.bool_] = np.isin(table, attached_actions)
+    arrives: NDArray[np.bool_] = np.isin(table, actions.with_port(HERE))
+    delivered = arrives.copy()
     for end in ends:
         delivered[ranges.places(end)] = False
     is_server = np.zeros(len(ranges), dtype=bool)
@@ -175,9 +177,10 @@ def destinations_of(
     of_range[unassigned.places] = len(kinds) + unassigned.kind
     own_kinds = _own_kinds(routed, attached, ranges, of_range, delivered)
     others = sorted({*range(len(kinds))} - {*own_kinds})
-    owners = _owners(attached, ranges, used[first[others]])
+    owner_of = _owners(routed, attached, ranges, arrives)
+    owners = [int(host) for host in owner_of[used[first[others]]]]
     starts = np.array([ranges.places(end).start for end in ends], dtype=int)
-    homes = _owners(attached, ranges, starts)
+    homes = [int(host) for host in owner_of[starts]]
     texts = [ranges.text(int(used[first[number]])) for number in others]
     texts += [f"the tunnel from {tunnel.source}" for tunnel in tunnels]
     texts += [server.text for server in servers]
@@ -276,11 +279,16 @@ def matched_actions(
 
     Those of shorter prefixes follow, see :meth:`Ranges.matched`.
     """
-    of_hops: dict[int, int] = {}
+    name, wiring, _ = router
+    known: dict[tuple[int, tuple[bool, ...]], int] = {}
+    numbered: list[tuple[Prefix, int]] = []
     for prefix, hops in routes:
-        if id(hops) not in of_hops:
-            of_hops[id(hops)] = _action(router, hops, actions, findings, prefix)
-    return ranges.matched([(prefix, of_hops[id(hops)]) for prefix, hops in routes])
+        # Routes mostly share their next hops; which are exits depends on the prefix as well.
+        key = (id(hops), tuple(wiring.leaves(name, hop, prefix) for hop in hops))
+        if key not in known:
+            known[key] = _action(router, hops, actions, findings, prefix)
+        numbered.append((prefix, known[key]))
+    return ranges.matched(numbered)
 
 
 def _action(
@@ -291,25 +299,42 @@ def _action(
     prefix: Prefix,
 ) -> int:
     """Return the action of a route; unknown if that of one of its next hops is."""
-    name, interfaces, number = router
+    name, wiring, number = router
     ports: set[int] = set()
+    exits: set[int] = set()
     routes_on = False
+    if any(_ends(name, wiring, hop) for hop in hops):
+        return actions.end()
     for hop in hops:
         interface = hop.interface
-        if interface is None or interfaces.is_own(interface):
+        if interface is None or wiring.is_own(name, hop):
             continue
-        edge = interfaces.is_edge(name, interface, hop.address is not None)
+        edge = wiring.is_edge(name, hop)
         if edge is None:
             findings.gap(f"what port {interface} of {name} leads to")
             return actions.unknown()
-        members = interfaces.ports(name, interface)
-        linked = [port for port in members if (name, port) in interfaces.cabling.peers]
-        if not edge and not linked:
+        linked = [(name, port) for port in wiring.ports(name, interface)]
+        linked = [port for port in linked if port in wiring.cabling.peers]
+        if edge and wiring.leaves(name, hop, prefix):
+            exits.add(number[name, interface])
+        elif edge:
+            ports.add(HERE)
+        elif linked:
+            ports.update(number[port] for port in linked)
+        else:
             findings.gap(f"the next hop of {name} to {prefix.text} by {interface}")
             return actions.unknown()
-        ports.update([HERE] if edge else [number[name, port] for port in linked])
         routes_on |= edge or hop.address is not None
-    return actions.send(sorted(ports)) if routes_on or not ports else actions.link(sorted(ports))
+    onward = routes_on or not ports
+    return actions.send(sorted(ports), sorted(exits)) if onward else actions.link(sorted(ports))
+
+
+def _ends(router: str, wiring: Wiring, hop: NextHop) -> bool:
+    """Tell whether a route is to an address of the router itself."""
+    of_router = wiring.interfaces[router]
+    return hop == END or (
+        not wiring.loopbacks and hop.address is None and of_router.is_loopback(hop.interface or "")
+    )
 
 
 def _own_kinds(
@@ -334,12 +359,34 @@ def _own_kinds(
     return kinds
 
 
-def _owners(attached: _Attached, ranges: Ranges, places: NDArray[np.int64]) -> list[int]:
-    """Return a host behind whose interface each range is: that with the longest prefix."""
+def _owners(
+    routed: RouterFabric, attached: _Attached, ranges: Ranges, arrives: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """Return by range a host behind whose interface it is: that with the longest prefix.
+
+    ``arrives`` (ranges, routers) is whether a router has the range behind some interface.
+    """
+    index = {name: router for router, name in enumerate(routed.names)}
     best = np.full(len(ranges), -1, dtype=np.int64)
     for host, prefix in sorted(attached, key=lambda attachment: -attachment[1].size):
-        best[ranges.places(prefix)] = host
-    return [int(host) for host in best[places]]
+        places = ranges.places(prefix)
+        here = arrives[places, index[routed.edges[host][0]]]
+        best[places] = np.where(here, host, best[places])
+    return best
+
+
+def _settle_exits(layers: Sequence[NDArray[np.int32]], actions: Actions) -> None:
+    """Let a packet that leaves by a route out of the fabric arrive, if its network is nowhere else.
+
+    ``layers`` (ranges, routers) are changed. A packet for a network that a router is connected to
+    arrives there alone; elsewhere it has left the fabric.
+    """
+    here = [*actions.with_port(HERE), actions.end()]
+    connected = np.isin(layers[0], here).any(axis=1)
+    arriving = np.array(actions.arriving(), dtype=np.int32)
+    for layer in layers:
+        rows = layer[~connected]
+        layer[~connected] = np.where(rows < 0, rows, arriving[rows])
 
 
 def _next_hops(
@@ -390,7 +437,7 @@ def _in_one_space(attached: _Attached, spaces: NDArray[np.int64], hosts: int) ->
 def _sent(
     own_kinds: Sequence[int], owners: Sequence[int], ends: tuple[int, int], more: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Return who sends to whom: hosts to all others, and to all servers, but to no tunnel.
+    """Return who sends to whom: hosts to all hosts and servers, but to no tunnel.
 
     ``ends`` are the numbers of tunnels and of servers. ``more`` are those of unread ports, which
     send to all that hosts send to, and of addresses that no host has.
@@ -401,7 +448,7 @@ def _sent(
     sent = np.zeros((count, count + unassigned), dtype=bool)
     sent[:hosts] = True
     sent[count - unread :] = True
-    np.fill_diagonal(sent, False)
+    np.fill_diagonal(sent[hosts:, hosts:], False)
     sent[:, [host for host, kind in enumerate(own_kinds) if kind < 0]] = False
     for place, owner in enumerate(owners, hosts):
         sent[owner, place] = False

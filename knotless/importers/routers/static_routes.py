@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from knotless.importers.fabric import PortsGone
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Routes
-from knotless.importers.routers.fabric import Interfaces
+from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.routers.router import Router
 from knotless.importers.routers.routes import Addresses
 from knotless.importers.sonic.patch import SwitchPatch
@@ -68,7 +68,7 @@ class RoutesRead:
         name = self.routers[router].name
         kept_hops = []
         for hop in _longest(self.routes[name], prefix):
-            ports = {*self.interfaces.ports(name, hop.interface)} if hop.interface else set()
+            ports = {*self.interfaces[name].ports(hop.interface)} if hop.interface else set()
             if ports & unused and ports - unused:
                 return None
             if not ports & unused:

@@ -22,13 +22,11 @@ def unread_ports(
     router outside of the fabric, and ports to any other device that are neither an interface of
     hosts nor a member of one.
     """
-    cabling, interfaces = routed.interfaces.cabling, routed.interfaces
+    cabling, wiring = routed.wiring.cabling, routed.wiring
     unread = {port for port, (peer, _) in cabling.peers.items() if peer in cabling.absent}
     unread = {port for port in unread if port[0] not in cabling.absent}
     covered = {
-        (name, port)
-        for name, interface in routed.edges
-        for port in interfaces.ports(name, interface)
+        (name, port) for name, interface in routed.edges for port in wiring.ports(name, interface)
     }
     for router in routers:
         covered |= {(router.name, port) for port in _members(router)}

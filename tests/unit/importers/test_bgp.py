@@ -21,6 +21,7 @@ from knotless.importers.reading import read_source
 from knotless.importers.routers.bgp import computed_routes
 from knotless.importers.routers.cables import cabling_of
 from knotless.importers.routers.files import chosen_routes, routers_of
+from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.sources import sources
 from knotless.verification.imported import verdict_of_imported
 from knotless.verification.imported_verdict import ImportedVerdict
@@ -72,7 +73,7 @@ def test_routes_are_those_that_frr_installed() -> None:
     routers, cables = routers_of(files, findings)
     computed = computed_routes(
         routers,
-        cabling_of(routers, {router.name: {} for router in routers}, cables, findings),
+        cabling_of(routers, {r.name: {} for r in routers}, cables, Interfaces(routers), findings),
         findings,
     )
     assert len(routers) == 6

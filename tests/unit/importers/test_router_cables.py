@@ -163,7 +163,7 @@ def test_a_server_that_speaks_lldp_is_no_switch(tmp_path: Path) -> None:
 
 
 def test_a_route_out_of_the_fabric(tmp_path: Path) -> None:
-    """A default route to a router outside, known by LLDP, is a network like those of hosts."""
+    """A default route to a router outside, known by LLDP: whether it forwards, the user says."""
     net = leaf_spine(3, 2)
     for leaf in ("leaf0", "leaf1", "leaf2"):
         ups = [("169.254.0.1", "Ethernet0"), ("169.254.0.2", "Ethernet4")]
@@ -177,7 +177,8 @@ def test_a_route_out_of_the_fabric(tmp_path: Path) -> None:
     values = json.loads(file.read_text())
     values["LLDP_ENTRY_TABLE:Ethernet96"] = {"lldp_rem_sys_name": "isp", "lldp_rem_port_id": "x"}
     file.write_text(json.dumps(values))
-    verdict = verdict_of_imported(read_paths([folder]))
+    assert verdict_of_imported(read_paths([folder])).missing[0] == "the files of isp"
+    verdict = verdict_of_imported(read_paths([folder], ["isp"]))
     assert verdict.acyclic is True
     assert verdict.hosts == 4
     assert (verdict.pairs, verdict.undelivered) == (12, 0)

@@ -37,7 +37,7 @@ def pairs_blocked(made: Storm, root: Root) -> int:
     for source in net.hosts:
         for target, prefix in net.hosts.items():
             address = ipaddress.ip_network(prefix, strict=False)[1]
-            steps = net._steps(source, address)
+            steps = net.steps(source, address)
             count += source != target and any(out in behind for _, out, _ in steps)
     return count
 
