@@ -31,7 +31,6 @@ from knotless.controller.openflow.listener import (
 )
 from knotless.controller.probes.discovery import Discovery
 from knotless.controller.probes.learner import Explorer, Learner
-from knotless.controller.probes.prober import Prober
 from knotless.controller.rest.server import EarlyStatus
 from knotless.controller.service import Service
 from knotless.controller.switches import Switches
@@ -54,7 +53,6 @@ class KnotlessController(app_manager.RyuApp):
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
     service: Service
     switches: Switches | Learner
-    prober: Prober | Learner
     _http: Service | EarlyStatus
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -99,25 +97,26 @@ class KnotlessController(app_manager.RyuApp):
         number = listening.number
         self._http = self.service = service = Service(path, settings)
         self._counts.count_in(service.metrics)
-        explorer = None
+        threads, explorer = runtime.Threads(), None
         if settings.discovery == "learn":
             discovery = Discovery(settings.learn_quiet_s)
-            explorer = Explorer(state=service.state, discovery=discovery, grow=service.grow)
+            explorer = Explorer(
+                state=service.state, discovery=discovery, grow=service.grow, threads=threads
+            )
             service.status.show_undeclared(explorer.problems)
         emulator = config.emulator_path(settings, path)
-        self.prober = prober = Prober(
-            state=service.state, tell=service.tell, emulator=emulator, explorer=explorer
-        )
         self.switches = switches = Switches(
             state=service.state,
             reporter=service,
+            threads=threads,
             timing=replace(
                 DEFAULT_TIMING,
                 emulator=emulator,
                 open_vswitch=config.open_vswitch_path(settings, path),
                 precompute=Worker().call,
             ),
-            prober=prober,
+            has_probes=True,
+            explorer=explorer,
             election=None if number is None else service.peers.election(number),
             refresh=service.peers.follow_operators,
             adopt=service.operations.adopt,
@@ -145,7 +144,7 @@ class KnotlessController(app_manager.RyuApp):
         hosts = tuple(declared.host for declared in self._settings.hosts)
         discovery = Discovery(self._settings.learn_quiet_s, hosts)
         learner = Learner(discovery, file.stem, lambda fabric: self._learned(fabric, file))
-        self.switches = self.prober = self._learner = learner
+        self.switches = self._learner = learner
         address = (self._listening.rest_host, self._listening.rest_port)
         self._http = EarlyStatus(address, self._settings.rest.names, learner.as_json)
         learner.start()
@@ -170,7 +169,7 @@ class KnotlessController(app_manager.RyuApp):
 
     def _take_probe(self, dpid: int, message: bytes) -> None:
         """Take a frame that a rule of probes sends to the controller: it does not reach Ryu."""
-        self.prober.packet_in(dpid, message)
+        self.switches.packet_in(dpid, message)
 
     # --- events of switches ------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ that a controller that has just started and one that has run for a year see the 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 
@@ -208,11 +208,6 @@ class Observed:
     """The switches that are deaf: see :mod:`knotless.controller.probes.deaf`."""
     too_many_deaf: frozenset[str] = frozenset()
     """Those that are or would be, if they are too many to route around them."""
-    probes_given: Callable[[], ProbesGiven] = dict
-    """Return the probes that can overtake other frames, which quiescence must not mistake."""
-    probes_crossed: Callable[[], tuple[int, ProbeNumbers]] = lambda: (0, {})
-    """Return the highest number of a probe that was sent, and by sending port that of the latest
-    which has crossed its link, if probes keep the order of all other frames."""
     foreign_verdict: str = ""
     """The verdict on all that switches hold, if some hold rules of others."""
     ages_of_update_s: Mapping[str, float | None] = field(default_factory=dict)

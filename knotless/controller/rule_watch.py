@@ -52,12 +52,14 @@ class RepairCallbacks:
     watch_of : returns a function: whether the switch is still to be served on its connection.
     repair : gives it the rules that are wanted, in one bundle.
     start_over : reads all switches, and goes on from what they hold in proven steps.
+    restore_probes : gives it what it has lost of the rules of probes.
 
     """
 
     watch_of: Callable[[Session, ObservedSwitch], Callable[[], bool]]
     repair: Callable[[Session, ObservedSwitch, SwitchContents], None]
     start_over: Callable[[ObservedSwitch], None]
+    restore_probes: Callable[[Session, ObservedSwitch, list[FoundRule]], None]
 
 
 class RuleWatch:
@@ -69,8 +71,7 @@ class RuleWatch:
     connections : the sessions of switches.
     reporter : told what happens.
     execute : calls a function that can take long, while green threads go on.
-    restore_probes : gives a switch what it has lost of the rules of probes; None: there are none.
-    callbacks : called for a switch that does not hold what it should.
+    callbacks : called for a switch that was read.
     threads : those of the controller.
 
     """
@@ -82,14 +83,12 @@ class RuleWatch:
         connections: Connections,
         reporter: Reporter,
         execute: Callable[..., Any],
-        restore_probes: Callable[[Session, ObservedSwitch, list[FoundRule]], None] | None,
         callbacks: RepairCallbacks,
         threads: runtime.Threads,
     ) -> None:
         self._state, self._update = state, state.update
         self._connections, self._reporter, self._execute = connections, reporter, execute
-        self._restore_probes, self._callbacks = restore_probes, callbacks
-        self._threads = threads
+        self._callbacks, self._threads = callbacks, threads
         self._counted_step = 0
         """The step in which the frames were counted that were not admitted."""
         self._judged: tuple[int, Mapping[str, tuple[FoundRule, ...]]] | None = None
@@ -201,8 +200,7 @@ class RuleWatch:
             self._begin_to_judge()
         if not changes.steps:
             switch.read_s = began_s
-            if self._restore_probes is not None:
-                self._restore_probes(session, switch, contents.rules)
+            self._callbacks.restore_probes(session, switch, contents.rules)
             return not (switch.probe_rules_lost or switch.refused_probes)
         switch.changed_by_others, switch.installed = sum(map(len, changes.steps)), False
         _LOG.warning("%s", switch.changed_text)

@@ -21,8 +21,9 @@ from knotless.controller.openflow.session import (
     SwitchGoneError,
     ports_of,
 )
+from knotless.controller.probes.learner import Explorer
 from knotless.controller.probes.prober import Prober
-from knotless.controller.reconcile import Changes, own_rules, reconcile
+from knotless.controller.reconcile import Changes, FoundRule, own_rules, reconcile
 from knotless.controller.rule_watch import RepairCallbacks, RuleWatch
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import holds_other
@@ -52,9 +53,11 @@ class Switches:
     ----------
     state : what is known of the fabric.
     reporter : told what happens.
+    threads : those of the controller.
     make_session : makes the session of a Ryu datapath.
     timing : how to wait.
-    prober : sends probes; None: there are none.
+    has_probes : whether ports send probes, unless the configuration says that they do not.
+    explorer : finds what the fabric does not declare; None: nothing is searched for.
     election : given to one of several controllers, which changes nothing unless it is active.
     refresh : reads again what operators have changed through another controller.
     adopt : see :class:`~knotless.controller.election.takeover.Takeover`.
@@ -69,9 +72,11 @@ class Switches:
         *,
         state: FabricState,
         reporter: Reporter,
+        threads: runtime.Threads,
         make_session: Callable[[Any], Session] = Session,
         timing: Timing = DEFAULT_TIMING,
-        prober: Prober | None = None,
+        has_probes: bool = False,
+        explorer: Explorer | None = None,
         election: Election | None = None,
         refresh: Callable[[], None] = lambda: None,
         adopt: Callable[[DesiredState], None] = lambda _desired: None,
@@ -80,8 +85,7 @@ class Switches:
         last_rules: LastRules | None = None,
     ) -> None:
         self._state, self._update = state, state.update
-        self._reporter, self._make_session, self._prober = reporter, make_session, prober
-        self._threads = runtime.Threads()
+        self._reporter, self._make_session, self._threads = reporter, make_session, threads
         self.connections = Connections(state.observed, self._counters_restarted)
         self._sessions = self.connections.sessions
         self._failures: frozenset[str] = frozenset()
@@ -89,6 +93,28 @@ class Switches:
         self._term = 0
         """Counts how often this controller was put on standby."""
         journal, last_rules = journal or UpdateJournal(), last_rules or LastRules()
+        self.rule_watch = RuleWatch(
+            state=state,
+            connections=self.connections,
+            reporter=reporter,
+            execute=timing.execute,
+            callbacks=RepairCallbacks(
+                self._watch_of, self._repair, self._start_over, self._restore_probes
+            ),
+            threads=threads,
+        )
+        self._prober: Prober | None = None
+        if has_probes:
+            self._prober = Prober(
+                state=state,
+                tell=reporter.tell,
+                emulator=timing.emulator,
+                explorer=explorer,
+                connections=self.connections,
+                faults_changed=self._faults_changed,
+                holds_rules=self.rule_watch.holds_rules,
+                threads=threads,
+            )
         self._scheduler = UpdateScheduler(
             state=state,
             driver=self,
@@ -97,19 +123,9 @@ class Switches:
             losses=losses or ChannelLosses(),
             journal=journal,
             last_rules=last_rules,
-            threads=self._threads,
+            probes=self._prober,
+            threads=threads,
         )
-        self._scheduler.start()
-        self.rule_watch = RuleWatch(
-            state=state,
-            connections=self.connections,
-            reporter=reporter,
-            execute=timing.execute,
-            restore_probes=None if prober is None else prober.restore,
-            callbacks=RepairCallbacks(self._watch_of, self._repair, self._start_over),
-            threads=self._threads,
-        )
-        self.rule_watch.start()
         self.roles: Roles | None = None
         if election is not None:
             state.stand_by()
@@ -118,9 +134,8 @@ class Switches:
                 observed=state.observed,
                 sessions=self._sessions,
                 callbacks=LeadershipCallbacks(self.lead, self.stand_by, self._serve_again),
-                threads=self._threads,
+                threads=threads,
             )
-            self.roles.start()
         self._takeover = Takeover(
             state=state,
             mastership=self.roles or SoleMaster(state.observed),
@@ -130,17 +145,20 @@ class Switches:
             last_rules=last_rules,
             fit=self._fit,
             adopt=adopt,
-            threads=self._threads,
+            threads=threads,
         )
-        if prober is not None:
-            prober.start(
-                self.connections,
-                self._faults_changed,
-                self.rule_watch.holds_rules,
-                self._threads,
-            )
+        self._start()
+
+    def _start(self) -> None:
+        """Begin to work: all parts have been made."""
+        self._scheduler.start()
+        self.rule_watch.start()
+        if self.roles is not None:
+            self.roles.start()
+        if self._prober is not None:
+            self._prober.start()
         if self.roles is None:
-            state.stand_by()
+            self._state.stand_by()
             self.lead()
 
     def close(self) -> None:
@@ -201,6 +219,11 @@ class Switches:
             session.refuse(message)
             if self.roles is not None:
                 self.roles.refused(message.datapath.id, message)
+
+    def packet_in(self, dpid: int, message: bytes) -> None:
+        """Take a frame that a rule of probes has sent to the controller."""
+        if self._prober is not None:
+            self._prober.packet_in(dpid, message)
 
     def rules_removed(self, message: Any) -> None:
         """Take the report of a switch that a rule was removed."""
@@ -416,8 +439,8 @@ class Switches:
             if switch.is_unread and holds_other(own_rules(rules), wanted):
                 self._start_over(switch)
                 return
-            if self._prober is not None and is_repair:
-                self._prober.restore(session, switch, rules)
+            if is_repair:
+                self._restore_probes(session, switch, rules)
             elif self._prober is not None:
                 self._prober.prepare(session, switch, rules)
             if not is_current() or not self._is_proven(session, switch):
@@ -478,6 +501,13 @@ class Switches:
         """Bring the rules of a switch that has been read again into line; its lock is held."""
         session.held, session.contents = None, contents
         self._install(session, switch, is_repair=session.probe_rules is not None)
+
+    def _restore_probes(
+        self, session: Session, switch: ObservedSwitch, rules: list[FoundRule]
+    ) -> None:
+        """Give a switch that holds the rules ``rules`` what it lacks of those of probes."""
+        if self._prober is not None:
+            self._prober.restore(session, switch, rules)
 
     def _read_ahead(self, session: Session) -> None:
         """Read a switch for the takeover, which waits for others."""

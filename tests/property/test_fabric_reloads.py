@@ -18,6 +18,7 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
 from knotless.base.errors import KnotlessError
+from knotless.controller import runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
@@ -86,6 +87,7 @@ class Case:
         self.controller = Switches(
             state=self.state,
             reporter=Reports(),
+            threads=runtime.Threads(),
             make_session=session,
             timing=TIMING,
             journal=self.unfinished,

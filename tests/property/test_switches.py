@@ -19,6 +19,7 @@ from ryu.controller.handler import DEAD_DISPATCHER, MAIN_DISPATCHER
 from ryu.lib import hub
 
 from knotless.base.flow_control import FlowControl
+from knotless.controller import runtime
 from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import RuleChange, normal
@@ -128,6 +129,7 @@ class Case:
         self.controller = Switches(
             state=self.state,
             reporter=self.reports,
+            threads=runtime.Threads(),
             make_session=session,
             timing=timing,
             losses=losses,

@@ -41,6 +41,10 @@ class DeafSearch:
     priority, pauses : of probes, and whether links may pause it.
     emulator : control socket of the link emulator; None: there is none.
     counters : reads counters.
+    connections : the sessions of switches.
+    holds_rules : reads the tables of a switch and repairs them; returns whether that was not
+        necessary.
+    threads : those of the controller.
 
     """
 
@@ -53,27 +57,19 @@ class DeafSearch:
         pauses: bool,
         emulator: Path | None,
         counters: ReadCounters,
+        connections: Connections,
+        holds_rules: Callable[[str], bool],
+        threads: runtime.Threads,
     ) -> None:
         self._state, self._paths, self._priority = state, paths, priority
         self._emulator, self._counters = emulator, counters
+        self._connections, self._holds_rules = connections, holds_rules
+        self._threads = threads
         self._waiting = QUEUE_FRAMES if pauses else 0
         self.switches = DeafSwitches(paths)
         self._is_looking = False
         self._looked_s = 0.0
         self._being_read = set[str]()
-
-    def start(
-        self,
-        connections: Connections,
-        holds_rules: Callable[[str], bool],
-        threads: runtime.Threads,
-    ) -> None:
-        """Use these connections, and ``threads``, from now on.
-
-        ``holds_rules`` reads the tables of a switch and repairs them.
-        """
-        self._connections, self._holds_rules = connections, holds_rules
-        self._threads = threads
 
     def tick(self, now_s: float) -> None:
         """Look at the switches that may be deaf, at times."""

@@ -248,13 +248,20 @@ class Explorer:
     state : what is known of the fabric.
     discovery : what was found besides.
     grow : reloads with a larger fabric.
+    threads : those of the controller.
 
     """
 
     def __init__(
-        self, *, state: FabricState, discovery: Discovery, grow: Callable[[Fabric], object]
+        self,
+        *,
+        state: FabricState,
+        discovery: Discovery,
+        grow: Callable[[Fabric], object],
+        threads: runtime.Threads,
     ) -> None:
         self._state, self._discovery, self._grow = state, discovery, grow
+        self._threads = threads
         self._frames = Frames(None, per_port=True)
         self._given: dict[str, frozenset[Rule]] = {}
         """The same for switches of the fabric, as they were last wanted."""
@@ -262,10 +269,6 @@ class Explorer:
         self._is_growing = False
         self._next_s = 0.0
         self._error: str | None = None
-
-    def start(self, threads: runtime.Threads) -> None:
-        """Use these threads from now on."""
-        self._threads = threads
 
     def rules(self, name: str) -> frozenset[Rule]:
         """Return the rules of a switch of the fabric for ports of which nothing is declared."""

@@ -15,7 +15,13 @@ from typing import Protocol
 from knotless.base.flow_control import FlowControl
 from knotless.controller import runtime
 from knotless.controller.emulator import EmulatorError, ask, left_port, paused_us
-from knotless.controller.observed import ObservedSwitch, Port, ProbeNumbers, port_text
+from knotless.controller.observed import (
+    ObservedSwitch,
+    Port,
+    ProbeNumbers,
+    ProbesGiven,
+    port_text,
+)
 from knotless.controller.openflow.messages import read_packet_in
 from knotless.controller.openflow.session import Connections, Session, SwitchGoneError
 from knotless.controller.probes.cables import Wiring
@@ -62,6 +68,11 @@ class Prober:
     tell : reports an event.
     emulator : control socket of the link emulator; None: there is none.
     explorer : finds what the fabric does not declare; None: nothing is searched for.
+    connections : the sessions of switches.
+    faults_changed : compares failures after probes have found some.
+    holds_rules : reads the tables of a switch, has them repaired, and returns whether that was not
+        necessary.
+    threads : those of the controller.
 
     """
 
@@ -71,11 +82,17 @@ class Prober:
         state: FabricState,
         tell: Callable[..., None],
         emulator: Path | None,
-        explorer: Explorer | None = None,
+        explorer: Explorer | None,
+        connections: Connections,
+        faults_changed: FaultsChanged,
+        holds_rules: Callable[[str], bool],
+        threads: runtime.Threads,
     ) -> None:
         config, plan = state.desired.config, state.desired.plan
         priority, pauses = priority_of(plan.flow_control, plan.vcs)
         self._state, self._tell, self._emulator = state, tell, emulator
+        self._connections, self._faults_changed = connections, faults_changed
+        self._threads = threads
         self._sends = config.discovery != "none"
         self._wiring = Wiring(state.observed.fabric)
         self._paths = PathMonitor(
@@ -91,12 +108,12 @@ class Prober:
             pauses=pauses,
             emulator=emulator,
             counters=self._counters,
+            connections=connections,
+            holds_rules=holds_rules,
+            threads=threads,
         )
         self._frames, self._explorer = Frames(priority), explorer
-        if priority is None:
-            state.observed.probes_crossed = self._crossed
-        else:
-            state.observed.probes_given = self._paths.probes_given
+        self._keeps_order = priority is None
         self._woken = runtime.Event()
         self._ports = self._declared_ports()
         self._blocked: frozenset[Port] = frozenset()
@@ -104,28 +121,18 @@ class Prober:
         self._is_reading = False
         self._will_publish = False
 
-    def start(
-        self,
-        connections: Connections,
-        faults_changed: FaultsChanged,
-        holds_rules: Callable[[str], bool],
-        threads: runtime.Threads,
-    ) -> None:
-        """Begin to send to these switches; called once.
-
-        ``holds_rules`` reads the tables of a switch, has them repaired, and returns whether that
-        was not necessary. ``threads`` are those of the controller.
-        """
-        self._connections, self._faults_changed = connections, faults_changed
-        self._threads = threads
-        self._deaf_search.start(connections, holds_rules, threads)
-        if self._explorer is not None:
-            self._explorer.start(threads)
+    def start(self) -> None:
+        """Begin to send."""
         if self._sends:
             self._threads.spawn(self._run)
 
-    def _crossed(self) -> tuple[int, ProbeNumbers]:
-        return self._frames.round, self._paths.crossed()
+    def probes_given(self) -> ProbesGiven:
+        """See :class:`~knotless.controller.updates.quiescence.ProbeCounts`."""
+        return {} if self._keeps_order else self._paths.probes_given()
+
+    def probes_crossed(self) -> tuple[int, ProbeNumbers]:
+        """See :class:`~knotless.controller.updates.quiescence.ProbeCounts`."""
+        return (self._frames.round, self._paths.crossed()) if self._keeps_order else (0, {})
 
     def proves(self, name: str, session: Session) -> bool | None:
         """Return whether probes show that a switch has one of its cables, None if that is open.

@@ -37,7 +37,6 @@ from knotless.controller.emulator import EmulatorError, ask
 from knotless.controller.observed import (
     Channel,
     Counters,
-    Observed,
     ProbeNumbers,
     ProbesGiven,
     channels_between,
@@ -101,8 +100,8 @@ class CountedRounds:
         """Take counters of all ports, read since the last call; return whether all is done.
 
         ``earlier`` and ``later`` are the probes before the counters were read and after that, if
-        they can overtake other frames; ``crossed`` is
-        :attr:`~knotless.controller.observed.Observed.probes_crossed` if they cannot.
+        they can overtake other frames; ``crossed`` is :meth:`ProbeCounts.probes_crossed` if they
+        cannot.
         """
         before, self._before = self._before, counters
         highest, arrived = crossed
@@ -206,6 +205,32 @@ class Quiescence(Protocol):
         """Look at the counters; return whether all packets of older rules have left."""
 
 
+class ProbeCounts(Protocol):
+    """The probes among the frames that are counted."""
+
+    def probes_given(self) -> ProbesGiven:
+        """Return the probes that can overtake other frames, which quiescence must not mistake."""
+
+    def probes_crossed(self) -> tuple[int, ProbeNumbers]:
+        """Return the highest number of a probe that was sent, and of those that crossed links.
+
+        The latter is by sending port, of the latest probe. Both are for probes that keep the order
+        of all other frames.
+        """
+
+
+class NoProbes:
+    """The :class:`ProbeCounts` where none are sent."""
+
+    def probes_given(self) -> ProbesGiven:
+        """See :class:`ProbeCounts`."""
+        return NO_PROBES
+
+    def probes_crossed(self) -> tuple[int, ProbeNumbers]:
+        """See :class:`ProbeCounts`."""
+        return _NONE_CROSSED
+
+
 def is_quiescent(quiescence: Quiescence, is_current: Callable[[], bool]) -> bool:
     """Look; return whether all packets have left and the step is still the one that waits.
 
@@ -224,12 +249,12 @@ class CountedQuiescence:
     def __init__(
         self,
         update: UpdateState,
-        observed: Observed,
+        probes: ProbeCounts,
         read: Callable[[], Counters],
         losses: ChannelLosses,
         interval_s: float,
     ) -> None:
-        self._update, self._observed, self._read = update, observed, read
+        self._update, self._probes, self._read = update, probes, read
         self._losses, self._interval_s = losses, interval_s
         self._begun_for: tuple[Failures, int] | None = None
         """The failures, and how often lost frames had been counted."""
@@ -249,7 +274,7 @@ class CountedQuiescence:
 
     def look(self) -> bool:
         """See :class:`Quiescence`."""
-        number, earlier = self._update.number, self._observed.probes_given()
+        number, earlier = self._update.number, self._probes.probes_given()
         counters = self._read()
         if self._update.number != number:
             return False
@@ -259,7 +284,7 @@ class CountedQuiescence:
             self._rounds = self._begun(failures, counters)
         if self._rounds is None or not self._rounds.counted_in(counters):
             return False
-        later, crossed = self._observed.probes_given(), self._observed.probes_crossed()
+        later, crossed = self._probes.probes_given(), self._probes.probes_crossed()
         return self._rounds.see(counters, earlier, later, crossed)
 
     def _begun(self, failures: Failures, counters: Counters) -> CountedRounds | None:

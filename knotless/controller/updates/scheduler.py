@@ -23,6 +23,8 @@ from knotless.controller.updates.quiescence import (
     ChannelLosses,
     CountedQuiescence,
     EmulatedQuiescence,
+    NoProbes,
+    ProbeCounts,
     Quiescence,
     count_losses,
     is_quiescent,
@@ -121,11 +123,12 @@ class UpdateScheduler:
         losses: ChannelLosses,
         journal: UpdateJournal,
         last_rules: LastRules,
+        probes: ProbeCounts | None,
         threads: runtime.Threads,
     ) -> None:
         self._state, self._update = state, state.update
         self._driver, self._reporter, self._timing = driver, reporter, timing
-        self._threads = threads
+        self._threads, self._probes = threads, probes or NoProbes()
         self._losses, self._journal, self._last_rules = losses, journal, last_rules
         self._woken = runtime.Event()
         self._asked_s: float | None = None
@@ -363,7 +366,7 @@ class UpdateScheduler:
             return EmulatedQuiescence(self._update, self._timing.emulator)
         return CountedQuiescence(
             self._update,
-            self._state.observed,
+            self._probes,
             self._driver.port_counters,
             self._losses,
             self._timing.counters_interval_s,
