@@ -1,9 +1,10 @@
 """The Ryu application: ``ryu-manager controller/app.py``.
 
-Event handlers only, which return at once. :mod:`knotless.controller.desired` decides what to
-install, :mod:`knotless.controller.reconcile` what to change in a switch, and
-:mod:`knotless.controller.switches` does it. Rules are never deleted on exit: a fabric
-keeps forwarding without its controller.
+Event handlers only, which return at once. :mod:`knotless.controller.composition` makes the parts
+of a controller, :mod:`knotless.controller.desired` decides what to install,
+:mod:`knotless.controller.reconcile` what to change in a switch, and
+:mod:`knotless.controller.switches` does it. Rules are never deleted on exit: a fabric keeps
+forwarding without its controller.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
@@ -23,6 +24,7 @@ from ryu.ofproto import ofproto_v1_3 as ofp
 
 from knotless.base.printable import printable, protect_logs
 from knotless.controller import config, runtime
+from knotless.controller.composition import compose
 from knotless.controller.openflow.listener import (
     DeferredCounts,
     TlsFiles,
@@ -30,14 +32,10 @@ from knotless.controller.openflow.listener import (
     install_listener,
 )
 from knotless.controller.probes.discovery import Discovery
-from knotless.controller.probes.learner import Explorer, Learner
+from knotless.controller.probes.learner import Learner
 from knotless.controller.rest.server import EarlyStatus
 from knotless.controller.service import Service
 from knotless.controller.switches import Switches
-from knotless.controller.updates.last_rules import LastRules
-from knotless.controller.updates.quiescence import ChannelLosses
-from knotless.controller.updates.scheduler import DEFAULT_TIMING
-from knotless.controller.updates.worker import Worker
 from knotless.topologies import Fabric, KnotlessError
 from knotless.topologies.formats.files import to_text
 
@@ -93,44 +91,11 @@ class KnotlessController(app_manager.RyuApp):
 
     def _begin(self) -> None:
         """Serve the fabric of the configuration; raises KnotlessError."""
-        path, settings, listening = self._path, self._settings, self._listening
-        number = listening.number
-        self._http = self.service = service = Service(path, settings)
-        self._counts.count_in(service.metrics)
-        threads, explorer = runtime.Threads(), None
-        if settings.discovery == "learn":
-            discovery = Discovery(settings.learn_quiet_s)
-            explorer = Explorer(
-                state=service.state, discovery=discovery, grow=service.grow, threads=threads
-            )
-            service.status.show_undeclared(explorer.problems)
-        emulator = config.emulator_path(settings, path)
-        self.switches = switches = Switches(
-            state=service.state,
-            reporter=service,
-            threads=threads,
-            timing=replace(
-                DEFAULT_TIMING,
-                emulator=emulator,
-                open_vswitch=config.open_vswitch_path(settings, path),
-                precompute=Worker().call,
-            ),
-            has_probes=True,
-            explorer=explorer,
-            election=None if number is None else service.peers.election(number),
-            refresh=service.peers.follow_operators,
-            adopt=service.operations.adopt,
-            losses=ChannelLosses.beside(config.state_path(settings, path)),
-            journal=service.journal,
-            last_rules=LastRules.beside(config.state_path(settings, path)),
-        )
-        service.start(
-            listening.rest_host,
-            listening.rest_port,
-            switches.change_to,
-            switches.rule_watch.read_all,
-            switches.withdraw,
-        )
+        listening = self._listening
+        service, self.switches = compose(self._path, self._settings, listening.number)
+        self._http = self.service = service
+        self._counts.count_in(service.reporter.metrics)
+        service.start(listening.rest_host, listening.rest_port)
         # What is here now stays. To look at it again takes the collector 8 ms with 100 switches.
         runtime.keep_heap()
 

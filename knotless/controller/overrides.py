@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,15 @@ from knotless.base.errors import KnotlessError
 from knotless.base.yaml_file import complaint
 from knotless.controller import runtime
 from knotless.controller.config import Config, ConfigError
+from knotless.controller.desired import DesiredState
+from knotless.controller.updates.fabric_state import FabricState
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import Failures
 
 _MAX_BYTES = 1 << 20
+_STATE_FILE = "what operators have requested before"
+_REQUESTS = "what operators have requested"
+_LOG = logging.getLogger("knotless.roles")
 
 
 class _File(BaseModel):
@@ -153,3 +159,116 @@ def _is_part(fabric: Fabric, name: str) -> bool:
         return bool(Failures.from_names(fabric, [name]))
     except KnotlessError:
         return False
+
+
+@dataclass(kw_only=True)
+class StateFile:
+    """What operators have requested, and the file that keeps it.
+
+    Attributes
+    ----------
+    config : the configuration as its file says, without ``overrides``.
+    overrides : what operators have changed.
+    state : what is known of the fabric.
+    path : the file; None: what was changed ends with the controller.
+    execute : calls a function that can take long, while switches are served.
+
+    """
+
+    config: Config
+    overrides: Overrides
+    state: FabricState
+    path: Path | None
+    execute: Callable[..., Any]
+    _damage: str | None = field(default=None, init=False)
+    """What was wrong with the file at the start, until somebody requests something."""
+
+    def reconfigure(self, config: Config, overrides: Overrides) -> None:
+        """Take another configuration, and what still applies of the overrides."""
+        if self.path is not None and overrides != self.overrides:
+            overrides.save(self.path)
+        self.config, self.overrides = config, overrides
+
+    def keep(self, overrides: Overrides) -> None:
+        """Take what was requested, once it is kept; raises KnotlessError."""
+        if self.path is not None:
+            overrides.save(self.path)
+        self.overrides = overrides
+        self.see_damage(None)
+
+    def follow(self) -> None:
+        """Take what operators have changed through another controller."""
+        if self.path is None:
+            return
+        config, fabric = self.config, self.state.desired.fabric
+        try:
+            kept = read_overrides(self.path).current(config, fabric)
+            is_new = kept != self.overrides
+            if is_new:
+                new = self.execute(
+                    DesiredState.compute, kept.applied_to(config), fabric, kept.drained
+                )
+        except KnotlessError as error:
+            self.see_damage(str(error))
+            return
+        self.see_damage(None)
+        if is_new:
+            self.overrides = kept
+            self.state.replace(new)
+
+    # --- a file that is damaged --------------------------------------------------------------
+
+    def recover(self, damage: str, *, is_known: bool) -> None:
+        """Take note that the state file was damaged at the start.
+
+        ``is_known``: the overrides are those before the last request; else nobody knows them.
+        """
+        self.state.is_unconfirmed, self._damage = not is_known, damage
+        self._report_damage()
+
+    def adopt(self, desired: DesiredState) -> None:
+        """Take the drained parts that the rules of switches tell."""
+        self.overrides = Overrides(drained=desired.drained)
+        self.state.replace(desired)
+        self._report_damage()
+
+    def see_damage(self, damage: str | None) -> None:
+        """Take note that the state file is damaged now; None: it is not."""
+        if damage is None:
+            self._damage = None
+            self.state.is_unconfirmed = False
+            self.state.file_problems.pop(_STATE_FILE, None)
+        elif self._damage is None:
+            self.state.file_problems[_STATE_FILE] = (
+                "the state file is damaged, and what other controllers accept is not known:"
+                f" {damage}"
+            )
+
+    def mend(self) -> None:
+        """Write the state file again if it is damaged, and what it should hold is known here."""
+        if self.path is None or self._damage is not None:
+            return
+        with self.state.keeping(_REQUESTS):
+            try:
+                read_overrides(self.path)
+            except ConfigError as error:
+                self.overrides.save(self.path)
+                _LOG.warning("the state file was damaged, and is written again: %s", error)
+        if _REQUESTS not in self.state.file_problems:
+            self.see_damage(None)
+
+    def _report_damage(self) -> None:
+        drained = ", ".join(self.overrides.drained) or "nothing"
+        if self.state.is_unconfirmed:
+            line = (
+                "the state file is damaged, and there is none before it; drained, by the rules of"
+                f" the switches: {drained}; only repairs are made until 'knotless controller"
+                f" confirm' (POST /confirm), or a change, drain or undrain: {self._damage}"
+            )
+        else:
+            line = (
+                "the state file is damaged, and the one before the last request is used; drained:"
+                f" {drained}; request again what is missing, or confirm it by 'knotless controller"
+                f" confirm' (POST /confirm): {self._damage}"
+            )
+        self.state.file_problems[_STATE_FILE] = line

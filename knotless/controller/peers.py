@@ -9,14 +9,10 @@ from http import HTTPStatus
 from knotless.base.errors import KnotlessError
 from knotless.base.http_rules import HttpError
 from knotless.controller import runtime
-from knotless.controller.config import Config
-from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election, Times
-from knotless.controller.operations import Operations
-from knotless.controller.overrides import read_overrides
+from knotless.controller.overrides import StateFile
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import UpdateJournal
-from knotless.topologies.fabric import Fabric
 from knotless.topologies.union import removed
 
 _LOG = logging.getLogger("knotless.roles")
@@ -29,9 +25,13 @@ class HaPeers:
     Parameters
     ----------
     state : what is known of the fabric.
-    operations : what operators have requested here.
-    compute : computes a desired state while switches are served.
+    state_file : what operators have requested.
     journal : where the active controller keeps what exists during an update.
+    number : that of this controller; None: it is the only one.
+
+    Attributes
+    ----------
+    election : that in which this controller takes part; None: it is the only one.
 
     """
 
@@ -39,29 +39,25 @@ class HaPeers:
         self,
         *,
         state: FabricState,
-        operations: Operations,
-        compute: Callable[[Config, Fabric, tuple[str, ...]], DesiredState],
+        state_file: StateFile,
         journal: UpdateJournal,
+        number: int | None,
     ) -> None:
-        self._state, self._operations, self._compute = state, operations, compute
-        self._journal = journal
-        self._election: Election | None = None
-
-    def election(self, number: int) -> Election:
-        """Return the election in which this controller takes part, the one of this number."""
-        dpids = frozenset(self._state.observed.switches)
-        count = len(self._operations.config.controllers)
-        self._election = Election(number, count, dpids, Times.for_switches(len(dpids)))
-        return self._election
+        self._state, self._state_file, self._journal = state, state_file, journal
+        self.election: Election | None = None
+        if number is not None:
+            dpids = frozenset(state.observed.switches)
+            count = len(state_file.config.controllers)
+            self.election = Election(number, count, dpids, Times.for_switches(len(dpids)))
 
     def role(self) -> dict[str, object] | None:
         """Return what ``GET /status`` shows; ``active`` may be another one, or unknown.
 
         None: this is the only controller.
         """
-        if (election := self._election) is None:
+        if (election := self.election) is None:
             return None
-        addresses = self._operations.config.controllers
+        addresses = self._state_file.config.controllers
         state, active = election.state, election.active
         is_peer = active is not None and active < len(addresses)
         return {
@@ -89,25 +85,6 @@ class HaPeers:
             f"this controller is on standby and changes nothing; {where}",
         )
 
-    def follow_operators(self) -> None:
-        """Take what operators have changed through another controller, from the state file."""
-        path, operations = self._operations.path, self._operations
-        if path is None:
-            return
-        fabric = self._state.desired.fabric
-        try:
-            kept = read_overrides(path).current(operations.config, fabric)
-            is_new = kept != operations.overrides
-            if is_new:
-                new = self._compute(kept.applied_to(operations.config), fabric, kept.drained)
-        except KnotlessError as error:
-            operations.see_state_file(str(error))
-            return
-        operations.see_state_file(None)
-        if is_new:
-            operations.overrides = kept
-            self._state.replace(new)
-
     def follow_fabric(self, withdraw: Callable[[], None]) -> None:
         """Forget what the fabric had before an update that the active controller has completed.
 
@@ -131,8 +108,8 @@ class HaPeers:
         """
         while True:
             if self._state.leads:
-                self._operations.mend_state_file()
+                self._state_file.mend()
             else:
-                self.follow_operators()
+                self._state_file.follow()
                 self.follow_fabric(withdraw)
             runtime.sleep(_WATCH_S)

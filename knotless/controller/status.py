@@ -23,9 +23,10 @@ def _nothing() -> None:
 class Status:
     """Reports of the state of a controller.
 
-    Only :class:`knotless.controller.service.Service` tells it more than is in ``state``:
-    ``last_change`` returns the last change of routes that all switches have confirmed, ``role`` the
-    role of one of several controllers. Times are on the caller's clock, in seconds.
+    It is told more than is in ``state``: ``last_change`` returns the last change of routes that all
+    switches have confirmed, ``role`` the role of one of several controllers, ``undeclared`` what
+    was found besides the fabric and is not used, one line each. Times are on the caller's clock, in
+    seconds.
     """
 
     def __init__(
@@ -34,13 +35,13 @@ class Status:
         *,
         last_change: Callable[[], dict[str, object] | None] = _nothing,
         role: Callable[[], dict[str, object] | None] = _nothing,
+        undeclared: Callable[[], list[str]] = list,
     ) -> None:
         self.state = state
-        self._last_change, self._role = last_change, role
+        self._last_change, self._role, self._undeclared = last_change, role, undeclared
         self._started_s = 0.0
         self._refused_reload: str | None = None
         self._links: Mapping[str, Any] = {}
-        self._undeclared: Callable[[], list[str]] = list
 
     # --- what the service knows --------------------------------------------------------------
 
@@ -55,10 +56,6 @@ class Status:
     def see_links(self, status: Mapping[str, Any]) -> None:
         """Record the status of the link emulator; empty if it does not answer."""
         self._links = status
-
-    def show_undeclared(self, problems: Callable[[], list[str]]) -> None:
-        """Show what was found besides the fabric and is not used, one line each."""
-        self._undeclared = problems
 
     @property
     def stretch(self) -> float | None:

@@ -21,6 +21,7 @@ from knotless.controller.openflow.session import (
     SwitchGoneError,
     ports_of,
 )
+from knotless.controller.overrides import StateFile
 from knotless.controller.probes.learner import Explorer
 from knotless.controller.probes.prober import Prober
 from knotless.controller.reconcile import Changes, FoundRule, own_rules, reconcile
@@ -54,13 +55,12 @@ class Switches:
     state : what is known of the fabric.
     reporter : told what happens.
     threads : those of the controller.
+    state_file : what operators have requested.
     make_session : makes the session of a Ryu datapath.
     timing : how to wait.
     has_probes : whether ports send probes, unless the configuration says that they do not.
     explorer : finds what the fabric does not declare; None: nothing is searched for.
     election : given to one of several controllers, which changes nothing unless it is active.
-    refresh : reads again what operators have changed through another controller.
-    adopt : see :class:`~knotless.controller.election.takeover.Takeover`.
     losses : frames that links have lost before.
     journal : where an update is kept until it is complete.
     last_rules : what switches were last known to hold.
@@ -73,13 +73,12 @@ class Switches:
         state: FabricState,
         reporter: Reporter,
         threads: runtime.Threads,
+        state_file: StateFile,
         make_session: Callable[[Any], Session] = Session,
         timing: Timing = DEFAULT_TIMING,
         has_probes: bool = False,
         explorer: Explorer | None = None,
         election: Election | None = None,
-        refresh: Callable[[], None] = lambda: None,
-        adopt: Callable[[DesiredState], None] = lambda _desired: None,
         losses: ChannelLosses | None = None,
         journal: UpdateJournal | None = None,
         last_rules: LastRules | None = None,
@@ -139,12 +138,11 @@ class Switches:
         self._takeover = Takeover(
             state=state,
             mastership=self.roles or SoleMaster(state.observed),
-            refresh=refresh,
+            state_file=state_file,
             timing=timing,
             journal=journal,
             last_rules=last_rules,
             fit=self._fit,
-            adopt=adopt,
             threads=threads,
         )
         self._start()

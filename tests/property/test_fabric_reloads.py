@@ -32,6 +32,7 @@ from knotless.verification.check import check
 from tests.support.model_controllers import _simulated_time, running
 from tests.support.model_switch import DOWN, TIMING, UP, ModelSession, ModelSwitch, Reports
 from tests.support.random_fabrics import part_of, seeded, small_fabric
+from tests.support.service_alone import nothing_requested
 
 __all__ = ["_simulated_time"]
 CASES = 72
@@ -88,6 +89,7 @@ class Case:
             state=self.state,
             reporter=Reports(),
             threads=runtime.Threads(),
+            state_file=nothing_requested(self.state),
             make_session=session,
             timing=TIMING,
             journal=self.unfinished,

@@ -45,6 +45,7 @@ from tests.support.model_switch import (
     Reports,
 )
 from tests.support.panics import PANIC, PanicException
+from tests.support.service_alone import nothing_requested
 from tests.tiers.depth import numbers_of_the_seed
 
 __all__ = ["_simulated_time"]
@@ -130,6 +131,7 @@ class Case:
             state=self.state,
             reporter=self.reports,
             threads=runtime.Threads(),
+            state_file=nothing_requested(self.state),
             make_session=session,
             timing=timing,
             losses=losses,

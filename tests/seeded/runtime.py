@@ -24,7 +24,7 @@ from ryu.lib import hub as ryu_hub
 
 from knotless.base.errors import KnotlessError
 from knotless.base.gc_pause import collector_paused
-from knotless.controller import app, runtime
+from knotless.controller import composition, runtime
 from knotless.controller.updates.state import UpdateState
 from tests.seeded.streams import ListeningSocket
 
@@ -243,7 +243,7 @@ def in_place(world: World) -> Iterator[None]:
     with collector_paused(), ExitStack() as stack:
         for name in names:
             stack.enter_context(patch.object(runtime, name, getattr(simulated, name)))
-        stack.enter_context(patch.object(app, "Worker", SimulatedWorker))
+        stack.enter_context(patch.object(composition, "Worker", SimulatedWorker))
         stack.enter_context(patch.object(UpdateState, "quiescent", _judged(world)))
         stack.enter_context(patch.object(app_manager, "SERVICE_BRICKS", Bricks(world)))
         stack.enter_context(patch.object(ryu_controller, "random", SeededRandom(world)))

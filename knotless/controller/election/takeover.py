@@ -12,9 +12,9 @@ from typing import Protocol
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
-from knotless.controller.desired import DesiredState
 from knotless.controller.observed import Observed
 from knotless.controller.openflow.session import Session, SwitchGoneError
+from knotless.controller.overrides import StateFile
 from knotless.controller.reconcile import own_rules
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import (
@@ -76,13 +76,11 @@ class Takeover:
     ----------
     state : what is known; it goes on from what switches hold.
     mastership : the switches that may be changed.
-    refresh : reads again what operators have changed meanwhile.
+    state_file : what operators have requested, perhaps of another controller meanwhile.
     timing : how to wait.
     journal : where an update is kept that is not complete.
     last_rules : what switches were last known to hold, which those that are missing may still hold.
     fit : calls a function that changes what exists, and has everybody else go on with that.
-    adopt : told the desired state that the rules of switches tell, if nobody knows what operators
-        have requested.
     threads : those of the controller.
 
     """
@@ -92,18 +90,17 @@ class Takeover:
         *,
         state: FabricState,
         mastership: MastershipView,
-        refresh: Callable[[], None],
+        state_file: StateFile,
         timing: Timing,
         journal: UpdateJournal,
         last_rules: LastRules,
         fit: Callable[[Callable[[], None]], None],
-        adopt: Callable[[DesiredState], None],
         threads: runtime.Threads,
     ) -> None:
         self._state, self._mastership = state, mastership
-        self._refresh, self._timing = refresh, timing
+        self._state_file, self._timing = state_file, timing
         self._journal, self._last_rules, self._fit = journal, last_rules, fit
-        self._adopt, self._threads = adopt, threads
+        self._threads = threads
         self._number = 0
         self._reported = ""
         self._woken = runtime.Event()
@@ -135,7 +132,7 @@ class Takeover:
         began_s = came_s = runtime.now_s()
         came = set[tuple[int, bool]]()
         while number == self._number:
-            self._refresh()
+            self._state_file.follow()
             self._see_interrupted_update()
             may_change = self._mastership.may_change
             mine = {dpid: session for dpid, session in sessions.items() if may_change(dpid)}
@@ -212,7 +209,7 @@ class Takeover:
             observed.fabric,
         )
         if is_unconfirmed and self._state.is_unconfirmed:
-            self._adopt(inherited.goal.desired)
+            self._state_file.adopt(inherited.goal.desired)
         if self._mastership.is_complete and inherited.plan is None:
             inherited = self._timing.execute(replaced_if_unsafe, inherited, observed.fabric)
         return inherited

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -247,7 +247,6 @@ class Explorer:
     ----------
     state : what is known of the fabric.
     discovery : what was found besides.
-    grow : reloads with a larger fabric.
     threads : those of the controller.
 
     """
@@ -257,16 +256,16 @@ class Explorer:
         *,
         state: FabricState,
         discovery: Discovery,
-        grow: Callable[[Fabric], object],
         threads: runtime.Threads,
     ) -> None:
-        self._state, self._discovery, self._grow = state, discovery, grow
-        self._threads = threads
+        self._state, self._discovery, self._threads = state, discovery, threads
         self._frames = Frames(None, per_port=True)
         self._given: dict[str, frozenset[Rule]] = {}
         """The same for switches of the fabric, as they were last wanted."""
         self._busy: set[int] = set()
-        self._is_growing = False
+        self._grown: Fabric | None = None
+        """The larger fabric that is to be used, or is being."""
+        self._woken = runtime.Event()
         self._next_s = 0.0
         self._error: str | None = None
 
@@ -318,7 +317,7 @@ class Explorer:
                 session.send_probe(self._frames.packet_out(dpid, sorted(ports), reflected=False))
         discovery.look(now_s)
         if is_written and not discovery.rest_s(now_s):
-            self._try_to_grow(now_s)
+            self._try_to_grow()
 
     def _see_ports(self, undeclared: Mapping[int, Session]) -> None:
         """Take the ports of all connected switches that the fabric does not declare."""
@@ -351,10 +350,10 @@ class Explorer:
         finally:
             self._busy.discard(dpid)
 
-    def _try_to_grow(self, now_s: float) -> None:
-        """Reload with what was found, if nothing else goes on."""
+    def _try_to_grow(self) -> None:
+        """Have what was found be used, if nothing else goes on."""
         state = self._state
-        if self._is_growing or state.update.idle_task is None:
+        if self._grown is not None or state.update.idle_task is None:
             return
         base = state.desired.fabric
         try:
@@ -364,14 +363,22 @@ class Explorer:
             return
         self._error = None
         if grown is not base:
-            self._is_growing = True
-            self._threads.spawn(self._reload, grown, now_s)
+            self._grown = grown
+            self._woken.set()
 
-    def _reload(self, grown: Fabric, now_s: float) -> None:
-        try:
-            self._grow(grown)
-        except KnotlessError as error:
-            _LOG.error("what was found is not used: %s", error)
-            self._next_s = now_s + _RETRY_S
-        finally:
-            self._is_growing = False
+    def findings(self) -> Iterator[Fabric]:
+        """Yield a larger fabric each time that one can be used; wait until then.
+
+        There is no next one before the caller has used it, or has called :meth:`refuse`.
+        """
+        while True:
+            self._woken.wait()
+            self._woken.clear()
+            if self._grown is not None:
+                yield self._grown
+            self._grown = None
+
+    def refuse(self, error: KnotlessError) -> None:
+        """Report why the last of :meth:`findings` is not used; look again after some time."""
+        _LOG.error("what was found is not used: %s", error)
+        self._next_s = runtime.now_s() + _RETRY_S

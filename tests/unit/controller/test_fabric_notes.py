@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from knotless.controller import config
-from knotless.controller.service import Service
 from tests.support import REPOSITORY
+from tests.support.service_alone import service_alone
 
 
 def test_notes_of_the_fabric_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     shutil.copy(REPOSITORY / "tests" / "data" / "fabrics" / "directed-edges.graphml", tmp_path)
     path = tmp_path / "knotless.yaml"
     path.write_text("fabric: directed-edges.graphml\nengine: updown\n")
-    service = Service(path, config.read(path))
+    service, _ = service_alone(path)
     assert len(service.state.desired.fabric.links) == 1
     assert "fabric: two opposite directed edges are one link" in caplog.messages

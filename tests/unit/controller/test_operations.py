@@ -17,6 +17,7 @@ from knotless.controller.desired import DesiredState
 from knotless.controller.operations import Operations
 from knotless.controller.overrides import (
     Overrides,
+    StateFile,
     damaged_file,
     file_before,
     read_overrides,
@@ -25,7 +26,7 @@ from knotless.controller.overrides import (
 from knotless.controller.status import Status
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import inherited_rules
-from knotless.controller.updates.journal import History
+from knotless.controller.updates.journal import History, UpdateJournal
 from knotless.controller.updates.planning import plan_update
 from knotless.forwarding.openflow.directory import read_dir
 from knotless.topologies import load
@@ -42,22 +43,33 @@ def in_place(function: Callable[..., Any], *arguments: Any) -> Any:
 class Model:
     """A controller whose switches confirm at once."""
 
-    def __init__(self, text: str, file: Path | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        file: Path | None = None,
+        *,
+        execute: Callable[..., Any] = in_place,
+        read_again: Callable[[float], None] = lambda _max_age_s: None,
+    ) -> None:
         self.config: Config = parse(text)
         desired = DesiredState.compute(self.config, load(self.config.fabric))
         self.state, self.history = FabricState(desired), History(3, clock=lambda: 7.0)
-        self.operations = Operations(
+        self.state_file = StateFile(
             config=self.config,
             overrides=Overrides(),
             state=self.state,
             path=file,
-            execute=in_place,
+            execute=execute,
         )
-        self.operations.change_to = self.change_to
+        self.operations = Operations(
+            state=self.state,
+            state_file=self.state_file,
+            journal=UpdateJournal(),
+            execute=execute,
+            change_to=self.state.replace,
+            read_again=read_again,
+        )
         self.confirm()
-
-    def change_to(self, desired: DesiredState) -> None:
-        self.state.replace(desired)
 
     def confirm(self) -> None:
         for name in list(self.state.update.waiting):
@@ -263,15 +275,14 @@ def test_a_panic_ends_the_request_and_is_a_problem_for_a_minute(
 
 
 def test_planning_that_takes_more_than_30_s_is_a_problem() -> None:
-    model = Model("fabric: ring,4\nengine: updown\n")
-    seen = []
+    seen: list[tuple[list[str], list[str]]] = []
 
     def execute(function: Callable[..., Any], *arguments: Any) -> Any:
         planning, now_s = model.state.planning, runtime.now_s()
         seen.append((planning.problems(now_s + 29), planning.problems(now_s + 31)))
         return function(*arguments)
 
-    model.operations.execute = execute
+    model = Model("fabric: ring,4\nengine: updown\n", execute=execute)
     model.post("change", root="s3")
     assert seen[-1] == ([], ["planning of the last request takes more than 30 s"])
     assert model.state.planning.problems(runtime.now_s() + 31) == []
@@ -294,9 +305,9 @@ def test_a_group_is_added_and_removed_in_proven_steps() -> None:
 
 
 def test_what_switches_hold_is_read_before_a_request_is_planned(tmp_path: Path) -> None:
-    model = Model("fabric: ring,4\nengine: updown\nreread_interval_s: 7\n", tmp_path / "state")
     ages: list[float] = []
-    model.operations.read_again = ages.append
+    text = "fabric: ring,4\nengine: updown\nreread_interval_s: 7\n"
+    model = Model(text, tmp_path / "state", read_again=ages.append)
     model.state.observed.by_name["s2"].read_s = runtime.now_s() - 3
     answer = model.post("drain", parts=["s1-s2"], dry_run=True)
     assert ages == [7]
@@ -306,13 +317,11 @@ def test_what_switches_hold_is_read_before_a_request_is_planned(tmp_path: Path) 
 
 
 def test_a_request_is_refused_while_rules_are_missing(tmp_path: Path) -> None:
-    model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state")
-    before = model.state.desired
-
     def read_again(_max_age_s: float) -> None:
         raise KnotlessError("s2: rules are missing")
 
-    model.operations.read_again = read_again
+    model = Model("fabric: ring,4\nengine: updown\n", tmp_path / "state", read_again=read_again)
+    before = model.state.desired
     for request, body in (("drain", {"parts": ["s1-s2"]}), ("change", {"root": "s3"})):
         with pytest.raises(KnotlessError, match="rules are missing"):
             model.post(request, **body)
@@ -375,12 +384,12 @@ def test_a_request_or_a_confirmation_ends_the_problem(
     file = tmp_path / "state.json"
     file.write_text('{"drained": ')
     model = Model("fabric: ring,4\n", file)
-    model.operations.recover("state.json: cut short", is_known=is_known)
+    model.state_file.recover("state.json: cut short", is_known=is_known)
     (line,) = Status(model.state).problems(0.0)
     assert line.startswith("the state file is damaged, and ")
     assert line.endswith("state.json: cut short")
     assert model.state.is_unconfirmed is not is_known
-    model.operations.mend_state_file()
+    model.state_file.mend()
     assert file.read_text() == '{"drained": ', "nobody has confirmed what it should hold"
     model.post(request_, **({"parts": []} if request_ == "undrain" else {}))
     assert Status(model.state).problems(0.0) == []
@@ -394,7 +403,7 @@ def test_a_running_controller_writes_a_damaged_file_again(tmp_path: Path) -> Non
     model = Model("fabric: ring,4\n", file)
     model.post("drain", parts=["s1-s2"])
     file.write_text('{"drained": ["s1:2')
-    model.operations.mend_state_file()
+    model.state_file.mend()
     assert read_overrides(file).drained == ("s1:2-s2:3",)
     assert Status(model.state).problems(0.0) == []
 
@@ -412,11 +421,11 @@ def test_a_state_file_that_cannot_be_written_is_a_problem_until_it_can(
 
     with monkeypatch.context() as patch:
         patch.setattr(runtime, "keep", full)
-        model.operations.mend_state_file()
+        model.state_file.mend()
         line = f"a successor will not know what operators have requested: {file}: cannot be written"
         assert Status(model.state).problems(0.0)[0].startswith(line)
         with pytest.raises(KnotlessError, match="No space left"):
             model.post("undrain", parts=["s1-s2"])
-    model.operations.mend_state_file()
+    model.state_file.mend()
     assert Status(model.state).problems(0.0) == []
     assert read_overrides(file).drained == ("s1:2-s2:3",)

@@ -33,9 +33,10 @@ SOURCES = {
     "updates/fabric_state.py": ("problems", "keeping"),
     "updates/scheduler.py": ("take_over",),
     "election/takeover.py": ("_last_known",),
-    "operations.py": ("see_state_file", "_report_damage"),
+    "overrides.py": ("see_damage", "_report_damage"),
 }
 """The functions that write the lines of ``problems``, by file of ``controller/``."""
+NOTING = ("composition", "service")
 VARIABLE = r"[A-Z]{3,}"
 
 
@@ -63,8 +64,9 @@ def texts(file: Path, functions: tuple[str, ...]) -> Iterator[str]:
 
 
 def notes() -> Iterator[str]:
-    """Yield the texts that the service notes in its status."""
-    for node in ast.walk(ast.parse((CONTROLLER / "service.py").read_text())):
+    """Yield the texts that are noted in the status: at the start, and by the service."""
+    modules = [ast.parse((CONTROLLER / f"{name}.py").read_text()) for name in NOTING]
+    for node in (node for module in modules for node in ast.walk(module)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.status.note":
             yield from filter(is_sentence, strings(node.args[0]))
         elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "note":

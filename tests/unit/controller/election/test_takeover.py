@@ -23,6 +23,7 @@ from knotless.controller.updates.last_rules import LastRules
 from knotless.topologies import load
 from tests.support.model_controllers import running
 from tests.support.model_switch import TIMING, ModelSession, ModelSwitch
+from tests.support.service_alone import nothing_requested
 
 FABRIC = load("ring,4")
 DESIRED = DesiredState.compute(Config(fabric="ring,4", engine="updown"), FABRIC)
@@ -61,12 +62,11 @@ class Case:
         self.takeover = Takeover(
             state=self.state,
             mastership=mastership,
-            refresh=lambda: None,
+            state_file=nothing_requested(self.state),
             timing=TIMING,
             journal=UpdateJournal(),
             last_rules=LastRules(),
             fit=lambda change: change(),
-            adopt=lambda _desired: None,
             threads=threads,
         )
         self.sessions: dict[int, Any] = {}

@@ -13,7 +13,6 @@ import pytest
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import FlowControl
 from knotless.base.http_rules import HttpError
-from knotless.controller import config
 from knotless.controller.config import ConfigError
 from knotless.controller.service import Service
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
@@ -21,6 +20,7 @@ from knotless.controller.updates.planning import FabricUnion
 from knotless.topologies import Host, Link, load
 from knotless.topologies.formats.files import to_json, to_text
 from knotless.topologies.union import union
+from tests.support.service_alone import service_alone
 
 RING = load("ring,4")
 CHORD = Link("s2", 8, "s4", 8)
@@ -82,7 +82,7 @@ def serve(tmp_path: Path) -> Callable[[str], Service]:
     def start(fabric: str) -> Service:
         path = tmp_path / "knotless.yaml"
         path.write_text(f"fabric: {fabric}\nengine: updown\nstate_file: state.json\n")
-        return Service(path, config.read(path))
+        return service_alone(path)[0]
 
     return start
 
@@ -105,7 +105,7 @@ def test_a_damaged_file_is_named_and_not_used(
     assert note.endswith("steps to ring,4 are proven without what else there was")
     assert "\n" not in note
     # It is removed when all switches have these rules.
-    service.journal.end(begun())
+    UpdateJournal(path).end(begun())
     assert not path.exists()
 
 
