@@ -14,7 +14,7 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Protocol
 
 from ryu import cfg
 from ryu.base import app_manager
@@ -35,11 +35,54 @@ from knotless.controller.probes.discovery import Discovery
 from knotless.controller.probes.learner import Learner
 from knotless.controller.rest.server import EarlyStatus
 from knotless.controller.service import Service
-from knotless.controller.switches import Switches
 from knotless.topologies import Fabric, KnotlessError
 from knotless.topologies.formats.files import to_text
 
 _LOG = logging.getLogger("knotless.controller")
+
+
+_REPLIES = [
+    ofp_event.EventOFPFlowStatsReply,
+    ofp_event.EventOFPAggregateStatsReply,
+    ofp_event.EventOFPGroupDescStatsReply,
+    ofp_event.EventOFPPortStatsReply,
+    ofp_event.EventOFPBarrierReply,
+    ofp_event.EventOFPEchoReply,
+]
+
+
+class SwitchEvents(Protocol):
+    """Takes the events of switches of a fabric, or of one that is being learned; returns at once.
+
+    ``datapath`` is Ryu's, ``message`` what it has parsed.
+    """
+
+    def connected(self, datapath: Any) -> None:
+        """Serve a switch that has reported its ports."""
+
+    def disconnected(self, datapath: Any) -> None:
+        """Forget a connection; the switch keeps its rules."""
+
+    def ports_changed(self, datapath: Any) -> None:
+        """Record the ports of a switch as they are now."""
+
+    def packet_in(self, dpid: int, message: bytes) -> None:
+        """Take a packet-in of a rule of probes, which Ryu has not parsed."""
+
+    def deliver(self, message: Any) -> None:
+        """Pass a reply to the session that waits for it."""
+
+    def refuse(self, message: Any) -> None:
+        """Pass an error message to the session that caused it."""
+
+    def rules_removed(self, message: Any) -> None:
+        """Take the report of a switch that a rule was removed."""
+
+    def role_answered(self, message: Any) -> None:
+        """Take the answer to a role request."""
+
+    def close(self) -> None:
+        """End all that goes on."""
 
 
 class KnotlessController(app_manager.RyuApp):
@@ -50,7 +93,7 @@ class KnotlessController(app_manager.RyuApp):
 
     OFP_VERSIONS: ClassVar = [ofp.OFP_VERSION]
     service: Service
-    switches: Switches | Learner
+    switches: SwitchEvents
     _http: Service | EarlyStatus
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -151,40 +194,15 @@ class KnotlessController(app_manager.RyuApp):
         """Handle a port that was added, removed, or that went up or down."""
         self.switches.ports_changed(event.datapath)
 
-    @set_ev_cls(ofp_event.EventOFPFlowStatsReply, MAIN_DISPATCHER)
-    def on_flow_stats(self, event: Any) -> None:
-        """Handle a part of the list of a switch's rules."""
-        self.switches.deliver(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPAggregateStatsReply, MAIN_DISPATCHER)
-    def on_count(self, event: Any) -> None:
-        """Handle the number of a switch's rules."""
+    @set_ev_cls(_REPLIES, MAIN_DISPATCHER)
+    def on_reply(self, event: Any) -> None:
+        """Handle a reply, or a part of one, to a session that waits for it."""
         self.switches.deliver(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPFlowRemoved, MAIN_DISPATCHER)
     def on_removed_rule(self, event: Any) -> None:
         """Handle a rule that was removed: a hint that others change rules."""
         self.switches.rules_removed(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPGroupDescStatsReply, MAIN_DISPATCHER)
-    def on_group_description(self, event: Any) -> None:
-        """Handle a part of the list of a switch's groups."""
-        self.switches.deliver(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPPortStatsReply, MAIN_DISPATCHER)
-    def on_port_counters(self, event: Any) -> None:
-        """Handle a part of the counters of a switch's ports."""
-        self.switches.deliver(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPBarrierReply, MAIN_DISPATCHER)
-    def on_barrier(self, event: Any) -> None:
-        """Handle a barrier reply: the switch has processed all earlier messages."""
-        self.switches.deliver(event.msg)
-
-    @set_ev_cls(ofp_event.EventOFPEchoReply, MAIN_DISPATCHER)
-    def on_echo(self, event: Any) -> None:
-        """Handle the answer to an echo request: the switch answers."""
-        self.switches.deliver(event.msg)
 
     @set_ev_cls(ofp_event.EventOFPRoleReply, MAIN_DISPATCHER)
     def on_role(self, event: Any) -> None:
