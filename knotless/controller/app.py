@@ -14,7 +14,7 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn
 
 from ryu import cfg
 from ryu.base import app_manager
@@ -31,6 +31,7 @@ from knotless.controller.openflow.listener import (
     chosen_tls,
     install_listener,
 )
+from knotless.controller.openflow.session import SwitchEvents
 from knotless.controller.probes.discovery import Discovery
 from knotless.controller.probes.learner import Learner
 from knotless.controller.rest.server import EarlyStatus
@@ -49,40 +50,6 @@ _REPLIES = [
     ofp_event.EventOFPBarrierReply,
     ofp_event.EventOFPEchoReply,
 ]
-
-
-class SwitchEvents(Protocol):
-    """Takes the events of switches of a fabric, or of one that is being learned; returns at once.
-
-    ``datapath`` is Ryu's, ``message`` what it has parsed.
-    """
-
-    def connected(self, datapath: Any) -> None:
-        """Serve a switch that has reported its ports."""
-
-    def disconnected(self, datapath: Any) -> None:
-        """Forget a connection; the switch keeps its rules."""
-
-    def ports_changed(self, datapath: Any) -> None:
-        """Record the ports of a switch as they are now."""
-
-    def packet_in(self, dpid: int, message: bytes) -> None:
-        """Take a packet-in of a rule of probes, which Ryu has not parsed."""
-
-    def deliver(self, message: Any) -> None:
-        """Pass a reply to the session that waits for it."""
-
-    def refuse(self, message: Any) -> None:
-        """Pass an error message to the session that caused it."""
-
-    def rules_removed(self, message: Any) -> None:
-        """Take the report of a switch that a rule was removed."""
-
-    def role_answered(self, message: Any) -> None:
-        """Take the answer to a role request."""
-
-    def close(self) -> None:
-        """End all that goes on."""
 
 
 class KnotlessController(app_manager.RyuApp):

@@ -24,7 +24,7 @@ from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import History, UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
-from knotless.controller.updates.scheduler import DEFAULT_TIMING
+from knotless.controller.updates.timing import DEFAULT_TIMING
 from knotless.controller.updates.worker import Worker
 
 _LOG = logging.getLogger("knotless.controller")
@@ -83,7 +83,6 @@ def compose(path: Path | None, settings: Config, number: int | None) -> tuple[Se
         state=state,
         state_file=state_file,
         journal=journal,
-        execute=runtime.in_thread,
         change_to=switches.change_to,
         read_again=switches.rule_watch.read_all,
     )
@@ -115,13 +114,8 @@ def _read_state_file(settings: Config, path: Path | None, kept_at: Path | None) 
         kept, is_known, damage = Overrides(), False, damage or f"{kept_at}: {error}"
         desired = DesiredState.compute(settings, fabric)
     log_desired(desired)
-    state_file = StateFile(
-        config=settings,
-        overrides=kept,
-        state=FabricState(desired),
-        path=kept_at,
-        execute=runtime.in_thread,
-    )
+    state = FabricState(desired)
+    state_file = StateFile(config=settings, overrides=kept, state=state, path=kept_at)
     if damage is not None:
         state_file.recover(damage, is_known=is_known)
     return state_file

@@ -60,7 +60,6 @@ class Operations:
     state : what is known of the fabric.
     state_file : what operators have requested before.
     journal : where an update is kept until it is complete.
-    execute : calls a function that can take long, while switches are served.
     change_to : makes a new desired state the goal.
     read_again : reads the switches that were read longer ago, in seconds, and has them repaired;
         raises KnotlessError if one does not hold its rules then.
@@ -70,7 +69,6 @@ class Operations:
     state: FabricState
     state_file: StateFile
     journal: UpdateJournal
-    execute: Callable[..., Any]
     change_to: Callable[[DesiredState], None]
     read_again: Callable[[float], None]
 
@@ -122,7 +120,7 @@ class Operations:
                     "a change of routes goes on: wait until GET /status is settled",
                 )
             ages_s = self.state.observed.read_ages_s(runtime.now_s())
-            answer: dict[str, Any] = self.execute(_steps, task, asked.rules)
+            answer = runtime.in_thread(_steps, task, asked.rules)
             answer["certificate"]["read_age_s"] = ages_s
         if not asked.dry_run:
             self._perform(desired, overrides)
@@ -159,10 +157,7 @@ class Operations:
                 " frames"
             )
         config = config.model_copy(update={"flow_control": in_use})
-        desired: DesiredState = self.execute(
-            DesiredState.compute, config, old.fabric, overrides.drained
-        )
-        return desired
+        return runtime.in_thread(DesiredState.compute, config, old.fabric, overrides.drained)
 
 
 def _steps(task: UpdateTask, with_rules: bool) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,6 @@ class StateFile:
     overrides : what operators have changed.
     state : what is known of the fabric.
     path : the file; None: what was changed ends with the controller.
-    execute : calls a function that can take long, while switches are served.
 
     """
 
@@ -179,7 +178,6 @@ class StateFile:
     overrides: Overrides
     state: FabricState
     path: Path | None
-    execute: Callable[..., Any]
     _damage: str | None = field(default=None, init=False)
     """What was wrong with the file at the start, until somebody requests something."""
 
@@ -205,7 +203,7 @@ class StateFile:
             kept = read_overrides(self.path).current(config, fabric)
             is_new = kept != self.overrides
             if is_new:
-                new = self.execute(
+                new = runtime.in_thread(
                     DesiredState.compute, kept.applied_to(config), fabric, kept.drained
                 )
         except KnotlessError as error:

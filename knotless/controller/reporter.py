@@ -19,16 +19,8 @@ _CERTIFY_AFTER_S = 1.0
 class EventReporter:
     """The :class:`~knotless.controller.updates.scheduler.Reporter` of a controller.
 
-    Parameters
-    ----------
-    status : reports of the state of the controller.
-    history : the last updates.
-    threads : those of the controller.
-
-    Attributes
-    ----------
-    events, metrics : what ``GET /events`` and ``GET /metrics`` show.
-
+    ``status`` reports the state, ``history`` keeps the last updates, ``events`` and ``metrics`` are
+    what ``GET /events`` and ``GET /metrics`` show.
     """
 
     def __init__(self, *, status: Status, history: History, threads: runtime.Threads) -> None:

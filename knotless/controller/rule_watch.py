@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from knotless.base.errors import KnotlessError
@@ -43,25 +43,6 @@ _SHOWN = 3
 _LOG = logging.getLogger("knotless.switches")
 
 
-@dataclass(frozen=True)
-class RepairCallbacks:
-    """Called for a switch that was read again; its lock is held.
-
-    Attributes
-    ----------
-    watch_of : returns a function: whether the switch is still to be served on its connection.
-    repair : gives it the rules that are wanted, in one bundle.
-    start_over : reads all switches, and goes on from what they hold in proven steps.
-    restore_probes : gives it what it has lost of the rules of probes.
-
-    """
-
-    watch_of: Callable[[Session, ObservedSwitch], Callable[[], bool]]
-    repair: Callable[[Session, ObservedSwitch, SwitchContents], None]
-    start_over: Callable[[ObservedSwitch], None]
-    restore_probes: Callable[[Session, ObservedSwitch, list[FoundRule]], None]
-
-
 class RuleWatch:
     """Reads the switches of one controller again, while it changes rules.
 
@@ -71,7 +52,10 @@ class RuleWatch:
     connections : the sessions of switches.
     reporter : told what happens.
     execute : calls a function that can take long, while green threads go on.
-    callbacks : called for a switch that was read.
+    watch_of : returns a function: whether a switch is still to be served on its connection.
+    repair : gives a switch, whose lock is held, the rules that are wanted, in one bundle.
+    restore_probes : gives it what it has lost of the rules of probes.
+    start_over : reads all switches, and goes on from what they hold in proven steps.
     threads : those of the controller.
 
     """
@@ -83,12 +67,16 @@ class RuleWatch:
         connections: Connections,
         reporter: Reporter,
         execute: Callable[..., Any],
-        callbacks: RepairCallbacks,
+        watch_of: Callable[[Session, ObservedSwitch], Callable[[], bool]],
+        repair: Callable[[Session, ObservedSwitch, SwitchContents], None],
+        restore_probes: Callable[[Session, ObservedSwitch, list[FoundRule]], None],
+        start_over: Callable[[ObservedSwitch], None],
         threads: runtime.Threads,
     ) -> None:
         self._state, self._update = state, state.update
         self._connections, self._reporter, self._execute = connections, reporter, execute
-        self._callbacks, self._threads = callbacks, threads
+        self._watch_of, self._repair, self._start_over = watch_of, repair, start_over
+        self._restore_probes, self._threads = restore_probes, threads
         self._counted_step = 0
         """The step in which the frames were counted that were not admitted."""
         self._judged: tuple[int, Mapping[str, tuple[FoundRule, ...]]] | None = None
@@ -181,7 +169,7 @@ class RuleWatch:
             session.is_being_read = False
 
     def _compare(self, session: Session, switch: ObservedSwitch) -> bool:
-        is_current = self._callbacks.watch_of(session, switch)
+        is_current = self._watch_of(session, switch)
         if not is_current():
             return False
         began_s = runtime.now_s()
@@ -192,7 +180,7 @@ class RuleWatch:
             return False
         self._count_frames(switch.name, received, contents)
         if session.held is None:  # it has refused changes
-            self._callbacks.repair(session, switch, contents)
+            self._repair(session, switch, contents)
             return False
         changes = reconcile(session.held, contents.rules, contents.groups, unread=contents.unread)
         if (changes.foreign, contents.unread) != (switch.foreign, switch.foreign_unread):
@@ -200,7 +188,7 @@ class RuleWatch:
             self._begin_to_judge()
         if not changes.steps:
             switch.read_s = began_s
-            self._callbacks.restore_probes(session, switch, contents.rules)
+            self._restore_probes(session, switch, contents.rules)
             return not (switch.probe_rules_lost or switch.refused_probes)
         switch.changed_by_others, switch.installed = sum(map(len, changes.steps)), False
         _LOG.warning("%s", switch.changed_text)
@@ -209,9 +197,9 @@ class RuleWatch:
         held = own_rules(contents.rules, contents.groups)
         may_repair = self._may_repair(switch.name, held)
         if is_current() and may_repair:
-            self._callbacks.repair(session, switch, contents)
+            self._repair(session, switch, contents)
         elif is_current():
-            self._callbacks.start_over(switch)
+            self._start_over(switch)
         return False
 
     def _may_repair(self, name: str, held: SwitchRules) -> bool:

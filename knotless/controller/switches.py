@@ -6,18 +6,17 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ryu.controller.handler import DEAD_DISPATCHER
-
 from knotless.controller import runtime
 from knotless.controller.desired import DesiredState
 from knotless.controller.election.election import Election
-from knotless.controller.election.roles import LeadershipCallbacks, Roles
+from knotless.controller.election.roles import Roles
 from knotless.controller.election.takeover import SoleMaster, Takeover
-from knotless.controller.observed import Counters, ObservedSwitch
+from knotless.controller.observed import ObservedSwitch
 from knotless.controller.openflow.session import (
     Connections,
     Session,
     SwitchContents,
+    SwitchEvents,
     SwitchGoneError,
     ports_of,
 )
@@ -25,21 +24,16 @@ from knotless.controller.overrides import StateFile
 from knotless.controller.probes.learner import Explorer
 from knotless.controller.probes.prober import Prober
 from knotless.controller.reconcile import Changes, FoundRule, own_rules, reconcile
-from knotless.controller.rule_watch import RepairCallbacks, RuleWatch
+from knotless.controller.rule_watch import RuleWatch
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.inherited import holds_other
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
-from knotless.controller.updates.scheduler import (
-    DEFAULT_TIMING,
-    Reporter,
-    Timing,
-    UpdateScheduler,
-)
+from knotless.controller.updates.scheduler import Reporter, UpdateScheduler
+from knotless.controller.updates.timing import DEFAULT_TIMING, Timing
 from knotless.forwarding.openflow.rules import SwitchRules
 
-_ALIVE_S = 2.0
 _DOUBT_S = 1.0
 """After this time is looked again whether probes show a cable of a switch that connects again."""
 _PROVEN_S = 3.0
@@ -47,7 +41,7 @@ _PROVEN_S = 3.0
 _LOG = logging.getLogger("knotless.switches")
 
 
-class Switches:
+class Switches(SwitchEvents):
     """All connected switches; the driver of the update scheduler.
 
     Parameters
@@ -83,23 +77,19 @@ class Switches:
         journal: UpdateJournal | None = None,
         last_rules: LastRules | None = None,
     ) -> None:
-        self._state, self._update = state, state.update
-        self._reporter, self._make_session, self._threads = reporter, make_session, threads
-        self.connections = Connections(state.observed, self._counters_restarted)
-        self._sessions = self.connections.sessions
-        self._failures: frozenset[str] = frozenset()
-        self._is_comparing = False
-        self._term = 0
-        """Counts how often this controller was put on standby."""
+        super().__init__(make_session, threads)
+        self._state, self._update, self._reporter = state, state.update, reporter
+        self.connections = Connections(self.sessions, state.observed, self._counters_restarted)
         journal, last_rules = journal or UpdateJournal(), last_rules or LastRules()
         self.rule_watch = RuleWatch(
             state=state,
             connections=self.connections,
             reporter=reporter,
             execute=timing.execute,
-            callbacks=RepairCallbacks(
-                self._watch_of, self._repair, self._start_over, self._restore_probes
-            ),
+            watch_of=self._watch_of,
+            repair=self._repair,
+            restore_probes=self._restore_probes,
+            start_over=self._start_over,
             threads=threads,
         )
         self._prober: Prober | None = None
@@ -117,6 +107,7 @@ class Switches:
         self._scheduler = UpdateScheduler(
             state=state,
             driver=self,
+            read_counters=self.connections.port_counters,
             reporter=reporter,
             timing=timing,
             losses=losses or ChannelLosses(),
@@ -131,8 +122,10 @@ class Switches:
             self.roles = Roles(
                 election=election,
                 observed=state.observed,
-                sessions=self._sessions,
-                callbacks=LeadershipCallbacks(self.lead, self.stand_by, self._serve_again),
+                sessions=self.sessions,
+                lead=self.lead,
+                stand_by=self.stand_by,
+                serve=self._serve_again,
                 threads=threads,
             )
         self._takeover = Takeover(
@@ -145,10 +138,7 @@ class Switches:
             fit=self._fit,
             threads=threads,
         )
-        self._start()
-
-    def _start(self) -> None:
-        """Begin to work: all parts have been made."""
+        # All parts have been made, and begin to work.
         self._scheduler.start()
         self.rule_watch.start()
         if self.roles is not None:
@@ -156,42 +146,36 @@ class Switches:
         if self._prober is not None:
             self._prober.start()
         if self.roles is None:
-            self._state.stand_by()
+            state.stand_by()
             self.lead()
 
     def close(self) -> None:
-        """End all that this controller does; the switches keep their rules."""
-        self._threads.close()
+        """See :class:`SwitchEvents`."""
+        super().close()
         self._scheduler.close()
 
-    # --- called by event handlers: they return at once ---------------------------------------
-
-    def connected(self, datapath: Any) -> None:
-        """Serve a switch that has reported its ports."""
-        self._threads.spawn(self._serve, self._make_session(datapath))
+    # --- see openflow.session.SwitchEvents ----------------------------------------------------
 
     def disconnected(self, datapath: Any) -> None:
         """Forget a connection; the switch keeps its rules."""
-        session = self.connections.current(datapath)
-        if session is None:
+        if (session := self.current(datapath)) is None:
             return
         session.end()
-        del self._sessions[datapath.id]
+        del self.sessions[datapath.id]
         if self.roles is not None:
             self.roles.disconnected(datapath.id)
         observed = self._state.observed
         observed.unknown.discard(datapath.id)
-        switch = observed.switches.get(datapath.id)
-        if switch is not None:
+        if (switch := observed.switches.get(datapath.id)) is not None:
             switch.disconnect()
             _LOG.warning("%s has disconnected; it keeps its rules", switch)
             self._reporter.tell("disconnected", switch=switch.name)
-            self._compare_failures()
+            self._scheduler.compare_failures()
 
     def ports_changed(self, datapath: Any) -> None:
         """Record the ports of a switch as they are now."""
         switch = self._state.observed.switches.get(datapath.id)
-        if switch is None or self.connections.current(datapath) is None:
+        if switch is None or self.current(datapath) is None:
             return
         before = switch.ports or {}
         switch.see_ports(ports_of(datapath))
@@ -204,19 +188,13 @@ class Switches:
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
         if self._prober is not None:
             self._prober.wake()
-        self._compare_failures()
-
-    def deliver(self, message: Any) -> None:
-        """Pass a reply to the session that waits for it."""
-        if session := self.connections.current(message.datapath):
-            session.deliver(message)
+        self._scheduler.compare_failures()
 
     def refuse(self, message: Any) -> None:
-        """Pass an error message to the session that caused it."""
-        if session := self.connections.current(message.datapath):
-            session.refuse(message)
-            if self.roles is not None:
-                self.roles.refused(message.datapath.id, message)
+        """See :class:`SwitchEvents`."""
+        super().refuse(message)
+        if self.roles is not None and self.current(message.datapath):
+            self.roles.refused(message.datapath.id, message)
 
     def packet_in(self, dpid: int, message: bytes) -> None:
         """Take a frame that a rule of probes has sent to the controller."""
@@ -225,12 +203,12 @@ class Switches:
 
     def rules_removed(self, message: Any) -> None:
         """Take the report of a switch that a rule was removed."""
-        if session := self.connections.current(message.datapath):
+        if session := self.current(message.datapath):
             self.rule_watch.hint(session)
 
     def role_answered(self, message: Any) -> None:
         """Take the answer to a role request."""
-        if self.roles is not None and self.connections.current(message.datapath):
+        if self.roles is not None and self.current(message.datapath):
             self.roles.answered(message.datapath.id, message)
 
     def change_to(self, new: DesiredState) -> None:
@@ -247,7 +225,7 @@ class Switches:
         """Compare failures after probes have found some; ``returned``: some links work again."""
         if returned:
             self._update.link_returned()
-        self._compare_failures()
+        self._scheduler.compare_failures()
 
     def _counters_restarted(self, name: str, ports: frozenset[int]) -> None:
         """Have the links at ports that count from zero again emptied, and their losses counted."""
@@ -261,20 +239,6 @@ class Switches:
             self._update.may_have_lost(lost)
             self._scheduler.wake()
 
-    def _compare_failures(self) -> None:
-        """Report links and switches that have failed or returned, once for many events."""
-        if not self._is_comparing:
-            self._is_comparing = True
-            self._threads.spawn(self._report_failures)
-
-    def _report_failures(self) -> None:
-        self._is_comparing = False
-        failures = self._state.observed.failures()
-        if failures != self._failures:
-            self._failures = failures
-            self._reporter.tell("failures", failed=sorted(failures))
-        self._scheduler.wake()
-
     # --- see updates.scheduler.SwitchDriver ---------------------------------------------------
 
     def take_step(self, names: Iterable[str]) -> None:
@@ -287,13 +251,8 @@ class Switches:
             if switch.name not in wanted:
                 continue
             switch.installed = False
-            session = self._sessions.get(switch.dpid)
-            if session is not None:
+            if (session := self.sessions.get(switch.dpid)) is not None:
                 self._threads.spawn(self._try_to_install, session, switch)
-
-    def port_counters(self) -> Counters:
-        """Return the frames received and sent by each port of all connected switches."""
-        return self.connections.port_counters()
 
     def withdraw(self) -> None:
         """Forget what the fabric had before it changed."""
@@ -302,7 +261,7 @@ class Switches:
         self._fit(self._state.withdraw)
         _LOG.info("the fabric is %s now; removed: %s", kept.name, ", ".join(gone) or "nothing")
 
-    # --- leadership: see election.roles.LeadershipCallbacks -----------------------------------
+    # --- leadership: see election.roles.Roles -------------------------------------------------
 
     def lead(self) -> None:
         """Take over: read what all switches hold, and go on from there."""
@@ -316,8 +275,7 @@ class Switches:
     def _forget(self) -> None:
         self._takeover.give_up()
         self._state.stand_by()
-        self._term += 1
-        for session in self._sessions.values():
+        for session in self.sessions.values():
             session.held = session.contents = None
 
     def _start_over(self, switch: ObservedSwitch) -> None:
@@ -327,45 +285,24 @@ class Switches:
         self.lead()
 
     def _serve_again(self, dpid: int) -> None:
-        session, switch = self._sessions.get(dpid), self._state.observed.switches.get(dpid)
+        session, switch = self.sessions.get(dpid), self._state.observed.switches.get(dpid)
         if self._state.leads and session is not None and switch is not None:
             self._threads.spawn(self._try_to_install, session, switch)
 
     def _take_over(self, number: int) -> None:
-        count = self._takeover.run(number, self._sessions)
-        if count is None:
+        if (count := self._takeover.run(number, self.sessions)) is None:
             return
         self._state.lead()
         self._reporter.tell("takeover", switches=count)
-        self._compare_failures()
-        for dpid in self._sessions:
+        self._scheduler.compare_failures()
+        for dpid in self.sessions:
             self._serve_again(dpid)
         self._scheduler.take_over()
-
-    def _may_change(self, dpid: int) -> bool:
-        return self._state.leads and (self.roles is None or self.roles.may_change(dpid))
 
     # --- one switch --------------------------------------------------------------------------
 
     def _serve(self, session: Session) -> None:
         datapath, observed = session.datapath, self._state.observed
-        while (older := self._sessions.get(datapath.id)) is not None:
-            # Either the switch lost its connection unnoticed, or two switches have this dpid.
-            if older.answers(_ALIVE_S):
-                if datapath.state == DEAD_DISPATCHER:
-                    return  # meanwhile the switch has connected once more
-                contested = observed.switches.get(datapath.id)
-                if contested is not None:
-                    observed.duplicate_dpids[datapath.id] = runtime.now_s()
-                    contested.is_contested = True
-                if contested is None or not self._supersedes(contested, session, older):
-                    datapath.close()
-                    return
-            self.disconnected(older.datapath)
-            older.datapath.close()
-        if datapath.state == DEAD_DISPATCHER:
-            return
-        self._sessions[datapath.id] = session
         switch = observed.switches.get(datapath.id)
         if switch is None:
             observed.unknown.add(datapath.id)
@@ -378,15 +315,21 @@ class Switches:
             switch.is_unread = True  # another one may have been read in its place
         self._update.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
-        self._compare_failures()
+        self._scheduler.compare_failures()
         self._try_to_install(session, switch)
 
-    def _supersedes(self, switch: ObservedSwitch, new: Session, older: Session) -> bool:
+    def _supersedes(self, new: Session, older: Session) -> bool:
         """Return whether a second switch with a dpid takes the place of the first.
 
         It does if it has more of the ports that the fabric declares; or as many, and no probe shows
         a cable of the first one after some time, although some could.
         """
+        observed, dpid = self._state.observed, new.datapath.id
+        switch = observed.switches.get(dpid)
+        if switch is None:
+            return False
+        observed.duplicate_dpids[dpid] = runtime.now_s()
+        switch.is_contested = True
         lacking, lacking_now = (
             len(switch.needs.keys() - ports_of(session.datapath).keys()) for session in (new, older)
         )
@@ -405,12 +348,13 @@ class Switches:
 
     def _watch_of(self, session: Session, switch: ObservedSwitch) -> Callable[[], bool]:
         """Return a function: whether the switch is still to be served on this connection."""
-        observed, term = self._state.observed, self._term
+        state, observed, number = self._state, self._state.observed, self._takeover.number
         return lambda: (
-            self._sessions.get(switch.dpid) is session
+            self.sessions.get(switch.dpid) is session
             and observed.switches.get(switch.dpid) is switch
-            and self._term == term
-            and self._may_change(switch.dpid)
+            and self._takeover.number == number
+            and state.leads
+            and (self.roles is None or self.roles.may_change(switch.dpid))
         )
 
     def _install(
@@ -472,7 +416,7 @@ class Switches:
         switch.changed_by_others = 0
         if switch.is_new or switch.is_unread:
             switch.is_new = switch.is_unread = False
-            self._compare_failures()
+            self._scheduler.compare_failures()
         self._update.confirm(switch.name)
         self._scheduler.wake()
         self._report_installed(switch, wanted, changes, runtime.now_s() - began_s)
@@ -512,7 +456,7 @@ class Switches:
         if session.contents is None:
             session.contents = session.read()
         dpids = self._state.observed.switches
-        read = sum(bool(each.contents) for dpid, each in self._sessions.items() if dpid in dpids)
+        read = sum(bool(each.contents) for dpid, each in self.sessions.items() if dpid in dpids)
         if read == len(dpids):
             self._takeover.wake()
 
@@ -545,11 +489,11 @@ class Switches:
             self.roles.election.fit(frozenset(observed.switches))
         if self._prober is not None:
             self._prober.fit(observed.fabric, before)
-        for dpid, session in list(self._sessions.items()):
+        for dpid, session in list(self.sessions.items()):
             if dpid in observed.switches and dpid in observed.unknown:
                 observed.unknown.discard(dpid)
-                del self._sessions[dpid]
-                self._threads.spawn(self._serve, session)
+                del self.sessions[dpid]
+                self._threads.spawn(self._take_place, session)
             elif dpid not in observed.switches and dpid not in observed.unknown:
                 observed.unknown.add(dpid)
                 session.held = session.contents = None

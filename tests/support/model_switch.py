@@ -24,7 +24,7 @@ from knotless.controller.reconcile import (
     RuleChange,
 )
 from knotless.controller.updates.planning import UpdatePlan
-from knotless.controller.updates.scheduler import Timing
+from knotless.controller.updates.timing import Timing
 from knotless.forwarding.openflow.rules import Group, Rule, SwitchRules, ToGroup
 
 TIMING = Timing(lambda call, *task: call(*task), counters_interval_s=0, retry_s=0, keep_after_s=0)

@@ -42,5 +42,4 @@ def nothing_requested(state: FabricState) -> StateFile:
         overrides=Overrides(drained=state.desired.drained),
         state=state,
         path=None,
-        execute=lambda function, *arguments: function(*arguments),
     )

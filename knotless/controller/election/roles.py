@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ryu.ofproto import ofproto_v1_3 as ofp
@@ -31,25 +30,19 @@ _ROLES: Mapping[int, Role] = {code: role for role, code in _CODES.items() if rol
 _LOG = logging.getLogger("knotless.roles")
 
 
-@dataclass(frozen=True)
-class LeadershipCallbacks:
-    """Called when this controller becomes active, or no longer is; all return at once.
+class Roles:
+    """The roles of this controller; what it calls returns at once.
 
-    Attributes
+    Parameters
     ----------
-    lead : begin to lead the switches.
-    stand_by : change nothing any more.
-    serve : bring a switch into line that has accepted us while we are active, by its dpid.
+    election : decides.
+    observed : reports of the switches.
+    sessions : the connected switches, by dpid.
+    lead, stand_by : begin to lead the switches; change nothing any more.
+    serve : brings a switch into line that has accepted us while we are active, by its dpid.
+    threads : those of the controller.
 
     """
-
-    lead: Callable[[], None]
-    stand_by: Callable[[], None]
-    serve: Callable[[int], None]
-
-
-class Roles:
-    """The roles of this controller; ``sessions`` are the connected switches, by dpid."""
 
     def __init__(
         self,
@@ -57,12 +50,14 @@ class Roles:
         election: Election,
         observed: Observed,
         sessions: Mapping[int, Session],
-        callbacks: LeadershipCallbacks,
+        lead: Callable[[], None],
+        stand_by: Callable[[], None],
+        serve: Callable[[int], None],
         threads: runtime.Threads,
     ) -> None:
         self.election = election
-        self._observed, self._sessions, self._callbacks = observed, sessions, callbacks
-        self._threads = threads
+        self._observed, self._sessions, self._threads = observed, sessions, threads
+        self._lead, self._stand_by, self._serve = lead, stand_by, serve
         self._sending: set[Session] = set()
         self._is_active = False
 
@@ -93,7 +88,7 @@ class Roles:
         self._send(self.election.settle(now_s, self.dead))
         self._follow()
         if self._is_active and self.election.is_master(dpid) and not was_master:
-            self._callbacks.serve(dpid)
+            self._serve(dpid)
 
     def refused(self, dpid: int, message: Any) -> None:
         """Take an error message: of a role request, or of a change by one who is not master."""
@@ -140,10 +135,10 @@ class Roles:
         self._is_active = is_active
         if is_active:
             _LOG.warning("this controller is active now, in term %d", self.election.term)
-            self._callbacks.lead()
+            self._lead()
         else:
             _LOG.warning("this controller is on standby now: %s", self.election.why)
-            self._callbacks.stand_by()
+            self._stand_by()
 
     def _send(self, requests: list[Request]) -> None:
         for request in requests:

@@ -25,7 +25,8 @@ from knotless.controller.updates.inherited import (
 )
 from knotless.controller.updates.journal import UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
-from knotless.controller.updates.scheduler import MISSING_RULES, Timing
+from knotless.controller.updates.scheduler import MISSING_RULES
+from knotless.controller.updates.timing import Timing
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.failures import Failures
 
@@ -101,7 +102,8 @@ class Takeover:
         self._state_file, self._timing = state_file, timing
         self._journal, self._last_rules, self._fit = journal, last_rules, fit
         self._threads = threads
-        self._number = 0
+        self.number = 0
+        """Counts the takeovers that were begun, and those that were given up."""
         self._reported = ""
         self._woken = runtime.Event()
         self._reading = set[Session]()
@@ -111,12 +113,12 @@ class Takeover:
 
     def begin(self) -> int:
         """Return the number of a new takeover; one that was begun before is given up."""
-        self._number, self.is_running = self._number + 1, True
-        return self._number
+        self.number, self.is_running = self.number + 1, True
+        return self.number
 
     def give_up(self) -> None:
         """Stop: this controller is not active any more."""
-        self._number, self.is_running = self._number + 1, False
+        self.number, self.is_running = self.number + 1, False
 
     def wake(self) -> None:
         """Look again at once: more switches have been read."""
@@ -131,7 +133,7 @@ class Takeover:
         """
         began_s = came_s = runtime.now_s()
         came = set[tuple[int, bool]]()
-        while number == self._number:
+        while number == self.number:
             self._state_file.follow()
             self._see_interrupted_update()
             may_change = self._mastership.may_change
@@ -147,7 +149,7 @@ class Takeover:
             goes_on = self._alive <= read.keys() or (is_late and not self._state.is_interrupted)
             if read and goes_on:
                 inherited = self._inherited(read)
-                if number != self._number:
+                if number != self.number:
                     return None
                 is_current = all(sessions.get(dpid) is session for dpid, session in read.items())
                 if is_current and self._suffices(inherited, read.keys(), is_late=is_late):
@@ -172,7 +174,7 @@ class Takeover:
             try:
                 with session.lock:
                     contents = session.contents or session.read()
-                if number == self._number:
+                if number == self.number:
                     session.contents = contents
             except SwitchGoneError:
                 session.datapath.close()

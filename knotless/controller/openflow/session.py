@@ -7,10 +7,12 @@ event handlers of :mod:`knotless.controller.app` pass received messages to :meth
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ryu.controller.handler import DEAD_DISPATCHER
 from ryu.ofproto import ofproto_parser
 from ryu.ofproto import ofproto_v1_3 as ofp
 from ryu.ofproto import ofproto_v1_3_parser as parser
@@ -31,6 +33,7 @@ REPLY_TIMEOUT_S = 30.0
 """Time for a switch to reply. Installing thousands of rules takes seconds, and the barrier reply
 comes after them."""
 COUNTERS_TIMEOUT_S = 2.0
+_ALIVE_S = 2.0
 MAX_FOREIGN = 1000
 """Rules of others that are read from a switch; if there are more, they are only counted."""
 _OWN = (COOKIE, PROBE_COOKIE)
@@ -324,29 +327,109 @@ def ports_of(datapath: Any) -> dict[int, bool]:
     }
 
 
-class Connections:
-    """The sessions of all connected switches, by dpid, and by name for those of the fabric.
+class SwitchEvents(ABC):
+    """Takes the events of switches of a fabric, or of one that is being learned; returns at once.
 
-    ``counters_restarted`` is called with the name of a switch, and those of its ports that count
-    from zero again.
+    ``make_session`` makes the session of a Ryu datapath, ``threads`` are those of the controller.
+    ``sessions`` are those of all connected switches, by dpid.
     """
 
-    def __init__(
-        self, observed: Observed, counters_restarted: Callable[[str, frozenset[int]], None]
-    ) -> None:
-        self._observed, self._counters_restarted = observed, counters_restarted
+    def __init__(self, make_session: Callable[[Any], Session], threads: runtime.Threads) -> None:
+        self._make_session, self._threads = make_session, threads
         self.sessions: dict[int, Session] = {}
-        """By dpid; switches that are not in the fabric are connected as well."""
 
-    def session_of(self, name: str) -> Session | None:
-        """Return the session of a switch of the fabric, if it is connected."""
-        switch = self._observed.by_name.get(name)
-        return None if switch is None else self.sessions.get(switch.dpid)
+    def connected(self, datapath: Any) -> None:
+        """Serve a switch that has reported its ports."""
+        self._threads.spawn(self._take_place, self._make_session(datapath))
+
+    @abstractmethod
+    def disconnected(self, datapath: Any) -> None:
+        """Forget a connection; the switch keeps its rules."""
+
+    @abstractmethod
+    def ports_changed(self, datapath: Any) -> None:
+        """Record the ports of a switch as they are now."""
+
+    @abstractmethod
+    def packet_in(self, dpid: int, message: bytes) -> None:
+        """Take a packet-in of a rule of probes, which Ryu has not parsed."""
+
+    @abstractmethod
+    def rules_removed(self, message: Any) -> None:
+        """Take the report of a switch that a rule was removed."""
+
+    @abstractmethod
+    def role_answered(self, message: Any) -> None:
+        """Take the answer to a role request."""
+
+    def deliver(self, message: Any) -> None:
+        """Pass a reply to the session that waits for it."""
+        if session := self.current(message.datapath):
+            session.deliver(message)
+
+    def refuse(self, message: Any) -> None:
+        """Pass an error message to the session that caused it."""
+        if session := self.current(message.datapath):
+            session.refuse(message)
+
+    def close(self) -> None:
+        """End all that goes on; the switches keep their rules."""
+        self._threads.close()
 
     def current(self, datapath: Any) -> Session | None:
         """Return the session of a switch, if it is on this connection."""
         session = self.sessions.get(datapath.id)
         return session if session is not None and session.datapath is datapath else None
+
+    def _take_place(self, session: Session) -> None:
+        """Serve a switch, unless an older connection with its dpid stays.
+
+        That makes way if it does not answer: the switch has lost it unnoticed. Else two switches
+        have this dpid.
+        """
+        datapath = session.datapath
+        while (older := self.sessions.get(datapath.id)) is not None:
+            if older.answers(_ALIVE_S):
+                if datapath.state == DEAD_DISPATCHER:
+                    return  # meanwhile the switch has connected once more
+                if not self._supersedes(session, older):
+                    datapath.close()
+                    return
+            self.disconnected(older.datapath)
+            older.datapath.close()
+        if datapath.state != DEAD_DISPATCHER:
+            self.sessions[datapath.id] = session
+            self._serve(session)
+
+    @abstractmethod
+    def _supersedes(self, new: Session, older: Session) -> bool:
+        """Return whether a second switch with a dpid takes the place of the first."""
+
+    @abstractmethod
+    def _serve(self, session: Session) -> None:
+        """Serve a switch as long as it takes what it is given."""
+
+
+class Connections:
+    """The sessions of all connected switches, by dpid, and by name for those of the fabric.
+
+    ``sessions`` also has switches that are not in the fabric. ``counters_restarted`` is called with
+    the name of a switch, and those of its ports that count from zero again.
+    """
+
+    def __init__(
+        self,
+        sessions: Mapping[int, Session],
+        observed: Observed,
+        counters_restarted: Callable[[str, frozenset[int]], None],
+    ) -> None:
+        self.sessions, self._observed = sessions, observed
+        self._counters_restarted = counters_restarted
+
+    def session_of(self, name: str) -> Session | None:
+        """Return the session of a switch of the fabric, if it is connected."""
+        switch = self._observed.by_name.get(name)
+        return None if switch is None else self.sessions.get(switch.dpid)
 
     def by_name(self) -> Mapping[str, Session]:
         """Return the sessions of switches of the fabric, by name."""

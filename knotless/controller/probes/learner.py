@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from ryu.controller.handler import DEAD_DISPATCHER
-
 from knotless.base.errors import FabricError, KnotlessError
 from knotless.controller import runtime
 from knotless.controller.openflow.messages import read_packet_in
-from knotless.controller.openflow.session import Connections, Session, SwitchGoneError, ports_of
+from knotless.controller.openflow.session import (
+    Connections,
+    Session,
+    SwitchEvents,
+    SwitchGoneError,
+    ports_of,
+)
 from knotless.controller.probes.cables import PortId
 from knotless.controller.probes.discovery import Discovery
 from knotless.controller.probes.frames import (
@@ -37,7 +41,6 @@ _INTERVAL_S = 0.25
 _EXPLORE_INTERVAL_S = 1.0
 _RETRY_S = 30.0
 """After a refused reload."""
-_ALIVE_S = 2.0
 _RECENT = 16
 """Rounds for which a probe counts: nobody can keep it, and send it from elsewhere later."""
 _LOG = logging.getLogger("knotless.learning")
@@ -60,7 +63,7 @@ def pause_s(discovery: Discovery, least_s: float) -> float:
     return least_s * max(1.0, ports / at_once) if at_once else 0.0
 
 
-class Learner:
+class Learner(SwitchEvents):
     """The switches of a fabric that is not known yet; ``name`` is what it will be called.
 
     ``done`` is called once, with the fabric, when it is complete.
@@ -71,14 +74,13 @@ class Learner:
         discovery: Discovery,
         name: str,
         done: Callable[[Fabric], None],
-        session: Callable[[Any], Session] = Session,
+        make_session: Callable[[Any], Session] = Session,
         interval_s: float = _INTERVAL_S,
     ) -> None:
+        super().__init__(make_session, runtime.Threads())
         self._discovery, self._name, self._done = discovery, name, done
-        self._session, self._interval_s = session, interval_s
-        self._threads = runtime.Threads()
+        self._interval_s = interval_s
         self._frames = Frames(None, per_port=True)
-        self._sessions: dict[int, Session] = {}
         self._writing: set[int] = set()
         self._missing: str | None = None
         """The last report of what is missing for a fabric, one line; empty if nothing is."""
@@ -87,42 +89,24 @@ class Learner:
         """Begin to learn."""
         self._threads.spawn(self._run)
 
-    def close(self) -> None:
-        """End all that it does."""
-        self._threads.close()
-
     @property
     def datapaths(self) -> list[Any]:
         """The connections to switches."""
-        return [session.datapath for session in self._sessions.values()]
+        return [session.datapath for session in self.sessions.values()]
 
-    # --- called by event handlers: they return at once ---------------------------------------
-
-    def connected(self, datapath: Any) -> None:
-        """Serve a switch that has reported its ports."""
-        self._threads.spawn(self._serve, self._session(datapath))
+    # --- see SwitchEvents --------------------------------------------------------------------
 
     def disconnected(self, datapath: Any) -> None:
         """Forget a connection, and what the switch has shown."""
-        if (session := self._session_of(datapath)) is not None:
+        if (session := self.current(datapath)) is not None:
             session.end()
-            del self._sessions[datapath.id]
+            del self.sessions[datapath.id]
             self._discovery.disconnected(datapath.id)
 
     def ports_changed(self, datapath: Any) -> None:
         """Record the ports of a switch as they are now."""
-        if self._session_of(datapath) is not None:
+        if self.current(datapath) is not None:
             self._discovery.see_ports(datapath.id, ports_of(datapath))
-
-    def deliver(self, message: Any) -> None:
-        """Pass a reply to the session that waits for it."""
-        if (session := self._session_of(message.datapath)) is not None:
-            session.deliver(message)
-
-    def refuse(self, message: Any) -> None:
-        """Pass an error message to the session that caused it."""
-        if (session := self._session_of(message.datapath)) is not None:
-            session.refuse(message)
 
     def rules_removed(self, message: Any) -> None:
         """Ignore a rule that was removed: nothing is installed yet."""
@@ -133,36 +117,27 @@ class Learner:
     def packet_in(self, dpid: int, message: bytes) -> None:
         """Take a packet-in: a probe, or a frame of a host."""
         in_port, frame = read_packet_in(message)
-        if in_port is not None and dpid in self._sessions:
+        if in_port is not None and dpid in self.sessions:
             take_frame(self._discovery, self._frames, (dpid, in_port), frame)
-
-    def _session_of(self, datapath: Any) -> Session | None:
-        session = self._sessions.get(datapath.id)
-        return session if session is not None and session.datapath is datapath else None
 
     # --- inside ------------------------------------------------------------------------------
 
     def _serve(self, session: Session) -> None:
         datapath = session.datapath
-        while (older := self._sessions.get(datapath.id)) is not None:
-            if older.answers(_ALIVE_S):
-                _LOG.warning("two switches have dpid %d: only the first is used", datapath.id)
-                datapath.close()
-                return
-            self.disconnected(older.datapath)
-            older.datapath.close()
-        if datapath.state == DEAD_DISPATCHER:
-            return
-        self._sessions[datapath.id] = session
         try:
             held = held_probe_rules(session.rules())
         except SwitchGoneError:
             datapath.close()
             return
-        if self._session_of(datapath) is session and self._discovery.see_ports(
+        if self.current(datapath) is session and self._discovery.see_ports(
             datapath.id, ports_of(datapath)
         ):
             session.probe_rules = held
+
+    def _supersedes(self, _new: Session, older: Session) -> bool:
+        """Keep the first of two switches with a dpid: nothing tells which one is right."""
+        _LOG.warning("two switches have dpid %d: only the first is used", older.datapath.id)
+        return False
 
     def _run(self) -> None:
         while True:
@@ -178,7 +153,7 @@ class Learner:
         discovery = self._discovery
         self._frames.round += 1
         is_written = True
-        for dpid, session in list(self._sessions.items()):
+        for dpid, session in list(self.sessions.items()):
             if session.probe_rules is None:
                 continue
             ports = discovery.ports(dpid)

@@ -219,18 +219,6 @@ class ProbeCounts(Protocol):
         """
 
 
-class NoProbes:
-    """The :class:`ProbeCounts` where none are sent."""
-
-    def probes_given(self) -> ProbesGiven:
-        """See :class:`ProbeCounts`."""
-        return NO_PROBES
-
-    def probes_crossed(self) -> tuple[int, ProbeNumbers]:
-        """See :class:`ProbeCounts`."""
-        return _NONE_CROSSED
-
-
 def is_quiescent(quiescence: Quiescence, is_current: Callable[[], bool]) -> bool:
     """Look; return whether all packets have left and the step is still the one that waits.
 
@@ -249,7 +237,7 @@ class CountedQuiescence:
     def __init__(
         self,
         update: UpdateState,
-        probes: ProbeCounts,
+        probes: ProbeCounts | None,
         read: Callable[[], Counters],
         losses: ChannelLosses,
         interval_s: float,
@@ -274,7 +262,8 @@ class CountedQuiescence:
 
     def look(self) -> bool:
         """See :class:`Quiescence`."""
-        number, earlier = self._update.number, self._probes.probes_given()
+        number, probes = self._update.number, self._probes
+        earlier = probes.probes_given() if probes else NO_PROBES
         counters = self._read()
         if self._update.number != number:
             return False
@@ -284,7 +273,9 @@ class CountedQuiescence:
             self._rounds = self._begun(failures, counters)
         if self._rounds is None or not self._rounds.counted_in(counters):
             return False
-        later, crossed = self._probes.probes_given(), self._probes.probes_crossed()
+        if probes is None:
+            return self._rounds.see(counters)
+        later, crossed = probes.probes_given(), probes.probes_crossed()
         return self._rounds.see(counters, earlier, later, crossed)
 
     def _begun(self, failures: Failures, counters: Counters) -> CountedRounds | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
@@ -23,20 +22,18 @@ from knotless.controller.updates.quiescence import (
     ChannelLosses,
     CountedQuiescence,
     EmulatedQuiescence,
-    NoProbes,
     ProbeCounts,
     Quiescence,
     count_losses,
     is_quiescent,
 )
+from knotless.controller.updates.timing import DeferredCollection, Timing
 from knotless.controller.updates.worker import WorkerError
 from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 
 OVERDUE_S = 30.0
 """Packets of older rules that have not left after this time are reported."""
-COLLECTION_DEFERRED_S = 1.0
-"""An update that takes longer has other reasons than garbage collection."""
 _KEEP_AGAIN_S = 5.0
 """Files that could not be written are tried again after this time."""
 _LOSSES = "what links have lost"
@@ -45,43 +42,6 @@ _END = "that the last change is complete"
 _LOSS_READINGS = 3
 """So often the counters of links that come back are read."""
 _LOG = logging.getLogger("knotless.changes")
-
-
-def _in_thread(function: Callable[..., Any], *args: object) -> Any:
-    """Call a function by the runtime of the moment, which tests replace."""
-    return runtime.in_thread(function, *args)
-
-
-@dataclass(frozen=True)
-class Timing:
-    """The times and helpers by which the controller waits.
-
-    Attributes
-    ----------
-    execute : calls a function that can take long, while green threads go on.
-    counters_interval_s : time between two readings of port counters while packets of older rules
-        leave.
-    precompute : calls functions that plan ahead, as :meth:`knotless.controller.updates.worker.
-        Worker.call` does; None: nothing is planned ahead.
-    emulator : control socket of the emulator of a fabric of ours, which is asked instead of port
-        counters.
-    open_vswitch : directory with the control sockets of the Open vSwitch processes that are told to
-        forget their megaflows before that.
-    retry_s : time after which is tried again what lacks answers of switches, such as a takeover.
-    keep_after_s : time without an update after which the rules of switches are kept.
-
-    """
-
-    execute: Callable[..., Any] = _in_thread
-    counters_interval_s: float = 0.05
-    precompute: Callable[..., bytes] | None = None
-    emulator: Path | None = None
-    open_vswitch: Path | None = None
-    retry_s: float = 0.5
-    keep_after_s: float = 1.0
-
-
-DEFAULT_TIMING = Timing()
 
 
 class Reporter(Protocol):
@@ -98,13 +58,10 @@ class Reporter(Protocol):
 
 
 class SwitchDriver(Protocol):
-    """Changes the rules of switches and reads their counters: real ones, or models."""
+    """Changes the rules of switches: real ones, or models."""
 
     def take_step(self, names: Iterable[str]) -> None:
         """Have these switches take the rules of the current step; returns at once."""
-
-    def port_counters(self) -> Counters:
-        """Return the frames received and sent by each port of all connected switches."""
 
     def withdraw(self) -> None:
         """Forget what the fabric had before it changed."""
@@ -118,6 +75,7 @@ class UpdateScheduler:
         *,
         state: FabricState,
         driver: SwitchDriver,
+        read_counters: Callable[[], Counters],
         reporter: Reporter,
         timing: Timing,
         losses: ChannelLosses,
@@ -128,9 +86,12 @@ class UpdateScheduler:
     ) -> None:
         self._state, self._update = state, state.update
         self._driver, self._reporter, self._timing = driver, reporter, timing
-        self._threads, self._probes = threads, probes or NoProbes()
+        self._threads, self._probes, self._read_counters = threads, probes, read_counters
         self._losses, self._journal, self._last_rules = losses, journal, last_rules
         self._woken = runtime.Event()
+        self._failures: frozenset[str] = frozenset()
+        """Those that were reported last."""
+        self._is_comparing = False
         self._asked_s: float | None = None
         """The time at which the update was asked for that is not complete."""
         self._served: UpdatePlan | None = None
@@ -160,6 +121,20 @@ class UpdateScheduler:
     def wake(self) -> None:
         """Look again: a link, a switch or the configuration has changed, or a switch is done."""
         self._woken.set()
+
+    def compare_failures(self) -> None:
+        """Report links and switches that have failed or returned, once for many events."""
+        if not self._is_comparing:
+            self._is_comparing = True
+            self._threads.spawn(self._report_failures)
+
+    def _report_failures(self) -> None:
+        self._is_comparing = False
+        failures = self._state.observed.failures()
+        if failures != self._failures:
+            self._failures = failures
+            self._reporter.tell("failures", failed=sorted(failures))
+        self.wake()
 
     def take_over(self) -> None:
         """Go on from what another controller has left."""
@@ -276,7 +251,7 @@ class UpdateScheduler:
         if not links:
             return True
         links = sorted(links, key=lambda link: link.name)  # what is kept depends on no hash
-        readings = [self._driver.port_counters() for _ in range(_LOSS_READINGS)]
+        readings = [self._read_counters() for _ in range(_LOSS_READINGS)]
         losses = count_losses(channels_between(links), readings)
         self._keep(_LOSSES, partial(self._losses.add, losses))
         missing = [link for link in links if not set(channels_between([link])) <= losses.keys()]
@@ -367,7 +342,7 @@ class UpdateScheduler:
         return CountedQuiescence(
             self._update,
             self._probes,
-            self._driver.port_counters,
+            self._read_counters,
             self._losses,
             self._timing.counters_interval_s,
         )
@@ -479,33 +454,6 @@ class UpdateScheduler:
         if MISSING_RULES in self._state.file_problems:
             self._kept_number = None
         self.wake()
-
-
-class DeferredCollection:
-    """Puts Python's garbage collection off while switches wait for new routes.
-
-    A collection takes milliseconds, and is due exactly when the objects of an update are made.
-    """
-
-    def __init__(self, call_later: Callable[[float, Callable[[], None]], Any]) -> None:
-        self._call_later = call_later
-        self._number = 0
-
-    def put_off(self) -> None:
-        """Collect nothing until :meth:`resume`, or for :data:`COLLECTION_DEFERRED_S`."""
-        runtime.collect_garbage(enabled=False)
-        self._number += 1
-        mine = self._number
-
-        def end() -> None:
-            if self._number == mine:
-                runtime.collect_garbage(enabled=True)
-
-        self._call_later(COLLECTION_DEFERRED_S, end)
-
-    def resume(self) -> None:
-        """Collect from now on, when it is due."""
-        runtime.collect_garbage(enabled=True)
 
 
 def _summary(plan: UpdatePlan) -> str:

@@ -48,7 +48,6 @@ class Model:
         text: str,
         file: Path | None = None,
         *,
-        execute: Callable[..., Any] = in_place,
         read_again: Callable[[float], None] = lambda _max_age_s: None,
     ) -> None:
         self.config: Config = parse(text)
@@ -59,13 +58,11 @@ class Model:
             overrides=Overrides(),
             state=self.state,
             path=file,
-            execute=execute,
         )
         self.operations = Operations(
             state=self.state,
             state_file=self.state_file,
             journal=UpdateJournal(),
-            execute=execute,
             change_to=self.state.replace,
             read_again=read_again,
         )
@@ -274,7 +271,9 @@ def test_a_panic_ends_the_request_and_is_a_problem_for_a_minute(
     assert model.state.desired.plan.request.root == "s3"
 
 
-def test_planning_that_takes_more_than_30_s_is_a_problem() -> None:
+def test_planning_that_takes_more_than_30_s_is_a_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     seen: list[tuple[list[str], list[str]]] = []
 
     def execute(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -282,7 +281,8 @@ def test_planning_that_takes_more_than_30_s_is_a_problem() -> None:
         seen.append((planning.problems(now_s + 29), planning.problems(now_s + 31)))
         return function(*arguments)
 
-    model = Model("fabric: ring,4\nengine: updown\n", execute=execute)
+    monkeypatch.setattr(runtime, "in_thread", execute)
+    model = Model("fabric: ring,4\nengine: updown\n")
     model.post("change", root="s3")
     assert seen[-1] == ([], ["planning of the last request takes more than 30 s"])
     assert model.state.planning.problems(runtime.now_s() + 31) == []

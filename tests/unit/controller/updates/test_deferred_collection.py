@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from knotless.controller.updates.scheduler import COLLECTION_DEFERRED_S, DeferredCollection
+from knotless.controller.updates.timing import COLLECTION_DEFERRED_S, DeferredCollection
 
 Calls = list[tuple[float, Callable[[], None]]]
 
