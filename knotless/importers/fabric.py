@@ -113,6 +113,8 @@ class ImportedFabric:
     files in folders and archives that were not read. ``unread`` are ports, by the names of router
     and port, whose far end has no files; they send as hosts do. ``number_of`` returns the
     destination of an address, ``ends_at`` whether a destination is an address of a switch itself.
+    ``explain`` returns what a port of a router (``r1:Ethernet0``) leads to, and what says so; it
+    raises RuleError if there is no such router.
     """
 
     fabric: Fabric
@@ -127,6 +129,7 @@ class ImportedFabric:
     unread: tuple[NamedEnd, ...] = ()
     number_of: Callable[[str], int | None] = _no_number
     ends_at: Callable[[int, int], bool] = _ends_nowhere
+    explain: Callable[[str], str] | None = None
 
     def destination_called(self, text: str) -> str:
         """Return the name of the destination that an address belongs to; other text as it is."""

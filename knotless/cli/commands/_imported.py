@@ -15,6 +15,7 @@ from knotless.cli.commands._since import state_options
 from knotless.cli.commands._trace import follow
 from knotless.cli.commands._verdict import draw_cycle
 from knotless.cli.commands._write_switch import write_switches
+from knotless.cli.options import print_json
 from knotless.cli.output import say
 from knotless.importers.fabric import AnyFabric, RulesFabric
 from knotless.importers.manifest import listed_now, records_of
@@ -33,6 +34,7 @@ def check_imported(
     draw: str | None,
     flow_control: str,
     *,
+    explain: str | None = None,
     hosts: Sequence[str] = (),
     routes_by: str | None = None,
     failures: FailureOptions,
@@ -49,6 +51,15 @@ def check_imported(
         )
     begun, seen = time.time_ns(), [] if write_state is None else listed_now(paths)
     imported = read_paths(paths, hosts, routes_by=routes_by)
+    if explain is not None:
+        if imported.explain is None:
+            raise KnotlessError("--explain: only ports of routers are explained, these are none")
+        text = imported.explain(explain)
+        if as_json:
+            print_json({"port": explain, "text": text})
+        else:
+            say(text)
+        return
     for line in write_switches(imported, write_switch) if write_switch is not None else ():
         say(line, err=True)
     if pair is not None:

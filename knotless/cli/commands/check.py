@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
 )
 @click.option(
+    "--explain",
+    metavar="SWITCH:PORT",
+    help="Print instead what a port of a router leads to, and which file says so.",
+)
+@click.option(
     "--hosts",
     multiple=True,
     metavar="PATTERN",
@@ -57,6 +62,7 @@ def command(
     live: bool,
     name: str,
     pair: tuple[str, str] | None,
+    explain: str | None,
     hosts: tuple[str, ...],
     draw: str | None,
     routes: str | None,
@@ -95,6 +101,8 @@ def command(
 
     Example: knotless check my-fabric --hosts 'gpu-*' --hosts 'storage-*'
 
+    Example: knotless check my-fabric --explain leaf1:Ethernet0
+
     Example: knotless check my-fabric --failures 1 --react bgp
 
     Example: knotless check my-configurations --routes bgp
@@ -122,6 +130,7 @@ def command(
         {
             "--live": live,
             "--pair": pair,
+            "--explain": explain,
             "--draw": draw,
             "--switch": switch_settings,
             "--write-switch": write_switch,
@@ -150,6 +159,7 @@ def command(
             pair,
             draw,
             flow_control,
+            explain=explain,
             hosts=hosts,
             routes_by=routes,
             failures=tried,
@@ -162,6 +172,10 @@ def command(
         return
     if reuse.name is not None:
         raise KnotlessError(f"{reuse.name} is for the files of real fabrics; ours are read at once")
+    if explain is not None:
+        raise KnotlessError(
+            "--explain is for the files of real fabrics; ours says where links lead"
+        )
     if hosts:
         raise KnotlessError("--hosts is for the files of real fabrics; ours names its hosts")
     if routes is not None:

@@ -195,9 +195,21 @@ def assemble(
         unread=tuple(unread),
         number_of=destinations.addresses.number_of,
         ends_at=destinations.hops.ends_at,
+        explain=partial(_explained, wiring, [router.name for router in routers]),
         sections=dict if route_state is None else route_state.sections,
         first_groups=first_groups or no_groups,
     )
+
+
+def _explained(wiring: Wiring, routers: Sequence[str], port: str) -> str:
+    """Return what a port leads to; raises RuleError if there is no such router."""
+    router, colon, interface = port.partition(":")
+    if router not in routers or not colon:
+        raise RuleError(
+            f"{port[:60]!r}: give a router and its port, such as {routers[0]}:Ethernet0; there are"
+            f" {listed(routers, 5)}"
+        )
+    return f"{port}: {wiring.explain(router, interface)}"
 
 
 def _first_groups(

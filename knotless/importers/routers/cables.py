@@ -32,15 +32,18 @@ class Cabling:
     """``peers`` is the far end of each port that is cabled to another router, by names.
 
     ``outside`` are ports whose neighbour is known not to be a router of the fabric. ``absent``
-    are routers that neighbours name but of which there are no files.
+    are routers that neighbours name but of which there are no files. ``evidence`` is what says so.
     """
 
     peers: dict[NamedEnd, NamedEnd] = field(default_factory=dict)
     outside: set[NamedEnd] = field(default_factory=set)
     absent: set[str] = field(default_factory=set)
+    evidence: dict[NamedEnd, str] = field(default_factory=dict)
 
-    def join(self, a: NamedEnd, b: NamedEnd, findings: Findings) -> None:
+    def join(self, a: NamedEnd, b: NamedEnd, evidence: str, findings: Findings) -> None:
         """Add a cable; one that contradicts another is a gap."""
+        for port in (a, b):
+            self.evidence.setdefault(port, evidence)
         for port, peer in ((a, b), (b, a)):
             if self.peers.setdefault(port, peer) != peer:
                 findings.unclear(
@@ -111,7 +114,7 @@ def cabling_of(
                 if port is not None and port not in cabling.peers and port not in heard:
                     unread.add(port, Neighbour(port[1], *far))
         elif {a[0], b[0]} & without_lldp and a not in cabling.peers and b not in cabling.peers:
-            cabling.join(a, b, findings)
+            cabling.join(a, b, "the list of cables", findings)
     heard = {port for ends in unread.heard.values() for port, _ in ends}
     assumed = []
     for port, meant in (end for router in routers for end in _meant(router)):
@@ -121,7 +124,7 @@ def cabling_of(
         if peer is None:
             unread.add(port, Neighbour(port[1], *meant))
         elif port[0] in without_lldp:
-            cabling.join(port, peer, findings)
+            cabling.join(port, peer, "DEVICE_NEIGHBOR", findings)
             assumed.append(port[0])
         else:
             findings.note(f"no neighbour is heard on {port[1]} of {port[0]}; meant is {meant[0]}")
@@ -130,10 +133,10 @@ def cabling_of(
     _outside(unread, cabling, findings)
     owned = list(_by_next_hop(routers, routes, interfaces, cabling))
     for a, b in owned:
-        cabling.join(a, b, findings)
+        cabling.join(a, b, "the router that owns the address of a next hop", findings)
     inferred = list(_by_prefix(routers, routes, interfaces, cabling))
     for a, b in inferred:
-        cabling.join(a, b, findings)
+        cabling.join(a, b, "the prefix that two ports share", findings)
     if owned:
         findings.note(f"{len(owned)} cables are inferred from the routers that own next hops")
     if inferred:
@@ -162,7 +165,7 @@ def _by_backplane(routers: Sequence[Router], cabling: Cabling, findings: Finding
         asic, _, far_name = described.partition(":")
         peer = internal.get((host, asic.upper(), far_name))
         if peer is not None:
-            cabling.join(port, peer, findings)
+            cabling.join(port, peer, "the description of the port of an ASIC", findings)
         else:
             findings.gap(f"what the internal port {port[1]} ({port_name}) of {port[0]} leads to")
 
@@ -190,15 +193,16 @@ def _by_lldp(
                 unread.add(port, heard)
             else:
                 peer = _confirmed(names.routers[peer[0]], router.host, peer)
-                cabling.join(port, peer, findings)
+                cabling.join(port, peer, "LLDP", findings)
 
 
 def _outside(unread: UnreadNeighbours, cabling: Cabling, findings: Findings) -> None:
     """Add the ports to devices without files: hosts, or routers that are absent."""
     unread.note_hosts(findings)
     for system, ends in unread.heard.items():
-        is_host = not system or unread.is_host(system)
+        is_host, reason = unread.judge(system) if system else (True, "it has no name")
         for port, heard in ends:
+            cabling.evidence[port] = f"{system or 'a device'} has no files; {reason}"
             if is_host:
                 cabling.outside.add(port)
             else:
@@ -206,7 +210,7 @@ def _outside(unread: UnreadNeighbours, cabling: Cabling, findings: Findings) -> 
                 end = (system, heard.port_id or heard.port_description)
                 if cabling.peers.get(end, port) != port:  # one address for all ports
                     end = (system, f"{end[1]} at {':'.join(port)}")
-                cabling.join(port, end, findings)
+                cabling.join(port, end, reason, findings)
 
 
 def _confirmed(peer: Router, host: str, end: NamedEnd) -> NamedEnd:

@@ -44,7 +44,14 @@ class Wiring:
         interface = hop.interface or ""
         if self.loopbacks and of_router.is_loopback(interface):
             return False
-        return bool(of_router.own(interface, routed=hop.address is not None))
+        return bool(self._own(router, interface, routed=hop.address is not None))
+
+    def _own(self, router: str, interface: str, *, routed: bool) -> str:
+        """Return why an interface leads to the device itself, which none with a neighbour does."""
+        of_router = self.interfaces[router]
+        ports = [(router, port) for port in of_router.ports(interface)]
+        known = any(port in self.cabling.peers or port in self.cabling.outside for port in ports)
+        return of_router.own(interface, routed=routed or known)
 
     def ports(self, router: str, interface: str) -> tuple[str, ...]:
         """Return the physical ports of an interface: of a LAG its members, of a VLAN none."""
@@ -75,6 +82,26 @@ class Wiring:
         networks = self.interfaces[router].networks.get(hop.interface or "")
         return hop.address is not None or (
             networks is not None and not any(prefix_of(str(of)).has(prefix) for of in networks)
+        )
+
+    def explain(self, router: str, interface: str) -> str:
+        """Return what an interface leads to, and the evidence."""
+        of_router = self.interfaces[router]
+        if own := self._own(router, interface, routed=False):
+            return f"it leads to the device itself or its management network: {own}"
+        if of_router.is_bridge(interface):
+            return "it is a bridge or VLAN, a network of hosts; its members are ports"
+        lines = []
+        for port in ((router, name) for name in of_router.ports(interface)):
+            evidence = self.cabling.evidence.get(port, "")
+            if port in self.cabling.peers:
+                far = ":".join(self.cabling.peers[port])
+                kind = "a router without files" if far.split(":")[0] in self.cabling.absent else ""
+                lines.append(f"{port[1]} leads to {far}, {kind or 'a router'}: {evidence}")
+            elif port in self.cabling.outside:
+                lines.append(f"{port[1]} leads to hosts: {evidence}")
+        return "; ".join(lines) or (
+            "no file names what is there: a network of hosts, unless a route leads to a next hop"
         )
 
     def own_routes(self, router: Router) -> dict[str, tuple[NextHop, ...]]:

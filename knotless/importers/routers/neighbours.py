@@ -45,25 +45,38 @@ class UnreadNeighbours:
         self.heard.setdefault(neighbour.system, []).append((port, neighbour))
 
     def is_host(self, system: str) -> bool:
-        """Tell whether a neighbour is a host: said by the user, its type, or itself.
+        """Tell whether a neighbour is a host; see :meth:`judge`."""
+        return self.judge(system)[0]
+
+    def judge(self, system: str) -> tuple[bool, str]:
+        """Tell whether a neighbour is a host, and why: the user, its type, or itself says so.
 
         Otherwise it is one if a single router names it, to which no route leads, and it does not
         say that it forwards, or has no ports but those of networks of hosts.
         """
         if self._is_named(system):
-            return True
+            return True, "--hosts names it"
         types = self.types.get(system) or self.types.get(_short(system)) or frozenset()
         if types == {_SERVER}:
-            return True
-        if any("Router" in kind for kind in types):
-            return False
+            return True, f"DEVICE_NEIGHBOR_METADATA says {_SERVER}"
+        for kind in sorted(kind for kind in types if "Router" in kind):
+            return False, f"DEVICE_NEIGHBOR_METADATA says {kind}"
         forwards = {neighbour.forwards for _, neighbour in self.heard[system]}
         if forwards == {False}:
-            return True
+            return True, "by LLDP it is neither bridge nor router"
         ports = [port for port, _ in self.heard[system]]
-        if len({router for router, _ in ports}) > 1 or any(port in self.routed for port in ports):
-            return False
-        return True not in forwards or all(port in self.access for port in ports)
+        if len({router for router, _ in ports}) > 1:
+            return False, "ports of several routers lead to it"
+        if any(port in self.routed for port in ports):
+            return False, "a route leads to a next hop there"
+        if all(port in self.access for port in ports):
+            return True, "its ports are untagged members of networks of hosts"
+        if True in forwards:
+            return False, "by LLDP it is a bridge or router"
+        return (
+            True,
+            "one router names it, no route leads there, and it does not say that it forwards",
+        )
 
     def _is_named(self, system: str) -> bool:
         names = (system, _short(system))

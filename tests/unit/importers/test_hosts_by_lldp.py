@@ -144,3 +144,33 @@ def test_the_option_is_for_neighbours_of_routers(tmp_path: Path) -> None:
     done = check(str(folder), "--hosts", "h*")
     assert done.exit_code == 2
     assert "--hosts: only routers hear neighbours by LLDP" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("port", "said"),
+    [
+        ("leaf0:Ethernet0", "Ethernet0 leads to spine0:Ethernet0, a router: LLDP"),
+        ("leaf0:Vlan10", "it is a bridge or VLAN, a network of hosts; its members are ports"),
+        ("leaf0:eth0", "it leads to the device itself or its management network: SONiC does not"),
+        (
+            "leaf0:Ethernet88",
+            "Ethernet88 leads to hosts: gpu-1 has no files; by LLDP it is neither",
+        ),
+        ("leaf1:Ethernet88", "Ethernet88 leads to k8s:02:00:00:00:00:01, a router without files"),
+        ("leaf0:Ethernet96", "it leads to the device itself or its management network: it is none"),
+    ],
+)
+def test_the_evidence_for_a_port_is_shown(port: str, said: str, tmp_path: Path) -> None:
+    folder = leaf_spine(2, 2).write(tmp_path)
+    hear(folder, "leaf0", "Ethernet88", "gpu-1", STATION, "sonic")
+    hear(folder, "leaf1", "Ethernet88", "k8s", ROUTER, "sonic")
+    result = check(str(folder), "--explain", port)
+    assert (result.exit_code, result.output.startswith(f"{port}: {said}")) == (0, True), result
+    assert json.loads(check(str(folder), "--explain", port, "--json").output)["port"] == port
+
+
+def test_a_port_to_explain_must_be_one_of_a_router(tmp_path: Path) -> None:
+    folder = leaf_spine(2, 2).write(tmp_path)
+    result = check(str(folder), "--explain", "leaf7:Ethernet0")
+    assert result.exit_code == 2
+    assert "give a router and its port, such as leaf0:Ethernet0" in result.stderr
