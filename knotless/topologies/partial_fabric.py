@@ -49,6 +49,7 @@ class PartialHost:
     ip_invented: bool = False
     jitter_us: float = 0.0
     loss: float = 0.0
+    server: str | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,7 @@ def _host(host: PartialHost, switch: str, free: Iterator[int]) -> Host:
         host.rate_mbps,
         host.delay_us,
         ip_invented=host.ip is None or host.ip_invented,
+        server=host.server,
         jitter_us=host.jitter_us,
         loss=host.loss,
     )

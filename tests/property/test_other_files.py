@@ -1,10 +1,11 @@
-"""GraphML and ibnetdiscover output: one fabric however it is written; hostile text is an error."""
+"""Fabrics of other programs: one fabric however it is written; hostile text is an error."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from xml.sax.saxutils import quoteattr
 
 import pytest
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from knotless.base.errors import FabricError
 from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.cable_list import from_cable_list
+from knotless.topologies.formats.graph_json import from_graph_json, is_graph
 from knotless.topologies.formats.graphml import from_graphml
 from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
 from knotless.topologies.validate import validate
@@ -39,6 +42,43 @@ def tolerates(reader: Callable[[str, str], Fabric], text: str) -> None:
 def test_any_text(text: str) -> None:
     tolerates(from_graphml, text)
     tolerates(from_ibnetdiscover, text)
+    tolerates(from_cable_list, text)
+
+
+CELLS = st.lists(st.sampled_from(["a", "b", "c", "", "1", '"', "host", "inf", "a,b"]), max_size=6)
+
+
+@given(st.lists(CELLS, max_size=6))
+@pytest.mark.examples(3)
+def test_any_list_of_cables(rows: list[list[str]]) -> None:
+    lines = ["a,a_port,b,b_port,kind_b,rate_mbps", *map(",".join, rows)]
+    tolerates(from_cable_list, "\n".join(lines))
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(["a", "b", "host", ""]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(
+        st.sampled_from(["id", "source", "target", "data", "kind", "hosts", "dpid"]), inner
+    ),
+    max_leaves=12,
+)
+
+
+@given(VALUES, VALUES)
+@pytest.mark.examples(3)
+def test_any_graph_in_json(nodes: object, links: object) -> None:
+    for graph in (
+        {"nodes": nodes, "links": links},
+        {"elements": {"nodes": nodes, "edges": links}},
+        {"elements": nodes},
+    ):
+        assert is_graph(graph)
+        tolerates(partial(_from_graph, graph), "")
+
+
+def _from_graph(graph: object, _: str, name: str) -> Fabric:
+    return from_graph_json(graph, name)
 
 
 @given(st.integers(0, len(GRAPHML)), st.integers(0, 40), PIECES)

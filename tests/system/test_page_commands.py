@@ -57,6 +57,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
     folder = tmp_path_factory.mktemp("pages")
     (folder / "my.graphml").write_text(GRAPH)
     (folder / "lab.clab.yml").write_text(LAB)
+    (folder / "cables.csv").write_text("a,a_port,b,b_port\ns1,1,s2,1\n")
+    (folder / "graph.json").write_text(
+        '{"nodes": [{"id": "a"}, {"id": "b"}], "links": [{"source": "a", "target": "b"}]}'
+    )
     (folder / "sizes.csv").write_text("bytes,probability\n0,0\n1000,0.5\n20000,1\n")
     for page, name in (("switch-settings.md", "switch.yaml"), ("transports.md", "ecn.yaml")):
         text = (REPOSITORY / "docs" / page).read_text()

@@ -22,7 +22,12 @@ from knotless.topologies.formats.files import to_text
 def command(spec: str, out: str | None, draw: str | None, ports: bool, as_json: bool) -> None:
     """Describe the fabric SPEC: a family with sizes (torus,4,4,hosts=2) or a file.
 
+    A file is JSON, GraphML, a graph of NetworkX or Cytoscape as JSON, a list of cables as CSV, a
+    topology of containerlab or the output of ibnetdiscover: docs/fabric-files.md.
+
     Example: knotless topology mesh,4,4,hosts=2 --draw mesh.svg --ports
+
+    Example: knotless topology cables.csv --out fabric.json
     """
     fabric = fabric_of(spec)
     if out is not None:

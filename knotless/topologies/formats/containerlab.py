@@ -5,7 +5,9 @@ of servers, and of routers such as FRR, which have several links. Notes name the
 are none, each switch gets one. The numbers at the end of interfaces (``eth2``, ``e1-2``) are ports
 where all interfaces of a switch have different ones, from 1; rates and delays are the default ones.
 
-Links to the machine that runs the lab (``host:``, ``mgmt-net:``, ``macvlan:``..) are left out.
+Links to the machine that runs the lab (``host:``, ``mgmt-net:``, ``macvlan:``..) are left out, and
+so are nodes without links, such as collectors of telemetry. Nodes that share the network of another
+one (``network-mode: container:NODE``), such as cards of a router, are parts of it.
 
 References
 ----------
@@ -15,16 +17,15 @@ https://containerlab.dev/manual/topo-def-file, https://containerlab.dev/manual/l
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from knotless.base.errors import FabricError
 from knotless.base.printable import listed
 from knotless.base.yaml_file import brief, parse
 from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.cabling import End, one_host_each, ports_of
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from knotless.topologies.validate import is_name
 
@@ -32,10 +33,8 @@ MAX_CHARACTERS = 1 << 22
 """PyYAML needs seconds for a megabyte."""
 _OUTSIDE = {"host", "mgmt-net", "macvlan", "vxlan", "vxlan-stitch", "dummy"}
 _HOST_KIND = "linux"
-_PORT = re.compile(r"[0-9]{1,4}$")
-
-End = tuple[str, str]
-"""A node and its interface."""
+_SHARED = "container:"
+_NAMED = 30
 
 
 def from_containerlab(text: str, name: str) -> Fabric:
@@ -50,16 +49,30 @@ def from_containerlab(text: str, name: str) -> Fabric:
     if len(text) > MAX_CHARACTERS:
         raise FabricError(f"YAML of {len(text)} characters is too long, at most {MAX_CHARACTERS}")
     topology = _mapping(parse(text, FabricError), "topology")
-    kinds = _kinds(topology)
+    kinds, whole_of = _nodes(topology)
     notes: list[str] = []
-    cables = list(_cables(topology, kinds, notes))
+    if parts := [f"{part} of {whole}" for part, whole in whole_of.items() if part != whole]:
+        notes.append(f"nodes that share another's network are parts of it: {listed(parts, _NAMED)}")
+    cables: list[tuple[End, End]] = []
+    inside: list[str] = []
+    for one, other in _cables(topology, kinds, notes):
+        if one[0] != other[0] and whole_of[one[0]] == whole_of[other[0]]:
+            inside.append(f"{':'.join(one)}-{':'.join(other)}")
+        else:
+            cables.append(((whole_of[one[0]], one[1]), (whole_of[other[0]], other[1])))
+    if inside:
+        notes.append(f"links inside of a node are left out: {listed(inside, _NAMED)}")
     degree = Counter(node for ends in cables for node, _ in ends)
-    is_host = {node: kind == _HOST_KIND and degree[node] == 1 for node, kind in kinds.items()}
-    hosts = [node for node in kinds if is_host[node]]
+    nodes = [node for node in kinds if whole_of[node] == node]
+    if cables and (alone := [node for node in nodes if not degree[node]]):
+        notes.append(f"nodes without a link are left out: {listed(alone, _NAMED)}")
+        nodes = [node for node in nodes if degree[node]]
+    is_host = {node: kinds[node] == _HOST_KIND and degree[node] == 1 for node in nodes}
+    hosts = [node for node in nodes if is_host[node]]
     if hosts:
         notes.append(f"nodes of kind {_HOST_KIND} with one link are hosts: {listed(hosts)}")
-    index = {node: i for i, node in enumerate(node for node in kinds if not is_host[node])}
-    ports = _ports(cables)
+    index = {node: i for i, node in enumerate(node for node in nodes if not is_host[node])}
+    ports = ports_of(cables)
     links, cable_of = [], {}
     for a, b in cables:
         if a[0] in index and b[0] in index:
@@ -72,17 +85,18 @@ def from_containerlab(text: str, name: str) -> Fabric:
     partial = [
         PartialHost(host, index[cable_of[host][0]], ports.get(cable_of[host])) for host in hosts
     ]
-    if not hosts:
-        names = (f"h{i}" for i in range(1, 2 * len(index) + 1) if f"h{i}" not in index)
-        partial = [PartialHost(host, i) for i, host in enumerate(islice(names, len(index)))]
+    partial = partial or one_host_each(index)
     return complete(name, [*map(PartialSwitch, index)], partial, links).with_notes(notes)
 
 
-def _kinds(topology: Mapping[str, Any]) -> dict[str, str]:
-    """Return the kind of each node, its own, that of its group or the default."""
+def _nodes(topology: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the kind of each node, its own, that of its group or the default, and its whole.
+
+    The whole is the node whose network it shares, or itself.
+    """
     defaults = _mapping(topology, "defaults", optional=True)
     groups = _mapping(topology, "groups", optional=True)
-    kinds = {}
+    kinds, shares = {}, {}
     for node, values in _mapping(topology, "nodes").items():
         if not isinstance(node, str) or not is_name(node):
             raise FabricError(f"topology: nodes: {brief(node)} is no name of a switch or host")
@@ -92,7 +106,18 @@ def _kinds(topology: Mapping[str, Any]) -> dict[str, str]:
         group = groups.get(str(own.get("group")))
         inherited = group if isinstance(group, Mapping) else {}
         kinds[node] = str(own.get("kind", inherited.get("kind", defaults.get("kind", ""))))[:60]
-    return kinds
+        mode = str(own.get("network-mode", ""))
+        shares[node] = mode.removeprefix(_SHARED) if mode.startswith(_SHARED) else node
+    whole_of = {}
+    for node in kinds:
+        whole, seen = node, {node}
+        while shares[whole] != whole and shares[whole] in kinds:  # else a container of others
+            whole = shares[whole]
+            if whole in seen:
+                raise FabricError(f"topology: nodes: {node}: network-mode leads back to {whole}")
+            seen.add(whole)
+        whole_of[node] = whole
+    return kinds, whole_of
 
 
 def _cables(
@@ -131,25 +156,6 @@ def _end(end: object, where: str) -> End:
     if not (isinstance(node, str) and isinstance(interface, str) and node and interface):
         raise FabricError(f"{where}: an endpoint is written NODE:INTERFACE, not {brief(end)}")
     return node, interface
-
-
-def _ports(cables: Sequence[tuple[End, End]]) -> dict[End, int]:
-    """Return the ports of the nodes whose interfaces all end in different numbers, from 1."""
-    by_node: dict[str, list[End]] = {}
-    for ends in cables:
-        for end in ends:
-            by_node.setdefault(end[0], []).append(end)
-    ports: dict[End, int] = {}
-    for ends_of_node in by_node.values():
-        numbers = [_PORT.search(interface) for _, interface in ends_of_node]
-        values = {int(number[0]) for number in numbers if number}
-        if len(values) == len(ends_of_node) and 0 not in values:
-            ports |= {
-                end: int(number[0])
-                for end, number in zip(ends_of_node, numbers, strict=True)
-                if number
-            }
-    return ports
 
 
 def _mapping(values: object, key: str, *, optional: bool = False) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Fabric files: JSON is read and written; GraphML and formats of other programs are read.
+"""Fabric files: JSON is read and written; graphs and formats of other programs are read.
 
 The JSON format (docs/fabric-files.md describes all):
 
@@ -32,6 +32,9 @@ from knotless.topologies.fabric import (
     Link,
     Switch,
 )
+from knotless.topologies.formats.cable_list import from_cable_list
+from knotless.topologies.formats.cable_list import looks_like as looks_like_cable_list
+from knotless.topologies.formats.graph_json import from_graph_json, is_graph
 from knotless.topologies.formats.graphml import from_graphml
 from knotless.topologies.formats.ibnetdiscover import from_ibnetdiscover
 from knotless.topologies.formats.ibnetdiscover import looks_like as looks_like_ibnetdiscover
@@ -43,18 +46,38 @@ MEMORY_PER_BYTE = 12
 """Bytes in memory that a byte of JSON becomes."""
 
 
-SUFFIXES = (".json", ".graphml", ".xml", ".ibnetdiscover", ".txt", ".gml", ".yaml", ".yml")
-_KNOWN = "known are knotless's JSON, GraphML, topologies of containerlab, output of ibnetdiscover"
+SUFFIXES = (
+    *(".json", ".cyjs", ".graphml", ".xml", ".ibnetdiscover", ".txt", ".gml", ".yaml", ".yml"),
+    ".csv",
+)
+_KNOWN = (
+    "known are knotless's JSON, GraphML, node-link JSON of NetworkX, JSON of Cytoscape, CSV of"
+    " cables, topologies of containerlab, output of ibnetdiscover"
+)
 _HEAD = 4096
+_JSON = re.compile(r"\s*(\{|\[\s*\{)")  # a line of ibnetdiscover may begin with [1]
 _CONTAINERLAB = re.compile(r"^topology\s*:", re.MULTILINE)
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _OTHERS = {
     "SNDlib's native format": re.compile(r"\A\?SNDlib"),
     "GML": re.compile(r"^\s*graph\s*\[", re.MULTILINE),
     "DOT of Graphviz": re.compile(r"\A(strict\s+)?(di)?graph\b[^{\n]*\{"),
+    "a configuration of EOS": re.compile(
+        r"^! (?:device: \S+ \([^)\n]*EOS|Command: show running-config)", re.MULTILINE
+    ),
+    "a configuration of FRR": re.compile(r"^frr (version|defaults)\s", re.MULTILINE),
+    "a configuration of NX-OS": re.compile(r"^!Command: show running-config", re.MULTILINE),
+    "a configuration of Junos": re.compile(r"^set (system|interfaces) \S|^system \{", re.MULTILINE),
+    "rules of Open vSwitch": re.compile(r"^\s*cookie=0x[0-9a-f]+,.*\bactions=", re.MULTILINE),
     "YAML": re.compile(r"\A(---|\w+:(\s|\Z))"),
 }
 """Formats that are not read, by their beginning."""
+_OTHER_JSON = {
+    "a list of cables of Batfish (layer 1 topology)": re.compile(r'"edges"[^"]*"node1"'),
+    "LLDP neighbours (lldpctl)": re.compile(r'\A\s*\{\s*"lldp"'),
+    "a database of SONiC": re.compile(r'"(DEVICE_METADATA|PORT|[A-Z_]+_TABLE:[^"]+)"\s*:'),
+}
+"""Formats of JSON that are not read here; ``knotless check`` reads them."""
 _FAULTS = ("jitter_us", "loss")
 _LINE = ("rate_mbps", "delay_us", *_FAULTS)
 
@@ -67,9 +90,11 @@ def looks_like_file(text: str) -> bool:
 def read(path: str | Path) -> Fabric:
     """Return the fabric that the file at ``path`` describes, validated.
 
-    The first character determines the format: ``{`` is JSON, ``<`` is GraphML. Else a line
-    ``topology:`` makes it a file of containerlab, a line of ibnetdiscover its output. In these
-    formats the file's name becomes the fabric's name, and notes tell what has not been read.
+    The first character determines the format: ``{`` or ``[`` is JSON (a graph of NetworkX or
+    Cytoscape, by its keys), ``<`` is GraphML. Else a line ``topology:`` makes it a file of
+    containerlab, the names of columns in the first line a list of cables, a line of ibnetdiscover
+    its output. Except in our own JSON the file's name becomes the fabric's name, and notes tell
+    what has not been read.
 
     Raises
     ------
@@ -94,20 +119,41 @@ def _of_any_kind(data: bytes, file: Path) -> Fabric:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FabricError("cannot be read: not UTF-8 text") from None
-    if text.lstrip()[:1] == "{" or file.suffix.lower() == ".json":
-        return from_text(text)
+    if _JSON.match(text) or file.suffix.lower() in (".json", ".cyjs"):
+        value = _json_value(text)
+        if is_graph(value):
+            return with_family_of_name(from_graph_json(value, name))
+        for kind, sign in _OTHER_JSON.items():
+            if sign.search(text[:_HEAD]) and not (isinstance(value, dict) and "switches" in value):
+                raise _not_known(f", it looks like {kind}")
+        return from_json(value)
     if _CONTAINERLAB.search(text):
         # PyYAML, which Mininet's interpreter may lack
         from knotless.topologies.formats.containerlab import from_containerlab
 
         return with_family_of_name(from_containerlab(text, name))
-    if not looks_like_ibnetdiscover(text):
-        start = text[:_HEAD].lstrip()
-        looks = (
-            f", it looks like {kind}" for kind, first in _OTHERS.items() if first.search(start)
-        )
-        raise FabricError(f"format not known{next(looks, '')}; {_KNOWN}")
-    return with_family_of_name(from_ibnetdiscover(text, name))
+    if looks_like_ibnetdiscover(text):
+        return with_family_of_name(from_ibnetdiscover(text, name))
+    if file.suffix.lower() == ".csv" or looks_like_cable_list(text):
+        return with_family_of_name(from_cable_list(text, name, _devices_beside(file)))
+    start = text[:_HEAD].lstrip()
+    looks = (f", it looks like {kind}" for kind, first in _OTHERS.items() if first.search(start))
+    raise _not_known(next(looks, ""))
+
+
+def _not_known(looks: str) -> FabricError:
+    return FabricError(f"format not known{looks}; {_KNOWN}")
+
+
+def _devices_beside(file: Path) -> str:
+    """Return the list of devices that a testbed of SONiC has beside its list of links, or ""."""
+    devices = file.with_name(file.name.replace("_links.csv", "_devices.csv"))
+    if devices == file or not devices.is_file():
+        return ""
+    try:
+        return read_bytes(devices, FabricError, MAX_FILE_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FabricError(f"{devices.name}: cannot be read: not UTF-8 text") from None
 
 
 def _is_xml(data: bytes) -> bool:
@@ -119,13 +165,16 @@ def _is_xml(data: bytes) -> bool:
 
 def from_text(text: str) -> Fabric:
     """Return the validated fabric of the JSON ``text``; raises FabricError if it is invalid."""
+    return from_json(_json_value(text))
+
+
+def _json_value(text: str) -> object:
     try:
-        obj = json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
         raise FabricError("not a fabric: nested too deeply") from None
     except ValueError as error:
         raise FabricError(f"not JSON: {error}") from None
-    return from_json(obj)
 
 
 def to_text(fabric: Fabric) -> str:
@@ -164,11 +213,6 @@ def from_json(obj: object, *, united: bool = False) -> Fabric:
     Switches are sorted by dpid, so that the order of the list does not affect plans. Only the
     switches of a grid keep their order, because it determines their coordinates.
     """
-    if isinstance(obj, dict) and "nodes" in obj and ("links" in obj or "edges" in obj):
-        raise FabricError(
-            f"format not known, it looks like a graph of NetworkX as node-link JSON; {_KNOWN},"
-            " which networkx.write_graphml writes"
-        )
     top = _Reader("fabric", obj, ("name", "switches", "hosts", "links", "grid"))
     name = top.text("name")
     if not name.isprintable() or not 1 <= len(name) <= 200:

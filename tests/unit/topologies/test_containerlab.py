@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
@@ -135,3 +136,39 @@ def test_a_damaged_file_is_a_fabric_or_an_error_of_one_line(
         message = str(error)
     assert "\n" not in message
     assert len(message) < 400
+
+
+def lab(nodes: str, *links: str) -> str:
+    """Return a file of containerlab; a link is ``a:eth1-b:eth1``."""
+    ends = "".join(f"    - endpoints: {json.dumps(link.split('-'))}\n" for link in links)
+    return f"topology:\n  nodes: {nodes}\n  links:\n{ends}"
+
+
+def test_nodes_share_a_network_through_others_and_may_run_beside_them() -> None:
+    nodes = (
+        "{a: {kind: x}, card: {kind: x, network-mode: 'container:a'}, b: {kind: x},"
+        " probe: {kind: linux, network-mode: 'container:card'},"
+        " alien: {kind: linux, network-mode: 'container:elsewhere'}, m: {network-mode: none}}"
+    )
+    fabric = from_containerlab(lab(nodes, "card:e1-b:e1", "probe:e2-b:e2", "a:e3-card:e3"), "lab")
+    assert [switch.name for switch in fabric.switches] == ["a", "b"]
+    assert [link.name for link in fabric.links] == ["a:1-b:1", "a:2-b:2"]
+    assert fabric.notes == (
+        "nodes that share another's network are parts of it: card of a, probe of a",
+        "links inside of a node are left out: a:e3-card:e3",
+        "nodes without a link are left out: alien, m",
+    )
+
+
+def test_networks_that_are_shared_in_a_circle_are_refused() -> None:
+    nodes = "{a: {network-mode: 'container:b'}, b: {network-mode: 'container:a'}}"
+    with pytest.raises(FabricError, match="nodes: a: network-mode leads back to a"):
+        from_containerlab(lab(nodes, "a:e1-b:e1"), "lab")
+
+
+def test_a_lab_whose_parts_are_not_linked_is_refused() -> None:
+    nodes = "{a: {kind: x}, b: {kind: x}, c: {kind: x}, d: {kind: x}}"
+    with pytest.raises(FabricError, match="switch c cannot be reached from a"):
+        from_containerlab(lab(nodes, "a:e1-b:e1", "c:e1-d:e1"), "lab")
+    with pytest.raises(FabricError, match="switch b cannot be reached from a"):
+        from_containerlab(lab(nodes), "lab")

@@ -116,6 +116,14 @@ HOST = '<data key="k">host</data>'
         (graphml('<node id="a"/><node id="b"/>'), "cannot be reached"),
         (
             graphml(
+                '<node id="a"/><node id="b"/><node id="c"><data key="k">2</data></node>'
+                '<edge source="a" target="b"/>',
+                '<key id="k" attr.name="hosts"/>',
+            ),
+            "switch c cannot be reached from a",
+        ),
+        (
+            graphml(
                 '<node id="a"/><node id="b"/><node id="c"/><edge source="a" target="b"/>'
                 '<edge source="b" target="a"/><edge source="b" target="c"/>',
                 graph='edgedefault="directed"',
@@ -221,7 +229,7 @@ def test_bad_ibnetdiscover_output_is_refused_in_one_line(old: str, new: str, say
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "format not known; known are knotless's JSON, GraphML, topologies of containerlab"),
+        ("", "format not known; known are knotless's JSON, GraphML, node-link JSON of NetworkX"),
         ('Switch 2 "S-01"\n', "no channel adapter"),
         ("hello", "format not known; known are"),
         ('[1]\t"H-0000000000000010"[1](11)\n', "a port before any Switch, Ca or Rt line"),
@@ -231,8 +239,17 @@ def test_bad_ibnetdiscover_output_is_refused_in_one_line(old: str, new: str, say
         ("name: lab\nnodes:\n  r1: {}\n", "it looks like YAML; known are"),
         ("strict digraph g { a -> b }", "it looks like DOT"),
         ("---\nswitches: 4\n", "it looks like YAML"),
-        ('{"directed": false, "nodes": [{"id": 0}], "links": []}', "it looks like a graph of Netw"),
-        ('{"nodes": [{"id": 0}], "edges": []}', "networkx.write_graphml"),
+        ('{"edges": [{"node1": {}, "node2": {}}]}', "it looks like a list of cables of Batfish"),
+        ('{"DEVICE_METADATA": {"localhost": {}}}', "it looks like a database of SONiC; known are"),
+        ('{"lldp": [{}]}', "it looks like LLDP neighbours (lldpctl); known are"),
+        (
+            "! Command: show running-config\n! device: leaf1 (cEOS, EOS-4.32.0F)\n",
+            "tion of EOS; kn",
+        ),
+        ("frr version 8.4\nfrr defaults traditional\n", "a configuration of FRR; known are"),
+        ("!Command: show running-config\nversion 9.3\n", "a configuration of NX-OS; known are"),
+        ("set system host-name leaf1\n", "a configuration of Junos; known are"),
+        (" cookie=0x0, priority=0 actions=NORMAL\n", "rules of Open vSwitch; known are"),
         ('<network xmlns="http://sndlib.zib.de/network"/>', "of XML formats, only GraphML is read"),
     ],
 )
