@@ -53,10 +53,14 @@ class Cabling:
 
 @dataclass(frozen=True)
 class _Names:
-    """The routers by name, and by what their device calls itself, also without its domain."""
+    """The routers by name, and by what their device calls itself, also without its domain.
+
+    ``folded`` are the latter without case, on which host names do not depend (RFC 4343).
+    """
 
     routers: Mapping[str, Router]
     of_host: Mapping[str, Sequence[Router]]
+    folded: Mapping[str, Sequence[Router]]
 
     @classmethod
     def from_routers(cls, routers: Sequence[Router]) -> _Names:
@@ -64,7 +68,10 @@ class _Names:
         for router in routers:
             for name in dict.fromkeys((router.host, router.host.partition(".")[0])):
                 of_host.setdefault(name, []).append(router)
-        return cls({router.name: router for router in routers}, of_host)
+        folded: dict[str, list[Router]] = {}
+        for name, called in of_host.items():
+            folded.setdefault(name.lower(), []).extend(called)
+        return cls({router.name: router for router in routers}, of_host, folded)
 
     def end(self, system: str, *ports: str) -> NamedEnd | None:
         """Return the port of a router that has one of these names; None if it has no files."""
@@ -73,6 +80,8 @@ class _Names:
         # Some systems call themselves by their name with its domain.
         short = system.partition(".")[0]
         candidates = self.of_host.get(system) or self.of_host.get(short) or ()
+        candidates = candidates or self.folded.get(system.lower()) or ()
+        candidates = candidates or self.folded.get(short.lower()) or ()
         for router in candidates:
             port = _port_called(router, *ports)
             if len(candidates) == 1 or port in _ports_known(router):
@@ -215,7 +224,10 @@ def _outside(unread: UnreadNeighbours, cabling: Cabling, findings: Findings) -> 
 
 def _confirmed(peer: Router, host: str, end: NamedEnd) -> NamedEnd:
     """Return the end at ``peer``: as announced, else its only port that hears ``host``."""
-    back = {neighbour.interface for neighbour in peer.heard or () if neighbour.system == host}
+    heard = (
+        neighbour for neighbour in peer.heard or () if neighbour.system.lower() == host.lower()
+    )
+    back = {neighbour.interface for neighbour in heard}
     if end[1] not in back and end[1] not in peer.table("PORT") and len(back) == 1:
         return peer.name, back.pop()
     return end

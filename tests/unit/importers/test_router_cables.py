@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from knotless.importers.fabric import ImportedFabric
 from knotless.importers.paths import read_paths
 from knotless.topologies.layout import place_switches
 from knotless.verification.imported import verdict_of_imported
+from tests.support import REPOSITORY
 from tests.support.classical_deadlocks import bounce
 from tests.support.router_dumps import RouterNet
 from tests.support.router_nets import leaf_spine
@@ -182,3 +186,52 @@ def test_a_route_out_of_the_fabric(tmp_path: Path) -> None:
     assert verdict.acyclic is True
     assert verdict.hosts == 4
     assert (verdict.pairs, verdict.undelivered) == (12, 0)
+
+
+UPPER = REPOSITORY / "tests" / "data" / "fabrics" / "upper-case-names"
+
+
+def test_host_names_do_not_depend_on_case() -> None:
+    """LLDP says LEAF0, the configuration leaf0."""
+    imported = read_paths([UPPER])
+    assert len(imported.fabric.switches) == 5
+    assert len(imported.fabric.links) == 6
+    verdict = verdict_of_imported(imported)
+    assert (verdict.acyclic, verdict.undelivered, verdict.missing) == (True, 0, [])
+
+
+@pytest.mark.parametrize("called", [str.upper, str.capitalize, "{}.Example.NET".format])
+def test_names_with_a_domain_or_capitals_are_the_same(
+    called: Callable[[str], str], tmp_path: Path
+) -> None:
+    def rename(_switch: str, values: dict[str, Any]) -> None:
+        metadata = values["DEVICE_METADATA"]["localhost"]
+        metadata["hostname"] = called(metadata["hostname"])
+
+    folder = bounce().write(tmp_path)
+    expected = verdict_of_imported(read_paths([folder]))
+    change(folder, "config_db.json", rename)
+    imported = read_paths([folder])
+    assert len(imported.fabric.links) == 6
+    assert verdict_of_imported(imported).acyclic is expected.acyclic is False
+
+
+def test_switches_whose_names_differ_in_case_alone_stay_apart(tmp_path: Path) -> None:
+    folder = bounce().write(tmp_path)
+    before = links_of(read_paths([folder]))
+    first, second = sorted(path.name for path in folder.iterdir())[:2]
+    names = {second: first.upper()}
+
+    def rename(_switch: str, values: dict[str, Any]) -> None:
+        if "DEVICE_METADATA" in values:
+            metadata = values["DEVICE_METADATA"]["localhost"]
+            metadata["hostname"] = names.get(metadata["hostname"], metadata["hostname"])
+        for fields in values.values():
+            if "lldp_rem_sys_name" in fields:
+                system = fields["lldp_rem_sys_name"]
+                fields["lldp_rem_sys_name"] = names.get(system, system)
+
+    change(folder, "config_db.json", rename)
+    change(folder, "appl_db.json", rename)
+    after = links_of(read_paths([folder]))
+    assert after == {name.replace(f"{second}:", f"{first.upper()}:") for name in before}
