@@ -21,6 +21,7 @@ from knotless.topologies.fabric import Fabric
 
 MAX_TRACES = 40_000
 """Packets that are followed to count pairs; beyond it, those to the root's hosts are counted."""
+_ASK = "pfcwd show stats, or its APPL_DB"
 Node = tuple[int, int] | Queue
 """A channel and its priority group, or the queue of a port to hosts."""
 
@@ -61,7 +62,7 @@ class Triage:
 
     ``deadlocks`` are cycles of queues that wait for each other alone, ``roots`` are sorted by the
     pairs that they block, ``missing`` is what was not read and would be needed. ``queues`` are all
-    paused ones. If ``certain`` is false, only counters tell that queues were paused at some time.
+    paused ones. If ``certain`` is false, only history tells that queues were paused at some time.
     """
 
     queues: list[str]
@@ -87,6 +88,8 @@ def triage(imported: TableFabric, pauses: Pauses) -> Triage:
     starts = [*graph.stopped] or [*graph.paused]
     result = Triage([graph.name(node) for node in starts], certain=bool(graph.stopped))
     result.missing += graph.unplaced
+    if not starts:
+        result.missing += graph.not_asked()
     waits: dict[Node, list[Node]] = {}
     queue = [*starts]
     for node in queue:
@@ -181,9 +184,7 @@ class _WaitGraph:
         }
         self.hosts_at = _hosts_at(imported)
         self.stopped = {node: pauses.stopped[q] for q in pauses.stopped for node in self._nodes(q)}
-        self.paused = {
-            node: str(pauses.paused[q]) for q in pauses.paused for node in self._nodes(q)
-        }
+        self.paused = {node: pauses.paused[q] for q in pauses.paused for node in self._nodes(q)}
         rows = np.concatenate(
             [np.empty((0, 6), dtype=np.int64), *(t.state.dependencies for t in imported.traffics)]
         )
@@ -203,12 +204,18 @@ class _WaitGraph:
         channels = self.imported.channels
         return channels.names[int(channels.head[node[0]])]
 
+    def not_asked(self) -> Iterator[str]:
+        """Yield the switches with files of which nothing tells about pauses."""
+        for switch, _ in zip(self.imported.fabric.switches, self.imported.configs, strict=False):
+            if switch.name not in self.pauses.watched:
+                yield f"the pauses of {switch.name}: {_ASK}"
+
     def missing_of(self, switch: str) -> str:
         """Return what is not known of a switch at which a chain ends; empty if all is."""
         if self.index[switch] >= len(self.imported.configs):
             return f"the files of {switch}"
         if switch not in self.pauses.watched:
-            return f"the pauses of {switch}: pfcwd show stats, or its APPL_DB"
+            return f"the pauses of {switch}: {_ASK}"
         for traffic in self.imported.traffics:
             if any(number == self.index[switch] for number, _ in traffic.state.core.problems):
                 return f"the routes of {switch}"
@@ -222,7 +229,8 @@ class _WaitGraph:
             if (switch, port) in self.hosts_at:
                 return [queue]
             text = f"what {port} of {switch} leads to, whose queue {priority} is paused"
-            if queue in self.pauses.stopped and text not in self.unplaced:
+            counts = queue in self.pauses.stopped or not self.pauses.stopped
+            if counts and text not in self.unplaced:
                 self.unplaced.append(text)
             return []
         if self.imported.pausing is None:
@@ -294,7 +302,7 @@ class _WaitGraph:
             tuple(self._hosts_named(switch, name, targets)),
             tuple(sorted(self.name(node) for node in behind - {port})),
             *self._blocked(behind, targets),
-            self.stopped.get(port) or f"{self.paused[port]} PFC frames received",
+            self.stopped.get(port) or self.paused[port],
         )
 
     def congestion(self, switch: str, behind: set[Node]) -> Root:

@@ -203,8 +203,9 @@ def write(result: Storm, folder: Path, seed: int, left_out: Iterable[str] = ()) 
             file.write_text(json.dumps(values))
         elif form == "pfcwd":
             rows = [
-                f"{f'{port}:{queue}':>14}  {states[port, queue]:>11}  {'1/0':>25}  {'0/0':>12}"
-                for port, queue in states
+                f"{f'{port}:{queue}':>14}  {state:>11}"
+                f"  {'1/0' if state == 'stormed' else '0/0':>25}  {'0/0':>12}"
+                for (port, queue), state in states.items()
             ]
             head = f"{'QUEUE':>14}  {'STATUS':>11}  STORM DETECTED/RESTORED    {'TX OK/DROP':>12}"
             rule = "-" * 14 + "  " + "-" * 11 + "  " + "-" * 25 + "  " + "-" * 12

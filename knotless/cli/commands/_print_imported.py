@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from knotless.base.printable import listed
@@ -68,8 +68,13 @@ def _lines(verdict: ImportedVerdict) -> Iterator[str]:
     yield from (f"note: {line}" for line in verdict.notes[:MOST_LINES])
     if len(verdict.missing) > SHOWN_MISSING:
         yield from (f"missing: {line}" for line in verdict.missing[:MOST_LINES])
+    yield from not_read_lines(verdict.not_read)
+
+
+def not_read_lines(not_read: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the files that were not read, those with the same reason in one line."""
     by_reason: dict[str, list[str]] = {}
-    for file in verdict.not_read:
+    for file in not_read:
         why = file["reason"] + (f" (instead: {file['command']})" if file["command"] else "")
         by_reason.setdefault(why, []).append(file["file"])
     for why, files in [*by_reason.items()][:MOST_LINES]:

@@ -1,12 +1,13 @@
 """Which queues of SONiC switches are paused: what their databases and commands say.
 
 A queue is *stopped* if the PFC watchdog sees a storm there, or the chip says that it is paused now.
-That it *was* paused follows from counters of received PFC frames.
+That it *was* paused follows from history: storms that the watchdog has detected and restored since,
+counters of received PFC frames, and the history of pauses that some chips keep.
 
 References
 ----------
 sonic-net/sonic-swss, orchagent/pfcwdorch.cpp (``PFC_WD_TABLE_INSTORM``, ``PFC_WD_STATUS``); SAI,
-saiport.h and saiqueue.h.
+saiport.h and saiqueue.h; sonic-net/SONiC, doc/pfc (historical statistics of PFC).
 
 """
 
@@ -19,7 +20,10 @@ from dataclasses import dataclass
 from knotless.importers.fabric import Config, TableFabric
 
 _RX = re.compile(r"SAI_PORT_STAT_PFC_([0-7])_RX_PKTS")
-_OF_PAUSES = ("PFC_WD_TABLE_INSTORM", "PFCWD_STATS", "PFC_COUNTERS", "COUNTERS")
+_PAUSED = re.compile(
+    r"(?:SAI|EST)_PORT_STAT_PFC_([0-7])_(?:ON2OFF_RX_PKTS|RX_PAUSE_DURATION_US|RECENT_PAUSE_TIME_US)"
+)
+_OF_PAUSES = ("PFC_WD_TABLE_INSTORM", "PFCWD_STATS", "PFC_COUNTERS", "PFC_HISTORY", "COUNTERS")
 """Tables that tell about pauses; a switch that has none of these was not asked."""
 
 Queue = tuple[str, str, int]
@@ -30,13 +34,13 @@ Queue = tuple[str, str, int]
 class Pauses:
     """The paused queues of a fabric.
 
-    ``stopped`` are paused now, with what says so; ``paused`` have been paused at some time, with
-    the number of PFC frames. ``watched`` are the switches whose pauses were read. ``filled`` is the
-    most bytes that a queue held.
+    ``stopped`` are paused now, ``paused`` have been paused at some time, both with what says so.
+    ``watched`` are the switches whose pauses were read. ``filled`` is the most bytes that a queue
+    held.
     """
 
     stopped: Mapping[Queue, str]
-    paused: Mapping[Queue, int]
+    paused: Mapping[Queue, str]
     watched: frozenset[str]
     filled: Mapping[Queue, int]
 
@@ -44,7 +48,7 @@ class Pauses:
 def pauses_of(imported: TableFabric) -> Pauses:
     """Return the pauses that the databases and outputs of the switches have."""
     stopped: dict[Queue, str] = {}
-    paused: dict[Queue, int] = {}
+    paused: dict[Queue, str] = {}
     filled: dict[Queue, int] = {}
     watched = set()
     for switch, tables in zip(imported.fabric.switches, imported.configs, strict=False):
@@ -54,9 +58,10 @@ def pauses_of(imported: TableFabric) -> Pauses:
         for port, priority, why in _stopped(tables):
             if not ports or port in ports:
                 stopped.setdefault((switch.name, port, priority), why)
-        for port, priority, frames in _counted(tables):
-            if frames and (not ports or port in ports):
-                paused[switch.name, port, priority] = frames
+        for port, priority, why in _history(tables):
+            if not ports or port in ports:
+                place = (switch.name, port, priority)
+                paused[place] = f"{paused[place]}; {why}" if place in paused else why
         for key, fields in tables.get("QUEUE_WATERMARKS", {}).items():
             port, _, queue = key.rpartition(":")
             filled[switch.name, port, _number(queue)] = _number(fields.get("bytes", ""))
@@ -81,16 +86,61 @@ def _stopped(tables: Config) -> Iterator[tuple[str, int, str]]:
             yield port, _number(queue), "SAI_QUEUE_ATTR_PAUSE_STATUS"
 
 
-def _counted(tables: Config) -> Iterator[tuple[str, int, int]]:
-    for port, fields in tables.get("PFC_COUNTERS", {}).items():
-        for name, count in fields.items():
-            if name.startswith("rx"):
-                yield port, _number(name[2:]), _number(count)
+def _history(tables: Config) -> Iterator[tuple[str, int, str]]:
+    """Yield the queues that were paused at some time, with what says so, each once or more."""
+    for queue, storms in _storms(tables).items():
+        port, _, number = queue.rpartition(":")
+        yield port, _number(number), storms
+    for (port, priority), frames in _frames(tables).items():
+        yield port, priority, f"{frames} PFC frames received"
+    for queue, fields in tables.get("PFC_HISTORY", {}).items():
+        port, _, number = queue.rpartition(":")
+        if any(map(_number, fields.values())):
+            pauses, time_us = fields["transitions"], fields["total_us"]
+            yield port, _number(number), f"{pauses} pauses of {time_us} us (show pfc counters)"
+    counters = tables.get("COUNTERS", {})
+    for port, row in tables.get("COUNTERS_PORT_NAME_MAP", {}).items():
+        kept = counters.get(row.get("", ""), {}).items()
+        names = (_PAUSED.fullmatch(name) for name, count in kept if _number(count))
+        for number in sorted({name[1] for name in names if name}):
+            yield port, _number(number), "history of pauses in COUNTERS_DB"
+
+
+def _storms(tables: Config) -> dict[str, str]:
+    """Return the storms that the watchdog has detected, by port and queue."""
+    detected = {
+        queue: (fields.get("detected", ""), fields.get("restored", ""))
+        for queue, fields in tables.get("PFCWD_STATS", {}).items()
+    }
+    counters = tables.get("COUNTERS", {})
+    for queue, row in tables.get("COUNTERS_QUEUE_NAME_MAP", {}).items():
+        fields = counters.get(row.get("", ""), {})
+        found = tuple(
+            fields.get(f"PFC_WD_QUEUE_STATS_DEADLOCK_{what}", "")
+            for what in ("DETECTED", "RESTORED")
+        )
+        detected.setdefault(queue, (found[0], found[1]))
+    return {
+        queue: f"{_number(storms)} storms detected, {_number(restored)} restored"
+        for queue, (storms, restored) in detected.items()
+        if _number(storms)
+    }
+
+
+def _frames(tables: Config) -> dict[tuple[str, int], int]:
+    """Return how many PFC frames were received, by port and priority, where there were any."""
+    frames: dict[tuple[str, int], int] = {}
     counters = tables.get("COUNTERS", {})
     for port, row in tables.get("COUNTERS_PORT_NAME_MAP", {}).items():
         for name, count in counters.get(row.get("", ""), {}).items():
             if rx := _RX.fullmatch(name):
-                yield port, int(rx[1]), _number(count)
+                frames[port, int(rx[1])] = _number(count)
+    for port, fields in tables.get("PFC_COUNTERS", {}).items():
+        for name, count in fields.items():
+            if name.startswith("rx"):
+                place = (port, _number(name[2:]))
+                frames[place] = max(frames.get(place, 0), _number(count))
+    return {place: count for place, count in frames.items() if count}
 
 
 def _number(text: str) -> int:

@@ -169,6 +169,6 @@ def test_pauses_of_counters_in_databases(tmp_path: Path) -> None:
     imported = read_paths([folder])
     assert isinstance(imported, TableFabric)
     pauses = pauses_of(imported)
-    assert pauses.paused == {("r0", "Ethernet0", 3): 7}
+    assert pauses.paused == {("r0", "Ethernet0", 3): "7 PFC frames received"}
     assert pauses.stopped == {("r0", "Ethernet4", 4): "SAI_QUEUE_ATTR_PAUSE_STATUS"}
     assert pauses.watched == {"r0"}
