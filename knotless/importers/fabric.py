@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.flow_control import FlowControl
-from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.openflow.rules import FabricRules, Rule
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
@@ -147,10 +147,16 @@ class ImportedFabric:
 
 @dataclass(frozen=True, kw_only=True)
 class RulesFabric(ImportedFabric):
-    """A fabric of OpenFlow switches with their rules, by name; those of some may be missing."""
+    """A fabric of OpenFlow switches with their rules, by name; those of some may be missing.
+
+    ``unread_rules`` are rules that cannot be read: each matches at least what it does, and has no
+    actions. ``unread_text`` are the findings on these, and on rules that cannot be followed.
+    """
 
     flow_control: FlowControl
     rules: FabricRules
+    unread_rules: Mapping[str, tuple[Rule, ...]] = field(default_factory=dict)
+    unread_text: frozenset[str] = frozenset()
 
     def waits(self, dependencies: Edges) -> tuple[NDArray[np.int64], Edges]:
         """Return the nodes of dependencies as :meth:`ImportedFabric.waits`."""

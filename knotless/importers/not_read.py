@@ -31,6 +31,7 @@ COMMANDS: Mapping[str, str] = {
     "Linux interfaces (ip -j addr)": "ip -d -j addr > addr.json",
     "Linux routes (ip -j route)": "ip -j route > route.json",
     "Open vSwitch addresses": "ovs-appctl fdb/show BRIDGE > addresses",
+    "Open vSwitch dumps of all switches": "dpctl dump-flows, in the prompt of Mininet",
     "Open vSwitch ports": "ovs-ofctl -O OpenFlow13 dump-ports-desc BRIDGE > ports",
     "Open vSwitch rules and groups": "ovs-ofctl -O OpenFlow13 dump-flows BRIDGE > flows",
     "SONiC database": _CONFIG_DB,

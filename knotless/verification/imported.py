@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.verdict_text import assumptions
-from knotless.importers.fabric import ImportedFabric, TableFabric, Traffic
+from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric, Traffic
+from knotless.importers.openflow.certain_steps import certain_state
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
 from knotless.verification.check import problems_of
@@ -20,13 +22,63 @@ from knotless.verification.pool_waits import Packet, PoolStep
 RESERVES_OF_TABLES = "nobody else can take what tables of switches reserve for a priority"
 
 
+@dataclass(frozen=True)
+class _Waits:
+    """What waits for what: dependencies of all traffics one after the other, and a cycle of them.
+
+    ``causes`` are the places in ``rows`` of those that matter, whose nodes are ``ends`` and
+    ``edges``, as :meth:`ImportedFabric.waits` returns them.
+    """
+
+    imported: ImportedFabric
+    rows: Edges
+    causes: NDArray[np.int64]
+    ends: Edges
+    edges: NDArray[np.int64]
+    cycle: list[int]
+
+    @classmethod
+    def of(cls, imported: ImportedFabric) -> _Waits:
+        """Return what waits in a fabric."""
+        dependencies = [traffic.state.dependencies for traffic in imported.traffics]
+        rows = np.concatenate([np.empty((0, 6), dtype=np.int64), *dependencies])
+        causes, ends = imported.waits(rows)
+        edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
+        return cls(imported, rows, causes, ends, edges, find_cycle(edges))
+
+    @property
+    def names(self) -> list[str]:
+        """The channels of the cycle."""
+        return cycle_names(self.imported.channels, self.cycle)
+
+    def witnesses(self) -> Iterator[SentWitness]:
+        """Yield a packet for each step of the cycle."""
+        steps = self.causes[first_rows(self.edges, self.cycle)]
+        return _witnesses(self.imported, self.rows, steps, self.names)
+
+
+def _cycle_of(waits: _Waits) -> tuple[_Waits, list[str]]:
+    """Return what waits in the cycle to report, and what makes it uncertain.
+
+    A cycle whose steps no unread rule can change is certain, whatever these rules do.
+    """
+    imported, doubts = waits.imported, [*waits.imported.findings.doubts]
+    if not (waits.cycle and isinstance(imported, RulesFabric)):
+        return waits, doubts
+    others = [text for text in doubts if text not in imported.unread_text]
+    if others == doubts:
+        return waits, doubts
+    state = certain_state(imported.fabric, imported.rules, imported.unread_rules)
+    certain = _Waits.of(replace(imported, traffics=(replace(imported.traffics[0], state=state),)))
+    return (certain, others) if certain.cycle else (waits, doubts)
+
+
 def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     """Return the verdict on a fabric that was read from files."""
-    dependencies = [traffic.state.dependencies for traffic in imported.traffics]
-    rows = np.concatenate([np.empty((0, 6), dtype=np.int64), *dependencies])
-    causes, ends = imported.waits(rows)
-    edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
-    cycle = find_cycle(edges)
+    waits = _Waits.of(imported)
+    reported, doubts = _cycle_of(waits)
+    rows, causes, ends, edges = waits.rows, waits.causes, waits.ends, waits.edges
+    cycle = waits.cycle
     through_pools, pool_doubts = list[PoolStep](), list[str]()
     losses, assumes = list[str](), assumptions(imported.flow_control)
     if isinstance(imported, TableFabric):
@@ -43,11 +95,11 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     if imported.pairs and not len(rows) and undelivered == imported.pairs and findings.gaps:
         # Without any next hop, each switch and pair would say so again.
         unknown, problems = [], [f"none of the {imported.pairs} pairs can be followed"]
-    names = cycle_names(imported.channels, cycle) or [step.holds for step in through_pools]
-    missing = [*findings.doubts] if names and not pool_doubts else [*findings.gaps, *unknown]
+    names = reported.names or [step.holds for step in through_pools]
+    missing = doubts if names and not pool_doubts else [*findings.gaps, *unknown]
     missing += pool_doubts
     for name in imported.management if not names else ():
-        findings.note(_with_management(imported, name, dependencies))
+        findings.note(_with_management(imported, name))
     load = float(np.sum([state.loads for state in counted], axis=0).max(initial=0.0))
     return ImportedVerdict(
         fabric=imported.fabric.name,
@@ -60,7 +112,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
         acyclic=None if missing else not names,
         cycle=names,
         witnesses=(
-            *_witnesses(imported, rows, causes[first_rows(edges, cycle)], names),
+            *reported.witnesses(),
             *(_witness(imported, *step) for step in through_pools),
         ),
         vcs=dict(_by_vc(ends, edges)),
@@ -78,12 +130,10 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
     )
 
 
-def _with_management(imported: ImportedFabric, name: str, dependencies: Sequence[Edges]) -> str:
+def _with_management(imported: ImportedFabric, name: str) -> str:
     """Describe whether packets that hosts do not send to each other can close a cycle with them."""
-    more = [traffic.state.dependencies for traffic in imported.management[name]]
-    _, ends = imported.waits(np.concatenate([*dependencies, *more]))
-    edges = np.stack([virtual_channel(*ends[:, :2].T), virtual_channel(*ends[:, 2:].T)], 1)
-    cycle = cycle_names(imported.channels, find_cycle(edges))
+    traffics = (*imported.traffics, *imported.management[name])
+    cycle = _Waits.of(replace(imported, traffics=traffics)).names
     if not cycle:
         return f"{name} close no cycle either"
     ring = " -> ".join([*cycle, cycle[0]])

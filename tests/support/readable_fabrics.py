@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -133,6 +134,20 @@ def _open_vswitch(*, hosts: bool) -> Callable[[Path], Path]:
     return write
 
 
+def one_dump(folder: Path) -> Path:
+    """Write the same with the dumps of all switches in one file, as Mininet's ``dpctl`` prints."""
+    apart = _open_vswitch(hosts=True)(folder / "apart")
+    sections = [
+        f"*** {switch.name} {'-' * 72}\n{(switch / file).read_text()}"
+        for file in ("ports", "groups", "flows")
+        for switch in sorted(apart.glob("s*"))
+    ]
+    (folder / "dump.txt").write_text("".join(sections))
+    (apart / "cables.json").rename(folder / "cables.json")
+    shutil.rmtree(apart)
+    return folder
+
+
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "infiniband": _infiniband,
     "infiniband-adaptive": _adaptive,
@@ -149,5 +164,6 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "bridges-text": lambda folder: bridge_ring(folder, text=True),
     "open-vswitch": _open_vswitch(hosts=True),
     "open-vswitch-learned": _open_vswitch(hosts=False),
+    "open-vswitch-one-dump": lambda folder: one_dump(folder),
 }
 """The functions that write each fabric into a folder. All can deadlock."""

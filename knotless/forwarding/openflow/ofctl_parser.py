@@ -16,6 +16,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from operator import attrgetter
 from types import MappingProxyType
@@ -27,6 +28,7 @@ from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     FLOOD,
     IN_PORT,
+    NORMAL,
     Action,
     Choose,
     Field,
@@ -76,6 +78,10 @@ _PROTOCOLS = {"ip": 0x0800, "arp": 0x0806, "ipv6": 0x86DD}
 _FAILOVER = ("ff", "fast_failover")
 PORTS = {"IN_PORT": IN_PORT, "CONTROLLER": CONTROLLER}
 _ALL_PORTS: frozenset[tuple[str, int]] = frozenset({("FLOOD", FLOOD), ("ALL", ALL)})
+_PATHLESS = re.compile(r"(set_queue|meter|note):.*|dec_ttl(\(.*\))?|pop_queue")
+"""Actions that do not change the path of a packet: it may be dropped, late, or have another TTL."""
+TOP_PRIORITY = 0x10000
+"""That of a rule which cannot be read and may have any priority."""
 MAX_KNOWN = 1 << 17
 """The most texts whose meaning is kept: those of one fabric's switches are mostly the same."""
 _PRESENT = 0x1000
@@ -120,18 +126,30 @@ def parse(flows_text: str, groups_text: str = "") -> SwitchRules:
     return SwitchRules(tuple(rules), tuple(groups))
 
 
-def parse_known(
-    text: str, ports: Mapping[str, int] = MappingProxyType({})
-) -> tuple[SwitchRules, tuple[str, ...]]:
-    """Return the rules and groups in ``text``, and what is wrong with lines that are neither.
+@dataclass(frozen=True)
+class KnownRules:
+    """The rules and groups of a text that can be read.
 
-    ``ports`` are the numbers of ports that rules name, as ``ovs-ofctl --names`` writes them. Lines
-    that cannot be represented are left out.
+    ``faults`` are what is wrong with other lines. ``unread`` are the rules on these lines, without
+    their actions: each matches at least what the rule does.
+    """
+
+    rules: SwitchRules
+    faults: tuple[str, ...]
+    unread: tuple[Rule, ...]
+
+
+def parse_known(text: str, ports: Mapping[str, int] = MappingProxyType({})) -> KnownRules:
+    """Return the rules and groups in ``text`` that can be represented.
+
+    ``ports`` are the numbers of ports that rules name, as ``ovs-ofctl --names`` writes them. Rules
+    may send to the reserved ports FLOOD, ALL and NORMAL.
     """
     rules: list[Rule] = []
     groups: dict[int, Group] = {}
-    unknown = []
-    numbers = frozenset(ports.items())
+    faults: list[str] = []
+    unread: list[Rule] = []
+    numbers = frozenset(ports.items()) | _ALL_PORTS | {("NORMAL", NORMAL)}
     for number, line in _lines(text):
         try:
             if line.startswith("group_id="):
@@ -140,9 +158,35 @@ def parse_known(
             else:
                 rules.append(_rule_of(line, numbers))
         except RuleError as error:
-            unknown.append(f"line {number}: {error}")
+            faults.append(f"line {number}: {error}")
+            if not line.startswith("group_id="):
+                unread.append(_unread_of(line, numbers))
     ordered = tuple(groups[number] for number in sorted(groups))
-    return SwitchRules(tuple(sorted(rules, key=attrgetter("order"))), ordered), tuple(unknown)
+    known = SwitchRules(tuple(sorted(rules, key=attrgetter("order"))), ordered)
+    return KnownRules(known, tuple(faults), tuple(unread))
+
+
+def _unread_of(line: str, ports: PortNumbers) -> Rule:
+    """Return what a rule that cannot be read matches at least, without actions."""
+    head, separator, _ = line.partition("actions=")
+    table, priority = 0, 0x8000
+    fields: dict[str, Field] = {}
+    for token in re.split(r"[,\s]+", head.strip(" ,")):
+        name, _, value = token.partition("=")
+        try:
+            if name == "table":
+                table = _number(value, 254)
+            elif name == "priority":
+                priority = _number(value, 0xFFFF)
+            elif name != "cookie":
+                for field in _fields_of(token, ports):
+                    fields.setdefault(field.name, field)
+        except RuleError:
+            if name in ("table", "priority"):
+                separator = ""
+    if not separator:
+        return Rule(0, TOP_PRIORITY, ())
+    return Rule(table, priority, match_order(fields.values()))
 
 
 def _of_line(kind: str, read: Callable[[str], Read], number: int, line: str) -> Read:
@@ -276,7 +320,7 @@ def _instructions_of(
             if mask and _number(mask, 2**64 - 1) != 2**64 - 1:
                 raise RuleError("write_metadata with a mask is not supported")
             metadata = _number(value, 2**64 - 1)
-        elif token not in ("drop", "clear_actions", ""):
+        elif token not in ("drop", "clear_actions", "") and not _PATHLESS.fullmatch(token):
             actions.append(_action_of(token, ports))
     return tuple(actions), metadata, goto
 
@@ -293,6 +337,8 @@ def _action_of(token: str, ports: PortNumbers) -> Action:
         return Output(_port(token, ports))
     if name == "output":
         return Output(_port(argument, ports))
+    if name == "enqueue":
+        return Output(_port(argument.partition(":")[0], ports))
     if name == "push_vlan":
         if _number(argument, 0xFFFF) != 0x8100:
             raise RuleError(f"action {token!r} is not supported; the tag type must be 0x8100")

@@ -20,19 +20,19 @@ _ROW = re.compile(r"(\d{1,5}|LOCAL)\s+(\d{1,4})\s+((?:[0-9a-f]{2}:){5}[0-9a-f]{2
 
 @dataclass(frozen=True)
 class OvsAddresses:
-    """(port, MAC) of each address."""
+    """(port, VLAN, MAC) of each address; port 0 is the bridge itself (LOCAL)."""
 
-    learned: tuple[tuple[int, str], ...]
+    learned: tuple[tuple[int, int, str], ...]
 
 
 def _read(content: Content) -> OvsAddresses:
     learned = []
-    for number, line in enumerate(content.text.split("\n")[1:], 2):
+    for number, line in enumerate(content.text.split("\n"), 1):
         row = _ROW.match(line.strip())
-        if row is None and line.strip():
+        if row is not None:
+            learned.append((0 if row[1] == "LOCAL" else int(row[1]), int(row[2]), row[3]))
+        elif line.strip() and not _TITLE.match(line):
             raise RuleError(f"line {number}: not a line of fdb/show: {line[:60]!r}")
-        if row is not None and row[1] != "LOCAL":
-            learned.append((int(row[1]), row[3]))
     return OvsAddresses(tuple(learned))
 
 

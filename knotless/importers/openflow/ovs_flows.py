@@ -9,8 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from knotless.forwarding.openflow.ofctl_parser import parse_known
-from knotless.forwarding.openflow.rules import SwitchRules
+from knotless.forwarding.openflow.ofctl_parser import KnownRules, parse_known
 from knotless.importers.file_kinds import Content, FileKind
 
 _RULE = re.compile(r"^\s*(?:cookie=0x[0-9a-f]+,|table=\d+,|priority=\d+).*\bactions=", re.MULTILINE)
@@ -24,8 +23,8 @@ class OvsRules:
 
     text: str
 
-    def parsed(self, ports: Mapping[str, int]) -> tuple[SwitchRules, tuple[str, ...]]:
-        """Return the rules and groups, and what is wrong with other lines; see parse_known."""
+    def parsed(self, ports: Mapping[str, int]) -> KnownRules:
+        """Return the rules and groups, and what is wrong with other lines."""
         return parse_known(self.text, ports)
 
 

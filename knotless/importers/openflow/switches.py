@@ -11,23 +11,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
+from knotless.base.printable import listed as printed
 from knotless.forwarding.openflow.reader import state_of_rules
-from knotless.forwarding.openflow.rules import Output, SwitchRules
+from knotless.forwarding.openflow.rules import NORMAL, Output, Rule, SwitchRules
 from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbours
 from knotless.importers.fabric import RulesFabric, Traffic
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
+from knotless.importers.openflow.flooding import (
+    Flooder,
+    learning_loops,
+    name_ports,
+    names_reserved,
+    sends_to,
+)
 from knotless.importers.openflow.ovs_fdb import OvsAddresses
+from knotless.importers.openflow.ovs_flows import OvsRules
 from knotless.importers.openflow.ovs_ports import MAX_PORT, OvsPorts
+from knotless.importers.openflow.ovs_sections import OvsDump, OvsSections
 from knotless.importers.routers.fabric import as_names
 from knotless.importers.routers.router import natural
 from knotless.routing.graphs.channels import End, channels_of
+from knotless.topologies.fabric import Fabric
 from knotless.topologies.numbering import host_ip, mac_text
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 
@@ -38,18 +50,29 @@ _SHOWN = 5
 
 @dataclass
 class _Switch:
-    """The facts read about a switch; ``rules`` is None without a dump of them."""
+    """The facts read about a switch.
+
+    ``rules`` is None without a dump of them, ``learned`` without one of addresses, and
+    ``not_flooded`` without one of ports. ``unread`` are rules that cannot be read, without actions.
+    ``of_mininet``: the dump is one of Mininet, which names port 2 of s1 ``s1-eth2``.
+    """
 
     name: str
     rules: SwitchRules | None = None
+    unread: list[Rule] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
-    learned: list[tuple[int, str]] = field(default_factory=list)
+    not_flooded: frozenset[int] | None = None
+    blocked: frozenset[int] = frozenset()
+    learned: list[tuple[int, int, str]] | None = None
     heard: list[tuple[str, NamedEnd]] = field(default_factory=list)
+    of_mininet: bool = False
 
     def port(self, text: str) -> int | None:
         """Return the number of a port that is given by name or by number."""
         if text in self.ports:
             return self.ports[text]
+        if self.of_mininet and not self.ports:
+            text = text.removeprefix(f"{self.name}-eth")
         return int(text) if text.isdecimal() and len(text) < 10 and int(text) else None
 
 
@@ -65,7 +88,8 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
 
     """
     findings = Findings()
-    switches, listed = _switches(files, findings)
+    unread_text: set[str] = set()
+    switches, listed = _switches(files, findings, unread_text)
     if not any(switch.rules and switch.rules.rules for switch in switches):
         if findings.gaps:
             raise RuleError(f"there are no rules that can be read: {next(iter(findings.gaps))}")
@@ -123,6 +147,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         findings.gap(f"what is behind {_ports(switches, unread)}: no address and no files")
     if len(hosts) < 2:
         findings.gap("the addresses of hosts: only one is known")
+    _name_flooded_ports(switches, fabric, peer, findings, unread_text)
     rules = {
         name: switch.rules
         for name, switch in zip(names, switches, strict=True)
@@ -131,7 +156,11 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
     state = state_of_rules(fabric, rules)
     for switch_number, text in state.core.problems:
         problem = f"what {switches[switch_number].name} does: {text}"
-        (findings.gap if text.endswith("where nothing is") else findings.unclear)(problem)
+        if text.endswith("where nothing is"):
+            findings.gap(problem)
+        else:
+            findings.unclear(problem)
+            unread_text.add(problem)
     if len(np.unique(state.dependencies[:, [1, 3]])) > 1:
         findings.doubt("whether links pause each priority alone (PFC): PAUSE is assumed")
     return RulesFabric(
@@ -143,7 +172,61 @@ def assemble(name: str, files: Sequence[FoundFile]) -> RulesFabric:
         label="VLAN",
         findings=findings,
         rules=rules,
+        unread_rules={
+            name: tuple(switch.unread) for name, switch in zip(names, switches, strict=True)
+        },
+        unread_text=frozenset(unread_text),
     )
+
+
+def _name_flooded_ports(
+    switches: Sequence[_Switch],
+    fabric: Fabric,
+    peer: Mapping[End, End],
+    findings: Findings,
+    unread_text: set[str],
+) -> None:
+    """Replace rules that send to NORMAL, FLOOD or ALL by rules that name ports."""
+    learning = {
+        number
+        for number, switch in enumerate(switches)
+        if switch.rules and any(sends_to(rule.actions, (NORMAL,)) for rule in switch.rules.rules)
+    }
+    cut = {(number, port) for number, switch in enumerate(switches) for port in switch.blocked}
+    quiet = {
+        (number, port)
+        for number, switch in enumerate(switches)
+        for port in switch.not_flooded or ()
+    }
+    flooded = [
+        (a, b)
+        for a, b in peer.items()
+        if a < b and peer.get(b) == a and not {a, b} & cut and not {a, b} <= quiet
+    ]
+    looped = learning_loops(flooded, learning)
+    for number, switch in enumerate(switches):
+        if switch.rules is None or not (switch.blocked or names_reserved(switch.rules)):
+            continue
+        name = fabric.switches[number].name
+        flooder = Flooder(
+            {*fabric.hosts_at[name], *fabric.neighbours[name]},
+            switch.not_flooded,
+            switch.blocked,
+            switch.learned,
+            number in looped,
+        )
+        named = name_ports(switch.rules, switch.unread, flooder)
+        switch.rules, switch.unread = named.rules, [*named.unread]
+        macs = {mac for _, _, mac in switch.learned or ()}
+        flooded_to = [host.name for host in fabric.hosts if host.mac not in macs]
+        if number in learning and flooded_to and not named.faults:
+            findings.note(f"{name} has not learned, and floods to, {printed(flooded_to, _SHOWN)}")
+        for fault in named.faults:
+            unread_text.add(text := f"what a rule of {switch.name} does: {fault}")
+            findings.unclear(text)
+        for doubt in named.unsure:
+            unread_text.add(text := f"{switch.name}: {doubt}")
+            findings.doubt(text)
 
 
 def _ports(switches: Sequence[_Switch], ends: Sequence[End]) -> str:
@@ -157,42 +240,61 @@ def _untagged(_source: int, _destination: int) -> int:
 
 
 def _switches(
-    files: Sequence[FoundFile], findings: Findings
+    files: Sequence[FoundFile], findings: Findings, unread_text: set[str]
 ) -> tuple[list[_Switch], list[tuple[NamedEnd, NamedEnd]]]:
-    """Return the switches, by name, and the cables that a file of the whole fabric lists."""
+    """Return the switches, by name, and the cables that a file of the whole fabric lists.
+
+    What is said of rules that cannot be read is added to ``unread_text``.
+    """
     switches: dict[str, _Switch] = {}
     listed: list[tuple[NamedEnd, NamedEnd]] = []
-    dumps: list[FoundFile] = []
+    dumps: list[tuple[_Switch, Path, OvsRules]] = []
     for file in files:
         if isinstance(file.value, NamedCables):
             listed += file.value.cables
             continue
-        switch = switches.setdefault(file.device.name, _Switch(file.device.name))
-        if isinstance(file.value, OvsPorts):
-            switch.ports |= file.value.numbers
-        elif isinstance(file.value, OvsAddresses):
-            switch.learned += file.value.learned
-        elif isinstance(file.value, Neighbours):
-            switch.heard += [
-                (
-                    neighbour.interface,
-                    (neighbour.system, neighbour.port_id or neighbour.port_description),
-                )
-                for neighbour in file.value.heard
-            ]
-        else:
-            dumps.append(file)
-    for file in dumps:
-        switch = switches[file.device.name]
-        rules, unknown = file.value.parsed(switch.ports)
+        for name, value in _by_switch(file):
+            switch = switches.setdefault(name, _Switch(name))
+            switch.of_mininet |= isinstance(file.value, OvsSections)
+            if isinstance(value, OvsPorts):
+                switch.ports |= value.numbers
+                switch.not_flooded = (switch.not_flooded or frozenset()) | value.not_flooded
+                switch.blocked |= value.blocked
+            elif isinstance(value, OvsAddresses):
+                switch.learned = [*(switch.learned or ()), *value.learned]
+            elif isinstance(value, OvsRules):
+                dumps.append((switch, file.path, value))
+            else:
+                switch.heard += [
+                    (
+                        neighbour.interface,
+                        (neighbour.system, neighbour.port_id or neighbour.port_description),
+                    )
+                    for neighbour in value.heard
+                ]
+    for switch, path, dump in dumps:
+        read = dump.parsed(switch.ports)
         merged = switch.rules or SwitchRules(())
         switch.rules = SwitchRules(
-            tuple(sorted((*merged.rules, *rules.rules), key=lambda rule: rule.order)),
-            (*merged.groups, *rules.groups),
+            tuple(sorted((*merged.rules, *read.rules.rules), key=lambda rule: rule.order)),
+            (*merged.groups, *read.rules.groups),
         )
-        for text in unknown[:5]:
-            findings.unclear(f"what a rule of {switch.name} does: {file.path}: {text}")
+        switch.unread += read.unread
+        for fault in read.faults:
+            unread_text.add(text := f"what a rule of {switch.name} does: {path}: {fault}")
+            if fault in read.faults[:_SHOWN]:
+                findings.unclear(text)
+    if any(switch.of_mininet and not switch.ports for switch in switches.values()):
+        findings.note("ports are numbered as Mininet names them: port 2 of s1 is s1-eth2")
     return [switches[name] for name in sorted(switches, key=natural)], listed
+
+
+def _by_switch(file: FoundFile) -> Iterator[tuple[str, OvsDump | Neighbours]]:
+    """Yield what a file says of each switch; the folder of most files names it."""
+    if isinstance(file.value, OvsSections):
+        yield from file.value.dumps
+    else:
+        yield file.device.name, file.value
 
 
 def _cables(
@@ -227,7 +329,7 @@ def _hosts(
     """Yield the end of each host with its name and its MAC; one host behind each port."""
     mac_at: dict[End, str] = {}
     for number, switch in enumerate(switches):
-        for port, mac in switch.learned:
+        for port, _, mac in switch.learned or ():
             mac_at.setdefault((number, port), mac)
     for end, (_, interface) in named.items():
         if _MAC.fullmatch(interface):

@@ -93,8 +93,8 @@ def test_everything_that_a_rule_can_hold_is_written() -> None:
 
 def test_choices_name_ports_and_are_read_from_older_switches() -> None:
     text = CHOOSE.format(basis=5, ports='"s1-eth2",4').replace("members", "slaves")
-    rules, unknown = parse_known(f"actions={text},goto_table:2", {"s1-eth2": 2})
-    assert (rules.rules[0].actions, unknown) == ((Choose((2, 4), 5),), ())
+    known = parse_known(f"actions={text},goto_table:2", {"s1-eth2": 2})
+    assert (known.rules.rules[0].actions, known.faults) == ((Choose((2, 4), 5),), ())
 
 
 @pytest.mark.parametrize(

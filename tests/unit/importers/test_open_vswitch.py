@@ -97,7 +97,7 @@ def test_addresses_from_rules(tmp_path: Path) -> None:
     ("rule", "says"),
     [
         ("priority=5,tun_id=0x7 actions=output:1", "match 'tun_id' is not supported"),
-        ("priority=5 actions=NORMAL", "action 'NORMAL' is not supported"),
+        ("priority=5 actions=mod_nw_ttl:3,NORMAL", "action 'mod_nw_ttl:3' is not supported"),
         ("priority=5 actions=resubmit(,3)", "is not supported"),
     ],
 )
