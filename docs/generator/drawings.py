@@ -8,7 +8,7 @@ import numpy as np
 
 from knotless.drawing import fabric_svg
 from knotless.results.plots import AMBER, BLUE, GREEN, RED
-from knotless.routing.graphs.source_choices import SourceChoices
+from knotless.routing.choices.source_choices import SourceChoices
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import Host, load
 
@@ -36,8 +36,8 @@ def _hops(plan: Plan, source: Host, host: str) -> list[tuple[str, int, int]]:
     Of an adaptive plan they are all choices at the switch of the source; where first switches
     choose a path, those of all paths.
     """
-    if plan.source_choices is not None:
-        return _hops_of_choices(plan, plan.source_choices, source, host)
+    if isinstance(plan.choice, SourceChoices):
+        return _hops_of_choices(plan, plan.choice, source, host)
     if plan.next_hops is None:
         return [
             (hop.switch, hop.out_port, hop.priority) for hop in plan.path(source.name, host)[:-1]

@@ -50,9 +50,8 @@ class Engine:
         PlanError. None: the engine has one path for each pair.
     is_adaptive : bool
         Whether switches choose by their queues: it returns
-        :class:`~knotless.routing.routes.AdaptiveRoutes` or
-        :class:`~knotless.routing.routes.SourceChoiceRoutes`, which no OpenFlow or 802.1Q switch can
-        follow.
+        :class:`~knotless.routing.choices.choice.ChosenRoutes`, which no OpenFlow or 802.1Q switch
+        can follow.
     has_layers : bool
         Whether layers have different paths: by their root if the engine has one, else by
         :attr:`Task.layer <knotless.routing.graphs.task.Task.layer>`.
@@ -69,12 +68,6 @@ class Engine:
     next_hops: Callable[[Task], NextHopSets] | None = None
     is_adaptive: bool = False
     has_layers: bool = False
-
-    def allows(self, multipath: str) -> bool:
-        """Return whether it has what a kind of multipath needs."""
-        if multipath == "layers":
-            return self.has_layers
-        return multipath == "none" or self.next_hops is not None
 
 
 @cache

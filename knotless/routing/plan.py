@@ -17,17 +17,18 @@ from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
 from knotless.routing import path_memory
-from knotless.routing.engine import engine_for, engine_named, next_hops_of
+from knotless.routing.choices.choice import Binding, Choice, ChosenRoutes, Planning
+from knotless.routing.choices.requested import KINDS
+from knotless.routing.choices.single_path import SINGLE_PATH
+from knotless.routing.engine import engine_for, engine_named
 from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.next_hop_sets import NextHopSets
-from knotless.routing.graphs.source_choices import SourceChoices
 from knotless.routing.graphs.spanning_tree import pruned
 from knotless.routing.graphs.task import MAX_VCS, Task
-from knotless.routing.layers import Layers, routes_of_layers, stacked
 from knotless.routing.multicast import MulticastGroup, groups_of
 from knotless.routing.request import PlanRequest, SourceCheck
-from knotless.routing.routes import AdaptiveRoutes, Routes, SourceChoiceRoutes, TableRoutes
+from knotless.routing.routes import Routes, TableRoutes
 from knotless.routing.vlans.assignment import (
     FIRST_VLAN,
     assign_table_vlans,
@@ -87,12 +88,9 @@ class Plan:
     failures : Failures
         The parts of the fabric that a repaired plan does not use (:mod:`knotless.routing.repair`);
         pairs of hosts that only they connect have no path.
-    next_hops : NextHopSets or None
-        The next hops of a plan with multipath. All its hosts send in one VLAN; of its ``routes``,
-        only the priorities and the broadcast trees count.
-    layers : Layers or None
-        The layers of which first switches choose one by a hash. Of ``routes``, which are those of
-        the first layer, only the rows and the broadcast trees count.
+    choice : Choice
+        What frames have a choice of, if pairs have several paths: then only the rows, the broadcast
+        trees and the first priorities of ``routes`` count.
 
     """
 
@@ -104,8 +102,7 @@ class Plan:
     routing_ms: float
     broadcast_links: Mapping[int, Links] = field(default_factory=dict)
     failures: Failures = NO_FAILURES
-    next_hops: NextHopSets | None = None
-    layers: Layers | None = None
+    choice: Choice = SINGLE_PATH
 
     @property
     def engine(self) -> str:
@@ -116,38 +113,19 @@ class Plan:
     def multipath(self) -> str:
         """How a frame takes one of several next hops or paths: as requested, or by its engine.
 
-        ``ecmp`` is equal-cost multipath as in today's Clos fabrics: a hash of source and
-        destination address chooses, so that all packets of a pair of hosts take one path and keep
-        their order. With ``spray``, switches choose for each packet anew, and packets can overtake
-        each other. ``layers`` are several complete routings, of which the first switch chooses one
-        by a hash (:mod:`knotless.routing.layers`). By the engine it is ``adaptive`` or ``ugal``,
-        see :mod:`knotless.routing.engines.adaptive` and :mod:`knotless.routing.engines.ugal`. What
-        can happen is the union of all choices: a plan cannot deadlock if that has no cycle of
-        channel dependencies (for ``adaptive``: see :mod:`knotless.verification.blocking`).
-
-        References
-        ----------
-        Hopps, Analysis of an equal-cost multi-path algorithm, RFC 2992, 2000. Dixit, Prakash, Hu,
-        Kompella, On the impact of packet spraying in data center networks, 2013.
-
+        What can happen is the union of all choices.
         """
-        if isinstance(self.routes, AdaptiveRoutes):
-            return "adaptive"
-        return "ugal" if self.source_choices is not None else self.request.multipath
+        return self.choice.name
 
     @property
-    def source_choices(self) -> SourceChoices | None:
-        """The paths of which first switches choose; None if they do not.
-
-        Of the ``routes`` of such a plan, only the broadcast trees count otherwise.
-        """
-        return self.routes.choices if isinstance(self.routes, SourceChoiceRoutes) else None
+    def has_choices(self) -> bool:
+        """Whether pairs of hosts have several paths."""
+        return self.choice.binding is not Binding.NONE
 
     @property
-    def choices(self) -> NextHopSets | SourceChoices | Layers | None:
-        """What frames have a choice of; None: there is one path for each pair."""
-        kinds = (self.next_hops, self.source_choices, self.layers)
-        return next((kind for kind in kinds if kind is not None), None)
+    def next_hops(self) -> NextHopSets | None:
+        """The sets of next hops; None: frames do not choose among next hops."""
+        return self.choice.next_hops
 
     @property
     def tagging(self) -> str:
@@ -196,7 +174,7 @@ class Plan:
 
         """
         from_host, to_host = (self._host(name) for name in (source, destination))
-        if self.choices is not None:
+        if self.has_choices:
             raise PlanError(f"with multipath, {source} has several paths to {destination}")
         row = int(self.routes.rows[from_host])
         fabric, channels = self.fabric, self.channels
@@ -226,11 +204,7 @@ class Plan:
     @cached_property
     def vlan_count(self) -> int:
         """The number of VLANs; they are consecutive."""
-        if self.source_choices is not None:
-            return self.source_choices.labels
-        if self.layers is not None:
-            return int(self.layers.vlans.max()) - FIRST_VLAN + 1
-        return int(self.pair_vlans.max()) - FIRST_VLAN + 1
+        return self.choice.vlan_count or int(self.pair_vlans.max()) - FIRST_VLAN + 1
 
     def host_tags(self) -> HostTags | None:
         """Return the VLAN table of each host's interface if hosts tag, else None."""
@@ -273,7 +247,7 @@ class Plan:
     @cached_property
     def vcs(self) -> int:
         """The number of virtual channels that the plan uses."""
-        return max(self.routes.vcs, 0 if self.layers is None else self.layers.vcs)
+        return max(self.routes.vcs, self.choice.vcs)
 
     def settled_request(self) -> PlanRequest:
         """Return the request with ``auto`` replaced by the engine and flow control selected."""
@@ -336,7 +310,8 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     if isinstance(request, str):
         request = PlanRequest.from_options(**{"engine": request, **choices})
     chosen = engine_for(fabric, request.engine)
-    if request.engine == AUTO_ENGINE and not engine_named(chosen).allows(request.multipath):
+    kind = KINDS[request.multipath]
+    if request.engine == AUTO_ENGINE and not kind.is_possible_with(engine_named(chosen)):
         chosen = "updown"
     request = request.but(engine=chosen)
     engine, vcs, root = engine_named(request.engine), request.vcs, request.root
@@ -357,29 +332,24 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     task = Task(fabric, channels, vcs, request.select, root_index)
     routes = engine.route(task)
     elapsed_ms = 1000 * (time.perf_counter() - began)
-    if isinstance(routes, TableRoutes) and request.vlans == "tree":
+    if request.vlans == "tree":
         # Rows of one table are in several VLANs, each of which is repaired by itself.
         routes = routes.written_out()
-    routes = _without_useless_branches(fabric, channels, routes)
     pair_vlans = _vlans(fabric, channels, routes, request)
-    plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms)
-    if request.layers is not None and request.multipath != "layers":
+    if request.layers is not None and not kind.has_layers:
         raise PlanError("layers: a number of layers needs --multipath layers")
     if engine.is_adaptive and request.multipath != "none":
         raise PlanError(f"multipath: {engine.name} has a choice of its own; omit --multipath")
-    if isinstance(routes, AdaptiveRoutes):
+    if isinstance(routes, ChosenRoutes):
         request.refuse_single_path_options(engine.name)
-        plan = replace(plan, next_hops=routes.next_hops)
-    elif isinstance(routes, SourceChoiceRoutes):
-        request.refuse_single_path_options(engine.name)
-        refuse_vlans_above(routes.choices.labels, request.max_vlans)
-    elif request.multipath == "layers":
-        plan = _with_layers(plan, task)
-    elif request.multipath != "none":
-        request.refuse_single_path_options("multipath")
-        vlans = np.full_like(pair_vlans, FIRST_VLAN)
-        plan = replace(plan, pair_vlans=vlans, next_hops=next_hops_of(engine, task))
-    elif request.vlans == "tree" and request.tagging == "host":
+        choice = routes.choice
+        refuse_vlans_above(choice.vlan_count, request.max_vlans)
+    else:
+        planning = Planning(engine, task, request, routes, pair_vlans)
+        routes, pair_vlans, choice = kind.planned(planning)
+    routes = _without_useless_branches(fabric, channels, routes)
+    plan = Plan(fabric, request, channels, routes, pair_vlans, elapsed_ms, choice=choice)
+    if not plan.has_choices and request.vlans == "tree" and request.tagging == "host":
         plan = with_broadcast_vlans(plan)
     if plan.vcs > (vcs or MAX_VCS):
         raise PlanError(
@@ -387,20 +357,6 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
             f" {vcs or MAX_VCS} are allowed"
         )
     return plan
-
-
-def _with_layers(plan: Plan, task: Task) -> Plan:
-    request, channels = plan.request, plan.channels
-    request.refuse_single_path_options("multipath")
-    routes = routes_of_layers(engine_named(plan.engine), task, request.layers)
-    layers = stacked(channels, routes, plan.receivers, vcs=request.vcs, max_vlans=request.max_vlans)
-    first = layers.routes_of(routes[0], 0)
-    return replace(
-        plan,
-        routes=_without_useless_branches(plan.fabric, channels, first),
-        pair_vlans=np.repeat(layers.vlans[0][:, None], len(channels.names), axis=1),
-        layers=layers,
-    )
 
 
 def with_broadcast_vlans(plan: Plan) -> Plan:
@@ -450,36 +406,16 @@ MOST_CHOICES = 64
 
 
 def refuse_adaptive(plan: Plan) -> None:
-    """Raise PlanError if switches would have to choose by their queues, as none of ours can.
-
-    OpenFlow rules, Open vSwitch and the tables of 802.1Q switches choose on arrival, and do not
-    know how long their queues are: for ``adaptive``, the proof would not hold for them either.
-    """
-    if plan.multipath == "adaptive":
-        raise PlanError(
-            f"{plan.engine} on {plan.fabric.name}: switches would have to choose a port when"
-            " a frame begins to be sent, and OpenFlow and 802.1Q ones choose on arrival; use plan,"
-            " analyse and simulate, or another engine"
-        )
-    if plan.multipath == "ugal":
-        raise PlanError(
-            f"{plan.engine} on {plan.fabric.name}: switches would have to choose a path by the"
-            " lengths of their queues, which OpenFlow and 802.1Q ones cannot; use plan, analyse and"
-            " simulate, or another engine"
-        )
-    if plan.multipath == "layers":
-        raise PlanError(
-            f"{plan.engine} on {plan.fabric.name}: first switches would have to choose a VLAN by a"
-            " hash, for which there are no rules; use plan, analyse and simulate, or omit"
-            " --multipath layers"
-        )
+    """Raise PlanError if neither OpenFlow nor 802.1Q switches can choose as ``plan`` does."""
+    if plan.choice.no_switch:
+        raise PlanError(f"{plan.engine} on {plan.fabric.name}: {plan.choice.no_switch}")
 
 
 def refuse_unruly(plan: Plan) -> None:
     """Raise PlanError if no OpenFlow rule that can be proven chooses next hops as ``plan`` does."""
     refuse_adaptive(plan)
-    if plan.multipath == "spray":
-        raise PlanError("no OpenFlow rule sprays frames: multipath ecmp has rules")
+    if plan.choice.no_rules:
+        raise PlanError(plan.choice.no_rules)
     largest = 0 if plan.next_hops is None else int(plan.next_hops.sizes.max(initial=0))
     if largest > MOST_CHOICES:
         raise PlanError(

@@ -157,8 +157,10 @@ def _joined(intact: Plan, failures: Failures, plans: list[Plan]) -> Plan:
         for vlan in sorted({vlan for plan in plans for vlan in plan.broadcast_links})
     }
     request, whole = intact.settled_request(), intact.channels
-    sets = None if intact.next_hops is None else _joined_sets(places, switches)
-    return Plan(fabric, request, whole, routes, vlans[used], 0.0, links, failures, sets)
+    choice = intact.choice
+    if intact.next_hops is not None:
+        choice = choice.with_next_hops(_joined_sets(places, switches))
+    return Plan(fabric, request, whole, routes, vlans[used], 0.0, links, failures, choice)
 
 
 def _joined_sets(places: list[_Place], switches: int) -> NextHopSets:

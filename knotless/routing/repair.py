@@ -160,7 +160,7 @@ def repair(plan: Plan, failures: Failures) -> Repair:
     """
     if plan.failures:
         raise ValueError("a repair starts from the intact plan")
-    if plan.multipath in ("adaptive", "ugal", "layers"):
+    if not plan.choice.is_repairable:
         raise PlanError(f"plans of {plan.engine} cannot be repaired: plan what remains")
     began = time.perf_counter()
     kind: Kind
@@ -203,7 +203,8 @@ def _with_fewer_next_hops(plan: Plan, failures: Failures, moved: dict[str, Any])
         return None
     trees = {key: moved[key] for key in ("tree_channels", "tree_priorities")}
     routes, request = replace(plan.routes, **trees), plan.settled_request()
-    fewer = replace(plan, request=request, routes=routes, next_hops=left, failures=failures)
+    choice = plan.choice.with_next_hops(left)
+    fewer = replace(plan, request=request, routes=routes, choice=choice, failures=failures)
     return fewer if has_no_cycle(fewer) or not has_no_cycle(plan) else None
 
 

@@ -28,7 +28,6 @@ PROTECTIONS: tuple[Protection, ...] = get_args(Protection)
 SourceCheck = Literal["mac", "arp", "ip"]
 SOURCE_CHECKS: tuple[SourceCheck, ...] = get_args(SourceCheck)
 Multipath = Literal["none", "ecmp", "spray", "layers"]
-MULTIPATHS: tuple[Multipath, ...] = get_args(Multipath)
 MAX_HASH_SEED = 2**32 - 1
 MAX_LAYERS = 64
 Groups = tuple[tuple[int, tuple[str, ...]], ...]

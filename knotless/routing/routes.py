@@ -1,6 +1,6 @@
-"""Routes: explicit paths, next-hop tables that imply them, sets of next hops, or sets of paths.
+"""Routes: explicit paths, or next-hop tables that imply them.
 
-All classes have the same attributes. Tables compute explicit paths only when ``channels`` or
+Both classes have the same attributes. Tables compute explicit paths only when ``channels`` or
 ``priorities`` is used.
 """
 
@@ -14,8 +14,6 @@ import numpy as np
 from knotless._core import graph as core
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints, Priorities
-from knotless.routing.graphs.next_hop_sets import NextHopSets
-from knotless.routing.graphs.source_choices import SourceChoices
 
 
 @dataclass(frozen=True)
@@ -53,52 +51,22 @@ class ExplicitRoutes:
         priorities = self.priorities[row, destination].tolist()
         return [(c, p) for c, p in zip(channels, priorities, strict=True) if c >= 0]
 
+    def written_out(self) -> ExplicitRoutes:
+        """Return the same: the paths are written out."""
+        return self
+
+    @property
+    def first_priorities(self) -> Priorities:
+        """The priority of frames on their first channel, shape (rows, switches)."""
+        if not self.channels.shape[2]:
+            return np.zeros(self.channels.shape[:2], dtype=np.uint8)
+        return self.priorities[:, :, 0]
+
     @property
     def vcs(self) -> int:
         """The number of virtual channels that unicasts and broadcasts use."""
         highest = int(self.priorities[self.channels >= 0].max(initial=0))
         return 1 + max(highest, int(self.tree_priorities.max(initial=0)))
-
-
-@dataclass(frozen=True)
-class AdaptiveRoutes(ExplicitRoutes):
-    """Broadcast trees, and for unicasts sets of next hops instead of paths.
-
-    Attributes
-    ----------
-    next_hops : NextHopSets
-        The next hops, with their priorities: packets wait for all at once, and take the first that
-        is free.
-
-    """
-
-    next_hops: NextHopSets
-
-    @property
-    def vcs(self) -> int:
-        """The number of virtual channels that unicasts and broadcasts use."""
-        priorities = self.next_hops.priorities
-        highest = 0 if priorities is None else int(priorities.max(initial=0))
-        return max(super().vcs, 1 + highest)
-
-
-@dataclass(frozen=True)
-class SourceChoiceRoutes(ExplicitRoutes):
-    """Broadcast trees, and for unicasts several paths, of which the first switch takes one.
-
-    Attributes
-    ----------
-    choices : SourceChoices
-        The paths.
-
-    """
-
-    choices: SourceChoices
-
-    @property
-    def vcs(self) -> int:
-        """The number of virtual channels that unicasts and broadcasts use."""
-        return max(super().vcs, self.choices.vcs)
 
 
 @dataclass(frozen=True)
@@ -156,6 +124,11 @@ class TableRoutes:
         """Return the same paths, written out; PlanError if they need more memory than is free."""
         trees = self.tree_channels, self.tree_priorities
         return ExplicitRoutes(self.rows, self.channels, self.priorities, *trees)
+
+    @property
+    def first_priorities(self) -> Priorities:
+        """The priority of frames on their first channel, shape (rows, switches)."""
+        return self.first_priority[self.table]
 
     @cached_property
     def core(self) -> core.Tables:

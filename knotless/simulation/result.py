@@ -269,13 +269,11 @@ class Result:
 
     def _multipath(self) -> dict[str, str]:
         """Return the kind of multipath, and whether frames of a flow keep their order."""
-        multipath = self.scenario.plan.multipath
-        if multipath == "none":
+        plan = self.scenario.plan
+        if not plan.has_choices:
             return {}
-        return {
-            "multipath": multipath,
-            "order": "kept" if multipath in ("ecmp", "layers") else "not kept",
-        }
+        order = "kept" if plan.choice.binding.keeps_order else "not kept"
+        return {"multipath": plan.multipath, "order": order}
 
     def _collective(self) -> dict[str, float | None]:
         """Return the time of a collective operation, its bound and their ratio."""

@@ -9,6 +9,7 @@ from knotless._core import simulator
 from knotless._core.replay import Ends
 from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
+from knotless.routing.choices.choice import Binding
 from knotless.simulation.channels import (
     PICOSECONDS_PER_US,
     ChannelTable,
@@ -175,15 +176,16 @@ def prepare(
         )
     if scenario.take_turns:
         simulation.take_turns()
-    if plan.multipath == "spray":
-        simulation.spray()
-    elif plan.multipath == "adaptive":
-        simulation.first_free()
-    elif plan.multipath == "ugal":
-        simulation.choose_at_source(scenario.ugal_threshold)
-    elif plan.multipath in ("ecmp", "layers"):
-        macs = [mac_value(host.mac) for host in plan.fabric.hosts]
-        simulation.hash_addresses(macs, plan.request.hash_seed)
+    match plan.choice.binding:
+        case Binding.HASH:
+            macs = [mac_value(host.mac) for host in plan.fabric.hosts]
+            simulation.hash_addresses(macs, plan.request.hash_seed)
+        case Binding.ANY:
+            simulation.spray()
+        case Binding.FIRST_FREE:
+            simulation.first_free()
+        case Binding.QUEUES:
+            simulation.choose_at_source(scenario.ugal_threshold)
     return simulation, table, flows, ends
 
 

@@ -15,6 +15,7 @@ from knotless.base.packets import MAX_PACKET_BYTES
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
+from knotless.routing.choices.choice import Binding
 from knotless.routing.plan import Plan
 from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES, Buffers, PauseLimit
 from knotless.simulation.traffic import Load
@@ -132,7 +133,7 @@ class Scenario:
             raise SimulationError(
                 f"threshold of ugal: {self.ugal_threshold} bytes are not in 0..2**40 - 1"
             )
-        if self.ugal_threshold and self.plan.multipath != "ugal":
+        if self.ugal_threshold and self.plan.choice.binding is not Binding.QUEUES:
             raise SimulationError(f"{self.plan.engine} has no threshold of ugal: use engine ugal")
         if not 0 <= self.computing <= MAX_COMPUTING:
             raise SimulationError(f"computing: {self.computing:g} is not in 0..{MAX_COMPUTING:g}")

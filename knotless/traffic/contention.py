@@ -61,7 +61,7 @@ class Lines:
         self._switches = len(fabric.switches)
         switches = [fabric.switch_index[host.switch] for host in fabric.hosts]
         self._target = np.array(switches, dtype=np.int32)
-        if plan.choices is not None:
+        if plan.has_choices:
             return  # the channels of a flow are chosen by knotless.traffic.multipath
         self._row = routes.rows.astype(np.int64) * self._switches
         channels = np.where(routes.channels >= 0, routes.channels, self.count).astype(np.int32)
@@ -72,7 +72,7 @@ class Lines:
 
         After the end of a path the entry is :attr:`count`, which is no channel's number.
         """
-        if self.plan.choices is not None:
+        if self.plan.has_choices:
             raise PlanError("with multipath, the channels of a flow depend on a seed")
         source, to = flows[:, 0], flows[:, 1]
         pair = self._row[source] + self._target[to]

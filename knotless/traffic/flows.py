@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 import numpy as np
 
+from knotless.routing.choices.choice import Binding
 from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
@@ -35,14 +36,14 @@ class Flow:
 
 def channels_of(plan: Plan, source: str, destination: str) -> tuple[str, ...]:
     """Return the output ports on the path of a pair; under ECMP, on the one that the hash gives."""
-    if plan.multipath != "ecmp":
+    if plan.choice.binding is not Binding.HASH:
         return tuple(f"{hop.switch}:{hop.out_port}" for hop in plan.path(source, destination))
     return hashed_flows(plan, [(source, destination)])[0].channels
 
 
 def flows_of(plan: Plan, pairs: Iterable[tuple[str, str]]) -> tuple[Flow, ...]:
     """Return a flow for each (source, destination), with its channels in the plan."""
-    if plan.multipath == "ecmp":
+    if plan.choice.binding is Binding.HASH:
         return hashed_flows(plan, list(pairs))
     return tuple(Flow(a, b, channels_of(plan, a, b)) for a, b in pairs)
 

@@ -17,6 +17,7 @@ from knotless.forwarding.openflow.compiler import compile_state, with_backups
 from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.state import ForwardingState
+from knotless.routing.choices.choice import Binding
 from knotless.routing.graphs.channels import Channels, channels_of
 from knotless.routing.plan import Plan, refuse_adaptive
 from knotless.verification.check import Verdict, verdict_of
@@ -153,6 +154,7 @@ class CheckedPlan:
         adaptively. ``safe`` tells whether no deadlock is possible, by ``theorem``.
         """
         plan, verdict = self.plan, self.verdict
+        waits_for_first_free = plan.choice.binding is Binding.FIRST_FREE
         return {
             "fabric": plan.fabric.name,
             "engine": plan.engine,
@@ -170,36 +172,21 @@ class CheckedPlan:
             "safe": verdict.safe,
             "theorem": verdict.theorem,
             "routing_ms": round(plan.routing_ms, 3),
-            **({} if plan.choices is None else self._multipath_summary()),
+            **plan.choice.summary(),
+            **({"blocked": verdict.blocked} if waits_for_first_free else {}),
             **self._rules_summary(),
             **({} if self.switches is None else {"losses": verdict.losses}),
-            **({} if not self._has_rules or not self.coverage else self.coverage.as_json()),
+            **(self.coverage.as_json() if plan.choice.has_rules and self.coverage else {}),
         }
 
-    @property
-    def _has_rules(self) -> bool:
-        return self.plan.multipath in ("none", "ecmp")
-
     def _rules_summary(self) -> dict[str, object]:
-        if not self._has_rules:
+        if not self.plan.choice.has_rules:
             return {}
         rules, compile_ms = self._compiled
         return {
             "compile_ms": round(compile_ms, 3),
             "rules": rules.total,
             "rules_max_switch": int(rules.counts.max()),
-        }
-
-    def _multipath_summary(self) -> dict[str, object]:
-        """Return the kind of multipath, and the sizes of the sets of several next hops."""
-        plan = self.plan
-        sizes = plan.choices.sizes if plan.choices is not None else np.empty(0, np.int64)
-        return {
-            "multipath": plan.multipath,
-            "sets_of_next_hops": int((sizes > 1).sum()),
-            "max_next_hops": int(sizes.max(initial=0)),
-            **({} if plan.layers is None else {"layers": plan.layers.count}),
-            **({"blocked": self.verdict.blocked} if plan.multipath == "adaptive" else {}),
         }
 
 

@@ -55,9 +55,7 @@ def _choice(plan: Plan, requested: PlanRequest) -> str:
 
 def _sharing(plan: Plan) -> str:
     """Return what each VLAN is for."""
-    if plan.source_choices is not None:
-        return "one for frames on their way to their destination, and one for each intermediate"
-    return _SHARED[plan.request.vlans]
+    return plan.choice.shared_vlans or _SHARED[plan.request.vlans]
 
 
 def _paths(checked: CheckedPlan) -> str:

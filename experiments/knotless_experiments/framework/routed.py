@@ -65,8 +65,7 @@ class Routed:
         """The name of the routes in tables and plots: engine, virtual channels, selection."""
         several = f", {self.plan.vcs} VCs" if self.plan.vcs > 1 else ""
         low_port = ", low port" if self.request.select == "low-port" else ""
-        ecmp = ", ECMP" if self.plan.multipath == "ecmp" else ""
-        return f"{self.plan.engine}{several}{low_port}{ecmp}"
+        return f"{self.plan.engine}{several}{low_port}{self.plan.choice.mark}"
 
     def running(self) -> EmulatedFabric:
         """Return the fabric for emulation, a context manager; raises PlanError."""

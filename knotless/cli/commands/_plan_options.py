@@ -15,20 +15,23 @@ from click.core import ParameterSource
 from knotless.base.flow_control import CHOICES
 from knotless.cli import complete
 from knotless.cli.commands._flow_control import FLOW_CONTROL, one_of
+from knotless.routing.choices.layers import DEFAULT_LAYERS
+from knotless.routing.choices.requested import KINDS
 from knotless.routing.engine import loaded_engine
 from knotless.routing.graphs.task import MAX_VCS, SELECTIONS
-from knotless.routing.layers import DEFAULT_LAYERS
 from knotless.routing.multicast import parse
 from knotless.routing.request import (
     MAX_HASH_SEED,
     MAX_LAYERS,
-    MULTIPATHS,
     PROTECTIONS,
     SOURCE_CHECKS,
     PlanRequest,
 )
 from knotless.routing.vlans.assignment import ASSIGNMENTS, TAGGINGS
 
+_DESCRIBED = "; ".join(
+    f"{name}, {kind.description}" for name, kind in KINDS.items() if name != "none"
+)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -93,10 +96,8 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         " frames; ip: also the source of IPv4 packets.",
     },
     "multipath": {
-        **one_of(MULTIPATHS),
-        "help": "All equal next hops instead of one path for each pair: ecmp, a hash of source and"
-        " destination chooses one; spray, each frame takes any, and its order is not kept; layers,"
-        " a hash chooses one of several complete routings.",
+        **one_of(tuple(KINDS)),
+        "help": f"All equal next hops instead of one path for each pair: {_DESCRIBED}.",
     },
     "layers": {
         "type": int,

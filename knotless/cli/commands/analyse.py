@@ -26,7 +26,6 @@ from knotless.traffic.analysis import analyse
 from knotless.traffic.contention import Contention, Lines
 from knotless.traffic.multipath import MultipathAnalysis, analyse_multipath
 from knotless.traffic.patterns import pattern_named, patterns
-from knotless.traffic.source_choices import SourceChoiceAnalysis, analyse_source_choices
 
 _BUSIEST = 10
 
@@ -90,14 +89,10 @@ def command(
     began = time.perf_counter()
     values: dict[str, object]
     plan = make_plan(fabric, request)
-    if plan.choices is not None:
+    if plan.has_choices:
         if plot is not None:
             raise PlanError("--plot is for plans with one path for each pair; omit it")
-        found = (
-            analyse_multipath(plan, pattern, seed, seeds)
-            if plan.source_choices is None
-            else analyse_source_choices(plan, pattern, seed)
-        )
+        found = analyse_multipath(plan, pattern, seed, seeds)
         values = {
             "fabric": fabric.name,
             "engine": plan.engine,
@@ -135,14 +130,15 @@ def command(
 
 def _show_multipath(
     values: Mapping[str, object],
-    found: MultipathAnalysis | SourceChoiceAnalysis,
+    found: MultipathAnalysis,
     out: str | None,
     *,
     as_json: bool,
 ) -> None:
     if out is not None:
-        split = dict(zip(found.lines.names(), found.split.round(6).tolist(), strict=True))
-        write_whole(out, json.dumps({**values, "loads": split}) + "\n")
+        loads = found.default_loads.round(6).tolist()
+        named = dict(zip(found.lines.names(), loads, strict=True))
+        write_whole(out, json.dumps({**values, "loads": named}) + "\n")
     if as_json:
         print_json(values)
     else:

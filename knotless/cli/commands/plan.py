@@ -22,6 +22,7 @@ from knotless.cli.options import (
     spec_argument,
 )
 from knotless.cli.output import say
+from knotless.routing.choices.choice import Binding
 from knotless.routing.plan import make_plan
 from knotless.routing.plan_json import plan_to_json
 from knotless.routing.repair import repair
@@ -113,7 +114,7 @@ def command(
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = make_plan(fabric, request)
-    if freezing and plan.multipath not in ("none", "ecmp"):
+    if freezing and not plan.choice.has_rules:
         raise PlanError(f"--freeze: what {plan.multipath} chooses depends on time; omit it")
     figures: dict[str, object] = {}
     if failures:
@@ -145,7 +146,7 @@ def command(
             say(line)
         for line in checked.verdict.notes:
             say(f"note: {line}")
-        shows_witnesses = switch_settings is not None or plan.multipath == "adaptive"
+        shows_witnesses = switch_settings is not None or plan.choice.binding is Binding.FIRST_FREE
         for witness in checked.verdict.witnesses if shows_witnesses else ():
             say(witness.text)
         say(checked.verdict.text)

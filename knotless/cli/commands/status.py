@@ -17,6 +17,8 @@ from knotless.emulation.lines import fault_text
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
+from knotless.routing.choices.requested import KINDS
+from knotless.routing.choices.single_path import SinglePath
 
 EXAMPLE = """\b
 Example: knotless status
@@ -64,9 +66,9 @@ def _print_status(one: dict[str, Any]) -> None:
         switches = controller.get("switches", {})
         ready = "ready" if controller.get("ready") else "not ready"
         rules = sum(switch.get("rules") or 0 for switch in switches.values())
-        ecmp = ", ECMP" if controller.get("request", {}).get("multipath") == "ecmp" else ""
+        kind = KINDS.get(controller.get("request", {}).get("multipath"), SinglePath)
         say(
-            f"  controller: {ready}, engine {controller.get('engine')}{ecmp}, "
+            f"  controller: {ready}, engine {controller.get('engine')}{kind.mark}, "
             f"{rules} rules on {len(switches)} switches, {one['controller_url']}/status"
         )
         if verdict := controller.get("check"):

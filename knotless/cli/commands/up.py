@@ -74,7 +74,7 @@ def command(
         say(
             f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
             f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}"
-            f"{', ECMP' if plan.multipath == 'ecmp' else ''}, "
+            f"{plan.choice.mark}, "
             f"flow control {plan.flow_control}: {checked.verdict.text}"
         )
         if url is not None:

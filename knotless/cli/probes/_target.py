@@ -144,7 +144,7 @@ class Target:
 
         Under ECMP the path is the one that the hash gives, and all priorities are 0.
         """
-        if self.plan.multipath == "ecmp":
+        if self.plan.has_choices:
             channels = channels_of(self.plan, source.name, destination.name)
             ends = (channel.rsplit(":", 1) for channel in channels)
             return [(switch, int(port), 0) for switch, port in ends]

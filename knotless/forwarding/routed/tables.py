@@ -98,7 +98,7 @@ def _refuse(plan: Plan) -> None:
             f"{plan.engine} uses {plan.vcs} virtual channels on {plan.fabric.name}, and routers are"
             " given one: use --vcs 1 or another engine"
         )
-    if plan.multipath not in ("none", "ecmp"):
+    if not plan.choice.has_rules:
         raise PlanError(
             f"routers choose among next hops by a hash: --multipath ecmp, not {plan.multipath}"
         )

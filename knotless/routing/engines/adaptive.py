@@ -21,6 +21,8 @@ import numpy as np
 
 from knotless._core.graph import is_acyclic
 from knotless.base.errors import PlanError
+from knotless.routing.choices.adaptive import AdaptiveChoice
+from knotless.routing.choices.choice import ChosenRoutes
 from knotless.routing.engine import Engine
 from knotless.routing.engines import dor, hyperx
 from knotless.routing.graphs.balance import rows_in
@@ -30,7 +32,7 @@ from knotless.routing.graphs.next_hop_sets import NextHopSets, on_shortest_paths
 from knotless.routing.graphs.spanning_tree import spanning_tree
 from knotless.routing.graphs.state_graph import Mask
 from knotless.routing.graphs.task import MAX_VCS, Task
-from knotless.routing.routes import AdaptiveRoutes, Routes
+from knotless.routing.routes import Routes
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,13 @@ def route(task: Task) -> Routes:
     escape = replace(escape, taken=escape.taken & receives)
     rows = rows_in(task, 1)
     none = np.zeros((len(rows.switch), len(hops), 0), dtype=np.int32)
-    return AdaptiveRoutes(
+    return ChosenRoutes(
         rows.of_host,
         none,
         none.astype(np.uint8),
         escape.trees,
         escape.of_trees,
-        _sets(task.channels, shortest, escape),
+        AdaptiveChoice(_sets(task.channels, shortest, escape)),
     )
 
 

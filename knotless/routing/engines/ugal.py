@@ -16,21 +16,22 @@ from __future__ import annotations
 import numpy as np
 
 from knotless.base.errors import PlanError
+from knotless.routing.choices.choice import ChosenRoutes
+from knotless.routing.choices.source_choices import (
+    SourceTables,
+    StagedTable,
+    source_choices,
+)
 from knotless.routing.engine import Engine
 from knotless.routing.engines import dragonfly, dragonflyplus
 from knotless.routing.engines.sbp import depths
 from knotless.routing.engines.valiant import shortest_channels
 from knotless.routing.graphs.balance import rows_in
 from knotless.routing.graphs.channels import Ints, Priorities
-from knotless.routing.graphs.source_choices import (
-    SourceTables,
-    StagedTable,
-    source_choices,
-)
 from knotless.routing.graphs.state_graph import Mask, plain_graph
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.phased_routes import broadcast_trees, refuse_apart
-from knotless.routing.routes import Routes, SourceChoiceRoutes
+from knotless.routing.routes import Routes
 from knotless.topologies.spec import member_and_numbers
 
 NAME = "ugal"
@@ -64,7 +65,7 @@ def route(task: Task) -> Routes:
     rows = rows_in(task, 1)
     none = np.zeros((len(rows.switch), len(task.receivers), 0), dtype=np.int32)
     choices = source_choices(task, tables)
-    return SourceChoiceRoutes(rows.of_host, none, none.astype(np.uint8), trees, of_trees, choices)
+    return ChosenRoutes(rows.of_host, none, none.astype(np.uint8), trees, of_trees, choices)
 
 
 def _of_dragonfly(task: Task) -> tuple[SourceTables, Ints, Priorities]:

@@ -34,7 +34,7 @@ class Task:
         The index of the root switch; None: the user gave none.
     layer : int
         The number of a layer, for engines whose other layers have other paths
-        (:mod:`knotless.routing.layers`).
+        (:mod:`knotless.routing.choices.layers`).
 
     """
 

@@ -48,7 +48,7 @@ def common_rules(old: Plan, new: Plan) -> CompiledRules | None:
         return None  # their states have other destinations
     if not np.array_equal(old.pair_vlans, new.pair_vlans):
         return None
-    if old.next_hops is not None or new.next_hops is not None:
+    if old.has_choices or new.has_choices:
         return None  # their routes are not all that packets may take
     routes = common_routes(old.routes, new.routes)
     if routes is None or "host" in (old.tagging, new.tagging):

@@ -58,14 +58,15 @@ def without_escape(plan: Plan) -> Plan:
     assert plan.next_hops is not None
     sets = plan.next_hops.on_priority(0)
     none = np.zeros(len(sets.channels), dtype=np.uint8)
-    return replace(plan, next_hops=replace(sets, priorities=none))
+    return replace(plan, choice=plan.choice.with_next_hops(replace(sets, priorities=none)))
 
 
 def on_one_vc(plan: Plan) -> Plan:
     """Return the plan with its escape on virtual channel 0, too."""
     assert plan.next_hops is not None
     none = np.zeros(len(plan.next_hops.channels), dtype=np.uint8)
-    return replace(plan, next_hops=replace(plan.next_hops, priorities=none))
+    sets = replace(plan.next_hops, priorities=none)
+    return replace(plan, choice=plan.choice.with_next_hops(sets))
 
 
 def walker_of(plan: Plan) -> AdaptiveWalker:

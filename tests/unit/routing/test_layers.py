@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from knotless.base.errors import PlanError
 from knotless.cli.main import main
 from knotless.forwarding.from_plan import state_of_plan
+from knotless.routing.choices.layers import Layers
 from knotless.routing.engine import engines
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.plan_json import plan_to_json
 from knotless.topologies import Fabric, load
 from knotless.traffic.contention import Lines, contention
-from knotless.traffic.multipath import analyse_multipath, lines_of_seed, split_loads
+from knotless.traffic.multipath import HashedLines, analyse_multipath, split_loads
 from knotless.traffic.patterns import pattern_named
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
@@ -149,10 +150,10 @@ def test_virtual_channels_and_paths(
 ) -> None:
     plan = layered(spec, engine, layers)
     assert plan.vcs == vcs
-    assert plan.layers is not None
-    assert plan.layers.sizes.max() == paths
+    assert isinstance(plan.choice, Layers)
+    assert plan.choice.sizes.max() == paths
     assert (layered(spec, engine, 1).vlan_count < plan.vlan_count) or engine == "updown"
-    assert plan.vlan_count == plan.layers.vlans.max() - 1
+    assert plan.vlan_count == plan.choice.vlans.max() - 1
     with pytest.raises(PlanError, match=f"more than {plan.vlan_count - 1} VLANs"):
         layered(spec, engine, layers, max_vlans=plan.vlan_count - 1)
 
@@ -182,7 +183,7 @@ def test_a_seed_takes_the_channels_that_it_takes_in_the_simulator(
     spec: str, engine: str, seed: int
 ) -> None:
     plan = layered(spec, engine, 4, seed)
-    result = simulated_on_paths(plan, lines_of_seed(plan, seed))
+    result = simulated_on_paths(plan, HashedLines(plan, seed))
     assert result.summary()["order"] == "kept"
 
 
@@ -191,7 +192,7 @@ def test_equal_splitting_of_all_pairs_is_what_exploration_finds() -> None:
         plan = layered(spec, engine, 3)
         lines = Lines(plan)
         (flows,) = pattern_named("uniform").phases(plan.fabric, 1)
-        split = split_loads(lines, flows)
+        split = split_loads(lines, flows)["split"]
         assert split[: lines.switch_lines] == pytest.approx(state_of_plan(plan).loads)
 
 
@@ -199,12 +200,12 @@ def test_metrics_are_those_of_the_seeds() -> None:
     plan, pattern = layered("fullmesh,6,hosts=3", "valiant", 4), pattern_named("shift:3")
     found = analyse_multipath(plan, pattern, seed=1, seeds=9)
     loads = [
-        contention(lines_of_seed(plan, seed), pattern.phases(plan.fabric, 1)).max_channel_load
+        contention(HashedLines(plan, seed), pattern.phases(plan.fabric, 1)).max_channel_load
         for seed in range(9)
     ]
     assert found.metrics()["hashed_max_load_worst"] == max(loads)
     (flows,) = pattern.phases(plan.fabric, 1)
-    split = split_loads(Lines(plan), flows)[: len(plan.channels)]
+    split = split_loads(Lines(plan), flows)["split"][: len(plan.channels)]
     assert found.metrics()["split_max_load"] == round(float(split.max()), 6)
 
 
@@ -258,6 +259,6 @@ def test_engines_with_layers_have_several_paths(engine: str) -> None:
         "valiant": "fullmesh,5",
     }
     plan = layered(specs.get(engine, "torus,4,4"), engine, 2)
-    assert plan.layers is not None
-    assert plan.layers.sizes.max() == 2
+    assert isinstance(plan.choice, Layers)
+    assert plan.choice.sizes.max() == 2
     assert CheckedPlan(plan).verdict.ok

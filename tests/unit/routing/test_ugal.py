@@ -18,13 +18,13 @@ from knotless.controller.config import Config
 from knotless.controller.desired import DesiredState
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.openflow.compiler import compile_state
+from knotless.routing.choices.source_choices import SourceChoices
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.plan_json import plan_to_json
-from knotless.routing.routes import SourceChoiceRoutes
 from knotless.topologies import Fabric, load
 from knotless.topologies.formats.files import to_json
+from knotless.traffic.multipath import analyse_multipath
 from knotless.traffic.patterns import pattern_named
-from knotless.traffic.source_choices import analyse_source_choices
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 from tests.support.fabric_strategies import (
@@ -121,8 +121,8 @@ def test_virtual_channels_of_intact_fabrics_are_those_of_the_literature(fabric: 
     most = {"dragonfly": 3, "dragonflyplus": 2, "slimfly": 4, "polarfly": 4, "fullmesh": 2}
     assert plan.vcs <= most.get(family, 8)
     # The direct path is a shortest path of its form, and comes first.
-    choices = plan.source_choices
-    assert choices is not None
+    choices = plan.choice
+    assert isinstance(choices, SourceChoices)
     paths = walker_of(plan).paths(switch_pairs(fabric))
     for (source, to), of_pair in paths.items():
         at, goal = fabric.switch_index[source], fabric.switch_index[to]
@@ -155,8 +155,7 @@ def test_virtual_channels_labels_and_paths(spec: str, vcs: int, labels: int, pat
         labels,
         "pfc" if vcs > 1 else "pause",
     )
-    assert plan.source_choices is not None
-    assert plan.source_choices.sizes.max() == paths
+    assert plan.choice.sizes.max() == paths
     assert CheckedPlan(plan).verdict.ok
     if vcs > 1:
         message = f"ugal needs {vcs} virtual channels on .*, {vcs - 1} are allowed"
@@ -177,12 +176,10 @@ def test_a_large_diameter_is_refused_in_one_line(spec: str) -> None:
 @pytest.mark.parametrize("spec", [DRAGONFLY, DRAGONFLY_PLUS, "slimfly,3", "fullmesh,4"])
 def test_without_its_virtual_channels_a_plan_is_unsafe_with_a_witness(spec: str) -> None:
     plan = make_plan(load(spec), "ugal")
-    assert plan.source_choices is not None
-    tables = plan.source_choices.tables
+    assert isinstance(plan.choice, SourceChoices)
+    tables = plan.choice.tables
     never = replace(tables, rises=np.zeros_like(tables.rises))
-    choices = replace(plan.source_choices, tables=never)
-    assert isinstance(plan.routes, SourceChoiceRoutes)
-    broken = replace(plan, routes=replace(plan.routes, choices=choices))
+    broken = replace(plan, choice=replace(plan.choice, tables=never))
     assert has_cycle(waits_of(paths_of(broken)))
     verdict = verdict_of(state_of_plan(broken), "pfc")
     assert (verdict.safe, verdict.acyclic) == (False, False)
@@ -194,7 +191,6 @@ def test_without_its_virtual_channels_a_plan_is_unsafe_with_a_witness(spec: str)
 
 def test_direct_paths_alone_need_fewer_virtual_channels() -> None:
     plan = make_plan(load(DRAGONFLY), "ugal")
-    assert plan.source_choices is not None
     paths = walker_of(plan).paths(switch_pairs(plan.fabric)).values()
     assert max(vc for of_pair in paths for _, vc in of_pair[0]) == 1
     lengths = [len(of_pair[0]) for of_pair in paths]
@@ -233,7 +229,7 @@ def without_global(fabric: Fabric) -> Fabric:
 @pytest.mark.parametrize("pattern", ["shift:3", "uniform", "permutation"])
 def test_loads_are_those_of_all_paths(spec: str, pattern: str) -> None:
     plan = make_plan(load(spec), "ugal")
-    found = analyse_source_choices(plan, pattern_named(pattern), seed=1)
+    found = analyse_multipath(plan, pattern_named(pattern), seed=1, seeds=2)
     walker, hosts = walker_of(plan), plan.fabric.hosts
     number = {name: place for place, name in enumerate(found.lines.names())}
     by_hand = {name: np.zeros(len(number)) for name in ("minimal", "valiant")}

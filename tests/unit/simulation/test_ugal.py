@@ -11,8 +11,8 @@ from knotless.base.errors import SimulationError
 from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Result, Scenario, simulate
 from knotless.topologies import load
+from knotless.traffic.multipath import analyse_multipath
 from knotless.traffic.patterns import pattern_named
-from knotless.traffic.source_choices import analyse_source_choices
 
 LINES = "rate=10000,delay=1"
 DRAGONFLY = f"dragonfly,a=4,h=2,p=2,{LINES}"
@@ -68,7 +68,7 @@ def test_a_seed_has_one_result_on_any_number_of_cores(pattern: str, flow_control
 
 def test_a_high_threshold_keeps_all_frames_on_direct_paths() -> None:
     plan = make_plan(load(DRAGONFLY), "ugal")
-    found = analyse_source_choices(plan, pattern_named(GROUP_SHIFT), seed=1)
+    found = analyse_multipath(plan, pattern_named(GROUP_SHIFT), seed=1, seeds=1)
     names = np.array(found.lines.names())
     directly, either = (set(names[found.loads[name] > 0]) for name in ("minimal", "half"))
     assert directly < either

@@ -35,7 +35,7 @@ def test_equal_splitting_of_all_pairs_is_what_exploration_finds() -> None:
         plan = planned(spec, "updown")
         lines = Lines(plan)
         (flows,) = pattern_named("uniform").phases(plan.fabric, 1)
-        split = split_loads(lines, flows)
+        split = split_loads(lines, flows)["split"]
         assert split[: lines.switch_lines] == pytest.approx(state_of_plan(plan).loads)
         hosts = len(plan.fabric.hosts)
         assert split[lines.switch_lines :] == pytest.approx(np.full(2 * hosts, hosts - 1))
@@ -51,7 +51,7 @@ def test_the_mean_over_seeds_is_equal_splitting() -> None:
             total += np.bincount(hop, minlength=len(total) + 1)[: len(total)]
     # Each flow is on each of four channels with probability 1/4: 5 standard errors of four flows.
     error = 5 * np.sqrt(4 * 3 / 16 / seeds)
-    assert total / seeds == pytest.approx(split_loads(Lines(plan), flows), abs=error)
+    assert total / seeds == pytest.approx(split_loads(Lines(plan), flows)["split"], abs=error)
 
 
 def test_metrics_are_those_of_the_seeds() -> None:

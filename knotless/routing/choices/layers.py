@@ -17,24 +17,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core.graph import is_acyclic
 from knotless.base.errors import PlanError
+from knotless.routing.choices.choice import (
+    Binding,
+    Flows,
+    Loads,
+    Pick,
+    Planned,
+    PlannedPaths,
+    Planning,
+    RequestedChoice,
+)
+from knotless.routing.choices.single_path import listed_sources
 from knotless.routing.engine import Engine, engines
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints, Priorities
 from knotless.routing.graphs.task import MAX_VCS, Task
 from knotless.routing.routes import ExplicitRoutes, Routes, dependencies
-from knotless.routing.vlans.assignment import assign_vlans
+from knotless.routing.vlans.assignment import FIRST_VLAN, assign_vlans
 
 DEFAULT_LAYERS = 4
 
 
 @dataclass(frozen=True)
-class Layers:
-    """The paths of all layers.
+class Layers(RequestedChoice):
+    """The paths of all layers. Of a plan's ``routes``, only rows and broadcast trees count.
 
     Attributes
     ----------
@@ -50,6 +62,32 @@ class Layers:
     channels: Ints
     priorities: Priorities
     vlans: Ints
+
+    name: ClassVar[str] = "layers"
+    binding: ClassVar[Binding] = Binding.HASH
+    no_switch: ClassVar[str] = (
+        "first switches would have to choose a VLAN by a hash, for which there are no rules; use"
+        " plan, analyse and simulate, or omit --multipath layers"
+    )
+    is_repairable: ClassVar[bool] = False
+    description: ClassVar[str] = "a hash chooses one of several complete routings"
+    has_layers: ClassVar[bool] = True
+
+    @classmethod
+    def is_possible_with(cls, engine: Engine) -> bool:
+        """Return whether the engine has other paths for other layers."""
+        return engine.has_layers
+
+    @classmethod
+    def planned(cls, planning: Planning) -> Planned:
+        """Return the layers, and the routes and VLANs of the first."""
+        task, request, channels = planning.task, planning.request, planning.task.channels
+        request.refuse_single_path_options("multipath")
+        routes = routes_of_layers(planning.engine, task, request.layers)
+        vcs, max_vlans = request.vcs, request.max_vlans
+        layers = stacked(channels, routes, task.receivers, vcs=vcs, max_vlans=max_vlans)
+        vlans = np.repeat(layers.vlans[0][:, None], len(channels.names), axis=1)
+        return Planned(layers.routes_of(routes[0], 0), vlans, layers)
 
     @property
     def count(self) -> int:
@@ -77,6 +115,48 @@ class Layers:
             earlier = (self.channels[:layer] == self.channels[layer]).all(axis=3).any(axis=0)
             sizes += ~earlier & (self.channels[layer, :, :, 0] >= 0)
         return sizes
+
+    @property
+    def vlan_count(self) -> int:
+        """The number of VLANs of all layers."""
+        return int(self.vlans.max()) - FIRST_VLAN + 1
+
+    def summary(self) -> dict[str, object]:
+        """Return also the number of layers."""
+        return {**super().summary(), "layers": self.count}
+
+    def as_json(self, plan: PlannedPaths) -> dict[str, object]:
+        """Return ``layers``, with the ``sources`` of each (:func:`listed_sources`)."""
+        layers = (
+            listed_sources(plan, self.routes_of(plan.routes, layer), self.vlans[layer])
+            for layer in range(self.count)
+        )
+        return {"layers": [{"sources": sources} for sources in layers]}
+
+    def state_arrays(self, plan: PlannedPaths) -> dict[str, Any]:
+        """Return the paths of all layers."""
+        count, rows, switches, longest = self.channels.shape
+        shape = (count * rows, switches, longest)
+        return {
+            "vlan": self.vlans.reshape(-1).astype(np.uint16),
+            "flood_vlan": np.tile(plan.vlans, count).astype(np.uint16),
+            "channels": np.ascontiguousarray(self.channels.reshape(shape)),
+            "priorities": np.ascontiguousarray(self.priorities.reshape(shape)),
+            "longest": longest,
+            "layers": count,
+        }
+
+    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:
+        """Return the channels of the layer that the first switch picks."""
+        count = len(flows.at)
+        layer = pick(np.arange(count), flows.at, np.full(count, self.count))
+        return list(self.channels[layer, flows.row, flows.to].T)
+
+    def split_loads(self, flows: Flows) -> dict[str, Loads]:
+        """Return the loads if all layers carry an equal share of each flow."""
+        taken = self.channels[:, flows.row, flows.to]
+        counts = np.bincount(taken[taken >= 0], minlength=len(flows.plan.channels))
+        return {"split": counts / self.count}
 
 
 def routes_of_layers(engine: Engine, task: Task, count: int | None) -> list[Routes]:

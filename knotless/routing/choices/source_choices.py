@@ -11,17 +11,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
 from knotless.base.memory import refuse_beyond
+from knotless.routing.choices.choice import Binding, Choice, Flows, Loads, Pick, PlannedPaths
 from knotless.routing.graphs.channels import Channels, Ints, Priorities
 from knotless.routing.graphs.segments import Choices
 from knotless.routing.graphs.state_graph import FAR, Mask
 from knotless.routing.graphs.task import Task
 
+SHARES = {"minimal": 0.0, "half": 0.5, "valiant": 1.0}
+"""Shares of frames that go over an intermediate, for which loads are exact.
+
+Which share does depends on queues, and is for the simulator.
+"""
 _BYTES_A_CHOICE = 24
 """Of memory for each intermediate of each pair of switches, here and in the state."""
 
@@ -76,7 +83,7 @@ class SourceTables:
 
 
 @dataclass(frozen=True)
-class SourceChoices:
+class SourceChoices(Choice):
     """The paths from each switch with hosts to each, of which its first switch takes any one.
 
     Attributes
@@ -87,7 +94,7 @@ class SourceChoices:
         The end of the intermediates of each pair in ``over``.
     over : array of uint16
         The intermediates, ascending for each pair.
-    vcs : int
+    vc_count : int
         The number of virtual channels of all paths.
 
     """
@@ -95,7 +102,29 @@ class SourceChoices:
     tables: SourceTables
     ends: NDArray[np.uint32]
     over: NDArray[np.uint16]
-    vcs: int
+    vc_count: int
+
+    name: ClassVar[str] = "ugal"
+    binding: ClassVar[Binding] = Binding.QUEUES
+    no_switch: ClassVar[str] = (
+        "switches would have to choose a path by the lengths of their queues, which OpenFlow and"
+        " 802.1Q ones cannot; use plan, analyse and simulate, or another engine"
+    )
+    is_repairable: ClassVar[bool] = False
+    shared_vlans: ClassVar[str] = (
+        "one for frames on their way to their destination, and one for each intermediate"
+    )
+    default_loads: ClassVar[str] = "half"
+
+    @property
+    def vcs(self) -> int:
+        """The number of virtual channels of all paths."""
+        return self.vc_count
+
+    @property
+    def vlan_count(self) -> int:
+        """The number of labels: frames carry them as VLANs."""
+        return self.labels
 
     @property
     def labels(self) -> int:
@@ -118,7 +147,7 @@ class SourceChoices:
         end = int(self.ends[destination, switch])
         return [int(i) for i in self.over[end - int(self.counts[destination, switch]) : end]]
 
-    def as_json(self, channels: Channels, receivers: Ints) -> dict[str, object]:
+    def as_json(self, plan: PlannedPaths) -> dict[str, object]:
         """Return the tables and choices for :func:`json.dumps`.
 
         ``direct`` has the output (``s1:2``) by the names of the switch and of the destination
@@ -127,9 +156,9 @@ class SourceChoices:
         the number of each switch. Frames begin on virtual channel 0, and move to the next one where
         the ``kind`` of the output before and that of the output after are a pair in ``rises``.
         """
-        tables, names = self.tables, channels.names
+        tables, channels, names = self.tables, plan.channels, plan.channels.names
         output = [channels.name(channel, 0).rpartition("/")[0] for channel in range(len(channels))]
-        to_hosts = np.flatnonzero(receivers).tolist()
+        to_hosts = [number for number, name in enumerate(names) if plan.fabric.hosts_at[name]]
 
         def listed(table: Ints, goals: Mapping[int, str], at: int) -> dict[str, str]:
             entries = {name: int(table[goal, at]) for goal, name in goals.items()}
@@ -148,6 +177,56 @@ class SourceChoices:
             "kind": dict(zip(output, tables.kind.tolist(), strict=True)),
             "rises": np.argwhere(tables.rises).tolist(),
         }
+
+    def state_arrays(self, plan: PlannedPaths) -> dict[str, Any]:
+        """Return the tables, and the intermediates of each pair."""
+        tables = self.tables
+        return {
+            "vlan": plan.vlans.astype(np.uint16),
+            "direct": np.ascontiguousarray(tables.direct),
+            "towards": np.ascontiguousarray(tables.towards),
+            "intermediate": tables.intermediate.astype(np.uint32),
+            "kind": tables.kind,
+            "rises": tables.rises,
+            "choice_ends": self.ends,
+            "over": self.over,
+        }
+
+    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:  # noqa: ARG002 - no hash
+        """Raise PlanError: queues choose."""
+        raise PlanError(f"{self.name}: the channels of a flow depend on queues")
+
+    def split_loads(self, flows: Flows) -> dict[str, Loads]:
+        """Return the loads for each of :data:`SHARES`.
+
+        Frames over intermediates use all of them equally; those that have none go directly.
+        """
+        channels, count = flows.plan.channels, len(flows.plan.channels.names)
+        ends = flows.to.astype(np.int64) * count + flows.at
+        cells, weights = np.unique(ends, return_counts=True)
+        target, source = (part.astype(np.int32) for part in np.divmod(cells, count))
+        counts = self.counts[target, source]
+        sizes = np.maximum(counts, 1)
+        each = np.repeat(np.arange(len(cells)), sizes)
+        place = np.arange(len(each)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        first = self.ends[target, source].astype(np.int64) - counts
+        padded = np.append(self.over.astype(np.int32), np.int32(-1))
+        over = np.where(counts[each] > 0, padded[first[each] + place], np.int32(-1))
+        directly = np.full(len(cells), -1, dtype=np.int32)
+        direct = self._loads(channels, source, target, directly, weights.astype(np.float64))
+        shares = weights[each] / sizes[each]
+        around = self._loads(channels, source[each], target[each], over, shares)
+        return {name: (1 - share) * direct + share * around for name, share in SHARES.items()}
+
+    def _loads(
+        self, channels: Channels, source: Ints, target: Ints, over: Ints, weights: Loads
+    ) -> Loads:
+        """Return the load of each channel by paths of these ``weights``."""
+        loads = np.zeros(len(channels))
+        for channel, _ in self.tables.hops(channels, source, target, over):
+            moving = channel >= 0
+            loads += np.bincount(channel[moving], weights[moving], len(channels))
+        return loads
 
 
 class StagedTable:

@@ -1,0 +1,144 @@
+"""No choice: each pair of hosts has one path."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knotless.routing.choices.choice import (
+    Binding,
+    Flows,
+    Loads,
+    Pick,
+    Planned,
+    PlannedPaths,
+    Planning,
+    RequestedChoice,
+)
+from knotless.routing.engine import Engine
+from knotless.routing.graphs.channels import Ints
+from knotless.routing.routes import Routes, TableRoutes
+
+
+@dataclass(frozen=True)
+class SinglePath(RequestedChoice):
+    """One path for each pair of hosts: that of the routes."""
+
+    name: ClassVar[str] = "none"
+    binding: ClassVar[Binding] = Binding.NONE
+    description: ClassVar[str] = "one path for each pair"
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """There are no sets of several choices."""
+        return np.empty(0, dtype=np.int64)
+
+    @classmethod
+    def is_possible_with(cls, engine: Engine) -> bool:  # noqa: ARG003 - all have paths
+        """Return true."""
+        return True
+
+    @classmethod
+    def planned(cls, planning: Planning) -> Planned:
+        """Return the paths as they are."""
+        return Planned(planning.routes, planning.pair_vlans, SINGLE_PATH)
+
+    def summary(self) -> dict[str, object]:
+        """Return nothing: there is no choice to describe."""
+        return {}
+
+    def as_json(self, plan: PlannedPaths) -> dict[str, object]:
+        """Return ``sources``, see :func:`listed_sources`."""
+        return {"sources": listed_sources(plan, plan.routes, plan.vlans)}
+
+    def state_arrays(self, plan: PlannedPaths) -> dict[str, Any]:
+        """Return next-hop tables if VLANs correspond to them, else explicit paths."""
+        return _table_arrays(plan) or _path_arrays(plan)
+
+    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:  # noqa: ARG002 - no choice
+        """Return the channels of the paths."""
+        return list(flows.plan.routes.channels[flows.row, flows.to].T)
+
+    def split_loads(self, flows: Flows) -> dict[str, Loads]:
+        """Return the loads of the paths."""
+        taken = flows.plan.routes.channels[flows.row, flows.to]
+        counts = np.bincount(taken[taken >= 0], minlength=len(flows.plan.channels))
+        return {"split": counts.astype(np.float64)}
+
+
+SINGLE_PATH = SinglePath()
+
+
+def listed_sources(plan: PlannedPaths, routes: Routes, vlans: Ints) -> list[dict[str, object]]:
+    """Return the hosts, the VLAN and the paths of each row of ``routes``, for :func:`json.dumps`.
+
+    A path maps the name of a destination switch to a list of virtual channels, such as ``s1:2/0``
+    for output port 2 of s1 with priority 0; switches without a path from the row are omitted.
+    """
+    fabric, channels = plan.fabric, plan.channels
+    sources: list[dict[str, object]] = []
+    for row, vlan in enumerate(vlans.tolist()):
+        names = [
+            host.name
+            for host, host_row in zip(fabric.hosts, routes.rows.tolist(), strict=True)
+            if host_row == row
+        ]
+        paths = {
+            switch.name: [channels.name(*hop) for hop in hops]
+            for d, switch in enumerate(fabric.switches)
+            if fabric.hosts_at[switch.name] and (hops := routes.path(row, d))
+        }
+        sources.append({"hosts": names, "vlan": vlan, "paths": paths})
+    return sources
+
+
+def _table_arrays(plan: PlannedPaths) -> dict[str, Any] | None:
+    """Return the next-hop tables by VLAN; None if VLANs do not correspond to tables."""
+    routes = plan.routes
+    if not isinstance(routes, TableRoutes) or plan.tagging == "host":
+        return None
+    vlans: dict[int, int] = {}
+    for row, table in enumerate(routes.table.tolist()):
+        if vlans.setdefault(table, int(plan.vlans[row])) != plan.vlans[row]:
+            return None
+    tables: dict[int, Ints] = {}
+    for table, vlan in vlans.items():
+        next_hop = routes.next_hop[table]
+        merged = tables.setdefault(vlan, next_hop)
+        if merged is not next_hop:
+            if ((merged >= 0) & (next_hop >= 0) & (merged != next_hop)).any():
+                return None
+            tables[vlan] = np.maximum(merged, next_hop)
+    return {
+        "vlan": plan.vlans.astype(np.uint16),
+        "table_vlan": np.array(list(tables), dtype=np.uint16),
+        **({} if routes.columns is None else {"columns": routes.columns}),
+        "next_hop": _stacked(list(tables.values()), routes.next_hop),
+        "first": routes.table.astype(np.uint32),
+        "first_priority": np.ascontiguousarray(routes.first_priority),
+        "changes": np.ascontiguousarray(routes.changes),
+    }
+
+
+def _stacked(tables: list[Ints], whole: Ints) -> Ints:
+    """Return all tables as one array: ``whole``, which may be large, if they are its parts."""
+    if len(tables) == len(whole):
+        starts = [table.ctypes.data for table in tables]
+        if starts == [part.ctypes.data for part in whole]:
+            return np.ascontiguousarray(whole)
+    stacked: Ints = tables[0][np.newaxis] if len(tables) == 1 else np.stack(tables)
+    return stacked
+
+
+def _path_arrays(plan: PlannedPaths) -> dict[str, Any]:
+    """Return the explicit paths and the VLAN of each."""
+    routes = plan.routes
+    return {
+        "vlan": np.ascontiguousarray(plan.pair_vlans, dtype=np.uint16).reshape(-1),
+        "channels": np.ascontiguousarray(routes.channels),
+        "priorities": np.ascontiguousarray(routes.priorities),
+        "longest": routes.channels.shape[2],
+    }
