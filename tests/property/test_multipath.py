@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -28,7 +29,8 @@ from tests.support.fabric_strategies import (
     rails_and_clos,
     without_a_switch,
 )
-from tests.support.multipath_walker import MultipathWalker, Port
+from tests.support.reference import Node, Place
+from tests.support.reference_plans import NextHops, Packet
 
 LEVELLED = st.one_of(trees(), cut(trees()), rails_and_clos())
 ANY = st.one_of(LEVELLED, graphs(), grids(), without_a_switch(rails_and_clos()))
@@ -42,8 +44,8 @@ def planned(fabric: Fabric, engine: str, **choices: Any) -> Plan:
         raise
 
 
-def walker_of(plan: Plan) -> MultipathWalker:
-    return MultipathWalker(to_json(plan.fabric), plan_to_json(plan, {})["next_hops"])  # type: ignore[arg-type]
+def reference_of(plan: Plan) -> NextHops:
+    return NextHops(to_json(plan.fabric), plan_to_json(plan, {}))
 
 
 def switch_pairs(plan: Plan) -> set[tuple[str, str]]:
@@ -51,34 +53,34 @@ def switch_pairs(plan: Plan) -> set[tuple[str, str]]:
     return {(a.switch, b.switch) for a in hosts for b in hosts if a.switch != b.switch}
 
 
-def port(plan: Plan, channel: int) -> Port:
+def node(plan: Plan, channel: int) -> Node:
     channels = plan.channels
-    return channels.names[channels.tail[channel]], int(channels.out_port[channel])
+    return channels.names[channels.tail[channel]], int(channels.out_port[channel]), 0
 
 
 def judge(plan: Plan) -> None:
     """Compare the verdict on a plan with what following every choice shows."""
-    walker = walker_of(plan)
-    waits: set[tuple[Port, Port]] = set()
-    load: dict[Port, float] = {}
+    reference = reference_of(plan)
+    load: dict[Node, float] = {}
     hosts = plan.fabric.hosts
     for source, to in switch_pairs(plan):
-        waits |= walker.dependencies(source, to)
+        walks = reference.walks((source, 0), Packet(to))
         pairs = sum(a.switch == source and b.switch == to for a in hosts for b in hosts)
-        for end, share in walker.shares(source, to).items():
-            load[end] = load.get(end, 0.0) + pairs * float(share)
-        assert len(walker.lengths(source, to)) == 1, "all paths of a pair have one length"
+        for walk, share in walks.items():
+            for taken in walk:
+                load[taken] = load.get(taken, 0.0) + pairs * float(share)
+        assert len({len(walk) for walk in walks}) == 1, "all paths of a pair have one length"
     state = state_of_plan(plan)
     verdict = verdict_of(state, "pfc")
     assert (verdict.undelivered, verdict.broadcasts_undelivered) == (0, 0)
     known = {
-        (port(plan, held), port(plan, wanted))
+        (node(plan, held), node(plan, wanted))
         for held, wanted in state.dependencies[:, [0, 2]].tolist()
     }
-    assert waits <= known
+    assert reference.edges <= known
     assert verdict.acyclic == (not has_cycle(known))
     assert verdict.safe is verdict.acyclic
-    loads = {port(plan, channel): value for channel, value in enumerate(state.loads) if value}
+    loads = {node(plan, channel): value for channel, value in enumerate(state.loads) if value}
     assert loads == pytest.approx(load)
 
 
@@ -103,23 +105,23 @@ def test_fat_trees_by_every_choice(fabric: Fabric) -> None:
 def test_shortest_paths_are_all_taken(fabric: Fabric) -> None:
     plan = planned(fabric, "minimal")
     judge(plan)
-    walker = walker_of(plan)
+    reference = reference_of(plan)
+    cables = {end: peer[0] for end, peer in reference.peer.items() if peer[1] is not None}
     for to in {host.switch for host in fabric.hosts}:
-        distance = distances(walker, to)
+        distance = distances(cables, to)
         for name, hops in distance.items():
             nearer = {
-                (at, out)
-                for (at, out), peer in walker.peer.items()
-                if at == name and distance[peer] == hops - 1
+                out for (at, out), peer in cables.items() if at == name and distance[peer] < hops
             }
-            assert set(walker.ports(name, to)) == nearer
+            taken = reference.alternatives((name, 0), Packet(to))
+            assert {port for [(port, _)] in taken} == (nearer or {0})
 
 
-def distances(walker: MultipathWalker, to: str) -> dict[str, int]:
+def distances(cables: Mapping[Place, str], to: str) -> dict[str, int]:
     """Return the number of channels from each switch to another."""
     found, frontier = {to: 0}, [to]
     for name in frontier:
-        for (_, _), peer in [item for item in walker.peer.items() if item[0][0] == name]:
+        for (_, _), peer in [item for item in cables.items() if item[0][0] == name]:
             if peer not in found:
                 found[peer] = found[name] + 1
                 frontier.append(peer)
@@ -129,7 +131,7 @@ def distances(walker: MultipathWalker, to: str) -> dict[str, int]:
 @pytest.mark.examples(0.4)
 @given(LEVELLED, st.sampled_from(list(FILES)), st.booleans())
 def test_the_files_of_routers_are_the_plan(fabric: Fabric, target: str, levels: bool) -> None:
-    """An independent walker takes the sets of the plan; the files are read by the importers."""
+    """The reference interpreter takes the sets of the plan; the files are read by the importers."""
     # Of fewer networks of hosts, a reader of files of others takes some to be missing.
     assume(len({host.switch for host in fabric.hosts}) > 1)
     plan = planned(fabric, "fattree" if levels else "updown")
@@ -137,7 +139,7 @@ def test_the_files_of_routers_are_the_plan(fabric: Fabric, target: str, levels: 
     state = read.traffics[0].state
     verdict = verdict_of_imported(read)
     assert (verdict.undelivered, verdict.safe, verdict.missing) == (0, True, [])
-    walker, channels = walker_of(plan), state.channels
+    reference, channels = reference_of(plan), state.channels
     networks = {host.switch: host.name for host in read.fabric.hosts}
     for source, to in switch_pairs(plan):
         taken = state.trace(networks[source], networks[to]).hops
@@ -147,5 +149,6 @@ def test_the_files_of_routers_are_the_plan(fabric: Fabric, target: str, levels: 
             if hop.channel < len(channels)
         }
         written = {(at, channels.port_name(state.fabric.switch_index[at], p)) for at, p in ends}
-        planned_ports = {(at, PORT_NAMES[target](at, p)) for at, p in walker.shares(source, to)}
+        walks = reference.walks((source, 0), Packet(to))
+        planned_ports = {(at, PORT_NAMES[target](at, p)) for walk in walks for at, p, _ in walk}
         assert written == planned_ports
