@@ -5,7 +5,8 @@ Packets go between switches: each has a host of its own name on port 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -56,6 +57,41 @@ class NextHops(Reference[Packet]):
         if self.plan.get("stays") and packet.priority > 0:
             nodes = [node for node in nodes if node[2] > 0]
         return [[(port, packet._replace(priority=priority))] for _, port, priority in nodes]
+
+    def freezes(self, pairs: Sequence[tuple[str, str]], seed: int, frames: int) -> bool:
+        """Tell whether frames that are sent and move at random stop before all have arrived.
+
+        Each virtual channel has room for one frame behind it. A frame waits for all its next hops
+        at once. None moves only if it has arrived, or if all these are full.
+        """
+        draw = random.Random(seed)  # noqa: S311
+        full: dict[Node, Packet] = {}
+        left = frames
+        while left or full:
+            # Those on their way, and some that could be sent: where they are, and what they hold.
+            waiting = [(self.peer[node[:2]], packet, node) for node, packet in full.items()]
+            sent = draw.sample(pairs, min(len(pairs), 8)) if left else []
+            offers = [((source, 0), Packet(to), None) for source, to in sent]
+            moves: list[tuple[Node | None, Node | None, Packet]] = []
+            for (switch, port), packet, held in (*waiting, *offers):
+                assert port is not None
+                for [(out, copy)] in self.alternatives((switch, port), packet):
+                    onward = self.onward(switch, out, copy)
+                    if onward is None or onward[0] not in full:
+                        moves.append((held, onward and onward[0], copy))
+            if not moves:
+                if not left:
+                    return True
+                left = 0  # those that can still move do, and then none
+                continue
+            leaves, enters, packet = draw.choice(moves)
+            if leaves is None:
+                left -= 1
+            else:
+                del full[leaves]
+            if enters is not None:
+                full[enters] = packet
+        return False
 
 
 class SourceChoices(Reference[Packet]):

@@ -26,7 +26,6 @@ from knotless.verification.blocking import blocking_steps, removal_order, waits_
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.verdict_parts import ACYCLIC, ESCAPE
-from tests.support.adaptive_walker import AdaptiveWalker, Vc, greatest_blocking_set, vc_called
 from tests.support.fabric_strategies import (
     cluster_fabrics,
     graphs,
@@ -36,6 +35,8 @@ from tests.support.fabric_strategies import (
 )
 from tests.support.fabric_strategies import cut as without_links
 from tests.support.fabric_strategies import thinned as without_hosts
+from tests.support.reference import Node, greatest_blocking_set
+from tests.support.reference_plans import NextHops, Packet, node_called
 
 FABRICS = st.one_of(
     grids(),
@@ -69,8 +70,8 @@ def on_one_vc(plan: Plan) -> Plan:
     return replace(plan, choice=plan.choice.with_next_hops(sets))
 
 
-def walker_of(plan: Plan) -> AdaptiveWalker:
-    return AdaptiveWalker(to_json(plan.fabric), plan_to_json(plan, {}))
+def reference_of(plan: Plan) -> NextHops:
+    return NextHops(to_json(plan.fabric), plan_to_json(plan, {}))
 
 
 def switch_pairs(fabric: Fabric) -> list[tuple[str, str]]:
@@ -78,23 +79,29 @@ def switch_pairs(fabric: Fabric) -> list[tuple[str, str]]:
     return sorted({(a.switch, b.switch) for a in hosts for b in hosts if a.switch != b.switch})
 
 
-def blocked_by_hand(plan: Plan) -> set[Vc]:
-    """Return the greatest set that blocks itself under PFC, broadcasts included, by the walker."""
-    walker = walker_of(plan)
-    waits = {wait for pair in switch_pairs(plan.fabric) for wait in walker.waits(*pair)}
+def blocked_by_hand(plan: Plan) -> set[Node]:
+    """Return the greatest set that blocks itself under PFC, broadcasts included.
+
+    By the reference interpreter; asserts that every choice arrives.
+    """
+    reference = reference_of(plan)
+    for at, goal in switch_pairs(plan.fabric):
+        assert reference.outcomes((at, 0), Packet(goal)) == {(goal,)}
+    waits = set(reference.waits)
     trees, priorities, tail = plan.routes.tree_channels, plan.routes.tree_priorities, plan.channels
     for source, to in np.argwhere(trees >= 0).tolist():
         above = int(tail.tail[trees[source, to]])
         if trees[source, above] >= 0:
             ends = [(source, above), (source, to)]
             held, requested = (
-                vc_called(plan.channels.name(int(trees[end]), int(priorities[end]))) for end in ends
+                node_called(plan.channels.name(int(trees[end]), int(priorities[end])))
+                for end in ends
             )
             waits.add((held, frozenset([requested])))
     return greatest_blocking_set(waits)
 
 
-def blocked_by_core(plan: Plan) -> set[Vc]:
+def blocked_by_core(plan: Plan) -> set[Node]:
     """Return the same by the state, and check the certificate of what is not blocked."""
     state = state_of_plan(plan)
     _, edges, waits = waits_of(state, FlowControl.PFC)
@@ -113,16 +120,16 @@ def blocked_by_core(plan: Plan) -> set[Vc]:
     for step in steps:
         assert (step.holds, step.requests) in all_waits
         assert set(step.requests) <= members
-    return {vc_called(plan.channels.name(*divmod(node, 16))) for node in held - removed}
+    return {node_called(plan.channels.name(*divmod(node, 16))) for node in held - removed}
 
 
 def judged(plan: Plan) -> Verdict:
-    """Return the verdict under PFC, which the walker must confirm."""
+    """Return the verdict under PFC, which the reference interpreter must confirm."""
     verdict = verdict_of(state_of_plan(plan), "pfc")
     blocked = blocked_by_hand(plan)
     assert blocked_by_core(plan) == blocked
     assert verdict.safe is (not blocked)
-    assert {vc_called(name) for name in verdict.blocked} <= blocked
+    assert {node_called(name) for name in verdict.blocked} <= blocked
     assert len(verdict.witnesses) == len(verdict.blocked)
     return verdict
 
@@ -145,7 +152,7 @@ def test_everything_arrives_and_nothing_can_deadlock(fabric: Fabric, vcs: int | 
 
 @pytest.mark.examples(0.4)
 @given(FABRICS, st.sampled_from([without_escape, on_one_vc]))
-def test_damaged_plans_are_judged_as_the_walker_does(fabric: Fabric, damage: object) -> None:
+def test_damaged_plans_are_judged_as_the_interpreter_does(fabric: Fabric, damage: object) -> None:
     plan = make_plan(fabric, "adaptive")
     assert callable(damage)
     damaged = damage(plan)
@@ -174,8 +181,8 @@ def test_without_its_escape_a_plan_is_unsafe_with_a_witness(spec: str, damage: o
 def test_frames_that_move_at_random_freeze_only_without_the_escape(spec: str) -> None:
     plan = make_plan(load(spec), "adaptive")
     pairs = switch_pairs(plan.fabric)
-    assert not any(walker_of(plan).freezes(pairs, seed, frames=400) for seed in range(12))
-    broken = walker_of(without_escape(plan))
+    assert not any(reference_of(plan).freezes(pairs, seed, frames=400) for seed in range(12))
+    broken = reference_of(without_escape(plan))
     assert any(broken.freezes(pairs, seed, frames=400) for seed in range(12))
 
 

@@ -24,6 +24,7 @@ from knotless.traffic.multipath import HashedLines, analyse_multipath, split_loa
 from knotless.traffic.patterns import pattern_named
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
+from tests.support.cycles import has_cycle
 from tests.support.fabric_strategies import (
     cut,
     dragonflies,
@@ -34,7 +35,8 @@ from tests.support.fabric_strategies import (
     without_a_switch,
 )
 from tests.support.hashed_frames import simulated_on_paths
-from tests.support.source_walker import Vc, has_cycle, waits_of
+from tests.support.reference import Node
+from tests.support.reference_plans import node_called, waits_of
 
 SMALL = st.one_of(hyperxs(), of_diameter_2())
 CASES = st.one_of(
@@ -55,17 +57,12 @@ def run(*arguments: str) -> Result:
     return CliRunner(mix_stderr=False).invoke(main, list(arguments))
 
 
-def paths_of(plan: Plan) -> list[dict[tuple[str, str], list[Vc]]]:
+def paths_of(plan: Plan) -> list[dict[tuple[str, str], tuple[Node, ...]]]:
     """Return the paths of each layer by host and destination switch, as the JSON lists them."""
-
-    def vc(name: str) -> Vc:
-        output, _, priority = name.rpartition("/")
-        return output, int(priority)
-
     listed: list[Any] = plan_to_json(plan, {})["layers"]  # type: ignore[assignment]
     return [
         {
-            (host, to): [vc(name) for name in path]
+            (host, to): tuple(node_called(name) for name in path)
             for source in layer["sources"]
             for host in source["hosts"]
             for to, path in source["paths"].items()
@@ -74,31 +71,31 @@ def paths_of(plan: Plan) -> list[dict[tuple[str, str], list[Vc]]]:
     ]
 
 
-def check_paths(fabric: Fabric, paths: dict[tuple[str, str], list[Vc]]) -> None:
+def check_paths(fabric: Fabric, paths: dict[tuple[str, str], tuple[Node, ...]]) -> None:
     """Assert that every host has a path to every other switch with hosts, by the cables."""
     peer = {}
     for link in fabric.links:
-        peer[f"{link.a}:{link.a_port}"] = link.b
-        peer[f"{link.b}:{link.b_port}"] = link.a
+        peer[link.a, link.a_port] = link.b
+        peer[link.b, link.b_port] = link.a
     home = {host.name: host.switch for host in fabric.hosts}
     ends = {(name, to) for name, at in home.items() for to in home.values() if to != at}
     assert paths.keys() == ends
     for (host, to), path in paths.items():
         at = home[host]
-        for output, _ in path:
-            assert output.rpartition(":")[0] == at
-            at = peer[output]
+        for switch, port, _ in path:
+            assert switch == at
+            at = peer[switch, port]
         assert at == to
 
 
-def waits_of_trees(plan: Plan) -> set[tuple[Vc, Vc]]:
+def waits_of_trees(plan: Plan) -> set[tuple[Node, Node]]:
     state = state_of_plan(plan)
     rows = state.dependencies[state.dependencies[:, 5] >= len(plan.fabric.hosts)]
-    return {(name(plan, a, p), name(plan, b, q)) for a, p, b, q in rows[:, :4].tolist()}
+    return {(node(plan, a, p), node(plan, b, q)) for a, p, b, q in rows[:, :4].tolist()}
 
 
-def name(plan: Plan, channel: int, priority: int) -> Vc:
-    return plan.channels.name(channel, 0).rpartition("/")[0], priority
+def node(plan: Plan, channel: int, priority: int) -> Node:
+    return node_called(plan.channels.name(channel, priority))
 
 
 @pytest.mark.examples(0.4)
@@ -122,14 +119,14 @@ def test_each_layer_is_complete_and_their_union_cannot_deadlock(
     waits = waits_of(path for paths in found for path in paths.values())
     state = state_of_plan(plan)
     by_core = {
-        (name(plan, a, p), name(plan, b, q)) for a, p, b, q in state.dependencies[:, :4].tolist()
+        (node(plan, a, p), node(plan, b, q)) for a, p, b, q in state.dependencies[:, :4].tolist()
     }
     assert by_core == waits | waits_of_trees(plan)
     assert not has_cycle(by_core)
     verdict = verdict_of(state, "pfc")
     assert (verdict.ok, verdict.acyclic, verdict.undelivered) == (True, True, 0)
     assert verdict.broadcasts_undelivered == 0
-    used = {vc for paths in found for path in paths.values() for _, vc in path}
+    used = {vc for paths in found for path in paths.values() for _, _, vc in path}
     assert plan.vcs == 1 + max(used | {int(plan.routes.tree_priorities.max(initial=0))})
 
 
@@ -167,10 +164,12 @@ def test_one_layer_is_the_plan_itself() -> None:
 
 def test_layers_that_close_a_cycle_have_virtual_channels_of_their_own() -> None:
     plan = layered("torus,4,4", "updown", 4)
-    starts = [{vc for path in paths.values() for _, vc in path} for paths in paths_of(plan)]
+    starts = [{vc for path in paths.values() for _, _, vc in path} for paths in paths_of(plan)]
     assert starts == [{0}, {1}, {2}, {3}]
     on_one = [
-        [(output, 0) for output, _ in path] for paths in paths_of(plan) for path in paths.values()
+        tuple((*node[:2], 0) for node in path)
+        for paths in paths_of(plan)
+        for path in paths.values()
     ]
     assert has_cycle(waits_of(on_one))
     with pytest.raises(PlanError, match="layer 3 of 4 closes a cycle .* each of 2 virtual"):

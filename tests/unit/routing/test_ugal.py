@@ -27,6 +27,7 @@ from knotless.traffic.multipath import analyse_multipath
 from knotless.traffic.patterns import pattern_named
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
+from tests.support.cycles import has_cycle
 from tests.support.fabric_strategies import (
     cut,
     dragonflies,
@@ -37,7 +38,9 @@ from tests.support.fabric_strategies import (
     thinned,
     without_a_switch,
 )
-from tests.support.source_walker import SourceWalker, Vc, has_cycle, waits_of
+from tests.support.reference import Node
+from tests.support.reference_plans import SourceChoices as ReferencePaths
+from tests.support.reference_plans import node_called, waits_of
 
 DRAGONFLY, DRAGONFLY_PLUS = "dragonfly,a=4,h=2,p=2", "dragonflyplus,l=4,s=4,h=2,p=4"
 INTACT = st.one_of(dragonflies(), dragonflies_plus(), hyperxs(), of_diameter_2())
@@ -48,8 +51,8 @@ def run(*arguments: str) -> Result:
     return CliRunner(mix_stderr=False).invoke(main, list(arguments))
 
 
-def walker_of(plan: Plan) -> SourceWalker:
-    return SourceWalker(to_json(plan.fabric), plan_to_json(plan, {}))
+def reference_of(plan: Plan) -> ReferencePaths:
+    return ReferencePaths(to_json(plan.fabric), plan_to_json(plan, {}))
 
 
 def switch_pairs(fabric: Fabric) -> list[tuple[str, str]]:
@@ -57,31 +60,31 @@ def switch_pairs(fabric: Fabric) -> list[tuple[str, str]]:
     return [(a, b) for a in homes for b in homes if a != b]
 
 
-def paths_of(plan: Plan) -> list[list[Vc]]:
-    found = walker_of(plan).paths(switch_pairs(plan.fabric))
-    return [path for of_pair in found.values() for path in of_pair]
+def paths_of(plan: Plan) -> list[tuple[Node, ...]]:
+    reference = reference_of(plan)
+    return [path for pair in switch_pairs(plan.fabric) for path in reference.paths(*pair)]
 
 
-def waits_by_core(plan: Plan) -> set[tuple[Vc, Vc]]:
+def waits_by_core(plan: Plan) -> set[tuple[Node, Node]]:
     """Return the waits of unicasts in the state."""
     state = state_of_plan(plan)
     switches = len(plan.fabric.hosts)
     rows = state.dependencies[state.dependencies[:, 5] < switches]
 
-    def vc(channel: int, priority: int) -> Vc:
-        return plan.channels.name(channel, 0).rpartition("/")[0], priority
+    def node(channel: int, priority: int) -> Node:
+        return node_called(plan.channels.name(channel, priority))
 
-    return {(vc(a, p), vc(b, q)) for a, p, b, q in rows[:, :4].tolist()}
+    return {(node(a, p), node(b, q)) for a, p, b, q in rows[:, :4].tolist()}
 
 
-def waits_of_trees(plan: Plan) -> set[tuple[Vc, Vc]]:
+def waits_of_trees(plan: Plan) -> set[tuple[Node, Node]]:
     trees, vcs, channels = plan.routes.tree_channels, plan.routes.tree_priorities, plan.channels
 
-    def vc(source: int, to: int) -> Vc:
-        return channels.name(int(trees[source, to]), 0).rpartition("/")[0], int(vcs[source, to])
+    def node(source: int, to: int) -> Node:
+        return node_called(channels.name(int(trees[source, to]), int(vcs[source, to])))
 
     return {
-        (vc(source, above), vc(source, to))
+        (node(source, above), node(source, to))
         for source, to in np.argwhere(trees >= 0).tolist()
         if trees[source, above := int(channels.tail[trees[source, to]])] >= 0
     }
@@ -108,7 +111,7 @@ def test_every_choice_arrives_and_their_union_cannot_deadlock(fabric: Fabric) ->
     assert (verdict.ok, verdict.acyclic, verdict.safe) == (True, True, True)
     assert (verdict.undelivered, verdict.broadcasts_undelivered, verdict.problems) == (0, 0, [])
     tree_vcs = 1 + int(plan.routes.tree_priorities.max(initial=0))
-    assert plan.vcs == max([tree_vcs, *(1 + vc for path in paths for _, vc in path)])
+    assert plan.vcs == max([tree_vcs, *(1 + vc for path in paths for _, _, vc in path)])
     longest = max([0, *(len(path) for path in paths)])
     assert verdict.max_switches == 1 + longest or len(fabric.hosts) == 1
 
@@ -123,11 +126,12 @@ def test_virtual_channels_of_intact_fabrics_are_those_of_the_literature(fabric: 
     # The direct path is a shortest path of its form, and comes first.
     choices = plan.choice
     assert isinstance(choices, SourceChoices)
-    paths = walker_of(plan).paths(switch_pairs(fabric))
-    for (source, to), of_pair in paths.items():
+    reference = reference_of(plan)
+    for source, to in switch_pairs(fabric):
+        of_pair = reference.paths(source, to)
         at, goal = fabric.switch_index[source], fabric.switch_index[to]
         assert len(of_pair) == choices.sizes[goal, at]
-        assert len({tuple(path) for path in of_pair}) >= min(2, len(of_pair))
+        assert len(set(of_pair)) >= min(2, len(of_pair))
 
 
 @pytest.mark.thin(4)
@@ -191,9 +195,10 @@ def test_without_its_virtual_channels_a_plan_is_unsafe_with_a_witness(spec: str)
 
 def test_direct_paths_alone_need_fewer_virtual_channels() -> None:
     plan = make_plan(load(DRAGONFLY), "ugal")
-    paths = walker_of(plan).paths(switch_pairs(plan.fabric)).values()
-    assert max(vc for of_pair in paths for _, vc in of_pair[0]) == 1
-    lengths = [len(of_pair[0]) for of_pair in paths]
+    reference = reference_of(plan)
+    direct = [reference.paths(*pair)[0] for pair in switch_pairs(plan.fabric)]
+    assert max(vc for path in direct for _, _, vc in path) == 1
+    lengths = [len(path) for path in direct]
     minimal = make_plan(load(DRAGONFLY), "dragonfly")
     pairs = switch_pairs(plan.fabric)
     at = plan.fabric.hosts_at
@@ -230,18 +235,18 @@ def without_global(fabric: Fabric) -> Fabric:
 def test_loads_are_those_of_all_paths(spec: str, pattern: str) -> None:
     plan = make_plan(load(spec), "ugal")
     found = analyse_multipath(plan, pattern_named(pattern), seed=1, seeds=2)
-    walker, hosts = walker_of(plan), plan.fabric.hosts
+    reference, hosts = reference_of(plan), plan.fabric.hosts
     number = {name: place for place, name in enumerate(found.lines.names())}
     by_hand = {name: np.zeros(len(number)) for name in ("minimal", "valiant")}
     [flows] = pattern_named(pattern).phases(plan.fabric, 1)
     for source, to in flows.tolist():
         ends = hosts[source].switch, hosts[to].switch
-        paths = walker.paths([ends])[ends] if ends[0] != ends[1] else [[]]
+        paths = reference.paths(*ends) if ends[0] != ends[1] else [()]
         around = paths[1:] or paths
         for loads, taken in zip(by_hand.values(), (paths[:1], around), strict=True):
             for path in taken:
-                for output, _ in path:
-                    loads[number[output]] += 1 / len(taken)
+                for switch, port, _ in path:
+                    loads[number[f"{switch}:{port}"]] += 1 / len(taken)
     between = slice(found.lines.switch_lines)
     for name, loads in by_hand.items():
         np.testing.assert_allclose(found.loads[name][between], loads[between])

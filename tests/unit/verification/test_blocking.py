@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.dependencies import find_cycle
 from knotless.verification.blocking import Wait, blocking_steps, removal_order
-from tests.support.adaptive_walker import greatest_blocking_set
+from tests.support.reference import greatest_blocking_set
 
 NODES = 9
 EDGES = st.lists(st.tuples(st.integers(0, NODES - 1), st.integers(0, NODES - 1)), max_size=14)
