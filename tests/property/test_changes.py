@@ -34,9 +34,9 @@ from knotless.verification.changes.change import Change, Installed
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import ProofContext, Prover
 from knotless.verification.check import check
-from tests.support.independent import RuleTracer
-from tests.support.mixture_walker import CUT, MixtureWalker
 from tests.support.random_fabrics import seeded, small_fabric
+from tests.support.reference import CUT
+from tests.support.reference_rules import RuleReference
 
 
 def _installed(plan: Plan, flow_control: FlowControl = FlowControl.PAUSE) -> Installed:
@@ -199,7 +199,7 @@ def test_the_folders_can_be_checked_by_anyone(tmp_path: Path) -> None:
         verdict = check(fabric, rules, flow_control="pause")
         assert verdict.acyclic == step["acyclic"] == True  # noqa: E712
         assert verdict.undelivered == step["undelivered"] <= step["stopped_pairs"]
-    RuleTracer(tmp_path / str(len(change.steps))).all_pairs()
+    RuleReference(tmp_path / str(len(change.steps))).all_pairs()
 
 
 ENGINES = ("updown", "updown", "lturn", "rturn", "dl", "lash", "prefix", "sbp", "dfsssp")
@@ -225,9 +225,9 @@ def _walk(change: Change, folder: Path) -> None:
     for number, step in enumerate(change.steps, 1):
         dropped = set(step.dropped)
         for generations in ([number], list(range(first, number + 1))):
-            walker = MixtureWalker([folder / str(rule_set) for rule_set in generations])
-            for pair in walker.pairs():
-                fates = walker.outcomes(*pair)
+            reference = RuleReference(*(folder / str(rule_set) for rule_set in generations))
+            for pair in reference.pairs():
+                fates = reference.fates(*pair)
                 assert fates <= {(pair[1],), ()}, (pair, fates)
                 admitted = all(
                     pair not in change.steps[rule_set - 1].dropped
@@ -235,14 +235,14 @@ def _walk(change: Change, folder: Path) -> None:
                     if rule_set > 0
                 )
                 assert () not in fates or not admitted, pair
-            for host in walker.fabric["hosts"]:
-                others = tuple(sorted(h["name"] for h in walker.fabric["hosts"] if h is not host))
-                fates = walker.outcomes(host["name"], "all")
+            for host in reference.hosts.values():
+                others = tuple(sorted(h["name"] for h in reference.hosts.values() if h is not host))
+                fates = reference.fates(host["name"], "all")
                 assert fates <= {others, ()}
                 assert () not in fates or any(
                     (host["name"], "all") in s.dropped for s in change.steps
                 )
-            assert not walker.has_cycle(flow_control)
+            assert not reference.has_cycle(flow_control)
         assert bool(dropped) <= (change.tier == 3)
         if step.await_quiescence:
             first = number
@@ -278,12 +278,12 @@ def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
         folders = [tmp_path / str(seed) / str(number) for number in range(len(held))]
         for generation, folder in zip(held, folders, strict=True):
             write_dir(cut, generation.rules, folder, tags=generation.tags)
-        walker = MixtureWalker(folders)
-        for pair in walker.pairs():
-            fates = walker.outcomes(*pair)
+        reference = RuleReference(*folders)
+        for pair in reference.pairs():
+            fates = reference.fates(*pair)
             assert fates <= {(pair[1],), (CUT,), ()}, (pair, fates)
             assert () not in fates or (CUT,) in fates, (pair, fates)
-        assert not walker.has_cycle("pfc")
+        assert not reference.has_cycle("pfc")
         proven += 1
     assert proven > 1
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +18,8 @@ from knotless.routing.plan import make_plan
 from knotless.topologies import load
 from knotless.verification.failover import coverage
 from tests.support.coverage_by_exploration import coverage_by_exploration
-from tests.support.failover_walker import End, links_of, rules_during, without_links
-from tests.support.mixture_walker import MixtureWalker
+from tests.support.reference import Place
+from tests.support.reference_rules import RuleFiles, RuleReference
 
 CASES = [
     ("ring,4", {"request": "dl", "vcs": 2}),
@@ -40,8 +39,8 @@ CASES = [
 
 
 def _failures(
-    links: list[tuple[End, End]], switches: list[str]
-) -> Iterator[tuple[list[tuple[End, End]], str | None]]:
+    links: list[tuple[Place, Place]], switches: list[str]
+) -> Iterator[tuple[list[tuple[Place, Place]], str | None]]:
     """Yield the dead links of every single failure, and the switch that has failed."""
     for link in links:
         yield [link], None
@@ -49,7 +48,7 @@ def _failures(
         yield [ends for ends in links if name in (ends[0][0], ends[1][0])], name
 
 
-def _parts(switches: list[str], links: list[tuple[End, End]]) -> dict[str, str]:
+def _parts(switches: list[str], links: list[tuple[Place, Place]]) -> dict[str, str]:
     """Return a switch of the connected part of each switch, the same for all in the part."""
     part = {name: name for name in switches}
     for _ in switches:
@@ -69,29 +68,33 @@ def test_in_every_failure_packets_arrive_or_are_dropped(
     write_dir(fabric, rules, str(tmp_path / "rules"), plan.multicast, plan.host_tags())
     covered = coverage(fabric, rules, plan.flow_control, plan.multicast, plan.host_tags())
     lost: Counter[str] = Counter()
-    links = links_of(tmp_path / "rules")
+    intact = RuleFiles(tmp_path / "rules")
+    links = [
+        ((link["a"], link["a_port"]), (link["b"], link["b_port"]))
+        for link in intact.fabric["links"]
+    ]
     switches = [switch.name for switch in fabric.switches]
     for (dead, switch), reported in zip(_failures(links, switches), covered.failures, strict=True):
         ports = [end for link in dead for end in link]
-        with tempfile.TemporaryDirectory() as scratch:
-            before = rules_during(tmp_path / "rules", [], Path(scratch, "before"))
-            after = rules_during(tmp_path / "rules", ports, Path(scratch, "after"))
-            mixed = MixtureWalker([before, after])
-            unwanted = {
-                fate
-                for pair in mixed.pairs()
-                for fate in mixed.outcomes(*pair)
-                if fate not in ((pair[1],), ())
-            }
-            assert not unwanted
-            assert not mixed.has_cycle(plan.flow_control)
-            left = MixtureWalker([without_links(after, dead)])
-            homes = {host["name"]: host["switch"] for host in left.fabric["hosts"]}
-            failed = [p for p in left.failed_pairs() if switch not in (homes[p[0]], homes[p[1]])]
-            part = _parts(switches, [link for link in links if link not in dead])
-            connected = [p for p in failed if part[homes[p[0]]] == part[homes[p[1]]]]
-            assert reported.lost == len(connected), (dead, switch)
-            lost["pairs"] += len(connected)
+        after = RuleFiles(tmp_path / "rules", ports)
+        mixed = RuleReference(intact, after)
+        unwanted = {
+            fate
+            for pair in mixed.pairs()
+            for fate in mixed.fates(*pair)
+            if fate not in ((pair[1],), ())
+        }
+        assert not unwanted
+        assert not mixed.has_cycle(plan.flow_control)
+        left = RuleReference(after)
+        for end in ports:
+            del left.peer[end]
+        homes = {name: host["switch"] for name, host in left.hosts.items()}
+        failed = [p for p in left.failed_pairs() if switch not in (homes[p[0]], homes[p[1]])]
+        part = _parts(switches, [link for link in links if link not in dead])
+        connected = [p for p in failed if part[homes[p[0]]] == part[homes[p[1]]]]
+        assert reported.lost == len(connected), (dead, switch)
+        lost["pairs"] += len(connected)
     assert covered.acyclic
     assert covered.lost == lost["pairs"] < covered.affected
     if plan.flow_control == "pfc":

@@ -18,8 +18,8 @@ from knotless.routing.plan import make_plan
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import Verdict, check, verdict_of
 from knotless.verification.dependencies import edges_of
-from tests.support.mixture_walker import MixtureWalker
 from tests.support.random_fabrics import seeded, small_fabric
+from tests.support.reference_rules import RuleReference
 
 ENGINES = ("updown", "updown", "updown", "lturn", "rturn", "minimal", "dl", "lash", "prefix")
 
@@ -46,11 +46,11 @@ def _generations(fabric: Fabric, pick: random.Random, count: int) -> list[Fabric
     return generations
 
 
-def _walker(fabric: Fabric, generations: list[FabricRules], folder: Path) -> MixtureWalker:
+def _reference(fabric: Fabric, generations: list[FabricRules], folder: Path) -> RuleReference:
     folders = [folder / str(number) for number in range(len(generations))]
     for rules, directory in zip(generations, folders, strict=True):
         write_dir(fabric, rules, directory)
-    return MixtureWalker(folders)
+    return RuleReference(*folders)
 
 
 def _pairs(hosts: list[str], bits: bytes) -> set[tuple[str, str]]:
@@ -62,16 +62,16 @@ def _pairs(hosts: list[str], bits: bytes) -> set[tuple[str, str]]:
 
 def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verdict:
     """Compare the mixture's state with the slow tracer: failed pairs, copies, dependencies."""
-    walker = _walker(fabric, generations, folder)
+    reference = _reference(fabric, generations, folder)
     state = state_of_generations(fabric, [Generation(rules) for rules in generations])
     verdict = verdict_of(state, "pfc")
     hosts = [host.name for host in fabric.hosts]
     failed = {(hosts[a], hosts[b]) for a, b in state.core.failed}
-    assert failed == walker.failed_pairs()
+    assert failed == reference.failed_pairs()
     assert len(failed) == verdict.undelivered
     pairs, receivers = (_pairs(hosts, bits) for bits in state.core.failing)
     assert pairs == failed
-    wrong, loops = walker.wrong_receivers()
+    wrong, loops = reference.wrong_receivers()
     assert receivers >= wrong
     if loops:
         assert verdict.broadcasts_undelivered > 0
@@ -87,10 +87,10 @@ def _agree(fabric: Fabric, generations: list[FabricRules], folder: Path) -> Verd
     }
     walked = {
         tuple(number[switch, port] * VCS_PER_CHANNEL + priority for switch, port, priority in edge)
-        for edge in walker.edges
+        for edge in reference.edges
     }
     assert {tuple(edge) for edge in np.unique(edges_of(state), axis=0).tolist()} == walked
-    assert verdict.acyclic != walker.has_cycle()
+    assert verdict.acyclic != reference.has_cycle()
     return verdict
 
 

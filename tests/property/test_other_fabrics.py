@@ -29,8 +29,9 @@ from knotless.topologies.failures import Failures
 from knotless.topologies.union import parts_of
 from knotless.verification.changes.certificate import write_steps
 from knotless.verification.changes.change import EVERYTHING
-from tests.support.mixture_walker import LOOP, MixtureWalker
 from tests.support.random_fabrics import seeded, two_fabrics
+from tests.support.reference import LOOP
+from tests.support.reference_rules import RuleReference
 
 CASES = 240
 BLOCKS = 6
@@ -66,21 +67,21 @@ def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
     write_steps(change, folder)
     for number, step in enumerate(change.steps, 1):
         for generations in ([number], list(range(first, number + 1))):
-            walker = MixtureWalker([folder / str(rule_set) for rule_set in generations])
+            reference = RuleReference(*(folder / str(rule_set) for rule_set in generations))
             dropped = {
                 pair
                 for rule_set in generations
                 if rule_set
                 for pair in change.steps[rule_set - 1].dropped
             }
-            for pair in walker.pairs():
-                fates = walker.outcomes(*pair)
+            for pair in reference.pairs():
+                fates = reference.fates(*pair)
                 assert not any(LOOP in fate for fate in fates), (pair, fates)
                 if staying.issuperset(pair):
                     is_dropped = pair in dropped or (pair[0], EVERYTHING) in dropped
                     assert fates - {(pair[1],)} <= ({()} if is_dropped else set()), (pair, fates)
             for host in staying:
-                fates = walker.outcomes(host, "all")
+                fates = reference.fates(host, "all")
                 copies = [Counter(fate) for fate in fates]
                 assert not any(rule_set[LOOP] for rule_set in copies), host
                 is_dropped = (host, "all") in dropped or (host, EVERYTHING) in dropped
@@ -88,7 +89,7 @@ def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
                 assert is_dropped or all(
                     rule_set[name] == 1 for rule_set in copies for name in others
                 ), host
-            assert not walker.has_cycle(change.before.flow_control)
+            assert not reference.has_cycle(change.before.flow_control)
         if step.await_quiescence:
             first = number
 

@@ -32,8 +32,8 @@ from knotless.verification.check import check
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.dependencies import edges_of
 from tests.support.fabric_strategies import graphs, grids, shuffled
-from tests.support.independent import RuleTracer
 from tests.support.one_switch import OneByOne
+from tests.support.reference_rules import RuleReference
 
 SELECT = st.sampled_from(["spread", "low-port"])
 FABRICS = st.one_of(graphs(), grids())
@@ -42,7 +42,7 @@ FEW = pytest.mark.examples(0.3)
 
 
 def _plan_is_sound(plan: Plan) -> None:
-    """The rules deliver everything, according to the check and the second tracer; figures agree."""
+    """The rules deliver everything, according to the check and the reference; figures agree."""
     rules = compile_rules(plan)
     verdict = check(plan.fabric, rules)
     assert verdict.problems == []
@@ -52,8 +52,8 @@ def _plan_is_sound(plan: Plan) -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_dir(plan.fabric, rules, folder)
         assert read_dir(folder) == (plan.fabric, rules)
-        tracer = RuleTracer(Path(folder))
-        mean, most, load = tracer.all_pairs()
+        reference = RuleReference(Path(folder))
+        mean, most, load = reference.all_pairs()
         assert (mean, most, load) == (
             verdict.mean_switches,
             verdict.max_switches,
@@ -61,8 +61,8 @@ def _plan_is_sound(plan: Plan) -> None:
         )
         assert load == summary["max_channel_load"]
         assert abs(mean - float(str(summary["mean_switches"]))) < 1e-9
-        tracer.broadcasts()
-        assert tracer.has_cycle() != verdict.acyclic
+        reference.broadcasts()
+        assert reference.has_cycle() != verdict.acyclic
 
 
 @FEW
@@ -157,13 +157,11 @@ def test_a_missing_rule_is_noticed(fabric: Fabric, data: st.DataObject) -> None:
     rules = compile_rules(make_plan(fabric, "updown"))
     with tempfile.TemporaryDirectory() as folder:
         write_dir(fabric, rules, folder)
-        tracer = RuleTracer(Path(folder))
-        tracer.all_pairs()
+        reference = RuleReference(Path(folder))
+        reference.all_pairs()
+    [read] = reference.rules
     used = [
-        (name, place)
-        for name, flows in tracer.flows.items()
-        for place, flow in enumerate(flows)
-        if flow["hits"] and flow["priority"] > 0
+        (name, place) for name, place in sorted(read.used) if read.flows[name][place].priority > 0
     ]
     if not used:
         return

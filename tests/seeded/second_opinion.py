@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import to_text
-from tests.support.mixture_walker import CUT, LOOP, TAGGED, MixtureWalker
+from tests.support.reference import CUT, LOOP, TAGGED
+from tests.support.reference_rules import RuleReference
 
 if TYPE_CHECKING:
     from tests.seeded.judge import Outcome, State
@@ -29,22 +30,22 @@ class SecondOpinion:
 
     def of_state(self, state: State, outcome: Outcome) -> str:
         """Return in what the tracer differs about one state; empty: in nothing."""
-        walker = self._walker([state])
+        reference = self._reference([state])
         names = [host.name for host in self._fabric.hosts]
         for source in names:
             for destination in names:
                 if source == destination:
                     continue
-                fates = walker.outcomes(source, destination)
+                fates = reference.fates(source, destination)
                 pair = (source, destination)
                 is_right = pair in outcome.delivered and not any(
                     pair in kind for kind in (outcome.dropped, outcome.cut, outcome.wrong)
                 )
                 if is_right != (fates == {(destination,)}):
                     return f"{source} -> {destination}: {sorted(fates)}"
-            if difference := self._of_broadcast(walker, source, outcome):
+            if difference := self._of_broadcast(reference, source, outcome):
                 return difference
-        return self._of_cycle(walker, outcome)
+        return self._of_cycle(reference, outcome)
 
     def of_sequence(self, states: Sequence[State], outcome: Outcome) -> str:
         """Return a wait of the judge that the tracer does not find; empty: there is none.
@@ -54,12 +55,12 @@ class SecondOpinion:
         is_long = len(states) > _MOST_STATES
         if is_long or any(state.down != states[0].down for state in states):
             return ""
-        walker = self._walker(states)
-        for source, destination in walker.pairs():
-            walker.outcomes(source, destination)
+        reference = self._reference(states)
+        for source, destination in reference.pairs():
+            reference.fates(source, destination)
         for host in self._fabric.hosts:
-            walker.outcomes(host.name, "all")
-        found = {self._shared(a) + self._shared(b) for a, b in walker.edges}
+            reference.fates(host.name, "all")
+        found = {self._shared(a) + self._shared(b) for a, b in reference.edges}
         waits = ((a, b) for a, following in outcome.waits.items() for b in following)
         missing = next((pair for pair in waits if pair[0] + pair[1] not in found), None)
         return f"does not find {missing[0]} -> {missing[1]}" if missing else ""
@@ -67,11 +68,11 @@ class SecondOpinion:
     def _shared(self, node: tuple[str, int, int]) -> tuple[str, int, int]:
         return (*node[:2], 0) if self._shares else node
 
-    def _walker(self, states: Sequence[State]) -> MixtureWalker:
-        walker = MixtureWalker([self._files(state) for state in states])
+    def _reference(self, states: Sequence[State]) -> RuleReference:
+        reference = RuleReference(*[self._files(state) for state in states])
         for end in states[0].down:
-            walker.peer.pop(end, None)
-        return walker
+            reference.peer.pop(end, None)
+        return reference
 
     def _files(self, state: State) -> dict[str, str]:
         files = {"fabric.json": self._text}
@@ -79,8 +80,8 @@ class SecondOpinion:
             files[f"{name}.flows"], files[f"{name}.groups"] = forwarding.text
         return files
 
-    def _of_broadcast(self, walker: MixtureWalker, source: str, outcome: Outcome) -> str:
-        fates = walker.outcomes(source, "all")
+    def _of_broadcast(self, reference: RuleReference, source: str, outcome: Outcome) -> str:
+        fates = reference.fates(source, "all")
         arrive = {name for fate in fates for name in fate} - {CUT, LOOP, TAGGED, source}
         judged = {
             name
@@ -91,6 +92,6 @@ class SecondOpinion:
             return f"broadcasts of {source}: {sorted(arrive)} and not {sorted(judged)}"
         return ""
 
-    def _of_cycle(self, walker: MixtureWalker, outcome: Outcome) -> str:
-        cycle = walker.has_cycle("pause" if self._shares else "pfc")
+    def _of_cycle(self, reference: RuleReference, outcome: Outcome) -> str:
+        cycle = reference.has_cycle("pause" if self._shares else "pfc")
         return "" if cycle == bool(outcome.cycle()) else f"a cycle: {cycle}"

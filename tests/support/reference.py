@@ -8,7 +8,7 @@ plans as ``knotless plan --out`` lists them in ``reference_plans``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from typing import Any, Generic, Protocol, TypeVar
@@ -101,6 +101,17 @@ class Reference(Generic[P]):
             if held is not None and next_nodes:
                 self.edges |= {(held, node) for node in next_nodes}
                 self.waits.add((held, frozenset(next_nodes)))
+
+    def passes(self) -> Iterator[tuple[Place, P, Sequence[tuple[int, P]]]]:
+        """Yield each packet followed so far, in each switch, with the copies of each choice."""
+        for place, packet in self._followed:
+            for copies in self.alternatives(place, packet):
+                yield place, packet, copies
+
+    @property
+    def taken(self) -> set[Node]:
+        """The virtual channels that the packets followed so far have been on."""
+        return {node for key in self._followed if (node := self.held(*key)) is not None}
 
     def outcomes(self, place: Place, packet: P) -> set[Outcome]:
         """Return all possible fates of a packet, and follow it."""

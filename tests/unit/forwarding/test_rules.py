@@ -21,8 +21,8 @@ from knotless.routing.routes import ExplicitRoutes, Routes
 from knotless.topologies import load
 from knotless.topologies.numbering import mac_text, mac_value
 from knotless.verification.check import check
-from tests.support.independent import RuleTracer
 from tests.support.one_switch import Frame, Pipeline
+from tests.support.reference_rules import RuleReference
 
 H1, H2, H9 = (mac_value(f"02:00:00:00:0{switch}:01") for switch in (1, 2, 9))
 GROUP = 1 << 40
@@ -143,14 +143,14 @@ def test_frames_without_a_receiver_are_dropped(
         )
         fabric = replace(fabric, hosts=hosts)
     write_dir(fabric, compile_rules(make_plan(fabric, engine)), tmp_path)
-    tracer = RuleTracer(tmp_path)
+    reference = RuleReference(tmp_path)
     taken = {mac_value(host.mac) for host in fabric.hosts}
     near = {mac ^ 1 << bit for mac in taken for bit in range(16)}
     anything = {random.getrandbits(48) & ~GROUP for _ in range(100)}
-    for source in tracer.fabric["hosts"][::5]:
+    for source in list(reference.hosts)[::5]:
         for address in sorted(near | anything)[:: len(taken)]:
             if address not in taken:
-                assert tracer.send(source, mac_text(address)) == []
+                assert reference.sent(source, mac_text(address)) == {()}
 
 
 def with_priorities(routes: Routes, priorities: Priorities) -> Routes:

@@ -14,7 +14,7 @@ from knotless.routing.plan import Hop, make_plan
 from knotless.topologies import load
 from knotless.verification.check import check
 from knotless.verification.checked_plan import CheckedPlan
-from tests.support.independent import RuleTracer
+from tests.support.reference_rules import RuleReference
 
 LOW: dict[str, Any] = {"vcs": 1, "select": "low-port"}
 
@@ -60,10 +60,10 @@ def test_figures(
     plan = make_plan(fabric, engine, **options)
     rules = compile_rules(plan)
     write_dir(fabric, rules, tmp_path)
-    tracer = RuleTracer(tmp_path)
-    assert tracer.all_pairs() == (mean, most, load_)
-    tracer.broadcasts()
-    assert tracer.has_cycle() == cyclic
+    reference = RuleReference(tmp_path)
+    assert reference.all_pairs() == (mean, most, load_)
+    reference.broadcasts()
+    assert reference.has_cycle() == cyclic
     verdict = check(fabric, rules)
     assert (verdict.mean_switches, verdict.max_switches) == (mean, most)
     assert (verdict.max_channel_load, verdict.acyclic) == (load_, not cyclic)

@@ -33,7 +33,7 @@ from knotless.topologies import load
 from knotless.topologies.numbering import group_mac, mac_text
 from knotless.verification.check import check
 from knotless.verification.checked_plan import CheckedPlan
-from tests.support.independent import RuleTracer
+from tests.support.reference_rules import RuleReference
 
 GROUPS = {1: ["h1", "h2", "h3"], 7: ["all"]}
 TO_1 = Field("eth_dst", 0x030000000001)
@@ -44,12 +44,11 @@ def test_a_group_costs_only_the_way_to_its_members(tmp_path: Path) -> None:
     plan = make_plan(fabric, "dor", multicast={1: ["h6", "h7"]})
     rules = compile_rules(plan)
     write_dir(fabric, rules, tmp_path)
-    tracer = RuleTracer(tmp_path)
-    h5 = tracer.fabric["hosts"][4]
-    delivered = tracer.send(h5, mac_text(group_mac(1)))
-    assert sorted(name for name, _, _ in delivered) == ["h6", "h7"]
-    assert sum(tracer.load.values()) == 2  # from s5 to s6, and on to s7
-    assert len(tracer.send(h5, mac_text(group_mac(2)))) == 15  # nobody declared it
+    reference = RuleReference(tmp_path)
+    assert reference.sent("h5", mac_text(group_mac(1))) == {("h6", "h7")}
+    assert [node[0] for node in sorted(reference.taken)] == ["s5", "s6"]  # to s6, and on to s7
+    [undeclared] = reference.sent("h5", mac_text(group_mac(2)))
+    assert len(set(undeclared) & reference.hosts.keys()) == 15
 
 
 def test_the_group_of_all_hosts_closes_no_cycle() -> None:

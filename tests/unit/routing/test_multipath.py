@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from knotless.topologies.failures import Failures
 from knotless.topologies.formats.files import from_json, to_json
 from knotless.verification.check import verdict_of
 from knotless.verification.checked_plan import CheckedPlan
-from tests.support.independent import RuleTracer
+from tests.support.reference_rules import RuleReference
 
 
 def planned(spec: str, engine: str = "auto", **choices: Any) -> Plan:
@@ -286,12 +285,13 @@ def test_rules_deliver_whatever_the_hash_chooses(spec: str, engine: str) -> None
     files = {"fabric.json": json.dumps(to_json(plan.fabric))}
     for name, rules in compile_rules(plan).items():
         files[f"{name}.flows"], files[f"{name}.groups"] = write(rules)
-    draw = random.Random(5)  # noqa: S311 - no secret
-    tracer = RuleTracer(files, draw.randrange)
-    for _ in range(4):
-        tracer.all_pairs()
-    tracer.broadcasts()
-    assert not tracer.has_cycle()
+    reference = RuleReference(files)
+    _, most, load_ = reference.all_pairs()
+    reference.broadcasts()
+    assert not reference.has_cycle()
+    verdict = CheckedPlan(plan).rules_verdict
+    assert verdict.max_switches == most
+    assert verdict.max_channel_load == pytest.approx(load_)
 
 
 def test_select_groups_of_others_are_read() -> None:

@@ -23,8 +23,9 @@ from knotless.verification.changes.in_place import PRIORITY, common_rules
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import ProofContext
 from knotless.verification.check import check
-from tests.support.mixture_walker import CUT, MixtureWalker, Outcome
 from tests.support.random_fabrics import seeded, small_fabric
+from tests.support.reference import CUT, Outcome
+from tests.support.reference_rules import RuleReference
 
 
 def _repaired(plan: Plan, link: str) -> Plan:
@@ -124,27 +125,27 @@ def test_plans_of_other_fabrics_or_forms_have_no_common_rules() -> None:
 def _walk(change: Change, folder: Path) -> None:
     """Walk every rule set, and every mixture of rule sets between two drains."""
     write_steps(change, folder)
-    alone = MixtureWalker([folder / "0"])
-    served = {pair for pair in alone.pairs() if alone.outcomes(*pair) == {(pair[1],)}}
+    alone = RuleReference(folder / "0")
+    served = {pair for pair in alone.pairs() if alone.fates(*pair) == {(pair[1],)}}
     first = 0
     for number, step in enumerate(change.steps, 1):
         for generations in ([number], list(range(first, number + 1))):
-            walker = MixtureWalker([folder / str(number) for number in generations])
-            for pair in walker.pairs():
-                fates = walker.outcomes(*pair)
+            reference = RuleReference(*(folder / str(number) for number in generations))
+            for pair in reference.pairs():
+                fates = reference.fates(*pair)
                 allowed: set[Outcome] = {(pair[1],)}
                 if pair not in served:
                     allowed |= {(), (CUT,)}
                 assert fates <= allowed, (pair, fates)
-            for host in walker.fabric["hosts"]:
-                for fate in walker.outcomes(host["name"], "all"):
+            for host in reference.hosts.values():
+                for fate in reference.fates(host["name"], "all"):
                     assert len(set(fate)) == len(fate), fate
-                    assert set(fate) <= {CUT, *(host["name"] for host in walker.fabric["hosts"])}
-            assert not walker.has_cycle(change.before.flow_control)
+                    assert set(fate) <= {CUT, *(host["name"] for host in reference.hosts.values())}
+            assert not reference.has_cycle(change.before.flow_control)
         if step.await_quiescence:
             first = number
-    last = MixtureWalker([folder / str(len(change.steps))])
-    assert all(last.outcomes(*pair) == {(pair[1],)} for pair in last.pairs())
+    last = RuleReference(folder / str(len(change.steps)))
+    assert all(last.fates(*pair) == {(pair[1],)} for pair in last.pairs())
 
 
 @pytest.mark.thin(1)

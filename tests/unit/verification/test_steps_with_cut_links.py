@@ -17,8 +17,8 @@ from knotless.topologies.failures import NO_FAILURES, Failures, parts, usable
 from knotless.verification.changes.change import Change, Installed
 from knotless.verification.changes.planner import plan_change
 from knotless.verification.changes.proof import Proof, ProofContext, Prover
-from tests.support.mixture_walker import MixtureWalker
 from tests.support.random_fabrics import seeded, small_fabric
+from tests.support.reference_rules import RuleReference
 
 
 def _repaired(plan: Plan, link: str) -> Plan:
@@ -63,8 +63,8 @@ def _failing(fabric: Fabric, generations: list[FabricRules], folder: Path) -> se
     folders = [folder / str(number) for number in range(len(generations))]
     for rules, directory in zip(generations, folders, strict=True):
         write_dir(fabric, rules, directory)
-    walker = MixtureWalker(folders)
-    return {*walker.failed_pairs(), *((*pair, "all") for pair in walker.wrong_receivers()[0])}
+    reference = RuleReference(*folders)
+    return {*reference.failed_pairs(), *((*pair, "all") for pair in reference.wrong_receivers()[0])}
 
 
 def _assert_no_mixture_loses_more(change: Change, folder: Path) -> None:
