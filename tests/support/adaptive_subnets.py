@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from itertools import count
+from typing import NamedTuple
 
-from tests.support.cycles import has_cycle
 from tests.support.infiniband_dumps import Subnet, random_subnet
+from tests.support.reference import Alternatives, Place, Reference
 
 Choices = dict[tuple[int, int], set[int]]
 """The further ports that packets may take, by (switch, LID)."""
-Channel = tuple[int, int]
 
 
 def far_text(subnet: Subnet, choices: Choices) -> str:
@@ -71,44 +71,40 @@ def add_stale_lids(subnet: Subnet, choices: Choices, draw: random.Random) -> lis
     return [first, second]
 
 
+class Packet(NamedTuple):
+    """A packet to a LID, on VL 0."""
+
+    lid: int
+    priority: int = 0
+    tagged: bool = False
+
+
 def judged(subnet: Subnet, choices: Choices, stale: Iterable[int] = ()) -> tuple[bool, int]:
     """Return whether no dependencies close a cycle, and how many packets may not arrive.
 
     Hosts also send to ``stale`` LIDs, which no port has: these packets arrive nowhere.
     """
-    edges: set[tuple[Channel, Channel]] = set()
+
+    def table(place: Place, packet: Packet) -> Alternatives[Packet]:
+        switch = int(place[0])
+        outs = {subnet.lfts[switch].get(packet.lid, 255)} | choices.get((switch, packet.lid), set())
+        return [[(out, packet)] for out in outs - {255}] or [[]]
+
+    links = [
+        {"a": str(a), "a_port": a_port, "b": str(b), "b_port": b_port}
+        for a, a_port, b, b_port in subnet.links
+    ]
+    hosts = [
+        {"name": str(number), "switch": str(switch), "port": port}
+        for number, (_, switch, port) in enumerate(subnet.hosts)
+    ]
+    reference: Reference[Packet] = Reference({"links": links, "hosts": hosts}, table)
     lost = 0
-    for source in range(len(subnet.hosts)):
+    for source, (_, switch, port) in enumerate(subnet.hosts):
         for lid in stale:
-            edges |= _follow(subnet, choices, source, -1, lid)[1]
+            reference.follow((str(switch), port), Packet(lid))
         for target in range(len(subnet.hosts)):
             for lid in subnet.lids(target) if target != source else ():
-                arrives, of_packet = _follow(subnet, choices, source, target, lid)
-                edges |= of_packet
-                lost += not arrives
-    return not has_cycle(edges), lost
-
-
-def _follow(
-    subnet: Subnet, choices: Choices, source: int, target: int, lid: int
-) -> tuple[bool, set[tuple[Channel, Channel]]]:
-    start = subnet.hosts[source][1]
-    arrives, edges = True, set()
-    waiting: list[tuple[int, Channel | None]] = [(start, None)]
-    seen = set(waiting)
-    while waiting:
-        switch, held = waiting.pop()
-        static = subnet.lfts[switch].get(lid, 255)
-        for out in ({static} | choices.get((switch, lid), set())) - {255} or {255}:
-            end = subnet.ends.get((switch, out))
-            if end is None or end[0] == "host":
-                arrives &= end is not None and end[1] == target
-                continue
-            channel = (switch, out)
-            if held is not None:
-                edges.add((held, channel))
-            onward = (end[1], channel)
-            if onward not in seen:
-                seen.add(onward)
-                waiting.append(onward)
-    return arrives and not has_cycle(edges), edges
+                fates = reference.outcomes((str(switch), port), Packet(lid))
+                lost += fates != {(str(target),)}
+    return not reference.has_cycle(), lost
