@@ -17,6 +17,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.base.errors import PlanError
 from knotless.routing.engine import Engine
 from knotless.routing.graphs.channels import Channels, Ints
 from knotless.routing.graphs.next_hop_sets import NextHopSets
@@ -172,19 +173,19 @@ class Choice(ABC):
             "max_next_hops": int(self.sizes.max(initial=0)),
         }
 
-    @abstractmethod
-    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:
+    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:  # noqa: ARG002 - no hash
         """Return the channels of flows if ``pick`` chooses, an array for each hop.
 
         After the end of a path the channel is -1. Raises PlanError if no hash chooses.
         """
+        raise PlanError(f"multipath {self.name}: no hash chooses the channels of a flow")
 
-    @abstractmethod
-    def split_loads(self, flows: Flows) -> dict[str, Loads]:
+    def split_loads(self, flows: Flows) -> dict[str, Loads]:  # noqa: ARG002 - nothing is split
         """Return the flows on each channel, (channels,), if choices carry equal shares.
 
-        Of some kinds there are several cases, by name.
+        Of some kinds there are several cases, by name. Raises PlanError if there is no choice.
         """
+        raise PlanError("the plan has one path for each pair")
 
 
 class Planning(NamedTuple):

@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from knotless.routing.choices.choice import (
     Binding,
-    Flows,
-    Loads,
-    Pick,
     Planned,
     PlannedPaths,
     Planning,
@@ -57,16 +54,6 @@ class SinglePath(RequestedChoice):
     def state_arrays(self, plan: PlannedPaths) -> dict[str, Any]:
         """Return next-hop tables if VLANs correspond to them, else explicit paths."""
         return _table_arrays(plan) or _path_arrays(plan)
-
-    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:  # noqa: ARG002 - no choice
-        """Return the channels of the paths."""
-        return list(flows.plan.routes.channels[flows.row, flows.to].T)
-
-    def split_loads(self, flows: Flows) -> dict[str, Loads]:
-        """Return the loads of the paths."""
-        taken = flows.plan.routes.channels[flows.row, flows.to]
-        counts = np.bincount(taken[taken >= 0], minlength=len(flows.plan.channels))
-        return {"split": counts.astype(np.float64)}
 
 
 SINGLE_PATH = SinglePath()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
 from knotless.base.memory import refuse_beyond
-from knotless.routing.choices.choice import Binding, Choice, Flows, Loads, Pick, PlannedPaths
+from knotless.routing.choices.choice import Binding, Choice, Flows, Loads, PlannedPaths
 from knotless.routing.graphs.channels import Channels, Ints, Priorities
 from knotless.routing.graphs.segments import Choices
 from knotless.routing.graphs.state_graph import FAR, Mask
@@ -191,10 +191,6 @@ class SourceChoices(Choice):
             "choice_ends": self.ends,
             "over": self.over,
         }
-
-    def hashed_hops(self, flows: Flows, pick: Pick) -> list[Ints]:  # noqa: ARG002 - no hash
-        """Raise PlanError: queues choose."""
-        raise PlanError(f"{self.name}: the channels of a flow depend on queues")
 
     def split_loads(self, flows: Flows) -> dict[str, Loads]:
         """Return the loads for each of :data:`SHARES`.

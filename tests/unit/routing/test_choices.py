@@ -22,7 +22,7 @@ from knotless.routing.request import Multipath
 from knotless.routing.routes import Routes
 from knotless.simulation import Load, Scenario, simulate
 from knotless.topologies import load
-from knotless.traffic.multipath import analyse_multipath
+from knotless.traffic.multipath import HashedLines, analyse_multipath
 from knotless.traffic.patterns import pattern_named
 from knotless.verification.checked_plan import CheckedPlan
 
@@ -100,6 +100,18 @@ def test_a_kind_from_outside_is_judged_analysed_simulated_and_refused(
     assert np.array_equal(ours_sent, theirs_sent)
     with pytest.raises(PlanError, match="^no rule is odd$"):
         refuse_unruly(plan)
+
+
+def test_what_has_no_hash_or_no_choice_is_refused() -> None:
+    pattern = pattern_named("permutation")
+    single, ugal = make_plan(load("torus,4,4")), make_plan(load("fullmesh,5"), "ugal")
+    with pytest.raises(PlanError, match="one path for each pair"):
+        analyse_multipath(single, pattern, 1, 1)
+    with pytest.raises(PlanError, match="multipath ugal: no hash chooses"):
+        HashedLines(ugal, 0).channels_of(np.array([[0, 1]], dtype=np.int32))
+    assert not any(
+        name.startswith("hashed") for name in analyse_multipath(ugal, pattern, 1, 1).metrics()
+    )
 
 
 def test_only_next_hops_can_be_replaced_by_others() -> None:
