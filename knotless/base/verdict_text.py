@@ -17,14 +17,17 @@ def verdict_text(
     cycle: Sequence[str],
     missing: Sequence[str] = (),
     blocked: Sequence[str] = (),
+    *,
+    assumed_routes: bool = False,
 ) -> str:
     """Return the verdict as text.
 
     ``cycle`` is a cycle of dependencies, or empty. ``missing`` are facts without which the verdict
     is unknown; the cycle is only possible then. ``blocked``, if there is no cycle, are channels
-    whose frames wait for the first free of several, all of which can be blocked.
+    whose frames wait for the first free of several, all of which can be blocked. With
+    ``assumed_routes`` the routes are computed from configurations, not read.
     """
-    under = flow_control.condition
+    under = flow_control.condition + (", with assumed routes" if assumed_routes else "")
     ring = " -> ".join([*cycle, *cycle[:1]])
     if missing:
         more = len(missing) - SHOWN_MISSING

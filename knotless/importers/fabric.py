@@ -114,7 +114,8 @@ class ImportedFabric:
     and port, whose far end has no files; they send as hosts do. ``number_of`` returns the
     destination of an address, ``ends_at`` whether a destination is an address of a switch itself.
     ``explain`` returns what a port of a router (``r1:Ethernet0``) leads to, and what says so; it
-    raises RuleError if there is no such router.
+    raises RuleError if there is no such router. ``assumed_routes``: they are computed from
+    configurations.
     """
 
     fabric: Fabric
@@ -130,6 +131,7 @@ class ImportedFabric:
     number_of: Callable[[str], int | None] = _no_number
     ends_at: Callable[[int, int], bool] = _ends_nowhere
     explain: Callable[[str], str] | None = None
+    assumed_routes: bool = False
 
     def destination_called(self, text: str) -> str:
         """Return the name of the destination that an address belongs to; other text as it is."""

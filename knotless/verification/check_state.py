@@ -172,6 +172,7 @@ def _verdict(value: object) -> ImportedVerdict:
         and all(type(value[name]) is int for name in _NUMBERS)
         and isinstance(value["fabric"], str)
         and type(value["max_channel_load"]) in (int, float)
+        and isinstance(value["assumed_routes"], bool)
         and (value["acyclic"] is None or isinstance(value["acyclic"], bool))
         and isinstance(value["vcs"], dict)
         and all(isinstance(safe, bool) for safe in value["vcs"].values())

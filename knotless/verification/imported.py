@@ -127,6 +127,7 @@ def verdict_of_imported(imported: ImportedFabric) -> ImportedVerdict:
             for file in imported.not_read
         ],
         unread=[f"{router}:{port}" for router, port in imported.unread],
+        assumed_routes=imported.assumed_routes,
     )
 
 

@@ -38,7 +38,8 @@ class ImportedVerdict:
     ``vcs`` are the verdicts for each virtual channel alone. ``losses`` are those of ``problems`` by
     which packets of lossless priorities can be lost, ``assumes`` what the verdict takes for
     granted. ``unread`` are the ports whose far end has no files. ``ignored`` are files that were
-    not read, ``not_read`` says why, and which command gives what is read.
+    not read, ``not_read`` says why, and which command gives what is read. With ``assumed_routes``
+    the routes are computed from configurations.
     """
 
     fabric: str
@@ -60,6 +61,7 @@ class ImportedVerdict:
     ignored: list[str]
     not_read: list[dict[str, str]]
     unread: list[str]
+    assumed_routes: bool = False
 
     @property
     def failed(self) -> int:
@@ -84,7 +86,9 @@ class ImportedVerdict:
     @property
     def text(self) -> str:
         """The deadlock verdict as text, with the flow control."""
-        return verdict_text(self.flow_control, self.cycle, self.missing)
+        return verdict_text(
+            self.flow_control, self.cycle, self.missing, assumed_routes=self.assumed_routes
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return the verdict as plain values."""

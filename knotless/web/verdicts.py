@@ -19,6 +19,7 @@ class _Checked(BaseModel):
     flow_control: FlowControl
     cycle: list[str] = []
     missing: list[str] = []
+    assumed_routes: bool = False
 
 
 def shown_verdict(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,5 +31,10 @@ def shown_verdict(values: Mapping[str, Any]) -> dict[str, Any]:
         checked = _Checked.model_validate(values)
     except ValidationError as error:
         raise KnotlessError(f"this is no verdict: {complaint(error)}") from error
-    text = verdict_text(checked.flow_control, checked.cycle, checked.missing)
+    text = verdict_text(
+        checked.flow_control,
+        checked.cycle,
+        checked.missing,
+        assumed_routes=checked.assumed_routes,
+    )
     return {"text": text, "cycle": checked.cycle, "witnesses": values.get("witnesses")}
