@@ -78,6 +78,8 @@ def bases() -> tuple[Base, ...]:
     with tempfile.TemporaryDirectory(prefix="knotless-fuzz-") as folder:
         read_bases = []
         configured = write_bgp(leaf_spine(2, 2), Path(folder) / "bgp")
+        loopback = "auto lo\niface lo inet loopback\n    address 10.1.0.1/32\n"
+        (configured / "leaf0" / "interfaces").write_text(loopback)
         for place in (*fabrics(Path(folder)), configured):
             named = [path for path in sorted(place.rglob("*")) if path.is_file()]
             used = tuple(Source(path, False, path.read_bytes(), path.parent) for path in named)

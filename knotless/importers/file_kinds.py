@@ -25,9 +25,10 @@ _MAX_VALUES = 100_000
 
 @dataclass(frozen=True)
 class Content:
-    """The text of a file."""
+    """The text of a file, and the last part of its path."""
 
     text: str
+    name: str = ""
 
     @property
     def head(self) -> str:

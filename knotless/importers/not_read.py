@@ -11,12 +11,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-_BACKUP = re.compile(r".+(\.(bak|old|orig|save|saved|backup|swp|rej|rpmsave|dpkg-old|tmp)|~)\d*")
+_BACKUP = re.compile(
+    r".+(\.(bak|old|orig|sav|save|saved|backup|swp|rej|rpmsave|dpkg-old|dpkg-dist|tmp)|~)\d*"
+)
+_SYSTEMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern, re.MULTILINE), system)
+    for pattern, system in (
+        (r"^! device: .*\bEOS-|^management api http-commands$|^daemon TerminAttr$", "Arista EOS"),
+        (r"^!Command: show |^feature [a-z-]+$|^vdc \S+ id \d+$", "Cisco NX-OS"),
+        (r"^!! IOS XR Configuration", "Cisco IOS XR"),
+        (r"^Current configuration : \d+ bytes$|^boot-start-marker$|^version 1\d\.\d$", "Cisco IOS"),
+        (r"\bnvue-api-version\b|^nv set |^- set:$", "NVIDIA NVUE"),
+        (r"^set (?:system|interfaces|protocols|policy-options) |^system \{$", "Junos"),
+        (r"^router bgp \d+|^interface \S+$", "a router without FRR's marks ('frr version')"),
+    )
+)
+"""What configurations of systems have that are not read; the first that fits counts."""
 _MINIGRAPH = re.compile(r"<DeviceMiniGraph\b")
+_HEAD_BYTES = 1 << 20
+_OTHERWISE = "your own script, which writes tables in JSON"
 _CONFIG_DB = "sonic-db-dump -n CONFIG_DB -y > config.json"
 _APPL_DB = "sonic-db-dump -n APPL_DB -y > appl.json"
 COMMANDS: Mapping[str, str] = {
     "FRR configuration": "vtysh -c 'show running-config' > frr.conf",
+    "ifupdown interfaces": "/etc/network/interfaces, and the files that it names",
     "FRR routes (JSON)": "vtysh -c 'show ip route vrf all json' > routes.json",
     "FRR routes (text)": "vtysh -c 'show ip route vrf all json' > routes.json",
     "InfiniBand SL to VL tables": "opensm-sl2vl.dump of OpenSM, with log_flags 0x43",
@@ -78,8 +96,20 @@ def backup(path: PurePath) -> NotRead | None:
     return NotRead(str(path), "a backup copy") if _BACKUP.fullmatch(path.name) else None
 
 
-def unknown_kind(path: PurePath, data: bytes) -> NotRead:
-    """Return why a file is not read that no reader recognises."""
+def system_of(text: str) -> str | None:
+    """Return whose configuration a text is that no reader recognises; None: of none known."""
+    return next((system for sign, system in _SYSTEMS if sign.search(text)), None)
+
+
+def unknown_kind(path: PurePath, data: bytes, *, configurations: bool = False) -> NotRead:
+    """Return why a file is not read that no reader recognises.
+
+    If ``configurations`` are to be read, those of other systems matter.
+    """
+    system = system_of(data[:_HEAD_BYTES].decode(errors="replace"))
+    if system is not None:
+        reason = f"the configuration of {system}, which is not read"
+        return NotRead(str(path), reason, _OTHERWISE, matters=configurations)
     if _MINIGRAPH.search(data[:4000].decode(errors="replace")):
         command = f"sonic-cfggen -m {path.name} --print-data > config.json"
         return NotRead(str(path), "a minigraph", command)

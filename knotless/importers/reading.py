@@ -5,10 +5,12 @@ from __future__ import annotations
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.memory import refuse_beyond
 from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
-from knotless.importers.frr import configuration
-from knotless.importers.not_read import NotRead, backup, unknown_kind, unreadable
+from knotless.importers.frr import reader
+from knotless.importers.linux import network_interfaces
+from knotless.importers.not_read import NotRead, backup, system_of, unknown_kind, unreadable
 from knotless.importers.sources import Source
 
+_CONFIGURATIONS = (reader.KIND, network_interfaces.KIND)
 MEMORY_PER_BYTE = 12
 """The bytes that a byte of JSON becomes in memory."""
 
@@ -30,13 +32,15 @@ def read_source(source: Source, *, configurations: bool = False) -> FoundFile | 
     try:
         refuse_beyond("this file", MEMORY_PER_BYTE * len(source.data), RuleError)
         text = source.data.decode(errors="replace").replace("\0", "")
-        content = Content(text.removeprefix("\ufeff"))
+        content = Content(text.removeprefix("\ufeff"), source.path.name)
         kind = kind_of(content)
         if text.encode() != source.data:
             raise RuleError("cannot be read: not UTF-8 text")
         if kind is None and source.named:
+            if system := system_of(text):
+                raise RuleError(f"the configuration of {system}, which is not read")
             raise RuleError(f"no known kind of file; known are {', '.join(file_kinds())}")
-        if kind is configuration.KIND and not configurations:
+        if kind in _CONFIGURATIONS and not configurations:
             reason = f"{kind.name}: read with --routes bgp or static only"
             if source.named:
                 raise RuleError(reason)
@@ -47,5 +51,5 @@ def read_source(source: Source, *, configurations: bool = False) -> FoundFile | 
             raise error.within(str(source.path)) from None
         return unreadable(source.path, source.data, str(error), kind.name if kind else None)
     if kind is None:
-        return unknown_kind(source.path, source.data)
+        return unknown_kind(source.path, source.data, configurations=configurations)
     return FoundFile(source.path, kind, value, source.device, source.replaced_by)

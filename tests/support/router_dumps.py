@@ -84,7 +84,12 @@ class RouterNet:
         used: dict[str, dict[str, Values]] = {
             "DEVICE_METADATA": {"localhost": {"hostname": router, "type": "LeafRouter"}},
             "PORT": {
-                port: {"alias": f"Eth{n}/1", "index": str(n), "speed": "100000"}
+                port: {
+                    "alias": f"Eth{n}/1",
+                    "index": str(n),
+                    "speed": "100000",
+                    "admin_status": "up",
+                }
                 for n, port in enumerate(self.ports(router), 1)
             },
             "PORTCHANNEL": {lag: {"admin_status": "up"} for r, lag in self.lags if r == router},

@@ -133,6 +133,7 @@ def _sonic(router: RouterTables) -> dict[str, dict[str, dict[str, str]]]:
     tables: dict[str, dict[str, dict[str, str]]] = {
         "DEVICE_METADATA": {"localhost": {"hostname": router.name}}
     }
+    tables["PORT"] = {port_name(port): {"admin_status": "up"} for port in ports}
     if router.gateways:
         tables["VLAN"] = {_VLAN: {"vlanid": _VLAN.removeprefix("Vlan")}}
         tables["VLAN_MEMBER"] = {

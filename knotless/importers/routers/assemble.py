@@ -99,7 +99,7 @@ def assemble(
                 findings.gap(text)
     else:
         computed = (
-            static_routes(routers, findings)
+            static_routes(routers, cabling, findings)
             if routes_by == "static"
             else computed_routes(routers, cabling, findings)
         )
@@ -196,6 +196,7 @@ def assemble(
         number_of=destinations.addresses.number_of,
         ends_at=destinations.hops.ends_at,
         explain=partial(_explained, wiring, [router.name for router in routers]),
+        assumed_routes=routes_by is not None,
         sections=dict if route_state is None else route_state.sections,
         first_groups=first_groups or no_groups,
     )

@@ -1,9 +1,10 @@
 """Routes that BGP would install, computed from configurations: assumed, not read.
 
-What is followed: external sessions over a link, the shortest AS path, origins, multipath, own AS
-numbers that are let in, prefix lists, and route maps that match prefix lists and lengthen paths
-(RFC 4271, section 9.1; FRR User Guide, chapter BGP). All else that could change a route is a
-missing fact.
+What is followed: external sessions over links that are up, the shortest AS path, local preferences,
+origins, metrics, multipath, own AS numbers that are let in, networks that must be in the router's
+own table, required policies, communities by which a route goes no further, the most prefixes that
+are accepted, prefix lists and route maps (RFC 4271, section 9.1; RFC 1997; RFC 8212; FRR User
+Guide, chapter BGP). All else that could change a route is a missing fact.
 """
 
 from __future__ import annotations
@@ -14,27 +15,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from knotless.base.errors import RuleError
 from knotless.base.printable import listed
 from knotless.importers.findings import Findings
-from knotless.importers.frr.configuration import FAMILIES, IPV4, IPV6, family_of
-from knotless.importers.prefixes import prefix_of
-from knotless.importers.route_dump import DROP, NextHop
+from knotless.importers.frr.configuration import FAMILIES, IPV4, IPV6
+from knotless.importers.route_dump import NextHop
+from knotless.importers.routers.bgp_origins import (
+    IGP,
+    PREFERENCE,
+    Origins,
+    Route,
+    first_compared,
+)
+from knotless.importers.routers.bgp_policies import Change, Policies
 from knotless.importers.routers.bgp_sessions import (
     UNNUMBERED,
     Session,
     Speaker,
     connect,
-    speaker_of,
+    speakers_of,
 )
 from knotless.importers.routers.cables import Cabling, Routes
 from knotless.importers.routers.router import Router
+from knotless.importers.routers.static_next_hops import StaticTable, static_table
 
-_IGP, _INCOMPLETE = 0, 2
 _MOST_PATHS = 256
 _DEFAULT = {IPV4: "0.0.0.0/0", IPV6: "::/0"}
 _MAX_UPDATES = 50_000_000
 
-_AsPath = tuple[int, ...]
-_Kind = tuple[tuple[tuple[int, int], ...], tuple[tuple[int | None, int | None], ...], bool]
-"""Who announces a prefix, with which origin; what all policies do with it; if it is the default."""
+_Changes = tuple[Change | None, Change | None]
+"""What the policies of sender and receiver change; None: refused."""
 
 
 def computed_routes(
@@ -48,30 +55,37 @@ def computed_routes(
         No router has a configuration of BGP, or an address is not one.
 
     """
-    speakers = [speaker_of(router, findings) for router in routers]
+    speakers = speakers_of(routers, cabling, findings)
+    protocols = _protocols(speakers, findings)
     if all(speaker.configuration.asn is None for speaker in speakers):
+        if protocols:
+            raise RuleError(
+                f"--routes bgp: {protocols} is not followed, and no router has a configuration of"
+                " BGP; collect the routes instead: vtysh -c 'show ip route vrf all json'"
+            )
         raise RuleError("--routes bgp: no router has a configuration of BGP (frr.conf, bgp_asn)")
     for speaker in speakers:
-        name, configuration = speaker.router.name, speaker.configuration
-        if configuration.asn is None:
-            findings.gap(f"the BGP configuration of {name}")
-        if configuration.unclear:
-            texts = listed([repr(text) for text in configuration.unclear], 2)
-            findings.gap(f"what {texts} of {name} does to routes")
+        if speaker.configuration.asn is None:
+            findings.gap(f"the BGP configuration of {speaker.router.name}")
+    _find_unclear(speakers, findings)
     connect(speakers, cabling, findings)
     findings.note("all routes are computed from the configurations of BGP: assumed, not read")
-    learned = _Learned(speakers, findings)
+    tables = [static_table(speaker, cabling, findings) for speaker in speakers]
+    learned = _Learned(speakers, tables, findings)
     return {
         speaker.router.name: {
+            **table.far,
             **learned.routes_of(number),
-            **_static(speaker, findings),
+            **table.near,
             **{text: (hop,) for text, hop in speaker.connected.items()},
         }
-        for number, speaker in enumerate(speakers)
+        for number, (speaker, table) in enumerate(zip(speakers, tables, strict=True))
     }
 
 
-def static_routes(routers: Sequence[Router], findings: Findings) -> dict[str, Routes]:
+def static_routes(
+    routers: Sequence[Router], cabling: Cabling, findings: Findings
+) -> dict[str, Routes]:
     """Return by router the routes of its interfaces, and its static ones: no protocol runs.
 
     Raises
@@ -80,217 +94,127 @@ def static_routes(routers: Sequence[Router], findings: Findings) -> dict[str, Ro
         No router has an address of an interface, or an address is not one.
 
     """
-    speakers = [speaker_of(router, findings) for router in routers]
-    if not any(speaker.connected for speaker in speakers):
+    speakers = speakers_of(routers, cabling, findings)
+    if not any(speaker.interfaces for speaker in speakers):
         raise RuleError("--routes static: no router has addresses (frr.conf, config_db.json)")
     for speaker in speakers:
-        name, configuration = speaker.router.name, speaker.configuration
-        if configuration.asn is not None:
-            findings.gap(f"the routes that {name} learns by BGP")
-        if configuration.unclear:
-            texts = listed([repr(text) for text in configuration.unclear], 2)
-            findings.gap(f"what {texts} of {name} does to routes")
+        if speaker.configuration.asn is not None:
+            findings.gap(f"the routes that {speaker.router.name} learns by BGP")
+    _protocols(speakers, findings)
+    _find_unclear(speakers, findings)
     findings.note("all routes are those of interfaces and static ones in configurations")
-    return {
-        speaker.router.name: {
-            **_static(speaker, findings),
-            **{text: (hop,) for text, hop in speaker.connected.items()},
-        }
-        for speaker in speakers
-    }
-
-
-def _static(speaker: Speaker, findings: Findings) -> dict[str, tuple[NextHop, ...]]:
-    routes: dict[str, tuple[NextHop, ...]] = {}
-    for prefix, text in speaker.configuration.static:
-        if text in ("Null0", "blackhole", "reject"):
-            hop: NextHop | None = DROP
-        elif text in speaker.interfaces:
-            hop = NextHop(None, text)
-        else:
-            try:
-                interface = speaker.interface_towards(text)
-            except ValueError:
-                interface = None
-            hop = None if interface is None else NextHop(text, interface)
-        if hop is None:
-            findings.gap(f"the next hop of the static route of {speaker.router.name} to {prefix}")
-        else:
-            routes[prefix] = (*routes.get(prefix, ()), hop)
+    routes: dict[str, Routes] = {}
+    for speaker in speakers:
+        table = static_table(speaker, cabling, findings)
+        connected = {text: (hop,) for text, hop in speaker.connected.items()}
+        routes[speaker.router.name] = {**table.far, **table.near, **connected}
     return routes
+
+
+def _protocols(speakers: Sequence[Speaker], findings: Findings) -> str:
+    """Add the protocols that run and are not followed, one line each; return their names."""
+    routers: dict[str, list[str]] = {}
+    for speaker in speakers:
+        for protocol in speaker.configuration.protocols:
+            routers.setdefault(protocol, []).append(speaker.router.name)
+    for protocol, names in routers.items():
+        findings.gap(f"the routes of {protocol}, which is not followed, at {listed(names, 3)}")
+    return listed([*routers], 3)
+
+
+def _find_unclear(speakers: Sequence[Speaker], findings: Findings) -> None:
+    for speaker in speakers:
+        if speaker.configuration.unclear:
+            texts = listed([repr(text) for text in speaker.configuration.unclear], 2)
+            findings.gap(f"what {texts} of {speaker.router.name} does to routes")
 
 
 class _Learned:
     """The routes that speakers learn. Prefixes that all treat alike are computed together."""
 
-    def __init__(self, speakers: Sequence[Speaker], findings: Findings) -> None:
-        self._speakers, self._findings = speakers, findings
-        self._unclear: dict[str, None] = {}
+    def __init__(
+        self, speakers: Sequence[Speaker], tables: Sequence[StaticTable], findings: Findings
+    ) -> None:
+        self._speakers, self._tables, self._findings = speakers, tables, findings
+        self._policies = Policies(findings)
         self._routes: list[dict[str, tuple[NextHop, ...]]] = [{} for _ in speakers]
         self._updates = 0
-        for family in FAMILIES:
+        origins = Origins(speakers, tables, self._policies, findings)
+        families = [_Family(family, speakers, origins.of_family(family)) for family in FAMILIES]
+        for family in families:
+            family.decide(self._policies, speakers)
+        ended = {pair for family in families for pair in family.over_limit(speakers, findings)}
+        for family in families:
+            family.end(ended)
             self._learn(family)
-        for text in self._unclear:
-            findings.gap(text)
 
     def routes_of(self, number: int) -> dict[str, tuple[NextHop, ...]]:
         """Return the routes that a speaker has learned."""
         return self._routes[number]
 
-    def _learn(self, family: str) -> None:
-        speakers = self._speakers
-        incoming: list[list[Session]] = [[] for _ in speakers]
-        for session in (session for speaker in speakers for session in speaker.sessions):
-            activates = speakers[session.sender].configuration.activates_ipv4 and family == IPV4
-            if all(
-                settings.active.get(family, activates)
-                for settings in (session.sends, session.takes)
-            ):
-                incoming[session.receiver].append(session)
-        outgoing: list[list[Session]] = [[] for _ in speakers]
-        for sessions in incoming:
-            for session in sessions:
-                outgoing[session.sender].append(session)
-        origins: dict[str, dict[int, int]] = {}
-        for number, speaker in enumerate(speakers):
-            for prefix, origin in self._originated(speaker, family):
-                known = origins.setdefault(prefix, {})
-                known[number] = min(origin, known.get(number, origin))
-        if any(family in s.sends.default_route for sessions in outgoing for s in sessions):
-            origins.setdefault(_DEFAULT[family], {})
-        alike: dict[_Kind, list[str]] = {}
-        for prefix, known in origins.items():
-            treated = tuple(
-                self._policies(session, prefix, family)
-                for sessions in incoming
-                for session in sessions
+    def _learn(self, family: _Family) -> None:
+        alike: dict[object, list[str]] = {}
+        for prefix, known in family.origins.items():
+            waiting = tuple(
+                number
+                for number, speaker in enumerate(self._speakers)
+                if speaker.configuration.waits_for_fib and number not in known
+                if prefix in speaker.connected or prefix in self._tables[number].near
             )
-            alike.setdefault(
-                (tuple(known.items()), treated, prefix == _DEFAULT[family]), []
-            ).append(prefix)
-        for (announced, _, is_default), prefixes in alike.items():
-            learned = self._spread(
-                dict(announced), prefixes[0], family, outgoing, is_default=is_default
+            kind = (
+                tuple(known.items()),
+                tuple(family.changes[prefix].values()),
+                waiting,
+                prefix == _DEFAULT[family.name],
             )
-            for routes, hops in zip(self._routes, learned, strict=True):
-                if hops:
-                    routes.update(dict.fromkeys(prefixes, hops))
-
-    def _originated(self, speaker: Speaker, family: str) -> Iterator[tuple[str, int]]:
-        configuration = speaker.configuration
-        for prefix, route_map in configuration.networks.items():
-            if family_of(prefix) != family:
-                continue
-            if self._permits(speaker, route_map, None, prefix, family) is not None:
-                yield prefix, _IGP
-        static = {prefix: None for prefix, _ in configuration.static}
-        for kind, prefixes in (("connected", speaker.connected), ("static", static)):
-            if (family, kind) not in configuration.redistributed:
-                continue
-            route_map = configuration.redistributed[family, kind]
-            for prefix in prefixes:
-                if family_of(prefix) != family or prefix.startswith("fe80:"):
+            alike.setdefault(kind, []).append(prefix)
+        for prefixes in alike.values():
+            learned = self._spread(family, prefixes[0], last=False)
+            if learned.depends_on_order:
+                other = self._spread(family, prefixes[0], last=True)
+                for speaker, one, two in zip(self._speakers, learned.hops, other.hops, strict=True):
+                    if one != two:
+                        self._findings.gap(
+                            f"which of equal paths is the oldest: routes of {speaker.router.name}"
+                            " depend on it"
+                        )
+            for number, hops in enumerate(learned.hops):
+                if not hops:
                     continue
-                if self._permits(speaker, route_map, None, prefix, family) is not None:
-                    yield prefix, _INCOMPLETE
+                self._routes[number].update(dict.fromkeys(prefixes, hops))
+                speaker = self._speakers[number]
+                for prefix in prefixes if speaker.configuration.waits_for_fib else ():
+                    if prefix in speaker.connected or prefix in self._tables[number].near:
+                        self._findings.gap(
+                            f"whether {speaker.router.name} announces {prefix}, to which it has a"
+                            " route of its own (bgp suppress-fib-pending)"
+                        )
 
-    def _policies(
-        self, session: Session, prefix: str, family: str
-    ) -> tuple[int | None, int | None]:
-        """Return by how much the sender and the receiver lengthen the path; None: refused."""
-        return (
-            self._permits(
-                self._speakers[session.sender],
-                session.sends.maps.get((family, "out")),
-                session.sends.lists.get((family, "out")),
-                prefix,
-                family,
-            ),
-            self._permits(
-                self._speakers[session.receiver],
-                session.takes.maps.get((family, "in")),
-                session.takes.lists.get((family, "in")),
-                prefix,
-                family,
-            ),
-        )
+    def _spread(self, family: _Family, prefix: str, *, last: bool) -> _Spread:
+        """Return the next hops of each speaker, once no speaker has anything new to announce.
 
-    def _permits(
-        self, speaker: Speaker, map_name: str | None, list_name: str | None, text: str, family: str
-    ) -> int | None:
-        """Return how many AS numbers a policy puts in front of the path; None if it refuses."""
-        if list_name is not None and not self._in_list(speaker, family, list_name, text):
-            return None
-        if map_name is None:
-            return 0
-        entries = speaker.configuration.route_maps.get(map_name)
-        if entries is None:
-            self._unclear[f"route-map {map_name} of {speaker.router.name}"] = None
-            return 0
-        prepended, accepted, least = 0, False, 0
-        for number in sorted(entries):
-            entry = entries[number]
-            if number < least:
-                continue
-            if not all(
-                kind == family and self._in_list(speaker, kind, name, text)
-                for kind, name in entry.lists
-            ):
-                continue
-            if entry.unclear:
-                what = f"what {entry.unclear[0]!r} in route-map {map_name} of"
-                self._unclear[f"{what} {speaker.router.name} does to routes"] = None
-            if not entry.permit:
-                return None
-            accepted, prepended = True, prepended + entry.prepend
-            if entry.goto is None:
-                break
-            least = max(entry.goto, number + 1)
-        return prepended if accepted else None
-
-    def _in_list(self, speaker: Speaker, family: str, name: str, text: str) -> bool:
-        rules = speaker.configuration.prefix_lists.get((family, name))
-        if rules is None:
-            self._unclear[f"prefix-list {name} of {speaker.router.name}"] = None
-            return True
-        wanted = prefix_of(text)
-        longest = 128 if family == IPV6 else 32
-        length = longest - (wanted.size.bit_length() - 1)
-        for _, rule in sorted(rules, key=lambda numbered: numbered[0]):
-            inside = rule.prefix.first <= wanted.first and wanted.end <= rule.prefix.end
-            if inside and rule.least <= length <= rule.most:
-                return rule.permit
-        return False
-
-    def _spread(
-        self,
-        origins: Mapping[int, int],
-        prefix: str,
-        family: str,
-        outgoing: Sequence[Sequence[Session]],
-        *,
-        is_default: bool,
-    ) -> list[tuple[NextHop, ...]]:
-        """Return the next hops of each speaker, once no speaker has anything new to announce."""
-        speakers = self._speakers
-        best: list[tuple[_AsPath, int] | None] = [
-            ((), origins[number]) if number in origins else None for number in range(len(speakers))
-        ]
-        heard: list[dict[Session, tuple[_AsPath, int]]] = [{} for _ in speakers]
+        Of equal paths, the one of the lowest address is announced, or the ``last`` one.
+        """
+        speakers, origins, changes = self._speakers, family.origins[prefix], family.changes[prefix]
+        is_default = prefix == _DEFAULT[family.name]
+        best: list[Route | None] = [origins.get(number) for number in range(len(speakers))]
+        heard: list[dict[Session, Route]] = [{} for _ in speakers]
+        spread = _Spread([])
         waiting = dict.fromkeys(origins)
         if is_default:
-            waiting |= dict.fromkeys(n for n, out in enumerate(outgoing) if out)
+            waiting |= dict.fromkeys(n for n, out in enumerate(family.outgoing) if out)
         while waiting:
             number = next(iter(waiting))
             del waiting[number]
-            for session in outgoing[number]:
+            for session in family.outgoing[number]:
                 self._updates += 1
                 if self._updates > _MAX_UPDATES:
                     raise RuleError("BGP does not settle, or there are too many routes to compute")
-                told = best[number]
-                if is_default and family in session.sends.default_route:
-                    told = ((), _IGP)
-                offered = self._offered(session, told, prefix, family)
+                told, change = best[number], changes[session]
+                if is_default and session.sends.default_route.get(family.name):
+                    # Sent whatever the policy of the sender is, as FRR 8.4 does.
+                    told, change = Route((), IGP, own=True), (Change(), change[1])
+                offered = self._offered(session, told, change, family.name)
                 peer = session.receiver
                 if heard[peer].get(session) == offered:
                     continue
@@ -300,58 +224,192 @@ class _Learned:
                     heard[peer][session] = offered
                 if peer in origins:
                     continue
-                chosen = min(
-                    heard[peer].items(),
-                    key=lambda item: (len(item[1][0]), item[1][1], _order(item[0].hop)),
-                    default=(None, None),
-                )[1]
+                equal = self._equal(peer, heard[peer])
+                chosen = None
+                if equal:
+                    order = max if last else min
+                    chosen = order(equal, key=lambda item: _order(item[0].hop))[1]
+                    spread.depends_on_order |= len({(r.path, r.keeps) for _, r in equal}) > 1
                 if chosen != best[peer]:
                     best[peer] = chosen
                     waiting[peer] = None
-        return [
-            () if number in origins else self._hops(number, heard[number], family)
-            for number in range(len(speakers))
-        ]
+        for number in range(len(speakers)):
+            hops = () if number in origins else self._hops(number, heard[number], family.name)
+            spread.hops.append(hops)
+        return spread
 
     def _offered(
-        self, session: Session, told: tuple[_AsPath, int] | None, prefix: str, family: str
-    ) -> tuple[_AsPath, int] | None:
-        """Return the path and origin that the peer has after its policy; None: it has none."""
+        self, session: Session, told: Route | None, changes: _Changes, family: str
+    ) -> Route | None:
+        """Return the route that the peer has after its policy; None: it has none."""
         sender, receiver = (
-            self._speakers[number].configuration.asn
-            for number in (session.sender, session.receiver)
+            self._speakers[number].configuration for number in (session.sender, session.receiver)
         )
-        if told is None or sender is None:
+        out, into = changes
+        if told is None or told.keeps or out is None or into is None:
             return None
-        out, into = self._policies(session, prefix, family)
-        if out is None or into is None:
+        if sender.asn is None or receiver.asn is None:
             return None
-        path = (*(sender,) * (1 + out + into), *told[0])
-        allowed = session.takes.own_as_allowed.get(family, 0)
-        return None if path.count(receiver or -1) > allowed else (path, told[1])
+        if session.receiver_address in told.gateways:
+            return None
+        if session.sends.detects_loops and receiver.asn in told.path:
+            return None
+        path = (sender.asn, *out.prepended, *told.path)
+        if path.count(receiver.asn) > session.takes.own_as_allowed.get(family, 0):
+            return None
+        metric = told.metric if told.own else 0
+        metric = metric if out.metric is None else out.metric
+        metric = metric if sender.max_med is None else sender.max_med
+        keeps = bool(out.keeps) and not session.sends.silent.get(family)
+        return Route(
+            path=(*into.prepended, *path),
+            origin=told.origin,
+            metric=metric if into.metric is None else into.metric,
+            preference=PREFERENCE if into.preference is None else into.preference,
+            keeps=keeps if into.keeps is None else into.keeps,
+        )
+
+    def _equal(self, number: int, heard: Mapping[Session, Route]) -> list[tuple[Session, Route]]:
+        """Return the best routes; those of one neighbouring AS are compared by their metrics."""
+        if not heard:
+            return []
+        first = min(map(first_compared, heard.values()))
+        equal = [item for item in heard.items() if first_compared(item[1]) == first]
+        compares_all = self._speakers[number].configuration.compares_all_med
+        by_as: dict[int, list[tuple[Session, Route]]] = {}
+        for item in equal:
+            by_as.setdefault(0 if compares_all else item[1].path[0], []).append(item)
+        best = []
+        for items in by_as.values():
+            least = min(route.metric for _, route in items)
+            best += [item for item in items if item[1].metric == least]
+        if len(by_as) > 1 and len(best) < len(equal):
+            self._findings.gap(
+                f"the order in which {self._speakers[number].router.name} compares metrics of"
+                " several AS"
+            )
+        return best
 
     def _hops(
-        self, number: int, heard: Mapping[Session, tuple[_AsPath, int]], family: str
+        self, number: int, heard: Mapping[Session, Route], family: str
     ) -> tuple[NextHop, ...]:
-        if not heard:
-            return ()
-        configuration = self._speakers[number].configuration
-        length, origin = min((len(path), origin) for path, origin in heard.values())
-        equal = [
-            (session.hop, path)
-            for session, (path, its_origin) in heard.items()
-            if (len(path), its_origin) == (length, origin)
-        ]
+        configuration, name = (
+            self._speakers[number].configuration,
+            self._speakers[number].router.name,
+        )
+        equal = [(session.hop, route.path) for session, route in self._equal(number, heard)]
         if not configuration.relaxed and len({path for _, path in equal}) > 1:
             first = min(equal, key=lambda each: _order(each[0]))[1]
             equal = [(hop, path) for hop, path in equal if path == first]
-            name = self._speakers[number].router.name
-            self._findings.note(
-                f"{name} takes next hops of one AS path only (no multipath-relax): which one"
-                " depends on the order of announcements; that of the lowest address is taken"
+            self._findings.gap(
+                f"which AS path is the oldest at {name}, which takes next hops of one path only (no"
+                " multipath-relax)"
             )
         hops = sorted((hop for hop, _ in equal), key=_order)
-        return tuple(hops[: configuration.most_paths.get(family, _MOST_PATHS)])
+        most = configuration.most_paths.get(family, _MOST_PATHS)
+        if len(hops) > most:
+            self._findings.gap(
+                f"which {most} of {len(hops)} equal next hops {name} takes (maximum-paths)"
+            )
+        return tuple(hops[:most])
+
+
+class _Spread:
+    """The next hops of each speaker, and whether they may depend on which path is the oldest."""
+
+    def __init__(self, hops: list[tuple[NextHop, ...]]) -> None:
+        self.hops = hops
+        self.depends_on_order = False
+
+
+class _Family:
+    """The sessions of an address family, what speakers announce, and what policies do with it."""
+
+    def __init__(
+        self, name: str, speakers: Sequence[Speaker], origins: dict[str, dict[int, Route]]
+    ) -> None:
+        self.name, self.origins = name, origins
+        self.changes: dict[str, dict[Session, _Changes]] = {}
+        self.outgoing: list[list[Session]] = [[] for _ in speakers]
+        for session in (session for speaker in speakers for session in speaker.sessions):
+            if all(
+                settings.active.get(
+                    name, speakers[number].configuration.activates_ipv4 and name == IPV4
+                )
+                for number, settings in (
+                    (session.sender, session.sends),
+                    (session.receiver, session.takes),
+                )
+            ):
+                self.outgoing[session.sender].append(session)
+        if any(session.sends.default_route.get(name) for session in self.sessions):
+            origins.setdefault(_DEFAULT[name], {})
+
+    @property
+    def sessions(self) -> Iterator[Session]:
+        """All sessions, by sender."""
+        return (session for sessions in self.outgoing for session in sessions)
+
+    def decide(self, policies: Policies, speakers: Sequence[Speaker]) -> None:
+        """Apply all policies to all prefixes."""
+        for prefix in self.origins:
+            self.changes[prefix] = {
+                session: (
+                    policies.sent(session, speakers[session.sender], prefix, self.name),
+                    policies.taken(session, speakers[session.receiver], prefix, self.name),
+                )
+                for session in self.sessions
+            }
+
+    def over_limit(
+        self, speakers: Sequence[Speaker], findings: Findings
+    ) -> Iterator[frozenset[int]]:
+        """Yield the sessions that end by ``maximum-prefix``: what the sender has itself suffices.
+
+        If only prefixes of others would be too many, it depends on more than is computed here.
+        """
+        for session in self.sessions:
+            limit = session.takes.limits.get(self.name)
+            if limit is None:
+                continue
+            permitted = [
+                prefix
+                for prefix, changes in self.changes.items()
+                if None not in changes[session]
+                or (prefix == _DEFAULT[self.name] and session.sends.default_route.get(self.name))
+            ]
+            own = [
+                prefix
+                for prefix in permitted
+                if (route := self.origins[prefix].get(session.sender)) is not None
+                and not (route.keeps or session.receiver_address in route.gateways)
+            ]
+            names = [speakers[n].router.name for n in (session.receiver, session.sender)]
+            if len(own) > limit:
+                findings.note(
+                    f"the BGP session of {names[0]} with {names[1]} ends: maximum-prefix {limit},"
+                    f" and {names[1]} announces {len(own)} itself"
+                )
+                yield _pair(session)
+            elif len(permitted) > limit:
+                findings.gap(
+                    f"whether {names[1]} announces more than {limit} prefixes to {names[0]}"
+                    " (maximum-prefix)"
+                )
+
+    def end(self, pairs: set[frozenset[int]]) -> None:
+        """Remove sessions, in both directions."""
+        self.outgoing = [
+            [session for session in sessions if _pair(session) not in pairs]
+            for sessions in self.outgoing
+        ]
+        for prefix, changes in self.changes.items():
+            self.changes[prefix] = {s: c for s, c in changes.items() if _pair(s) not in pairs}
+
+
+def _pair(session: Session) -> frozenset[int]:
+    """Return what both directions of a session have in common: the settings of its ends."""
+    return frozenset((id(session.sends), id(session.takes)))
 
 
 def _order(hop: NextHop) -> tuple[int, str]:

@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from knotless.base.errors import RuleError
+from knotless.base.printable import listed
 from knotless.importers.findings import Findings
-from knotless.importers.frr.configuration import (
-    FAMILIES,
-    FrrConfiguration,
-    NeighbourSettings,
-    family_of,
-    number_of,
-)
+from knotless.importers.frr.configuration import FrrConfiguration, NeighbourSettings
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Cabling
 from knotless.importers.routers.interfaces import DeviceInterfaces
-from knotless.importers.routers.router import INTERFACE_TABLES, Router
+from knotless.importers.routers.links import Links
+from knotless.importers.routers.router import Router
+from knotless.importers.routers.sonic_bgp import addresses_of, of_sonic
 
+_End = tuple[int, str, NextHop, str]
+"""A peer, what it calls the speaker, the next hop towards it, and its interface."""
 UNNUMBERED = "fe80::"
 """The address of a neighbour that is known by its interface only."""
-_OF_SONIC = ("LOOPBACK_INTERFACE", "VLAN_INTERFACE")
-"""What SONiC's own template announces."""
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
     """What a speaker sends to another: both are places in the list of speakers.
 
-    ``hop`` is the next hop of what the receiver learns.
+    ``hop`` is the next hop of what the receiver learns, ``receiver_address`` that of the receiver
+    on the link, None if it has none.
     """
 
     sender: int
     receiver: int
     hop: NextHop
+    receiver_address: str | None
     sends: NeighbourSettings
     takes: NeighbourSettings
 
@@ -45,13 +44,15 @@ class Session:
 class Speaker:
     """A router with its configuration, the addresses of its interfaces, and its sessions.
 
-    ``connected`` are the networks of its interfaces, ``sessions`` those by which it announces.
+    ``connected`` are the networks of its interfaces that are up, ``down`` the interfaces that are
+    not; ``sessions`` are those by which it announces.
     """
 
     router: Router
     configuration: FrrConfiguration
     interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]]
     connected: dict[str, NextHop] = field(default_factory=dict)
+    down: set[str] = field(default_factory=set)
     sessions: list[Session] = field(default_factory=list)
 
     def is_link(self, interface: str) -> bool:
@@ -71,9 +72,17 @@ class Speaker:
             None,
         )
 
+    def is_on_link(self, address: str, interface: str) -> bool:
+        """Tell whether an address is in a network of an interface."""
+        wanted = ipaddress.ip_address(address)
+        return any(
+            own.version == wanted.version and wanted in own.network
+            for own in self.interfaces.get(interface, ())
+        )
 
-def speaker_of(router: Router, findings: Findings) -> Speaker:
-    """Return the speaker of a router; without ``frr.conf``, by its CONFIG_DB.
+
+def speakers_of(routers: Sequence[Router], cabling: Cabling, findings: Findings) -> list[Speaker]:
+    """Return the speaker of each router; without ``frr.conf``, by its CONFIG_DB.
 
     Raises
     ------
@@ -81,164 +90,177 @@ def speaker_of(router: Router, findings: Findings) -> Speaker:
         An address of an interface is not one.
 
     """
-    addresses = [
-        (interface, address)
-        for table in (*INTERFACE_TABLES, "LOOPBACK_INTERFACE")
-        for interface, bar, address in (key.partition("|") for key in router.table(table))
-        if bar and "/" in address
-    ]
-    configuration = router.configuration or _of_sonic(router, findings)
-    interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]] = {}
-    connected: dict[str, NextHop] = {}
-    for interface, text in dict.fromkeys([*addresses, *configuration.addresses]):
-        if interface in configuration.closed:
-            continue
+    links = Links(routers, cabling)
+    return [_speaker_of(router, links, findings) for router in routers]
+
+
+def _speaker_of(router: Router, links: Links, findings: Findings) -> Speaker:
+    if router.configuration is None:
+        configuration = of_sonic(router, findings)
+    else:
+        configuration = router.configuration
+        _compare(router, configuration, findings)
+    speaker = Speaker(router, configuration, {})
+    for interface, text in dict.fromkeys([*addresses_of(router), *configuration.addresses]):
         try:
-            interfaces.setdefault(interface, []).append(ipaddress.ip_interface(text))
+            speaker.interfaces.setdefault(interface, []).append(ipaddress.ip_interface(text))
         except ValueError:
             raise RuleError(f"{router.name}: {text[:60]!r} is not an address") from None
-        connected[prefix_of(text).text] = NextHop(None, interface)
-    return Speaker(router, configuration, interfaces, connected)
+    by_interface = {far for name, far in links_by_interface(configuration)}
+    for interface in dict.fromkeys([*speaker.interfaces, *sorted(by_interface)]):
+        is_up = links.link_is_up(router.name, interface)
+        if is_up is None:
+            findings.gap(f"whether {interface} of {router.name} is up (admin_status, min_links)")
+        elif not is_up:
+            speaker.down.add(interface)
+    for interface, addresses in speaker.interfaces.items():
+        if interface not in speaker.down:
+            for own in addresses:
+                speaker.connected[prefix_of(str(own)).text] = NextHop(None, interface)
+    if speaker.down:
+        down = listed(sorted(speaker.down), 3)
+        findings.note(f"{down} of {router.name} is down, by the configurations of its ends")
+    return speaker
 
 
-def _of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
-    """Return the configuration that SONiC's own template makes of CONFIG_DB."""
-    metadata = router.table("DEVICE_METADATA").get("localhost", {})
-    configuration = FrrConfiguration(relaxed=True)
-    _add_static(router, configuration)
-    if metadata.get("bgp_asn", "None") == "None":
-        return configuration
-    configuration.asn = number_of(metadata["bgp_asn"])
-    findings.note(
-        f"BGP of {router.name}: as SONiC's template, it announces loopback and VLAN networks"
-    )
-    allowed = 1 if metadata.get("type") == "ToRRouter" else 0
-    for key, fields in router.table("BGP_NEIGHBOR").items():
-        vrf, _, address = key.rpartition("|")
-        if vrf not in ("", "default") or "asn" not in fields:
-            continue
-        family = family_of(address)
-        configuration.neighbours[address] = NeighbourSettings(
-            remote_as=number_of(fields["asn"]),
-            shutdown=fields.get("admin_status", "up") == "down",
-            active={family: True},
-            own_as_allowed=dict.fromkeys(FAMILIES, allowed),
-        )
-    for table in ("BGP_PEER_RANGE", "BGP_INTERNAL_NEIGHBOR", "BGP_VOQ_CHASSIS_NEIGHBOR"):
-        if router.table(table):
-            configuration.unclear.append(table)
-    keys = (key.partition("|") for table in _OF_SONIC for key in router.table(table))
-    for address in (address for _, bar, address in keys if bar and "/" in address):
-        prefix = prefix_of(address).text
-        configuration.networks[prefix] = None
-    return configuration
+def links_by_interface(configuration: FrrConfiguration) -> Iterator[tuple[str, str]]:
+    """Yield the neighbours that are known by an interface, with the interface."""
+    for name, settings in configuration.neighbours.items():
+        if settings.interface:
+            yield name, name
 
 
-def _add_static(router: Router, configuration: FrrConfiguration) -> None:
-    """Add the rows of STATIC_ROUTE: lists of next hops, interfaces and distances of equal length.
-
-    See sonic-static-route.yang in sonic-net/sonic-buildimage.
-    """
-    for key, fields in router.table("STATIC_ROUTE").items():
+def _compare(router: Router, configuration: FrrConfiguration, findings: Findings) -> None:
+    """Add where FRR's own files and CONFIG_DB contradict each other."""
+    asn = router.table("DEVICE_METADATA").get("localhost", {}).get("bgp_asn", "None")
+    if asn.isdecimal() and configuration.asn not in (None, int(asn)):
+        findings.gap(f"which AS {router.name} has: {configuration.asn} (FRR) or {asn} (CONFIG_DB)")
+    known = {route.prefix for route in configuration.static}
+    for key in router.table("STATIC_ROUTE"):
         vrf, _, text = key.rpartition("|")
-        columns = [fields.get(name, "").split(",") for name in ("nexthop", "ifname", "blackhole")]
-        count = max(map(len, columns))
-        hops = [
-            tuple(column[place] if place < len(column) else "" for column in columns)
-            for place in range(count)
-        ]
-        distances = {*fields.get("distance", "0").split(",")} - {"0", ""}
-        others = {*fields.get("nexthop-vrf", "default").split(",")} - {"default", ""}
-        if vrf not in ("", "default") or distances or others:
-            configuration.unclear.append(f"STATIC_ROUTE|{key}"[:100])
-            continue
-        prefix = prefix_of(text).text
-        for address, interface, blackhole in hops:
-            hop = "blackhole" if blackhole == "true" else interface or address
-            configuration.static.append((prefix, hop))
+        if vrf in ("", "default") and prefix_of(text).text not in known:
+            findings.gap(
+                f"whether {router.name} has the static route to {text}, which is in CONFIG_DB and"
+                " not in FRR's file"
+            )
 
 
 def connect(speakers: Sequence[Speaker], cabling: Cabling, findings: Findings) -> None:
-    """Add the sessions that come up: both ends are configured for each other."""
-    place = {speaker.router.name: number for number, speaker in enumerate(speakers)}
-    owner = {
-        str(own.ip): number
-        for number, speaker in enumerate(speakers)
-        for name, addresses in speaker.interfaces.items()
-        if speaker.is_link(name)
-        for own in addresses
-    }
+    """Add the sessions that come up: both ends are configured for each other, over a link."""
+    ends = _Ends(speakers, cabling)
     configured = [neighbours(speaker.configuration) for speaker in speakers]
     for number, speaker in enumerate(speakers):
         name = speaker.router.name
+        for group in _missing_groups(speaker.configuration):
+            findings.gap(f"peer-group {group} of {name}")
         for neighbour, settings in configured[number].items():
             if settings.shutdown:
                 continue
             end = (
-                _by_interface(speakers, place, cabling, number, neighbour)
+                ends.by_interface(number, neighbour)
                 if settings.interface
-                else _by_address(speakers, owner, number, neighbour)
+                else ends.by_address(number, neighbour)
             )
             if end is None:
                 findings.gap(f"the routes that BGP neighbour {neighbour} announces to {name}")
                 continue
-            peer, back, hop = end
+            peer, back, hop, far = end
             theirs = configured[peer].get(back)
-            reason = _refusal(speakers, (number, settings), (peer, theirs))
+            reason = _refusal(speakers, (number, settings, hop.interface), (peer, theirs, far))
             if reason:
                 findings.note(f"the BGP session of {name} with {neighbour} stays down: {reason}")
-            elif (
-                theirs is not None and speaker.configuration.asn == speakers[peer].configuration.asn
-            ):
-                findings.gap(f"the routes of the internal BGP session of {name} with {neighbour}")
             elif theirs is not None:
-                speakers[peer].sessions.append(Session(peer, number, hop, theirs, settings))
+                same = speaker.configuration.asn == speakers[peer].configuration.asn
+                if same:
+                    findings.gap(
+                        f"the routes of the internal BGP session of {name} with {neighbour}"
+                    )
+                    continue
+                own = None if settings.interface else back
+                if settings.source not in (None, own, hop.interface):
+                    findings.gap(
+                        f"what update-source {settings.source} of {name} does to its session with"
+                        f" {neighbour}"
+                    )
+                session = Session(peer, number, hop, own, theirs, settings)
+                speakers[peer].sessions.append(session)
+    _find_shared(speakers, findings)
 
 
-def _by_address(
-    speakers: Sequence[Speaker], owner: Mapping[str, int], number: int, address: str
-) -> tuple[int, str, NextHop] | None:
-    """Return the peer, what it calls this speaker, and the next hop towards it."""
-    try:
-        interface = speakers[number].interface_towards(address)
-    except ValueError:
-        return None
-    peer = owner.get(address)
-    if interface is None or peer is None:
-        return None
-    wanted = ipaddress.ip_address(address)
-    own = next(
-        own.ip
-        for own in speakers[number].interfaces[interface]
-        if own.version == wanted.version and wanted in own.network
-    )
-    return peer, str(own), NextHop(address, interface)
+def _find_shared(speakers: Sequence[Speaker], findings: Findings) -> None:
+    """Add networks of more than two speakers, where next hops can be those of a third one."""
+    senders: dict[tuple[str, str], set[int]] = {}
+    for session in (session for speaker in speakers for session in speaker.sessions):
+        if session.hop.interface is not None:
+            receiver = speakers[session.receiver].router.name
+            senders.setdefault((receiver, session.hop.interface), set()).add(session.sender)
+    for (router, interface), others in senders.items():
+        if len(others) > 1:
+            findings.gap(
+                f"which next hops are announced to {router} on {interface}, where it has"
+                f" {len(others)} neighbours"
+            )
 
 
-def _by_interface(
-    speakers: Sequence[Speaker],
-    place: Mapping[str, int],
-    cabling: Cabling,
-    number: int,
-    interface: str,
-) -> tuple[int, str, NextHop] | None:
-    far = cabling.peers.get((speakers[number].router.name, interface))
-    if far is None or far[0] not in place:
-        return None
-    ends = ((number, interface), (place[far[0]], far[1]))
-    if any(port in speakers[end].configuration.closed for end, port in ends):
-        return None
-    return place[far[0]], far[1], NextHop(UNNUMBERED, interface)
+class _Ends:
+    """Who is at the other end of a session, by cables and by addresses."""
+
+    def __init__(self, speakers: Sequence[Speaker], cabling: Cabling) -> None:
+        self._speakers, self._cabling = speakers, cabling
+        self._place = {speaker.router.name: n for n, speaker in enumerate(speakers)}
+        self._owners: dict[str, list[tuple[int, str]]] = {}
+        for number, speaker in enumerate(speakers):
+            for name, addresses in speaker.interfaces.items():
+                for own in addresses if speaker.is_link(name) else ():
+                    self._owners.setdefault(str(own.ip), []).append((number, name))
+
+    def by_address(self, number: int, address: str) -> _End | None:
+        """Return the end of a neighbour that is known by an address.
+
+        None if no router, or more than one, has the address, or cables say otherwise.
+        """
+        speaker = self._speakers[number]
+        try:
+            interface = speaker.interface_towards(address)
+        except ValueError:
+            return None
+        owners = [own for own in self._owners.get(address, ()) if own[0] != number]
+        if interface is None or len(owners) != 1:
+            return None
+        peer, far_interface = owners[0]
+        names = speaker.router.name, self._speakers[peer].router.name
+        peers = self._cabling.peers
+        led_to = {peers[end][0] for end in ((names[0], interface),) if end in peers}
+        led_back = {peers[end][0] for end in ((names[1], far_interface),) if end in peers}
+        if led_to - {names[1]} or led_back - {names[0]}:
+            return None
+        wanted = ipaddress.ip_address(address)
+        own = next(
+            own.ip
+            for own in speaker.interfaces[interface]
+            if own.version == wanted.version and wanted in own.network
+        )
+        return peer, str(own), NextHop(address, interface), far_interface
+
+    def by_interface(self, number: int, interface: str) -> _End | None:
+        """Return the end of a neighbour that is known by an interface; None if it is not known."""
+        far = self._cabling.peers.get((self._speakers[number].router.name, interface))
+        if far is None or far[0] not in self._place:
+            return None
+        return self._place[far[0]], far[1], NextHop(UNNUMBERED, interface), far[1]
 
 
 def _refusal(
     speakers: Sequence[Speaker],
-    one: tuple[int, NeighbourSettings],
-    other: tuple[int, NeighbourSettings | None],
+    one: tuple[int, NeighbourSettings, str | None],
+    other: tuple[int, NeighbourSettings | None, str],
 ) -> str:
     """Return why a session stays down; empty if it comes up."""
-    (number, settings), (peer, theirs) = one, other
+    (number, settings, interface), (peer, theirs, far_interface) = one, other
     names = speakers[number].router.name, speakers[peer].router.name
+    for speaker, end in ((speakers[number], interface), (speakers[peer], far_interface)):
+        if end in speaker.down:
+            return f"{end} of {speaker.router.name} is down"
     if theirs is None or theirs.shutdown:
         return f"{names[1]} is not configured for it"
     for mine, name, far in ((settings, names[0], peer), (theirs, names[1], number)):
@@ -249,10 +271,21 @@ def _refusal(
         )
         if asn is None or expected != asn:
             return f"{name} expects AS {mine.remote_as}, not {asn}"
+    if settings.passive and theirs.passive:
+        return "both ends wait for the other (passive)"
+    if settings.password != theirs.password:
+        return "the passwords of its ends differ"
+    if settings.ttl_security != theirs.ttl_security:
+        return "only one end has this ttl-security"
     return ""
 
 
-def neighbours(configuration: FrrConfiguration) -> dict[str, NeighbourSettings]:
+def _missing_groups(configuration: FrrConfiguration) -> list[str]:
+    groups = {settings.group for settings in configuration.neighbours.values() if settings.group}
+    return sorted(groups - configuration.neighbours.keys())
+
+
+def neighbours(configuration: FrrConfiguration) -> Mapping[str, NeighbourSettings]:
     """Return each neighbour that is no peer group, with what it inherits from its group.
 
     Addresses have their canonical form (RFC 5952).
@@ -262,19 +295,11 @@ def neighbours(configuration: FrrConfiguration) -> dict[str, NeighbourSettings]:
     for name, own in configuration.neighbours.items():
         if own.is_group or name in groups:
             continue
-        group = configuration.neighbours.get(own.group or "", NeighbourSettings())
-        merged = replace(
-            own,
-            remote_as=own.remote_as if own.remote_as is not None else group.remote_as,
-            shutdown=own.shutdown or group.shutdown,
-            active={**group.active, **own.active},
-            own_as_allowed={**group.own_as_allowed, **own.own_as_allowed},
-            default_route=group.default_route | own.default_route,
-            maps={**group.maps, **own.maps},
-            lists={**group.lists, **own.lists},
-        )
-        if merged.remote_as is not None:
-            merged_by_name[_canonical(name)] = merged
+        whole = own
+        if own.group is not None:
+            whole = own.within(configuration.neighbours.get(own.group, NeighbourSettings()))
+        if whole.remote_as is not None:
+            merged_by_name[_canonical(name)] = whole
     return merged_by_name
 
 

@@ -13,7 +13,8 @@ from knotless.importers.cabling.layer1_topology import NamedCables, NamedEnd
 from knotless.importers.cabling.lldp_json import Neighbour, Neighbours
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.frr.configuration import FrrConfiguration
+from knotless.importers.frr.configuration import FrrConfiguration, merged
+from knotless.importers.linux.network_interfaces import NetworkInterfaces
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 from knotless.importers.routers.cables import Routes
@@ -23,6 +24,8 @@ from knotless.importers.sonic.database import Fields, SonicTables
 
 _BRIDGE_OR_ROUTER = 0x28
 """Bits of the capabilities in LLDP as SNMP shows them: IEEE 802.1AB, 8.5.8."""
+_SYSTEM_FOLDERS = (("etc", "frr"), ("etc", "network"), ("etc", "network", "interfaces.d"))
+"""Where routers keep their configurations: folders in the folder of a router."""
 _OCTET = re.compile(r"[0-9A-Fa-f]{1,2}")
 
 
@@ -31,8 +34,14 @@ def routers_of(
 ) -> tuple[list[Router], list[tuple[NamedEnd, NamedEnd]]]:
     """Return the routers, by name, and the cables that a file of the whole fabric lists.
 
-    The files in one folder are those of one router. Its name is the host name in its
-    configuration, otherwise that of the folder.
+    The files in one folder are those of one router, unless its configurations of FRR name several.
+    The name of a router is the host name in its configuration, otherwise that of the folder.
+
+    Raises
+    ------
+    RuleError
+        Two files contradict each other, or it is not known whose a configuration is.
+
     """
     by_device: dict[Path, list[FoundFile]] = {}
     cables: list[tuple[NamedEnd, NamedEnd]] = []
@@ -40,11 +49,15 @@ def routers_of(
         if isinstance(file.value, NamedCables):
             cables += file.value.cables
         else:
-            by_device.setdefault(file.device, []).append(file)
+            by_device.setdefault(_folder_of_router(file.device), []).append(file)
             for asic, tables in _asics(file.value):
                 of_asic = replace(file, value=tables, device=file.device / asic)
                 by_device.setdefault(of_asic.device, []).append(of_asic)
-    devices = [_router(device.name, files, findings) for device, files in by_device.items()]
+    devices = [
+        _router(name, of_router, findings)
+        for device, of_device in by_device.items()
+        for name, of_router in _by_host(device, of_device, findings)
+    ]
     whole = {router.host for router in devices if router.name != router.host}
     routers: dict[str, Router] = {}
     for device in devices:
@@ -53,7 +66,7 @@ def routers_of(
         for router in by_vrf(device, findings):
             if router.name in routers:
                 findings.unclear(f"which of two switches called {router.name} is right")
-            routers[router.name] = router
+            routers.setdefault(router.name, router)
     return [routers[name] for name in sorted(routers, key=natural)], cables
 
 
@@ -61,8 +74,39 @@ def _asics(value: object) -> Iterable[tuple[str, SonicTables]]:
     return value.asics.items() if isinstance(value, SonicTables) else ()
 
 
+def _folder_of_router(folder: Path) -> Path:
+    """Return the folder of a router whose file is in this folder, such as ``leaf1/etc/frr``."""
+    for inner in _SYSTEM_FOLDERS:
+        if folder.parts[-len(inner) :] == inner and len(folder.parts) > len(inner) + 1:
+            return Path(*folder.parts[: -len(inner)])
+    return folder
+
+
+def _by_host(
+    folder: Path, files: Sequence[FoundFile], findings: Findings
+) -> Iterable[tuple[str, Sequence[FoundFile]]]:
+    """Return the files of each router of a folder, with what it is called there."""
+    by_host: dict[str, list[FoundFile]] = {}
+    for file in files:
+        if isinstance(file.value, FrrConfiguration):
+            by_host.setdefault(file.value.host, []).append(file)
+    hosts = sorted(by_host.keys() - {""}, key=natural)
+    if len(hosts) < 2:
+        return [(folder.name, files)]
+    for file in by_host.get("", ()):
+        raise RuleError(
+            f"{file.path}: no line 'hostname', and its folder has the configurations of"
+            f" {listed(hosts, 3)}"
+        )
+    for file in files:
+        if not isinstance(file.value, FrrConfiguration):
+            findings.unclear(f"which of {listed(hosts, 3)} {file.path} is about")
+    return [(host, by_host[host]) for host in hosts]
+
+
 def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router:
     router = Router(name, name)
+    configurations: list[tuple[str, FrrConfiguration]] = []
     for file in files:
         value = file.value
         if isinstance(value, SonicTables):
@@ -72,7 +116,12 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
         elif isinstance(value, Neighbours):
             router.heard = [*(router.heard or ()), *value.heard]
         elif isinstance(value, FrrConfiguration):
-            router.configuration = value
+            configurations.append((str(file.path), value))
+        elif isinstance(value, NetworkInterfaces):
+            _merge(router, value.tables, file, findings)
+            for text in value.unclear:
+                findings.gap(f"what {text!r} of {file.path} does to addresses and routes")
+    router.configuration = merged(configurations) if configurations else None
     configured = router.configuration.host if router.configuration else ""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
     router.host = router.name = metadata.get("hostname", configured or name)
