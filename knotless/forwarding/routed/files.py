@@ -42,10 +42,10 @@ Check what was written: knotless check DIR --routes static
 _ORDER_SONIC = """\
 {name}: static routes for {routers} SONiC switches
 
-NAME/config_db.json has what switch NAME needs besides its own ports: load it on top of these with
-config load NAME/config_db.json. Port N is called Ethernet(4 (N - 1)): if yours have other names,
-change them here and in {cables}. All ports to hosts are in {vlan}. Give each host the address of
-{vlan} as its gateway.
+NAME/config_db.json turns the ports of switch NAME on, and has what it needs besides: load it on top
+of its own with config load NAME/config_db.json. Port N is called Ethernet(4 (N - 1)): if yours have
+other names, change them here and in {cables}. All ports to hosts are in {vlan}. Give each host the
+address of {vlan} as its gateway.
 
 All DSCPs are in lossless priority {priority}. Packets that may be lost wait for nothing, so that
 other priorities without PFC can be added. Buffers depend on the chip and are not in these files.

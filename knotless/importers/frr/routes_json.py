@@ -83,7 +83,10 @@ def _read_prefix(
             raise RuleError(f"{prefix[:60]}: nexthops must be a list of objects")
         used = [hop for hop in hops if hop.get("fib") and not hop.get("recursive")]
         hop_vrf = str(entry.get("vrfName", vrf))
-        next_hops = tuple(dict.fromkeys(_next_hop(hop) for hop in used)) or (DROP,)
+        if not used:
+            dump.unclear.append(f"{prefix}: no next hop of the selected route is in use")
+            continue
+        next_hops = tuple(dict.fromkeys(_next_hop(hop) for hop in used))
         dump.routes[hop_vrf, prefix] = shared.setdefault(next_hops, next_hops)
         for hop in used:
             if "labels" in hop or "seg6" in hop or "seg6local" in hop:

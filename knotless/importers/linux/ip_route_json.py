@@ -45,6 +45,8 @@ def _read(content: Content) -> RouteDump:
         if not isinstance(metric, int):
             raise RuleError(f"{prefix[:60]}: the metric must be a number")
         hops = (DROP,) if kind in _DROPS else _hops(prefix, route, dump)
+        if not hops:
+            continue  # all are dead: the kernel goes on to the next route that fits
         if metric < best.get(prefix, 1 << 32):
             best[prefix] = metric
             dump.routes[DEFAULT_VRF, prefix] = hops
@@ -74,7 +76,7 @@ def _hops(prefix: str, route: dict[str, Any], dump: RouteDump) -> tuple[NextHop,
         if not isinstance(hop.get("dev"), str):
             raise RuleError(f"{prefix[:60]}: a next hop without dev: {str(hop)[:80]}")
         hops.append(NextHop(str(address) if address else None, hop["dev"]))
-    return tuple(dict.fromkeys(hops)) or (DROP,)
+    return tuple(dict.fromkeys(hops))
 
 
 KIND = FileKind("Linux routes (ip -j route)", "routers", _recognises, _read)

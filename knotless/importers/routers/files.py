@@ -124,6 +124,8 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
     router.configuration = merged(configurations) if configurations else None
     configured = router.configuration.host if router.configuration else ""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
+    if configured and metadata.get("hostname", configured) != configured:
+        findings.unclear(f"what {name} is called: {metadata['hostname']} or {configured} (FRR)")
     router.host = router.name = metadata.get("hostname", configured or name)
     if metadata.get("asic_name"):
         router.name = f"{router.host}-{metadata['asic_name']}"

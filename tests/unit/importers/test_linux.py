@@ -182,7 +182,6 @@ def test_routes_of_both_families_and_several_tables() -> None:
     assert routes == {
         "0.0.0.0/0": (NextHop("10.0.0.3", "swp2"),),
         "10.7.0.0/24": (NextHop("fe80::1", "swp1"),),
-        "10.8.0.0/24": (DROP,),
         "10.9.0.0/24": (DROP,),
         "10.2.0.0/24": (NextHop("10.0.0.1", "swp1"),),
     }
