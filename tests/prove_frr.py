@@ -18,6 +18,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from knotless.base.errors import KnotlessError
@@ -26,6 +27,7 @@ from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
 from knotless.importers.reading import read_source
 from knotless.importers.routers.bgp import computed_routes
+from knotless.importers.routers.cables import Routes as RoutesOfRouter
 from knotless.importers.routers.cables import cabling_of
 from knotless.importers.routers.files import routers_of
 from knotless.importers.sources import sources
@@ -35,9 +37,8 @@ from tests.support.real_frr import Routes, prepare, real_routes
 STORED = Path(__file__).parent / "data" / "frr_routes.json"
 
 
-def computed(fabric: FrrFabric, folder: Path) -> tuple[dict[str, Routes], Findings]:
-    """Return the routes that are computed for a fabric, and what is missing."""
-    fabric.write(folder)
+def read_and_computed(folder: Path) -> tuple[Mapping[str, RoutesOfRouter], Findings]:
+    """Return the routes that are computed for the files of a folder, and what is missing."""
     files = [
         file
         for source in sources([folder], [])
@@ -46,7 +47,12 @@ def computed(fabric: FrrFabric, folder: Path) -> tuple[dict[str, Routes], Findin
     findings = Findings()
     routers, cables = routers_of(files, findings)
     cabling = cabling_of(routers, {router.name: {} for router in routers}, cables, findings)
-    routes = computed_routes(routers, cabling, findings)
+    return computed_routes(routers, cabling, findings), findings
+
+
+def computed(fabric: FrrFabric, folder: Path) -> tuple[dict[str, Routes], Findings]:
+    """Return the routes of a fabric, which is written to a folder, in the form of real ones."""
+    routes, findings = read_and_computed(fabric.write(folder))
     return {
         name: {
             prefix: sorted([hop.address or "", hop.interface or ""] for hop in hops)

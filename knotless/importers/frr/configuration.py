@@ -125,7 +125,9 @@ class FrrConfiguration:
     interfaces that are shut down. ``checks_networks`` and ``requires_policy`` are what the file
     says, None if its profile and version decide. ``max_med`` is the metric of all announcements.
     ``waits_for_fib`` is whether only routes are announced that have been installed. ``daemons`` are
-    those whose statements were read. ``unclear`` are statements that are not followed.
+    those whose statements were read. ``vrf_of`` is the VRF of each interface that is not in the
+    default one, ``vrfs`` what BGP is told in each, ``vrf_static`` their static routes. ``unclear``
+    are statements that are not followed.
     """
 
     host: str = ""
@@ -150,6 +152,9 @@ class FrrConfiguration:
     prefix_lists: dict[tuple[str, str], list[tuple[int, PrefixRule]]] = field(default_factory=dict)
     route_maps: dict[str, dict[int, MapEntry]] = field(default_factory=dict)
     protocols: dict[str, None] = field(default_factory=dict)
+    vrf_of: dict[str, str] = field(default_factory=dict)
+    vrfs: dict[str, FrrConfiguration] = field(default_factory=dict)
+    vrf_static: dict[str, list[StaticRoute]] = field(default_factory=dict)
     unclear: list[str] = field(default_factory=list)
 
     @property
@@ -171,16 +176,41 @@ class FrrConfiguration:
             return self.requires_policy
         return self._is_recent and self.profile != "datacenter"
 
+    @property
+    def interfaces(self) -> set[str]:
+        """The interfaces that statements name."""
+        speakers = (self, *self.vrfs.values())
+        return {
+            *(*self.vrf_of, *self.closed, *(interface for interface, _ in self.addresses)),
+            *(n for one in speakers for n, has in one.neighbours.items() if has.interface),
+        }
+
+    def of_vrf(self, vrf: str | None) -> FrrConfiguration:
+        """Return what the router does in a VRF (None: the default one): its own interfaces."""
+        own = self if vrf is None else self.vrfs.get(vrf, FrrConfiguration())
+        return replace(
+            own,
+            host=self.host,
+            version=self.version,
+            profile=self.profile,
+            daemons=self.daemons,
+            addresses=[one for one in self.addresses if self.vrf_of.get(one[0]) == vrf],
+            closed={one for one in self.closed if self.vrf_of.get(one) == vrf},
+            static=self.static if vrf is None else self.vrf_static.get(vrf, []),
+            prefix_lists=self.prefix_lists,
+            route_maps=self.route_maps,
+        )
+
 
 _BY_NAME = ("prefix_lists", "route_maps")
 _OF_DAEMON = {
     "bgpd": (
         *("version", "profile", "asn", "relaxed", "compares_all_med", "activates_ipv4"),
         *("checks_networks", "requires_policy", "max_med", "waits_for_fib"),
-        *("neighbours", "networks", "redistributed", "most_paths"),
+        *("neighbours", "networks", "redistributed", "most_paths", "vrfs"),
     ),
-    "zebra": ("addresses", "closed"),
-    "staticd": ("static",),
+    "zebra": ("addresses", "closed", "vrf_of"),
+    "staticd": ("static", "vrf_static"),
 }
 """The facts that only the statements of one daemon give."""
 

@@ -43,10 +43,10 @@ _PROTOCOLS = {"ospf": "OSPF", "ospf6": "OSPF", "isis": "IS-IS"}
 
 class _Reader:
     def __init__(self) -> None:
-        self.read = FrrConfiguration()
+        self.read = self._speaker = FrrConfiguration()
         self._section: Callable[[list[str], str], None] = self._top
         self._family = IPV4
-        self._interface = ""
+        self._interface = self._vrf = ""
         self._entry = MapEntry(permit=False)
 
     def line(self, text: str) -> None:
@@ -65,13 +65,14 @@ class _Reader:
                 self.read.version = tuple(map(int, numbers[0].split("."))) if numbers else ()
             case ["frr", "defaults", profile]:
                 self.read.profile = profile
-            case ["interface", name]:
+            case ["interface", name] | ["interface", name, "vrf", _]:
                 self._interface, self._section = name, self._of_interface
+                if len(words) > 2:
+                    self._put_in_vrf(words[3])
             case ["router", "bgp", number]:
-                self._start_bgp(number)
-            case ["router", "bgp", _, ("vrf" | "view"), name, *_]:
-                self._unclear(f"router bgp of VRF {name}")
-                self._section = self._skipped
+                self._start_bgp(number, self.read)
+            case ["router", "bgp", number, "vrf", name]:
+                self._start_bgp(number, self.read.vrfs.setdefault(name, FrrConfiguration()))
             case ["router", protocol, *_]:
                 self.read.protocols[_PROTOCOLS.get(protocol, protocol)] = None
                 self._section = self._skipped
@@ -81,10 +82,10 @@ class _Reader:
                 self._section = self._of_map
             case ["ip" | "ipv6" as version, "prefix-list", name, *rest]:
                 self._prefix_list(IPV4 if version == "ip" else IPV6, name, rest, text)
-            case ["vrf", _]:
-                self._section = self._skipped
+            case ["vrf", name]:
+                self._vrf, self._section = name, self._of_vrf
             case ["ip" | "ipv6", "route", prefix, *rest] if rest:
-                self._route(prefix, rest, text)
+                self._route(self.read.static, prefix, rest, text)
             case [word, *_] if word in without_effect.SECTIONS:
                 self._section = self._skipped
             case ["no", "ip" | "ipv6", "forwarding", *_]:
@@ -92,15 +93,29 @@ class _Reader:
             case _:
                 self._unless_without_effect(without_effect.TOP, words, text)
 
-    def _start_bgp(self, number: str) -> None:
+    def _start_bgp(self, number: str, speaker: FrrConfiguration) -> None:
         asn = number_of(number)
-        if self.read.asn not in (None, asn):
+        if speaker.asn not in (None, asn):
             raise RuleError("router bgp: two numbers of an autonomous system")
-        self.read.asn = asn
+        speaker.asn, self._speaker = asn, speaker
         self.read.daemons.add("bgpd")
         self._family, self._section = "both", self._of_bgp
 
-    def _route(self, prefix: str, words: list[str], text: str) -> None:
+    def _put_in_vrf(self, name: str) -> None:
+        self.read.vrf_of[self._interface] = name
+        self.read.daemons.add("zebra")
+
+    def _of_vrf(self, words: list[str], text: str) -> None:
+        match words:
+            case ["ip" | "ipv6", "route", prefix, *rest] if rest:
+                routes = self.read.vrf_static.setdefault(self._vrf, [])
+                self._route(routes, prefix, rest, text)
+            case ["exit" | "exit-vrf"]:
+                self._section = self._top
+            case _:
+                self._unclear(text)
+
+    def _route(self, routes: list[StaticRoute], prefix: str, words: list[str], text: str) -> None:
         if "/" not in prefix and len(words) > 1 and _is_address(words[0]):
             prefix, words = f"{prefix}/{words[0]}", words[1:]
         gateway = interface = None
@@ -122,9 +137,7 @@ class _Reader:
                     self._unclear(text)
                     return
         self.read.daemons.add("staticd")
-        self.read.static.append(
-            StaticRoute(prefix_of(prefix).text, gateway, interface, distance, tag)
-        )
+        routes.append(StaticRoute(prefix_of(prefix).text, gateway, interface, distance, tag))
 
     def _skipped(self, words: list[str], text: str) -> None:
         """Statements of a section that is not followed as a whole."""
@@ -138,6 +151,8 @@ class _Reader:
                 prefix_of(address)
                 self.read.addresses.append((self._interface, address))
                 self.read.daemons.add("zebra")
+            case ["vrf", name]:
+                self._put_in_vrf(name)
             case ["no", "shutdown" | "multicast"]:
                 pass
             case ["no", *_]:
@@ -146,7 +161,7 @@ class _Reader:
                 self._unless_without_effect(without_effect.INTERFACE, words, text)
 
     def _of_bgp(self, words: list[str], text: str) -> None:
-        read = self.read
+        read = self._speaker
         match words:
             case ["address-family", family, *kind]:
                 followed = family in FAMILIES and kind in ([], ["unicast"])
@@ -206,7 +221,7 @@ class _Reader:
         return IPV4 if self._family == "both" else self._family
 
     def _settings(self, name: str) -> NeighbourSettings:
-        return self.read.neighbours.setdefault(name, NeighbourSettings())
+        return self._speaker.neighbours.setdefault(name, NeighbourSettings())
 
     def _no_neighbour(self, name: str, words: Sequence[str], text: str) -> None:
         settings, family = self._settings(name), self._one_family()

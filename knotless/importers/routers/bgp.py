@@ -65,7 +65,7 @@ def computed_routes(
             )
         raise RuleError("--routes bgp: no router has a configuration of BGP (frr.conf, bgp_asn)")
     for speaker in speakers:
-        if speaker.configuration.asn is None:
+        if speaker.configuration.asn is None and "bgpd" not in speaker.configuration.daemons:
             findings.gap(f"the BGP configuration of {speaker.router.name}")
     _find_unclear(speakers, findings)
     connect(speakers, cabling, findings)
@@ -352,14 +352,16 @@ class _Family:
 
     def decide(self, policies: Policies, speakers: Sequence[Speaker]) -> None:
         """Apply all policies to all prefixes."""
+        alike: dict[tuple[_Changes, ...], dict[Session, _Changes]] = {}
         for prefix in self.origins:
-            self.changes[prefix] = {
+            changes = {
                 session: (
                     policies.sent(session, speakers[session.sender], prefix, self.name),
                     policies.taken(session, speakers[session.receiver], prefix, self.name),
                 )
                 for session in self.sessions
             }
+            self.changes[prefix] = alike.setdefault(tuple(changes.values()), changes)
 
     def over_limit(
         self, speakers: Sequence[Speaker], findings: Findings
@@ -399,6 +401,8 @@ class _Family:
 
     def end(self, pairs: set[frozenset[int]]) -> None:
         """Remove sessions, in both directions."""
+        if not pairs:
+            return
         self.outgoing = [
             [session for session in sessions if _pair(session) not in pairs]
             for sessions in self.outgoing

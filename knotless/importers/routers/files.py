@@ -17,7 +17,7 @@ from knotless.importers.frr.configuration import FrrConfiguration, merged
 from knotless.importers.linux.network_interfaces import NetworkInterfaces
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
-from knotless.importers.routers.cables import Routes
+from knotless.importers.routers.cables import Routes, is_own
 from knotless.importers.routers.router import INTERFACE_TABLES, Router, natural
 from knotless.importers.routers.vrfs import by_vrf
 from knotless.importers.sonic.database import Fields, SonicTables
@@ -121,7 +121,9 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
             _merge(router, value.tables, file, findings)
             for text in value.unclear:
                 findings.gap(f"what {text!r} of {file.path} does to addresses and routes")
-    router.configuration = merged(configurations) if configurations else None
+    if configurations:
+        router.configuration = merged(configurations)
+        _add_vrfs(router, router.configuration, findings)
     configured = router.configuration.host if router.configuration else ""
     metadata = router.table("DEVICE_METADATA").get("localhost", {})
     if configured and metadata.get("hostname", configured) != configured:
@@ -137,6 +139,34 @@ def _router(name: str, files: Iterable[FoundFile], findings: Findings) -> Router
     if router.heard is not None:
         router.heard = list(dict.fromkeys(router.heard))
     return router
+
+
+def _add_vrfs(router: Router, configuration: FrrConfiguration, findings: Findings) -> None:
+    """Let tables and configuration agree about the VRFs of interfaces, and name the ports.
+
+    Cables find by its ports which VRF they lead to.
+    """
+    for interface, vrf in _vrfs_in_tables(router):
+        if configuration.vrf_of.setdefault(interface, vrf) != vrf:
+            findings.unclear(f"which VRF {interface} of {router.name} is in")
+    if not configuration.vrf_of:
+        return
+    interfaces = {name for name in configuration.interfaces if not is_own(name)}
+    rows = router.tables.setdefault("INTERFACE", {})
+    for interface in sorted(interfaces, key=natural):
+        row = rows.setdefault(interface, {})
+        if interface in configuration.vrf_of:
+            row["vrf_name"] = configuration.vrf_of[interface]
+    if not router.table("PORT"):
+        ports = {name.partition(".")[0] for name in interfaces}
+        router.tables["PORT"] = {port: {} for port in sorted(ports, key=natural)}
+
+
+def _vrfs_in_tables(router: Router) -> Iterable[tuple[str, str]]:
+    for table in (*INTERFACE_TABLES, "LOOPBACK_INTERFACE"):
+        for interface, fields in router.table(table).items():
+            if fields.get("vrf_name"):
+                yield interface, fields["vrf_name"]
 
 
 def _merge(router: Router, value: SonicTables, file: FoundFile, findings: Findings) -> None:

@@ -30,7 +30,8 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
     named = {*routed, *of_interface.values()} - {DEFAULT_VRF, MANAGEMENT}
     _find_leaks(device, of_interface, findings)
     if not named:
-        return [replace(device, dumps=_dumps(device, DEFAULT_VRF))]
+        configuration = device.configuration and device.configuration.of_vrf(None)
+        return [replace(device, dumps=_dumps(device, DEFAULT_VRF), configuration=configuration)]
     of_port: dict[str, str] = {}
     for interface, vrf in of_interface.items():
         for port in _ports(device, interface):
@@ -50,7 +51,8 @@ def by_vrf(device: Router, findings: Findings) -> list[Router]:
                     if is_default or table not in _OF_DEFAULT
                 },
                 dumps=_dumps(device, vrf),
-                configuration=device.configuration if is_default else None,
+                configuration=device.configuration
+                and device.configuration.of_vrf(None if is_default else vrf),
                 heard=heard
                 and [
                     neighbour

@@ -13,8 +13,8 @@ from knotless.cli.main import main
 from knotless.importers.paths import read_paths
 from knotless.verification.imported import verdict_of_imported
 from knotless.verification.imported_verdict import ImportedVerdict
-from tests.prove_frr import STORED, computed, differences
-from tests.support.frr_fabrics import CASES, FrrFabric, case, leaf_spine
+from tests.prove_frr import STORED, computed, differences, read_and_computed
+from tests.support.frr_fabrics import CASES, RELAXED, FrrFabric, case, leaf_spine
 
 UNDELIVERED = {
     "policies are required": 2,
@@ -72,7 +72,8 @@ def _with(place: str, *statements: str) -> FrrFabric:
         ("family", "aggregate-address 192.168.0.0/16 summary-only"),
         ("end", "no ip forwarding"),
         ("end", "ip import-table 10"),
-        ("end", "router bgp 65101 vrf RED"),
+        ("end", "router bgp 65101 view RED"),
+        ("end", "vrf RED\n vni 100"),
         ("end", "router ospf"),
         ("end", "ip route 192.168.9.0/24 10.255.0.1 onlink"),
         ("end", "ip route 192.168.9.0/40 10.255.0.1"),
@@ -170,6 +171,76 @@ def test_networks_are_checked_by_profile_and_version(tmp_path: Path) -> None:
         folder = tmp_path / head.replace("\n", " ").replace(" ", "-")
         routes, _ = computed(fabric, folder)
         assert ("172.20.0.0/16" in routes["leaf2"]) == announced
+
+
+# VRFs
+
+
+def _in_vrf(folder: Path, form: str) -> FrrFabric:
+    """Write a fabric whose second spine, and the ports to it, are in VRF RED."""
+    fabric = leaf_spine()
+    fabric.write(folder)
+    for router in fabric.numbers:
+        text = fabric.text(router)
+        for one in fabric.neighbours(router):
+            if "spine2" in (router, one.router):
+                text = text.replace(f"interface {one.port}\n", form.format(one.port), 1).replace(
+                    f" neighbor {one.address} remote-as {fabric.numbers[one.router]}\n", ""
+                )
+        speaks = [one for one in fabric.neighbours(router) if "spine2" in (router, one.router)]
+        text += f"router bgp {fabric.numbers[router]} vrf RED\n {RELAXED}\n"
+        for one in speaks:
+            text += f" neighbor {one.address} remote-as {fabric.numbers[one.router]}\n"
+        text += (
+            " address-family ipv4 unicast\n  redistribute connected\n exit-address-family\nexit\n"
+        )
+        (folder / router / "frr.conf").write_text(text)
+    return fabric
+
+
+@pytest.mark.parametrize("form", ["interface {} vrf RED\n", "interface {}\n vrf RED\n"])
+def test_bgp_of_a_vrf_is_followed_beside_the_default_one(form: str, tmp_path: Path) -> None:
+    _in_vrf(tmp_path, form)
+    routes, findings = read_and_computed(tmp_path)
+    assert findings.gaps == {}
+    over = {hop.interface for hop in routes["leaf1"]["192.168.2.0/24"]}
+    assert over == {"swp1"}
+    beside = {hop.interface for hop in routes["leaf1-RED"]["10.255.3.0/31"]}
+    assert beside == {"swp2"}
+    assert "192.168.2.0/24" not in routes["leaf1-RED"]
+    verdict = _judged(tmp_path)
+    assert (verdict.safe, verdict.missing, verdict.switches) == (True, [], 6)
+
+
+def test_a_loop_in_a_vrf_is_found(tmp_path: Path) -> None:
+    _in_vrf(tmp_path, "interface {} vrf RED\n")
+    hosts = "interface vlan20 vrf RED\n ip address 192.168.21.1/24\nexit\n"
+    for router, route in (
+        ("leaf1", "ip route 10.96.0.0/16 10.255.1.1"),
+        ("spine2", "ip route 10.96.0.0/16 10.255.1.0"),
+    ):
+        file = tmp_path / router / "frr.conf"
+        more = hosts if router == "leaf1" else ""
+        file.write_text(f"{file.read_text()}{more}vrf RED\n {route}\nexit-vrf\n")
+    verdict = _judged(tmp_path)
+    assert verdict.safe is False
+    assert {name.partition(":")[0] for name in verdict.cycle} == {"leaf1-RED", "spine2-RED"}
+
+
+def test_a_port_that_vrfs_share_is_a_missing_fact(tmp_path: Path) -> None:
+    fabric = leaf_spine()
+    fabric.end["leaf1"] = ["interface swp1.20 vrf RED", " ip address 10.99.0.1/24", "exit"]
+    verdict = _judged(fabric.write(tmp_path))
+    assert verdict.safe is None
+    assert any("swp1 of leaf1 is in VRF" in text for text in verdict.missing)
+
+
+def test_a_vrf_that_ifupdown_names_counts_for_addresses_of_frr(tmp_path: Path) -> None:
+    folder = leaf_spine().write(tmp_path)
+    (folder / "leaf1" / "interfaces").write_text("auto swp1\niface swp1\n    vrf RED\n")
+    verdict = _judged(folder)
+    assert "VRFs of leaf1 are shown as switches of their own: leaf1-RED" in verdict.notes
+    assert verdict.undelivered == 0  # over spine2
 
 
 # Files
