@@ -97,6 +97,7 @@ class NeighbourSettings:
     ttl_security: int | None = None
     source: str | None = None
     detects_loops: bool | None = None
+    extended_next_hop: bool | None = None
     active: dict[str, bool] = field(default_factory=dict)
     own_as_allowed: dict[str, int] = field(default_factory=dict)
     default_route: dict[str, bool] = field(default_factory=dict)

@@ -265,6 +265,8 @@ class _Reader:
                 settings.source = source
             case ["sender-as-path-loop-detection"]:
                 settings.detects_loops = True
+            case ["capability", "extended-nexthop"]:
+                settings.extended_next_hop = True
             case ["port", "179"]:
                 pass
             case ["activate"]:

@@ -113,7 +113,6 @@ NEIGHBOUR: Statements = {
     "advertisement-interval": _TIMING,
     "bfd": "a session that has never come up does not end that of BGP; 'strict' is not meant here",
     "capability dynamic": "how sessions are negotiated",
-    "capability extended-nexthop": "next hops are neighbours on a link, whatever their address",
     "capability fqdn": _LOG,
     "capability software-version": _LOG,
     "description": _LOG,

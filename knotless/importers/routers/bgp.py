@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from knotless.base.errors import RuleError
 from knotless.base.printable import listed
 from knotless.importers.findings import Findings
-from knotless.importers.frr.configuration import FAMILIES, IPV4, IPV6
+from knotless.importers.frr.configuration import FAMILIES, IPV4, IPV6, family_of
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.bgp_origins import (
     IGP,
@@ -141,12 +141,24 @@ class _Learned:
         self._updates = 0
         origins = Origins(speakers, tables, self._policies, findings)
         families = [_Family(family, speakers, origins.of_family(family)) for family in FAMILIES]
+        self._find_mixed(families)
         for family in families:
             family.decide(self._policies, speakers)
         ended = {pair for family in families for pair in family.over_limit(speakers, findings)}
         for family in families:
             family.end(ended)
             self._learn(family)
+
+    def _find_mixed(self, families: Sequence[_Family]) -> None:
+        """Add sessions by IPv6 addresses that carry IPv4 routes, whose next hops need RFC 8950."""
+        for session in (
+            one for family in families for one in family.sessions if family.is_mixed(one)
+        ):
+            names = (self._speakers[n].router.name for n in (session.sender, session.receiver))
+            self._findings.gap(
+                f"the next hops of IPv4 routes between {' and '.join(sorted(names))}: a session by"
+                " IPv6 addresses without 'capability extended-nexthop'"
+            )
 
     def routes_of(self, number: int) -> dict[str, tuple[NextHop, ...]]:
         """Return the routes that a speaker has learned."""
@@ -349,6 +361,13 @@ class _Family:
     def sessions(self) -> Iterator[Session]:
         """All sessions, by sender."""
         return (session for sessions in self.outgoing for session in sessions)
+
+    def is_mixed(self, session: Session) -> bool:
+        """Tell whether IPv4 routes have next hops by a session that negotiates IPv6 ones alone."""
+        address = session.hop.address or ""
+        extended = session.sends.extended_next_hop and session.takes.extended_next_hop
+        is_six = family_of(address) == IPV6 and address != UNNUMBERED
+        return self.name == IPV4 and bool(self.origins) and is_six and not extended
 
     def decide(self, policies: Policies, speakers: Sequence[Speaker]) -> None:
         """Apply all policies to all prefixes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -171,6 +172,21 @@ def test_networks_are_checked_by_profile_and_version(tmp_path: Path) -> None:
         folder = tmp_path / head.replace("\n", " ").replace(" ", "-")
         routes, _ = computed(fabric, folder)
         assert ("172.20.0.0/16" in routes["leaf2"]) == announced
+
+
+@pytest.mark.parametrize("extended", [True, False])
+def test_ipv4_routes_by_ipv6_sessions(extended: bool, tmp_path: Path) -> None:
+    """Their next hops need RFC 8950, which is negotiated only if both ends say so."""
+    folder = leaf_spine().write(tmp_path)
+    for file in folder.glob("*/frr.conf"):
+        text = re.sub(r"10\.255\.(\d)\.(\d)", r"fc00::\1:\2", file.read_text())
+        text = re.sub(r"ip address (fc00\S+)/31", r"ipv6 address \1/127", text)
+        more = r"\g<0>\1 capability extended-nexthop\n" * extended
+        file.write_text(re.sub(r"( neighbor \S+) remote-as \d+\n", more or r"\g<0>", text))
+    verdict = _judged(folder)
+    assert verdict.undelivered == 0
+    assert (verdict.safe is True) == extended
+    assert any("capability extended-nexthop" in text for text in verdict.missing) != extended
 
 
 # VRFs
