@@ -1,4 +1,4 @@
-"""Files of FRR: ``frr.conf``, ``show running-config``, and those of single daemons.
+"""Files of FRR: ``frr.conf``, ``show running-config``, those of single daemons, and ``daemons``.
 
 Statements that change which routes there are and are not followed are ``unclear``; those without
 such an effect are listed in :mod:`.without_effect`.
@@ -29,7 +29,7 @@ from knotless.importers.prefixes import prefix_of
 
 _MARKS = re.compile(
     r"^(?:frr version |frr defaults |service integrated-vtysh-config$"
-    r"|! template: (?:bgpd|zebra|staticd|common)/)",
+    r"|bgpd=(?:yes|no)$|! template: (?:bgpd|zebra|staticd|common)/)",
     re.MULTILINE,
 )
 """What FRR itself, or SONiC's templates for it, write."""
@@ -38,6 +38,8 @@ _SECTIONS = ("router", "route-map", "interface")
 _KEPT = {"no-export", "no-advertise", "local-AS", "65535:65281", "65535:65282", "65535:65283"}
 """Communities with which a route is not announced over external sessions (RFC 1997)."""
 _DROPS = ("Null0", "blackhole", "reject")
+_DAEMON = re.compile(r"(\w+)=(.*)")
+"""A line of the file ``daemons``, which says what is started."""
 _PROTOCOLS = {"ospf": "OSPF", "ospf6": "OSPF", "isis": "IS-IS"}
 
 
@@ -90,6 +92,9 @@ class _Reader:
                 self._section = self._skipped
             case ["no", "ip" | "ipv6", "forwarding", *_]:
                 self._unclear(text)
+            case [word, *_] if line := _DAEMON.match(word):
+                if line[1] == "frr_profile" or (line[1] == "bgpd" and line[2] != "yes"):
+                    self._unclear(f"{text.strip()} of the file daemons")
             case _:
                 self._unless_without_effect(without_effect.TOP, words, text)
 

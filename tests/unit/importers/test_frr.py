@@ -189,6 +189,19 @@ def test_ipv4_routes_by_ipv6_sessions(extended: bool, tmp_path: Path) -> None:
     assert any("capability extended-nexthop" in text for text in verdict.missing) != extended
 
 
+@pytest.mark.parametrize(
+    ("line", "matters"),
+    [("bgpd=yes", False), ("bgpd=no", True), ('frr_profile="datacenter"', True)],
+)
+def test_daemons_that_are_not_started(line: str, matters: bool, tmp_path: Path) -> None:
+    folder = leaf_spine().write(tmp_path)
+    more = 'ospfd=no\nvtysh_enable=yes\nzebra_options="  -A 127.0.0.1 -s 90000000"\n'
+    (folder / "leaf1" / "daemons").write_text(f"# a comment\nbgpd=yes\n{more}{line}\n")
+    verdict = _judged(folder)
+    assert (verdict.safe is None) == matters
+    assert any("of the file daemons" in text for text in verdict.missing) == matters
+
+
 # VRFs
 
 
