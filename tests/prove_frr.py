@@ -4,7 +4,8 @@ Draws leaf-spines, rings and random graphs with random statements of those that 
 FRR on them in network namespaces of its own, and compares all routes of all routers. Needs root,
 and Debian's packages of FRR unpacked into a folder, not installed:
 
-    apt-get download frr libyang2 libcares2 libjson-c5 && dpkg -x each of them into FOLDER
+    apt-get download frr libyang2 libc-ares2 libsnmp40 libpci3 libcap2 libjson-c5
+    for package in *.deb; do dpkg -x $package FOLDER; done
 
 Example: python -m tests.prove_frr --frr FOLDER --cases 20 --seed 1
 With --store, the routes of named cases are written to tests/data/frr_routes.json instead.
