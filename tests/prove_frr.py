@@ -31,6 +31,7 @@ from knotless.importers.routers.bgp import computed_routes
 from knotless.importers.routers.cables import Routes as RoutesOfRouter
 from knotless.importers.routers.cables import cabling_of
 from knotless.importers.routers.files import routers_of
+from knotless.importers.routers.interfaces import Interfaces
 from knotless.importers.sources import sources
 from tests.support.frr_fabrics import CASES, FrrFabric, case, random_fabric
 from tests.support.real_frr import Routes, prepare, real_routes
@@ -47,7 +48,8 @@ def read_and_computed(folder: Path) -> tuple[Mapping[str, RoutesOfRouter], Findi
     ]
     findings = Findings()
     routers, cables = routers_of(files, findings)
-    cabling = cabling_of(routers, {router.name: {} for router in routers}, cables, findings)
+    no_routes: dict[str, RoutesOfRouter] = {router.name: {} for router in routers}
+    cabling = cabling_of(routers, no_routes, cables, Interfaces(routers), findings)
     return computed_routes(routers, cabling, findings), findings
 
 

@@ -17,7 +17,8 @@ from knotless.importers.frr.configuration import FrrConfiguration, merged
 from knotless.importers.linux.network_interfaces import NetworkInterfaces
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
-from knotless.importers.routers.cables import Routes, is_own
+from knotless.importers.routers.cables import Routes
+from knotless.importers.routers.interfaces import DeviceInterfaces
 from knotless.importers.routers.router import INTERFACE_TABLES, Router, natural
 from knotless.importers.routers.vrfs import by_vrf
 from knotless.importers.sonic.database import Fields, SonicTables
@@ -151,7 +152,8 @@ def _add_vrfs(router: Router, configuration: FrrConfiguration, findings: Finding
             findings.unclear(f"which VRF {interface} of {router.name} is in")
     if not configuration.vrf_of:
         return
-    interfaces = {name for name in configuration.interfaces if not is_own(name)}
+    of_router = DeviceInterfaces(router)
+    interfaces = {name for name in configuration.interfaces if not of_router.own(name, routed=True)}
     rows = router.tables.setdefault("INTERFACE", {})
     for interface in sorted(interfaces, key=natural):
         row = rows.setdefault(interface, {})
