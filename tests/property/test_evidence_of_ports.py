@@ -148,6 +148,25 @@ def test_sufficient_means_name_the_same_cables(seed: int, means: str, tmp_path: 
     assert len(verdict.cycle) == len(by_lldp.cycle)
 
 
+@pytest.mark.parametrize("ends", [("eth1.{}", "swp5.{}"), ("swp1.{}", "swp1.{}")])
+def test_sub_interfaces_of_one_cable(ends: tuple[str, str], tmp_path: Path) -> None:
+    """Each of two has a prefix of its own; the cable is between the ports."""
+    for number, (name, end) in enumerate(zip(("a", "b"), ends, strict=True)):
+        net = RouterNet([], routes={name: {}})
+        for sub in (2, 4):
+            net.routes[name][f"169.254.{sub}.0/30"] = [("", end.format(sub))]
+        net.routes[name][f"10.{number}.0.0/24"] = [("", "swp9")]
+        net.routes[name][f"10.{1 - number}.0.0/24"] = [
+            (f"169.254.{sub}.{2 - number}", end.format(sub)) for sub in (2, 4)
+        ]
+        directory = tmp_path / name
+        directory.mkdir()
+        (directory / "routes.json").write_text(json.dumps(net.frr_json(name)))
+    verdict = judged(tmp_path)
+    assert (verdict.acyclic, verdict.hosts, verdict.undelivered) == (SAFE, 2, 0)
+    assert "1 cables are inferred from prefixes that two ports share" in verdict.notes
+
+
 @pytest.mark.seeds(60)
 def test_leaving_a_router_out_makes_nothing_safe(seed: int, tmp_path: Path) -> None:
     net, draw = drawn(seed), random.Random(seed)  # noqa: S311

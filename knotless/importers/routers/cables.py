@@ -143,7 +143,7 @@ def cabling_of(
     owned = list(_by_next_hop(routers, routes, interfaces, cabling))
     for a, b in owned:
         cabling.join(a, b, "the router that owns the address of a next hop", findings)
-    inferred = list(_by_prefix(routers, routes, interfaces, cabling))
+    inferred = list(dict.fromkeys(_by_prefix(routers, routes, interfaces, cabling)))
     for a, b in inferred:
         cabling.join(a, b, "the prefix that two ports share", findings)
     if owned:
@@ -260,25 +260,26 @@ def _by_next_hop(
     port_of: dict[str, set[NamedEnd]] = {}
     for router in routers:
         for interface, address in interfaces[router.name].addresses():
-            port_of.setdefault(str(address.ip), set()).add((router.name, interface))
-    joined: set[NamedEnd] = set()
+            port_of.setdefault(str(address.ip), set()).update(_ends(router, interface, interfaces))
+    joined: dict[NamedEnd, NamedEnd] = {}
     for router in routers:
         for hop in (hop for hops in distinct(routes[router.name]) for hop in hops):
-            port = (router.name, hop.interface or "")
             far = port_of.get(hop.address or "", set())
-            if len(far) != 1 or port in joined or not hop.interface:
-                continue
-            (end,) = far
-            free = (
-                interfaces[one[0]].ports(one[1]) == (one[1],)
-                and not interfaces[one[0]].own(one[1], routed=True)
-                and one not in cabling.peers
-                and one not in cabling.outside
-                for one in (port, end)
-            )
-            if end[0] != router.name and all(free):
-                joined |= {port, end}
-                yield port, end
+            for port in _ends(router, hop.interface or "", interfaces) if len(far) == 1 else ():
+                (end,) = far
+                known = {*cabling.peers, *cabling.outside, *joined}
+                if end[0] != router.name and not {port, end} & known:
+                    joined |= {port: end, end: port}
+                    yield port, end
+
+
+def _ends(router: Router, interface: str, interfaces: Interfaces) -> list[NamedEnd]:
+    """Return the port of an interface, or nothing: it is none, or has several."""
+    of_router = interfaces[router.name]
+    ports = of_router.ports(interface) if interface else ()
+    if len(ports) != 1 or of_router.own(interface, routed=True):
+        return []
+    return [(router.name, ports[0])]
 
 
 def _by_prefix(
@@ -297,21 +298,20 @@ def _by_prefix(
     for router in routers:
         of_router = interfaces[router.name]
         for text, hops in routes.get(router.name, {}).items():
-            if hops and hops[0].address is not None:
-                routed |= {(router.name, hop.interface or "") for hop in hops}
+            for hop in hops if hops and hops[0].address is not None else ():
+                routed.update(_ends(router, hop.interface or "", interfaces))
             for hop in hops[:1]:  # directly connected: there is no other
-                if hop.address is not None or not hop.interface or "@" in text:
+                interface = hop.interface or ""
+                if hop.address is not None or "@" in text or text[:5] == "fe80:":
                     continue
-                is_link = not of_router.own(hop.interface, routed=False)
-                if is_link and not of_router.is_bridge(hop.interface) and text[:5] != "fe80:":
-                    sharing.setdefault(prefix_of(text).text, set()).add(
-                        (router.name, hop.interface)
-                    )
-    for text, ends in sharing.items():
-        free = {end for end in ends if end not in cabling.peers and end not in cabling.outside}
+                if interface and not of_router.own(interface, routed=False):
+                    ends = _ends(router, interface, interfaces)
+                    sharing.setdefault(prefix_of(text).text, set()).update(ends)
+    for text, ends_of_text in sharing.items():
+        known = {*cabling.peers, *cabling.outside}
         network = ipaddress.ip_network(text)
-        between_two = network.prefixlen >= _POINT_TO_POINT[network.version] or ends & routed
-        if len(ends) == len(free) == 2 and between_two:
-            a, b = sorted(ends)
-            if a[0] != b[0]:
+        between_two = network.prefixlen >= _POINT_TO_POINT[network.version]
+        if len(ends_of_text) == 2 and not ends_of_text & known:
+            a, b = sorted(ends_of_text)
+            if a[0] != b[0] and (between_two or {a, b} & routed):
                 yield a, b
