@@ -36,6 +36,7 @@ from knotless.emulation.network import EmulatedFabric
 from knotless.mininet import Knotless
 from knotless.topologies import load
 from tests.support import REPOSITORY
+from tests.support.stderr_lines import our_lines
 
 
 @pytest.fixture(autouse=True)
@@ -240,4 +241,4 @@ def test_a_mistake_ends_a_script_with_one_line(
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert message in done.stderr
-    assert (done.stderr.count("\n") == 1) == (lines == 1)
+    assert (len(our_lines(done.stderr)) == 1) == (lines == 1)
