@@ -2,29 +2,28 @@
 
 Routers forward by the longest matching prefix, out of any one of its next hops. Hosts are the
 networks behind a port or VLAN that leads to no other router; all of them send to all others.
+
+Files go through stages, each of which makes a value of the one before: they are *read* as routers
+(:mod:`.files`), whose ports are *connected* (:mod:`.cables`); their routes are followed
+(:mod:`.routes`); and what packets wait for is *settled* by their priorities (:mod:`.settle`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
-
-import numpy as np
 
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed
-from knotless.forwarding.state import ForwardingState
 from knotless.importers.cabling.layer1_topology import NamedEnd
-from knotless.importers.fabric import TableFabric, TableTraffic, no_groups
+from knotless.importers.fabric import TableFabric
 from knotless.importers.file_kinds import FoundFile
 from knotless.importers.findings import Findings
-from knotless.importers.next_hops import DROPPED, VcMap
 from knotless.importers.route_dump import distinct
 from knotless.importers.routers.bgp import computed_routes, static_routes
-from knotless.importers.routers.buffers import judge_buffers
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
 from knotless.importers.routers.fabric import RouterFabric, Wiring, router_fabric
 from knotless.importers.routers.files import (
@@ -34,21 +33,14 @@ from knotless.importers.routers.files import (
     routers_of,
 )
 from knotless.importers.routers.interfaces import Interfaces
-from knotless.importers.routers.pfc import (
-    Priorities,
-    Qos,
-    groups_of_hosts,
-    judge_pfc,
-    priorities_of,
-)
-from knotless.importers.routers.qos import PortQos, port_qos, qos_of
 from knotless.importers.routers.route_state import RouteState
 from knotless.importers.routers.router import Router, natural
 from knotless.importers.routers.routes import Destinations, destinations_of
+from knotless.importers.routers.settle import has_flow_control, settle, vlan_members
 from knotless.importers.routers.static_routes import RoutesRead
 from knotless.importers.routers.switch_settings import settings_of
 from knotless.importers.routers.tables import judge_tables
-from knotless.importers.routers.tunnels import servers_of, tunnels_of
+from knotless.importers.routers.tunnels import Server, Tunnel, servers_of, tunnels_of
 from knotless.importers.routers.unread import described, unread_ports
 from knotless.importers.switch_settings import ReadSettings
 
@@ -82,6 +74,82 @@ def assemble(
             "there are cables, but no routes or tables of a router (those in frr.conf are read with"
             " --routes)"
         )
+    judge_tables(routers, findings)
+    connected = _connected(routers, cables, hosts, routes_by, findings)
+    tunnels = tunnels_of(connected.routers, findings)
+    servers = servers_of(connected.routers, findings)
+    routed, reached = _routed(name, connected, tunnels, servers, findings)
+    settled = settle(connected.routers, routed, reached, tunnels, connected.bridges, findings)
+    destinations = settled.destinations
+    ordinary = not (tunnels or servers or connected.bridges or routes_by)
+    state = RouteState(
+        routed.names,
+        routed.port,
+        connected.wiring.cabling.peers,
+        destinations.addresses,
+        destinations.hops,
+    )
+    read = RoutesRead(
+        connected.routers,
+        [switch.name for switch in routed.fabric.switches],
+        connected.routes,
+        connected.wiring.interfaces,
+        destinations.addresses,
+    )
+    pauses = has_flow_control(connected.routers)
+    return TableFabric(
+        fabric=routed.fabric,
+        channels=routed.channels,
+        flow_control=FlowControl.PFC if pauses else FlowControl.PAUSE,
+        traffics=settled.traffics,
+        pairs=destinations.pairs,
+        label=settled.label,
+        hops=destinations.hops,
+        findings=findings,
+        pausing=settled.pausing,
+        configs=tuple(router.tables for router in connected.routers),
+        routes_without=read.without,
+        switch_settings=cache(partial(_settings, connected.routers, routed)),
+        unread=tuple(port for _, port in destinations.unread),
+        number_of=destinations.addresses.number_of,
+        ends_at=destinations.hops.ends_at,
+        explain=partial(_explained, connected),
+        assumed_routes=routes_by is not None,
+        sections=state.sections if ordinary else dict,
+        first_groups=settled.first_groups,
+    )
+
+
+@dataclass(frozen=True)
+class _Connected:
+    """Routers, their routes, and where their interfaces lead; of some the routes are not ``known``.
+
+    ``routes`` are those of all routers, so far as any are known, with those to their own addresses.
+    """
+
+    routers: Sequence[Router]
+    routes: Mapping[str, Routes]
+    known: frozenset[str]
+    wiring: Wiring
+
+    @property
+    def bridges(self) -> frozenset[str]:
+        """The routers that are none: all their routes are to Ethernet addresses."""
+        return frozenset(
+            name
+            for name, of_router in self.routes.items()
+            if of_router and all("@" in text for text in of_router)
+        )
+
+
+def _connected(
+    routers: Sequence[Router],
+    cables: Sequence[tuple[NamedEnd, NamedEnd]],
+    hosts: Sequence[str],
+    routes_by: str | None,
+    findings: Findings,
+) -> _Connected:
+    """Find what the ports of routers lead to, and take their routes as ``routes_by`` says."""
     dumped = {
         router.name: chosen_routes(router, findings) if routes_by is None else None
         for router in routers
@@ -90,141 +158,72 @@ def assemble(
         router.name: {**connected_routes(router), **(dumped[router.name] or {})}
         for router in routers
     }
-    judge_tables(routers, findings)
     interfaces = Interfaces(routers)
     cabling = cabling_of(routers, routes, cables, interfaces, findings, hosts)
     if routes_by is None:
         for router in routers:
             for text in missing_routes(router, dumped[router.name]):
                 findings.gap(text)
+        known = frozenset(name for name, of_router in dumped.items() if of_router is not None)
     else:
-        computed = (
-            static_routes(routers, cabling, findings)
-            if routes_by == "static"
-            else computed_routes(routers, cabling, findings)
-        )
-        dumped = {name: dict(of) for name, of in computed.items()}
-        routes = computed
+        compute = static_routes if routes_by == "static" else computed_routes
+        routes = dict(compute(routers, cabling, findings))
+        known = frozenset(routes)
     for absent in sorted(cabling.absent):
         findings.gap(f"the files of {absent}")
     if cabling.absent:
         findings.note(f"if {listed(sorted(cabling.absent), 3)} are hosts, name them by --hosts")
-    routers = _of_the_fabric(routers, routes, cabling, findings)
+    kept = _of_the_fabric(routers, routes, cabling, findings)
     wiring = Wiring(interfaces, cabling)
-    routes = {
-        router.name: {**routes[router.name], **wiring.own_routes(router)} for router in routers
-    }
-    for text in (text for router in routers for text in _switched(router, wiring)):
+    routes = {router.name: {**routes[router.name], **wiring.own_routes(router)} for router in kept}
+    for text in (text for router in kept for text in _switched(router, wiring)):
         findings.gap(text)
-    tunnels, servers = tunnels_of(routers, findings), servers_of(routers, findings)
-    known_routes = {
-        router_name: routes[router_name] if dumped[router_name] is not None else None
-        for router_name in routes
-    }
+    return _Connected(kept, routes, known, wiring)
+
+
+def _routed(
+    name: str,
+    connected: _Connected,
+    tunnels: Sequence[Tunnel],
+    servers: Sequence[Server],
+    findings: Findings,
+) -> tuple[RouterFabric, Destinations]:
+    """Follow the routes of all routers to every address that one of them tells apart."""
+    routers, routes = connected.routers, connected.routes
+    known = {router: of if router in connected.known else None for router, of in routes.items()}
 
     def reached(routed: RouterFabric) -> Destinations:
         unread = unread_ports(routed, routers, routes)
-        return destinations_of(routed, known_routes, tunnels, servers, unread, findings)
+        return destinations_of(routed, known, tunnels, servers, unread, findings)
 
-    routed = router_fabric(name, routers, routes, wiring)
+    routed = router_fabric(name, routers, routes, connected.wiring)
     destinations = reached(routed)
     if not destinations.pairs:
-        routed = router_fabric(name, routers, routes, replace(wiring, loopbacks=True))
+        routed = router_fabric(name, routers, routes, replace(connected.wiring, loopbacks=True))
         destinations = reached(routed)
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
-    unread = [port for _, port in destinations.unread]
-    if unread:
-        findings.note(described(unread))
+    if destinations.unread:
+        findings.note(described([port for _, port in destinations.unread]))
     if not destinations.pairs:
         findings.gap(f"networks of hosts with routes between them: {len(routed.edges)} are known")
-    qos = _qos(routers, cabling, findings)
-    traffics: tuple[TableTraffic, ...]
-    bridges = {
-        name
-        for name, router_routes in routes.items()
-        if router_routes and all("@" in text for text in router_routes)
-    }
-    for name in _in_a_loop(bridges, wiring):
+    for bridge in _in_a_loop(connected.bridges, connected.wiring):
         findings.gap(
-            f"which ports spanning tree blocks at {name}: it floods what is for unknown addresses,"
-            " and its cables to other bridges close a loop"
+            f"which ports spanning tree blocks at {bridge}: it floods what is for unknown"
+            " addresses, and its cables to other bridges close a loop"
         )
-    label = "DSCP"
-    first_groups = None
-    if qos is None:
-        traffics, pausing = (_one_traffic(routed, destinations, bridges),), None
-    else:
-        priorities = priorities_of(
-            routed, qos, tunnels, destinations.unread, _vlan_members(routers), findings
-        )
-        destinations = replace(
-            destinations, hops=destinations.hops.repeated(priorities.repetitions)
-        )
-        traffics, pausing = tuple(_traffics(routed, destinations, priorities)), priorities.pausing
-        label = priorities.shown[0]
-        first_groups = partial(_first_groups, routed, qos, _vlan_members(routers), priorities)
-        judge_pfc(routed, {name: qos[name] for name in routes}, findings)
-        judge_buffers(routers, qos, cabling.peers, findings)
-    ordinary = not (tunnels or servers or bridges or routes_by)
-    route_state = (
-        RouteState(
-            routed.names,
-            routed.port,
-            cabling.peers,
-            destinations.addresses,
-            destinations.hops,
-        )
-        if ordinary
-        else None
-    )
-    names = [switch.name for switch in routed.fabric.switches]
-    read = RoutesRead(routers, names, routes, interfaces, destinations.addresses)
-    return TableFabric(
-        fabric=routed.fabric,
-        channels=routed.channels,
-        flow_control=FlowControl.PFC if _has_flow_control(routers) else FlowControl.PAUSE,
-        traffics=traffics,
-        pairs=destinations.pairs,
-        label=label,
-        hops=destinations.hops,
-        findings=findings,
-        pausing=pausing,
-        configs=tuple(router.tables for router in routers),
-        routes_without=read.without,
-        switch_settings=cache(partial(_settings, routers, routed)),
-        unread=tuple(unread),
-        number_of=destinations.addresses.number_of,
-        ends_at=destinations.hops.ends_at,
-        explain=partial(_explained, wiring, [router.name for router in routers]),
-        assumed_routes=routes_by is not None,
-        sections=dict if route_state is None else route_state.sections,
-        first_groups=first_groups or no_groups,
-    )
+    return routed, destinations
 
 
-def _explained(wiring: Wiring, routers: Sequence[str], port: str) -> str:
+def _explained(connected: _Connected, port: str) -> str:
     """Return what a port leads to; raises RuleError if there is no such router."""
     router, colon, interface = port.partition(":")
-    if router not in routers or not colon:
+    names = [router.name for router in connected.routers]
+    if router not in names or not colon:
         raise RuleError(
-            f"{port[:60]!r}: give a router and its port, such as {routers[0]}:Ethernet0; there are"
-            f" {listed(routers, 5)}"
+            f"{port[:60]!r}: give a router and its port, such as {names[0]}:Ethernet0; there are"
+            f" {listed(names, 5)}"
         )
-    return f"{port}: {wiring.explain(router, interface)}"
-
-
-def _first_groups(
-    routed: RouterFabric,
-    qos: Qos,
-    members: Mapping[NamedEnd, Sequence[str]],
-    priorities: Priorities,
-    traffic: int,
-    source: int,
-) -> frozenset[int]:
-    """Return the priority groups of the port of a source in which packets of a traffic may be."""
-    if source >= len(routed.edges):
-        return frozenset()
-    return groups_of_hosts(routed, qos, members, routed.edges[source], priorities.marks[traffic])
+    return f"{port}: {connected.wiring.explain(router, interface)}"
 
 
 def _of_the_fabric(
@@ -247,7 +246,7 @@ def _of_the_fabric(
 
 def _settings(routers: Sequence[Router], routed: RouterFabric) -> dict[str, ReadSettings]:
     """Return the settings of all switches, by name; a VLAN has those of its member ports."""
-    members = _vlan_members(routers)
+    members = vlan_members(routers)
     ports: dict[str, dict[int, list[str]]] = {router.name: {} for router in routers}
     for (name, interface), place in routed.port.items():
         of_vlan = members.get((name, interface), [])
@@ -296,145 +295,3 @@ def _in_a_loop(bridges: AbstractSet[str], wiring: Wiring) -> Iterator[str]:
         if one == other:
             yield a[0]
         part[one] = other
-
-
-def _vlan_members(routers: Sequence[Router]) -> dict[NamedEnd, list[str]]:
-    """Return the member ports of VLANs by (router, VLAN)."""
-    members: dict[NamedEnd, list[str]] = {}
-    for router in routers:
-        for key in router.table("VLAN_MEMBER"):
-            vlan, _, port = key.partition("|")
-            members.setdefault((router.name, vlan), []).append(port)
-    return members
-
-
-def _qos(
-    routers: Sequence[Router],
-    cabling: Cabling,
-    findings: Findings,
-) -> Qos | None:
-    """Return the settings of all routers; None if those of one that was read are not known."""
-    settings = {router.name: qos_of(router, findings) for router in routers}
-    without = [text for router in routers for text in _missing_qos(router, cabling)]
-    if not _has_flow_control(routers):
-        findings.note(
-            "no switch has settings of flow control (PORT_QOS_MAP, dcb):"
-            " all links are taken to PAUSE"
-        )
-    elif without:
-        findings.doubt(f"{without[0]}: which priorities it pauses")
-        findings.note(
-            f"no {without[0]}: all packets are taken to be lossless, in one priority everywhere"
-        )
-    if any("DCB" in router.tables for router in routers):
-        findings.note("Linux: packets are taken to keep their DSCP")
-    _judge_watchdogs(routers, findings)
-    by_router = {router_name: ports for router_name, ports in settings.items() if ports is not None}
-    return None if without else {**by_router, **_of_absent(by_router, cabling)}
-
-
-def _of_absent(qos: Qos, cabling: Cabling) -> Qos:
-    """Return settings for routers without files: those of the ports that lead to them.
-
-    No verdict rests on these: what such a router does with packets is not known.
-    """
-    settings: dict[str, dict[str, PortQos]] = {}
-    for (name, far), (peer, port) in cabling.peers.items():
-        if name in cabling.absent and peer in qos:
-            of_peer = port_qos(qos[peer], port)
-            settings.setdefault(name, {"": of_peer})[far] = of_peer
-    return settings
-
-
-def _has_flow_control(routers: Iterable[Router]) -> bool:
-    """Return whether the files of any router say what its ports pause."""
-    return any(router.table("PORT_QOS_MAP") or "DCB" in router.tables for router in routers)
-
-
-_WATCHDOG = {
-    "drop": "which ends a deadlock by dropping but does not prevent it",
-    "alert": "which only reports a deadlock and does not end it",
-    "forward": (
-        "which sends what is paused all the same, so that the next switch can lose it; it neither"
-        " prevents a deadlock nor ends one without loss"
-    ),
-}
-"""What a PFC watchdog does, by its action: SONiC, sonic-pfcwd.yang and orchagent."""
-
-
-def _judge_watchdogs(routers: Sequence[Router], findings: Findings) -> None:
-    switches: dict[str, set[str]] = {}
-    for router in routers:
-        for port, fields in router.table("PFC_WD").items():
-            if port != "GLOBAL":
-                switches.setdefault(fields.get("action", "drop"), set()).add(router.host)
-    for action, hosts in sorted(switches.items()):
-        does = _WATCHDOG.get(action, "which is not known here")
-        findings.note(
-            f"{len(hosts)} switches have a PFC watchdog with action {action[:20]}, {does}"
-        )
-
-
-def _missing_qos(router: Router, cabling: Cabling) -> Iterator[str]:
-    """Yield the settings of a router that are needed and not known."""
-    settings = router.table("PORT_QOS_MAP")
-    if "DCB" in router.tables:
-        for fields in router.table("DCB").values():
-            yield f"{fields['missing']} of {router.name}"
-        for name, port in sorted(cabling.peers):
-            if name == router.name and port not in settings and port not in router.table("DCB"):
-                yield f"dcb pfc show dev {port} of {name}"
-    elif not settings:
-        yield f"PORT_QOS_MAP of {router.name}"
-
-
-def _one_traffic(
-    routed: RouterFabric, destinations: Destinations, bridges: AbstractSet[str]
-) -> TableTraffic:
-    """Return packets that all use one lossless priority.
-
-    ``bridges`` never send a frame back to where it came from.
-    """
-    channels = routed.channels
-    leaving: list[list[int]] = [[] for _ in routed.names]
-    for channel, tail in enumerate(channels.tail.tolist()):
-        leaving[tail].append(channel)
-    senders = [*enumerate(routed.edges), *destinations.unread]
-    heads = [
-        *enumerate(channels.head.tolist()),
-        *((len(channels) + end, routed.names.index(port[0])) for end, port in senders),
-    ]
-    pairs = [(channel_in, channel) for channel_in, head in heads for channel in leaving[head]]
-    channels_in, outs = np.array(pairs, dtype=np.uint32).reshape(-1, 2).T.copy()
-    back = {
-        (channel_in, int(channels.leaving[end]))
-        for end, channel_in in channels.entering.items()
-        if routed.names[end[0]] in bridges
-    }
-    row = np.array([pair in back for pair in pairs], dtype=np.uint32)
-    rows = np.repeat(np.array([[0], [DROPPED]], dtype=np.uint8), destinations.labels, axis=1)
-    return _traffic(routed, destinations, VcMap(channels_in, outs, row, rows), 0, (0,), True)
-
-
-def _traffics(
-    routed: RouterFabric, destinations: Destinations, priorities: Priorities
-) -> Iterable[TableTraffic]:
-    for number in range(priorities.sent):
-        vcs, marks = priorities.of_mark(number)
-        yield _traffic(routed, destinations, vcs, marks[0], marks, number == 0)
-
-
-def _traffic(
-    routed: RouterFabric,
-    destinations: Destinations,
-    vcs: VcMap,
-    mark: int,
-    marks: Sequence[int],
-    counted: bool,
-) -> TableTraffic:
-    first_labels = destinations.first_labels
-    core = destinations.hops.state(vcs, first_labels)
-    state = ForwardingState(routed.fabric, routed.channels, (), core, more=destinations.more)
-    return TableTraffic(
-        state, lambda _source, _destination: mark, vcs, first_labels, marks, counted=counted
-    )

@@ -136,25 +136,7 @@ def destinations_of(
     spaces = ranges.spaces
     actions = Actions()
     unknown = actions.unknown()
-    refuse_beyond("this fabric", 24 * len(ranges) * len(routed.names), RuleError)
-    layers = [np.full((len(ranges), len(routed.names)), unknown, dtype=np.int32)]
-    flooded: dict[int, NDArray[np.bool_]] = {}
-    for router, name in enumerate(routed.names):
-        if name not in parsed:
-            continue
-        otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
-        if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
-            otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
-        longest, *shorter = matched_actions(
-            (name, routed.wiring, routed.port), parsed[name], ranges, actions, findings
-        )
-        if unknown in otherwise:
-            flooded[router] = (longest < 0) & (spaces != ROUTED)
-        matched = [np.where(longest < 0, otherwise, longest), *shorter]
-        while len(layers) < len(matched):
-            layers.append(np.full_like(layers[0], -1))
-        for layer, column in zip(layers, matched, strict=False):
-            layer[:, router] = column
+    layers, flooded = _layers(routed, parsed, ranges, actions, findings)
     _settle_exits(layers, actions)
     table = layers[0]
     attached = list(_attached(routed, parsed))
@@ -226,6 +208,38 @@ def destinations_of(
         ),
         tuple(enumerate(unread, len(next_hops.ends))),
     )
+
+
+def _layers(
+    routed: RouterFabric, parsed: _Parsed, ranges: Ranges, actions: Actions, findings: Findings
+) -> tuple[list[NDArray[np.int32]], dict[int, NDArray[np.bool_]]]:
+    """Return the actions of all routers, (ranges, routers), and the ranges that bridges flood.
+
+    First those of the longest prefixes, then those of shorter ones; see :meth:`Ranges.matched`.
+    """
+    unknown, spaces = actions.unknown(), ranges.spaces
+    refuse_beyond("this fabric", 24 * len(ranges) * len(routed.names), RuleError)
+    layers: list[NDArray[np.int32]] = [
+        np.full((len(ranges), len(routed.names)), unknown, dtype=np.int32)
+    ]
+    flooded: dict[int, NDArray[np.bool_]] = {}
+    for router, name in enumerate(routed.names):
+        if name not in parsed:
+            continue
+        otherwise = np.full(len(ranges), actions.send(()), dtype=np.int32)
+        if any(prefix.space != ROUTED for prefix, _ in parsed[name]):
+            otherwise[spaces != ROUTED] = unknown  # a bridge sends it to all ports
+        longest, *shorter = matched_actions(
+            (name, routed.wiring, routed.port), parsed[name], ranges, actions, findings
+        )
+        if unknown in otherwise:
+            flooded[router] = (longest < 0) & (spaces != ROUTED)
+        matched = [np.where(longest < 0, otherwise, longest), *shorter]
+        while len(layers) < len(matched):
+            layers.append(np.full_like(layers[0], -1))
+        for layer, column in zip(layers, matched, strict=False):
+            layer[:, router] = column
+    return layers, flooded
 
 
 def _special_rows(
