@@ -387,7 +387,9 @@ class _Family:
     ) -> Iterator[frozenset[int]]:
         """Yield the sessions that end by ``maximum-prefix``: what the sender has itself suffices.
 
-        If only prefixes of others would be too many, it depends on more than is computed here.
+        If only prefixes of others would be too many, it depends on more than is computed here. So
+        it does with one prefix too many: FRR compares with the limit before it adds the next one
+        (``bgp_update``), and real sessions stay up until something changes.
         """
         for session in self.sessions:
             limit = session.takes.limits.get(self.name)
@@ -406,7 +408,7 @@ class _Family:
                 and not (route.keeps or session.receiver_address in route.gateways)
             ]
             names = [speakers[n].router.name for n in (session.receiver, session.sender)]
-            if len(own) > limit:
+            if len(own) > limit + 1:
                 findings.note(
                     f"the BGP session of {names[0]} with {names[1]} ends: maximum-prefix {limit},"
                     f" and {names[1]} announces {len(own)} itself"

@@ -113,6 +113,18 @@ def test_what_changes_no_route(place: str, statement: str, tmp_path: Path) -> No
     assert (verdict.safe, verdict.missing, verdict.undelivered) == (True, [], 0)
 
 
+@pytest.mark.parametrize(("limit", "ends"), [(1, True), (2, None), (3, None), (100, False)])
+def test_one_prefix_too_many_need_not_end_a_session(
+    limit: int, ends: bool | None, tmp_path: Path
+) -> None:
+    """A spine announces three prefixes itself, and passes on others."""
+    statement = f"neighbor 10.255.0.1 maximum-prefix {limit}"
+    verdict = _judged(_with("family", statement).write(tmp_path))
+    named = any("announces more than" in text for text in verdict.missing)
+    noted = any(f"ends: maximum-prefix {limit}, and spine1" in text for text in verdict.notes)
+    assert (noted, named) == (ends is True, ends is None)
+
+
 def test_a_bad_line_costs_a_line(tmp_path: Path) -> None:
     fabric = _with("end", "ip route 10.0.0.0/40 10.255.0.1")
     verdict = _judged(fabric.write(tmp_path))
