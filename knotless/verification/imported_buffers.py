@@ -140,12 +140,15 @@ def _waits(
 
     def pools_held(traffic: int, source: int) -> frozenset[str] | None:
         groups = imported.first_groups(traffic, source)
+        if not groups:
+            return None
         switch, port = imported.hops.ends[source]
         of_switch = settings.get(imported.channels.names[switch], ReadSettings()).groups
-        pools = {
-            group.pool for group in of_switch if group.port == port and group.priority in groups
-        }
-        return frozenset(pool for pool in pools if pool is not None) or None
+        return frozenset(
+            group.pool
+            for group in of_switch
+            if group.port == port and group.priority in groups and group.pool is not None
+        )
 
     def nodes_of(channel: int, vc: int) -> list[int]:
         stopped = np.flatnonzero(pausing[channel, :, vc // PRIORITIES]).tolist()

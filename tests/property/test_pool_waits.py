@@ -211,15 +211,14 @@ def _pool_waits(
     for into, out, shown in net.steps(source, address, dscp):
         if out not in net.peers:
             continue
-        qos, linked = net.qos[into[0]], into in net.peers
-        port = into[1] if linked else HOST_PORT
+        qos = net.qos[into[0]]
+        port = into[1] if into in net.peers else HOST_PORT
         tc = qos.value(port, "dscp_to_tc_map", "DSCP_TO_TC_MAP", shown, 0)
         queue = qos.value(out[1], "tc_to_queue_map", "TC_TO_QUEUE_MAP", tc, 0)
-        held = {pool for (r, p, _), (pool, _) in groups.items() if r == into[0] and p == HOST_PORT}
-        if linked:
-            group = qos.value(port, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, 0)
-            held = {groups[into[0], port, group][0]} if (*into, group) in groups else set()
-        edges |= {(("pool", into[0], pool), ("queue", out, queue)) for pool in held}
+        group = qos.value(port, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, 0)
+        if (into[0], port, group) in groups:
+            pool, _ = groups[into[0], port, group]
+            edges.add((("pool", into[0], pool), ("queue", out, queue)))
     return edges
 
 
