@@ -12,6 +12,16 @@ SHOWN_BLOCKED = 8
 """Channels in the sentence that block each other without a cycle of single waits."""
 
 
+def verdict_words(
+    flow_control: FlowControl, *, safe: bool | None, assumed_routes: bool = False
+) -> tuple[str, str]:
+    """Return the words of an answer, and what they apply to; ``safe`` None is unknown."""
+    under = flow_control.condition + (", with assumed routes" if assumed_routes else "")
+    if safe is None:
+        return "UNKNOWN", f"whether it can deadlock {under}"
+    return "cannot deadlock" if safe else "CAN DEADLOCK", under
+
+
 def verdict_text(
     flow_control: FlowControl,
     cycle: Sequence[str],
@@ -27,18 +37,19 @@ def verdict_text(
     whose frames wait for the first free of several, all of which can be blocked. With
     ``assumed_routes`` the routes are computed from configurations, not read.
     """
-    under = flow_control.condition + (", with assumed routes" if assumed_routes else "")
+    safe = None if missing else not (cycle or blocked)
+    words = " ".join(verdict_words(flow_control, safe=safe, assumed_routes=assumed_routes))
     ring = " -> ".join([*cycle, *cycle[:1]])
     if missing:
         more = len(missing) - SHOWN_MISSING
         shown = "; ".join(missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
         possible = f"; possible: {ring}" if cycle else ""
-        return f"UNKNOWN whether it can deadlock {under}: missing {shown}{possible}"
+        return f"{words}: missing {shown}{possible}"
     if blocked and not cycle:
         more = len(blocked) - SHOWN_BLOCKED
         shown = ", ".join(blocked[:SHOWN_BLOCKED]) + (f" and {more} more" * (more > 0))
-        return f"CAN DEADLOCK {under}: frames on {shown} can all wait for each other"
-    return f"CAN DEADLOCK {under}: {ring}" if cycle else f"cannot deadlock {under}"
+        return f"{words}: frames on {shown} can all wait for each other"
+    return f"{words}: {ring}" if cycle else words
 
 
 def assumptions(flow_control: FlowControl) -> list[str]:

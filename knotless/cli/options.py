@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from knotless.base.finite_range import FiniteRange
 from knotless.base.printable import rich_text
@@ -44,6 +45,9 @@ parts_argument = click.argument(
     "parts", nargs=-1, required=True, metavar="PART...", shell_complete=complete.parts
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
+details_option = click.option(
+    "--details", is_flag=True, help="Print all that is known, not only the answer."
+)
 
 
 def duration_option(default_s: float) -> Callable[[Command], Command]:
@@ -57,6 +61,28 @@ def duration_option(default_s: float) -> Callable[[Command], Command]:
         metavar="S",
         help="Real time; Ctrl-C ends it earlier.",
     )
+
+
+def given_options(*names: str) -> list[str]:
+    """Return the options of the current command that the user has given, as words.
+
+    ``names`` are those of their parameters; for a command that is suggested next.
+    """
+    context = click.get_current_context()
+    words: list[str] = []
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        if option.name not in names or source != ParameterSource.COMMANDLINE:
+            continue
+        value = context.params[option.name]
+        if isinstance(value, bool):
+            words += (option.opts if value else option.secondary_opts)[:1]
+            continue
+        if isinstance(value, Mapping):  # multicast groups
+            value = [f"{key}={','.join(each)}" for key, each in value.items()]
+        values = value if isinstance(value, list | tuple) else [value]
+        words += [word for each in values for word in (option.opts[0], str(each))]
+    return words
 
 
 def fabric_of(spec: str) -> Fabric:

@@ -27,7 +27,8 @@ class Advice:
     """The engine advised, None if no plan is free of deadlock, and what was compared.
 
     ``reasons`` says for each engine why it is or is not advised. ``cheaper`` are engines with fewer
-    virtual channels than the one advised: for each number, the best.
+    virtual channels than the one advised: for each number, the best. ``ranking`` has the engines
+    that can be chosen, the best first.
     """
 
     engine: str | None
@@ -35,6 +36,7 @@ class Advice:
     reasons: dict[str, str]
     cheaper: tuple[str, ...]
     rows: tuple[Compared, ...]
+    ranking: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
         """Return the advice as plain values; the rows as in ``knotless plan --compare --json``."""
@@ -75,7 +77,8 @@ def advise(fabric: Fabric, rows: Sequence[Compared]) -> Advice:
         f" {metrics['load_bound']:.2f}. Equal ones are ranked by length of paths,"
         f" virtual channels, VLANs and rules.{second} {engine_named(best.engine).rule}"
     )
-    return Advice(best.engine, reason, reasons, _cheaper(safe), tuple(rows))
+    ranking = tuple(row.engine for row in safe)
+    return Advice(best.engine, reason, reasons, _cheaper(safe), tuple(rows), ranking)
 
 
 def _is_choice(row: Compared) -> bool:

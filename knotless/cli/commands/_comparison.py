@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.progress import track
-from rich.table import Table
 
-from knotless.base.printable import rich_text
-from knotless.cli.output import say
+from knotless.cli.answer import Answer, Headline, Reason, Several, Table, Tone, number
 from knotless.routing.request import PlanRequest
-from knotless.shown import table_cell
 from knotless.topologies.fabric import Fabric
-from knotless.verification.comparison import Compared, chosen, compare
+from knotless.verification.comparison import ALL, Compared, chosen, compare
 
 COLUMNS = {
+    "load": "max_channel_load",
+    "mean": "mean_switches",
+    "most": "max_switches",
+    "safe": "safe",
     "VCs": "vcs",
     "VLANs": "vlans",
     "rules": "rules_max_switch",
-    "mean": "mean_switches",
-    "most": "max_switches",
-    "load": "max_channel_load",
-    "bound": "load_bound",
     "minimal": "minimal",
-    "flow control": "flow_control",
-    "safe": "safe",
-    "ms": "routing_ms",
+    "under": "flow_control",
 }
 """The columns of a comparison: heading -> key of the plan's summary."""
-EXPLANATION = (
-    "rules: on the switch with the most; mean, most: switches on a path; load: paths on the"
-    " most loaded channel, and its lower bound for shortest paths"
-)
+MORE_COLUMNS = {"bound": "load_bound", "ms": "routing_ms"}
+"""Columns of ``--details``: one is equal for all engines, the other differs between runs."""
 
 
 def compared(fabric: Fabric, request: PlanRequest, *, quiet: bool) -> list[Compared]:
@@ -49,30 +42,50 @@ def compared(fabric: Fabric, request: PlanRequest, *, quiet: bool) -> list[Compa
     )
 
 
-def print_comparison(
-    spec: str, rows: Sequence[Compared], verdicts: Mapping[str, str] | None = None
-) -> None:
-    """Print a table, then the engines that cannot route the fabric, with the reason.
-
-    ``verdicts`` are lines about the engines with a plan, which follow the table.
-    """
-    title = f"routing engines on {spec}"
-    table = Table(
-        title=rich_text(title, "table.title"), title_justify="left", box=None, pad_edge=False
+def comparison_table(rows: Sequence[Compared], *, details: bool) -> Table:
+    """Return the metrics of the engines that have a plan."""
+    planned = [(row.engine, row.summary) for row in rows if row.summary is not None]
+    columns = COLUMNS | MORE_COLUMNS if details else COLUMNS
+    bound = next((summary["load_bound"] for _, summary in planned), 0)
+    least = f" (at least {number(bound)})" if isinstance(bound, float) and bound else ""
+    return Table(
+        f"load: paths on the busiest channel{least}; mean, most: switches on a path; rules: on the"
+        " switch with the most",
+        ["engine", *columns],
+        [
+            # Of an engine that is a file, its name.
+            [engine.rpartition("/")[2], *(summary.get(key) for key in columns.values())]
+            for engine, summary in planned
+        ],
     )
-    table.add_column("engine", style="bold", no_wrap=True)
-    for heading in COLUMNS:
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        if row.summary is not None:
-            cells = [table_cell(row.summary.get(key, "-")) for key in COLUMNS.values()]
-            name = row.engine.rpartition("/")[2]  # of a file, its name
-            table.add_row(*map(rich_text, [name, *cells]))
-    Console(width=max(100, Console().width)).print(table)
-    say(EXPLANATION)
-    for row in rows:
-        if row.summary is None:
-            named = row.reason.startswith(row.engine)
-            say(row.reason if named else f"{row.engine}: {row.reason}")
-        elif verdicts is not None:
-            say(f"{row.engine}: {verdicts[row.engine]}")
+
+
+def without_plan(
+    fabric: Fabric, rows: Sequence[Compared], engines: str, *, details: bool
+) -> Iterator[Reason]:
+    """Yield which engines have no plan, and why if they were named or details are wanted."""
+    reasons = [
+        row.reason if row.reason.startswith(row.engine) else f"{row.engine}: {row.reason}"
+        for row in rows
+        if row.summary is None
+    ]
+    if details or engines != ALL:
+        yield Several(reasons, "engines without a plan")
+    elif reasons:
+        yield f"{len(reasons)} engines do not apply to {fabric.name} (--details)"
+
+
+def comparison_answer(
+    fabric: Fabric, rows: Sequence[Compared], engines: str, *, details: bool
+) -> Answer:
+    """Return what to say about plans of several engines."""
+    planned = [row.summary for row in rows if row.summary is not None]
+    safe = sum(bool(summary["safe"]) for summary in planned)
+    tone = Tone.GOOD if safe == len(planned) else Tone.OPEN if safe else Tone.BAD
+    return Answer(
+        Headline(fabric.name, f"{safe} of {len(planned)} plans", "cannot deadlock", tone)
+        if planned
+        else Headline(fabric.name, "no plan", f"by any of {len(rows)} engines", Tone.BAD),
+        tables=[comparison_table(rows, details=details)] if planned else [],
+        remarks=[*without_plan(fabric, rows, engines, details=details)],
+    )

@@ -111,6 +111,8 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         f" {MAX_HASH_SEED}: another seed, other paths.",
     },
 }
+PLAN_OPTIONS = tuple(_OPTIONS)
+"""Names of the parameters of a plan's options."""
 without_option = click.option(
     "--without",
     multiple=True,

@@ -3,19 +3,40 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import click
 
+from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
-from knotless.cli.commands._comparison import compared, print_comparison
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.answer import (
+    Answer,
+    Group,
+    Headline,
+    Hint,
+    Reason,
+    Several,
+    Tone,
+    number,
+    print_answer,
+)
+from knotless.cli.commands._comparison import compared, comparison_table, without_plan
+from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
 from knotless.cli.commands._switch_settings import judged_switch_options
-from knotless.cli.options import fabric_of, json_option, print_json, spec_argument
-from knotless.cli.output import say
+from knotless.cli.options import (
+    details_option,
+    fabric_of,
+    given_options,
+    json_option,
+    print_json,
+    spec_argument,
+)
 from knotless.routing.engine import engine_named
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
-from knotless.verification.advice import advise
+from knotless.topologies.fabric import Fabric
+from knotless.verification.advice import Advice, advise
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
 
@@ -24,12 +45,14 @@ from knotless.verification.comparison import ALL
 @spec_argument
 @plan_options(engine=ALL)
 @judged_switch_options
+@details_option
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
     switch_settings: SwitchFile | None,
     packet_bytes: int,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Plan SPEC with every engine that can route it, and say which to choose and why.
@@ -59,11 +82,61 @@ def command(
         more = {} if switch_settings is None else {"buffers": buffers}
         print_json({"fabric": fabric.name, **advice.as_json(), **more})
     else:
-        print_comparison(spec, rows, advice.reasons)
-        say(advice.reason)
-        for line in advice.cheaper:
-            say(f"cheaper: {line}")
-        for line in (*buffers.get("losses", ()), *buffers.get("notes", ())):
-            say(f"buffers: {line}")
+        answer = _answer(spec, fabric, advice, buffers, request, details=details)
+        print_answer(answer, details=details)
     mistaken = buffers.get("cycle") or buffers.get("losses")
     sys.exit(0 if advice.engine is not None and not mistaken else 1)
+
+
+def _answer(
+    spec: str,
+    fabric: Fabric,
+    advice: Advice,
+    buffers: Mapping[str, Sequence[str]],
+    request: PlanRequest,
+    *,
+    details: bool,
+) -> Answer:
+    place = {engine: position for position, engine in enumerate(advice.ranking)}
+    rows = sorted(advice.rows, key=lambda row: place.get(row.engine, len(place)))
+    why: list[Reason] = []
+    hints = []
+    if advice.engine is None:
+        headline = Headline(fabric.name, "no engine", "has a plan that cannot deadlock", Tone.BAD)
+    else:
+        best: Any = rows[0].summary
+        condition = FlowControl(best["flow_control"]).condition
+        rest = f", which cannot deadlock {condition}"
+        if buffers.get("cycle"):
+            rest += ", but by its buffers it can"
+        elif buffers.get("losses"):
+            rest += ", but lossless frames can be lost"
+        tone = Tone.BAD if buffers.get("cycle") or buffers.get("losses") else Tone.GOOD
+        headline = Headline(fabric.name, f"choose {advice.engine}", rest, tone)
+        load, count = best["max_channel_load"], len(place)
+        why.append(
+            f"of {count} safe engines with rules, its busiest channel carries the fewest paths,"
+            f" {number(load)}; no engine gets below {number(best['load_bound'])}"
+        )
+        why += [f"{name} is next: {advice.reasons[name]}" for name in advice.ranking[1:2]]
+        why.append(Several([f"cheaper: {line}" for line in advice.cheaper], "cheaper engines"))
+        hints = _hints(spec, advice.engine)
+    mistakes = [*buffers.get("losses", ()), *buffers.get("notes", ())]
+    why.append(Several([f"buffers: {line}" for line in mistakes], "lines about buffers"))
+    return Answer(
+        headline,
+        why=why,
+        tables=[comparison_table(rows, details=details)],
+        remarks=[*without_plan(fabric, advice.rows, request.engine, details=details)],
+        hints=hints,
+        details=[Group("why", advice.reasons), Group("advice", [advice.reason])],
+    )
+
+
+def _hints(spec: str, engine: str) -> list[Hint]:
+    others = [name for name in PLAN_OPTIONS if name != "engine"]
+    given = [spec, "--engine", engine, *given_options(*others)]
+    return [
+        Hint("write its rules", ["knotless", "flows", *given, "--out", "rules"]),
+        Hint("see what it does", ["knotless", "plan", *given, "--explain"]),
+    ]

@@ -8,32 +8,28 @@ import click
 
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
-from knotless.base.printable import listed
 from knotless.base.switch_settings import SwitchFile
-from knotless.cli.commands._comparison import compared, print_comparison
+from knotless.cli.answer import print_answer
+from knotless.cli.commands._comparison import compared, comparison_answer
 from knotless.cli.commands._freeze import freeze_of, freeze_options, refuse_trace_alone
+from knotless.cli.commands._plan_answer import plan_answer
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.options import (
+    details_option,
     fabric_of,
     json_option,
     print_json,
-    print_table,
     spec_argument,
 )
-from knotless.cli.output import say
-from knotless.routing.choices.choice import Binding
 from knotless.routing.plan import make_plan
 from knotless.routing.plan_json import plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
-from knotless.topologies.failures import Failures, hosts_by_part
+from knotless.topologies.failures import Failures
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
 from knotless.verification.explanation import explain
-
-MOST_NAMES = 10
-"""Hosts that are named of each part of a fabric that has come apart."""
 
 
 @click.command(name="plan")
@@ -45,6 +41,7 @@ MOST_NAMES = 10
 @click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
 @freeze_options
 @click.option("--explain", "explaining", is_flag=True, help="Say what the engine did, and why.")
+@details_option
 @json_option
 def command(
     spec: str,
@@ -57,6 +54,7 @@ def command(
     freezing: bool,
     write_trace: str | None,
     explaining: bool,
+    details: bool,
     as_json: bool,
 ) -> int:
     """Plan the routes of SPEC; print their figures and whether they can deadlock.
@@ -103,11 +101,13 @@ def command(
         for option, is_given in of_one_plan.items():
             if is_given:
                 raise PlanError(f"{option} one plan; omit it with --compare")
-        rows = compared(fabric_of(spec), request, quiet=as_json)
+        fabric = fabric_of(spec)
+        rows = compared(fabric, request, quiet=as_json)
         if as_json:
             print_json({"engines": [row.as_json() for row in rows]})
         else:
-            print_comparison(spec, rows)
+            comparison = comparison_answer(fabric, rows, request.engine, details=details)
+            print_answer(comparison, details=details)
         return 0
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
@@ -133,23 +133,7 @@ def command(
     if as_json:
         print_json({**summary, "explanation": explanation} if explaining else summary)
     else:
-        separated: list[list[str]] = hosts_by_part(fabric, failures)
-        hidden = ("separated", "losses", "freezes", "freeze")
-        shown = {key: value for key, value in summary.items() if key not in hidden}
-        print_table(f"{plan.engine} on {fabric.name}", shown)
-        if len(separated) > 1:
-            for names in separated:
-                say(f"reach only each other: {listed(names, MOST_NAMES)}")
-        for topic, text in explanation.items():
-            say(f"{topic}: {text}")
-        for line in checked.verdict.losses:
-            say(line)
-        for line in checked.verdict.notes:
-            say(f"note: {line}")
-        shows_witnesses = switch_settings is not None or plan.choice.binding is Binding.FIRST_FREE
-        for witness in checked.verdict.witnesses if shows_witnesses else ():
-            say(witness.text)
-        say(checked.verdict.text)
-        for line in found.lines if found is not None else ():
-            say(line)
+        lines = [] if found is None else found.lines
+        answer = plan_answer(spec, checked, summary, explanation=explanation, freeze=lines)
+        print_answer(answer, details=details)
     return 0 if checked.verdict.safe and not checked.verdict.losses else 1

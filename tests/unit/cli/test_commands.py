@@ -60,7 +60,7 @@ def test_plan_out_holds_every_path(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     done = run("plan", "ring,5", "--engine", "dor", "--out", str(file))
     assert done.exit_code == 0
-    assert "acyclic" in done.stdout
+    assert done.stdout.startswith("ring,5 with dor: cannot deadlock under PFC\n")
     sources = json.loads(file.read_text())["sources"]
     assert [source["hosts"] for source in sources] == [[f"h{i}"] for i in range(1, 6)]
     assert sources[4]["paths"]["s2"] == ["s5:2/0", "s1:2/1"]
@@ -167,10 +167,21 @@ def test_comparison_as_a_table_has_whole_figures_and_reasons() -> None:
     done = run("plan", "ring,5", "--engine", "dor,lash,fattree", "--compare")
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    dor = next(line.split() for line in lines if line.startswith("dor"))
-    assert dor[:3] == ["dor", "2", "1"]
-    assert dor[4:11] == ["2.20", "3", "3", "3.00", "yes", "pfc", "yes"]
-    assert any(line.startswith("fattree needs") for line in lines)
+    assert lines[0] == "ring,5: 2 of 2 plans cannot deadlock"
+    heads, dor, lash, reason = (line.split() for line in lines[2:])
+    assert heads[:7] == ["engine", "load", "mean", "most", "safe", "VCs", "VLANs"]
+    assert dor[:7] == ["dor", "3", "2.20", "3", "yes", "2", "1"]
+    assert dor[8:] == ["yes", "pfc"]
+    assert lash[0] == "lash"
+    assert reason[:2] == ["fattree", "needs"]
+
+
+def test_engines_that_do_not_apply_are_a_line_and_details_have_the_reasons() -> None:
+    lines = run("advise", "ring,4").stdout.splitlines()
+    assert [line for line in lines if "apply" in line] == [lines[-1]]
+    count = int(lines[-1].split()[0])
+    detailed = run("advise", "ring,4", "--details").stdout
+    assert sum("runs on any fabric" in line for line in detailed.splitlines()) >= count > 5
 
 
 @pytest.mark.parametrize(

@@ -41,22 +41,23 @@ def settings(folder: Path, reserved: int, headroom: int) -> str:
 
 
 @pytest.mark.parametrize(
-    ("reserved", "headroom", "status", "last"),
+    ("reserved", "headroom", "status", "answer"),
     [
         (1522, 9000, 0, "cannot deadlock under PFC"),
         (1522, 100, 1, "cannot deadlock under PFC"),
-        (1521, 9000, 1, "CAN DEADLOCK under PFC: s1:2/0 -> pool shared of s2 -> "),
+        (1521, 9000, 1, "CAN DEADLOCK under PFC"),
     ],
 )
 def test_plan_and_check_judge_the_buffers_of_a_file(
-    reserved: int, headroom: int, status: int, last: str, tmp_path: Path, rules: str
+    reserved: int, headroom: int, status: int, answer: str, tmp_path: Path, rules: str
 ) -> None:
     file = settings(tmp_path, reserved, headroom)
     for what in (("plan", "mesh,2,2"), ("check", rules)):
         arguments = (*what, "--flow-control", "pfc", "--switch", file)
         done = run(*arguments)
         assert done.exit_code == status, done.stdout
-        assert done.stdout.splitlines()[-1].startswith(last)
+        assert answer in done.stdout
+        assert ("s1:2/0 -> pool shared of s2 -> " in done.stdout) is (reserved < 1522)
         assert ("headroom_bytes 100 of the ingress buffer" in done.stdout) is (headroom == 100)
         waits = "waits at s1:2/0 for room in pool shared of s2" in done.stdout
         assert waits is (reserved < 1522)
@@ -95,7 +96,7 @@ def test_advise_names_the_mistakes_of_buffers(
     arguments = ("advise", "mesh,2,2", "--engine", "dor,updown", "--flow-control", "pfc")
     done = run(*arguments, "--switch", file)
     assert done.exit_code == (says is not None)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("buffers: ")]
+    lines = [line for line in done.stdout.splitlines() if line.startswith("  buffers: ")]
     assert len(lines) == (says is not None)
     assert all(says and says in line for line in lines)
     values = json.loads(run(*arguments, "--switch", file, "--json").stdout)

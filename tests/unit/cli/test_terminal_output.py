@@ -63,8 +63,7 @@ def test_the_name_of_a_fabric_is_no_markup(words: list[str], named: str) -> None
     done = run(words[0], named, *words[1:])
     assert done.exit_code == 0, done.stderr
     harmless(done)
-    if words[0] in ("topology", "plan", "simulate") and "--compare" not in words:
-        assert MARKUP in done.stdout.replace("\n", "")
+    assert MARKUP in done.stdout.replace("\n", "")
 
 
 def test_the_name_of_a_checked_fabric_is_no_markup(named: str, tmp_path: Path) -> None:

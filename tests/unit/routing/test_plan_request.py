@@ -94,11 +94,13 @@ def test_json_names_the_flow_control_of_the_verdict() -> None:
     assert planned("--flow-control", "host") == ("host", True, "")
 
 
-def test_the_verdict_is_the_last_line() -> None:
+def test_the_verdict_is_the_first_line() -> None:
     words = ["plan", "torus,5,5", "--engine", "dor"]
-    assert CliRunner().invoke(main, words).stdout.endswith("cannot deadlock under PFC\n")
-    done = CliRunner().invoke(main, [*words, "--flow-control", "switch"])
-    assert done.stdout.endswith(f"CAN DEADLOCK under PAUSE between switches: {RING}\n")
+    lines = CliRunner().invoke(main, words).stdout.splitlines()
+    assert lines[0] == "torus,5,5 with dor: cannot deadlock under PFC"
+    lines = CliRunner().invoke(main, [*words, "--flow-control", "switch"]).stdout.splitlines()
+    assert lines[0] == "torus,5,5 with dor: CAN DEADLOCK under PAUSE between switches"
+    assert lines[1].endswith(f" channels: {RING}")
 
 
 def test_the_controller_refuses_a_plan_that_can_deadlock() -> None:

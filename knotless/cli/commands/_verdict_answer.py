@@ -1,0 +1,56 @@
+"""What people are told of a verdict: whether it can deadlock, why, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from knotless.base.printable import listed
+from knotless.base.verdict_text import SHOWN_BLOCKED, verdict_words
+from knotless.cli.answer import Cycle, Figure, Headline, Reason, Several, Tone
+from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.verdict_parts import is_pool
+
+if TYPE_CHECKING:
+    from knotless.verification.check import Outcome, Verdict
+
+_TONES = {True: Tone.GOOD, False: Tone.BAD, None: Tone.OPEN}
+
+
+def verdict_headline(subject: str, verdict: Outcome | ImportedVerdict, more: str = "") -> Headline:
+    """Return whether what the verdict is on can deadlock; ``more`` ends the sentence."""
+    word, rest = verdict_words(verdict.flow_control, safe=verdict.safe)
+    tone = _TONES[verdict.safe]
+    return Headline(subject, word, rest + more, Tone.BAD if more and verdict.safe else tone)
+
+
+def deadlock_reasons(verdict: Outcome | ImportedVerdict) -> Iterator[Reason]:
+    """Yield why it can deadlock, or why that is unknown: nothing if it cannot."""
+    if isinstance(verdict, ImportedVerdict):
+        yield Several([f"missing: {line}" for line in verdict.missing], "missing facts")
+        blocked = verdict.cycle
+    else:
+        blocked = [] if verdict.safe else verdict.blocked
+    if blocked and blocked != verdict.cycle:
+        yield f"frames on {listed(blocked, SHOWN_BLOCKED)} can all wait for each other"
+    elif blocked:
+        members = "channels and pools" if any(map(is_pool, blocked)) else "channels"
+        yield Cycle(blocked, verdict.safe is None, members)
+    if blocked:
+        yield Several([witness.text for witness in verdict.witnesses], "packets")
+
+
+def load_and_paths(verdict: Outcome | ImportedVerdict, bound: float | None = None) -> list[Figure]:
+    """Return the figures of paths; ``bound`` is the least load of the busiest channel."""
+    load = verdict.max_channel_load
+    figures = [Figure("load", load, "paths on the busiest channel", at_least=bound)]
+    if not isinstance(verdict, ImportedVerdict):
+        mean, longest = verdict.mean_switches, verdict.max_switches
+        figures.append(Figure("paths", mean, "switches", at_most=longest, decimals=1))
+    return figures
+
+
+def setting_reasons(verdict: Verdict) -> Iterator[Reason]:
+    """Yield what the settings of switches lose, and what else is worth a look."""
+    yield Several(verdict.losses, "losses")
+    yield Several([f"note: {line}" for line in verdict.notes], "notes")
