@@ -7,6 +7,7 @@ from dataclasses import replace
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
 from knotless.base.switch_settings import SwitchFile
+from knotless.cli.answer import Several
 from knotless.cli.commands._failure_options import FailureOptions
 from knotless.cli.commands._failures import certified, engine_certificate, report_of
 from knotless.cli.commands._freeze import freeze_of
@@ -39,6 +40,7 @@ def check_rules(
     freezing: bool,
     write_trace: str | None,
     failures: FailureOptions,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Print the verdict on a directory of rules, or on the running fabric called ``name``.
@@ -84,7 +86,7 @@ def check_rules(
     hidden = {"fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
     what = ["--live", "--name", name] if directory is None else [directory]
-    lines = [*verdict.problems, *verdict.losses, *(f"note: {line}" for line in verdict.notes)]
+    notes = Several([f"note: {line}" for line in verdict.notes], "notes")
     if sarif is not None:
         write_sarif(
             sarif, verdict, certificate, [f"fabric:{name}" if directory is None else what[0]]
@@ -93,5 +95,12 @@ def check_rules(
     if freezing:
         found = freeze_of(state, verdict.flow_control, switch_settings, write_trace)
     print_verdict(
-        verdict, what, figures, lines, certificate=certificate, freeze=found, as_json=as_json
+        verdict,
+        what,
+        figures,
+        [notes],
+        certificate=certificate,
+        freeze=found,
+        details=details,
+        as_json=as_json,
     )

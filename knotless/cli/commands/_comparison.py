@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import track
 
 from knotless.cli.answer import Answer, Headline, Reason, Several, Table, Tone, number
+from knotless.cli.commands._verdict_answer import engine_name
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.comparison import ALL, Compared, chosen, compare
@@ -53,8 +54,7 @@ def comparison_table(rows: Sequence[Compared], *, details: bool) -> Table:
         " switch with the most",
         ["engine", *columns],
         [
-            # Of an engine that is a file, its name.
-            [engine.rpartition("/")[2], *(summary.get(key) for key in columns.values())]
+            [engine_name(engine), *(summary.get(key) for key in columns.values())]
             for engine, summary in planned
         ],
     )

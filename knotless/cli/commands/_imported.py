@@ -42,6 +42,7 @@ def check_imported(
     write_state: str | None = None,
     sarif: str | None = None,
     freezing: bool = False,
+    details: bool = False,
     as_json: bool,
 ) -> None:
     """Print the verdict, or the links of one packet; exit with status 1 unless all is well."""
@@ -107,6 +108,7 @@ def check_imported(
         remedies=remedies,
         freeze=freeze,
         sarif=sarif,
+        details=details,
         as_json=as_json,
     )
 

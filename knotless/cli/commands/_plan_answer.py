@@ -10,6 +10,7 @@ from knotless.cli.answer import Answer, Figure, Group, Hint, Several
 from knotless.cli.commands._plan_options import PLAN_OPTIONS
 from knotless.cli.commands._verdict_answer import (
     deadlock_reasons,
+    engine_name,
     load_and_paths,
     setting_reasons,
     verdict_headline,
@@ -39,7 +40,9 @@ def plan_answer(
         repaired = f", without {listed(plan.failures.names)} ({kind})"
     more = ", but lossless frames can be lost" if verdict.losses else ""
     return Answer(
-        verdict_headline(f"{plan.fabric.name} with {plan.engine}{repaired}", verdict, more),
+        verdict_headline(
+            f"{plan.fabric.name} with {engine_name(plan.engine)}{repaired}", verdict, more
+        ),
         why=[
             *deadlock_reasons(verdict),
             *setting_reasons(verdict),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from knotless.base.printable import listed
-from knotless.base.verdict_text import SHOWN_MISSING
+from knotless.cli.answer import Reason, Several
 from knotless.cli.commands._print_verdict import print_verdict
 from knotless.cli.commands._sarif import write_sarif
 from knotless.verification.check_state import ShownCertificate
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from knotless.simulation.freezing import Freeze
     from knotless.verification.remedies import Remedy
 
-MOST_LINES = 50
-"""Limit of the notes, and of the missing facts, that are printed; JSON has all."""
+NOTES = 2
+"""Notes of a kind that a terminal shows."""
 
 
 def print_imported(
@@ -30,6 +30,7 @@ def print_imported(
     remedies: Sequence[Remedy] | None = None,
     freeze: Freeze | None = None,
     sarif: str | None,
+    details: bool,
     as_json: bool,
 ) -> NoReturn:
     """Print a verdict on ``paths``; exit with status 1 unless all is well."""
@@ -41,10 +42,11 @@ def print_imported(
         verdict,
         [*paths, *options],
         _figures(verdict),
-        _lines(verdict),
+        [*_notes(verdict)],
         certificate=certificate,
         remedies=remedies,
         freeze=freeze,
+        details=details,
         as_json=as_json,
     )
 
@@ -63,12 +65,12 @@ def _figures(verdict: ImportedVerdict) -> dict[str, object]:
     return values
 
 
-def _lines(verdict: ImportedVerdict) -> Iterator[str]:
-    yield from verdict.problems
-    yield from (f"note: {line}" for line in verdict.notes[:MOST_LINES])
-    if len(verdict.missing) > SHOWN_MISSING:
-        yield from (f"missing: {line}" for line in verdict.missing[:MOST_LINES])
-    yield from not_read_lines(verdict.not_read)
+def _notes(verdict: ImportedVerdict) -> Iterator[Reason]:
+    unsafe = [vc for vc, acyclic in verdict.vcs.items() if not acyclic]
+    if len(unsafe) > 1:
+        yield f"each of the virtual channels {', '.join(unsafe)} has a cycle of its own"
+    yield Several([f"note: {line}" for line in verdict.notes], "notes", NOTES)
+    yield Several([*not_read_lines(verdict.not_read)], "reasons why files were not read", NOTES)
 
 
 def not_read_lines(not_read: Sequence[Mapping[str, str]]) -> Iterator[str]:
@@ -77,5 +79,5 @@ def not_read_lines(not_read: Sequence[Mapping[str, str]]) -> Iterator[str]:
     for file in not_read:
         why = file["reason"] + (f" (instead: {file['command']})" if file["command"] else "")
         by_reason.setdefault(why, []).append(file["file"])
-    for why, files in [*by_reason.items()][:MOST_LINES]:
+    for why, files in by_reason.items():
         yield f"not read: {listed(files, 5)}: {why}"

@@ -87,6 +87,7 @@ def print_unchanged(
     failures: FailureOptions,
     *,
     sarif: str | None,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Print the verdict and exit, if it follows from the state; else say why it does not."""
@@ -106,5 +107,12 @@ def print_unchanged(
     except KnotlessError:
         return  # reading all files says what is wrong
     print_imported(
-        verdict, paths, hosts, routes_by, state.certificate, sarif=sarif, as_json=as_json
+        verdict,
+        paths,
+        hosts,
+        routes_by,
+        state.certificate,
+        sarif=sarif,
+        details=details,
+        as_json=as_json,
     )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from knotless.base.errors import KnotlessError
+from knotless.cli.answer import Answer, Headline, Several, Tone, print_answer
 from knotless.cli.options import print_json
-from knotless.cli.output import say
 from knotless.forwarding.state import ForwardingState, Hop, Trace
 
 _ROUNDING = 1e-9
@@ -57,10 +57,19 @@ def follow(
     if as_json:
         print_json({"links": links, "delivered": got, "twice": trace.repeated})
     else:
+        word, rest = ("delivered", f"to {', '.join(got)}") if got else ("not delivered", "")
+        if not got:
+            rest = f", {_fate(state, trace, own)}"
+        elif trace.repeated:
+            rest += ", more than once"
+        tone = Tone.GOOD if got and not trace.repeated else Tone.BAD
+        shown_links = []
         for link in links:
             likely = f"  {100 * link['probability']:.4g} %" if "probability" in link else ""
-            say(f"{link['link']}" + (f"  {label} {link[key]}" if link[key] else "") + likely)
-        say(f"delivered to {', '.join(got) or f'nobody: {_fate(state, trace, own)}'}")
+            named = f"  {label} {link[key]}" if link[key] else ""
+            shown_links.append(f"{link['link']}{named}{likely}")
+        headline = Headline(f"{source} to {destination}", word, rest, tone)
+        print_answer(Answer(headline, why=[Several(shown_links, "links", len(links))]))
     sys.exit(0 if got and not trace.repeated else 1)
 
 

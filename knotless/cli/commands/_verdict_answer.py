@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _TONES = {True: Tone.GOOD, False: Tone.BAD, None: Tone.OPEN}
 
 
+def engine_name(engine: str) -> str:
+    """Return the name of an engine for people: of one that is a file, without its folder."""
+    return engine.rpartition("/")[2]
+
+
 def verdict_headline(subject: str, verdict: Outcome | ImportedVerdict, more: str = "") -> Headline:
     """Return whether what the verdict is on can deadlock; ``more`` ends the sentence."""
     word, rest = verdict_words(verdict.flow_control, safe=verdict.safe)

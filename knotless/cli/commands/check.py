@@ -15,7 +15,7 @@ from knotless.cli.commands._sarif import sarif_option
 from knotless.cli.commands._since import SinceOptions, print_unchanged, since_options
 from knotless.cli.commands._switch_settings import judged_switch_options
 from knotless.cli.commands._write_switch import write_switch_option
-from knotless.cli.options import json_option, name_option
+from knotless.cli.options import details_option, json_option, name_option
 
 if TYPE_CHECKING:
     from knotless.base.switch_settings import SwitchFile
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 @freeze_options
 @failure_options
 @since_options
+@details_option
 @json_option
 def command(
     paths: tuple[str, ...],
@@ -83,6 +84,7 @@ def command(
     write_state: str | None,
     since: str | None,
     rehash: bool,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Read the state of switches from each PATH and trace all packets.
@@ -141,7 +143,15 @@ def command(
     )
     if reuse.since is not None:
         print_unchanged(
-            reuse, paths, flow_control, hosts, routes, tried, sarif=sarif, as_json=as_json
+            reuse,
+            paths,
+            flow_control,
+            hosts,
+            routes,
+            tried,
+            sarif=sarif,
+            details=details,
+            as_json=as_json,
         )
     # What follows loads all of verification.
     from knotless.cli.commands._check_rules import check_rules
@@ -167,6 +177,7 @@ def command(
             write_state=write_state,
             sarif=sarif,
             freezing=freezing,
+            details=details,
             as_json=as_json,
         )
         return
@@ -196,5 +207,6 @@ def command(
         freezing=freezing,
         write_trace=write_trace,
         failures=tried,
+        details=details,
         as_json=as_json,
     )

@@ -81,10 +81,18 @@ def test_check_prints_the_cycle_and_exits_with_1(tmp_path: Path) -> None:
     run("flows", "ring,4", "--engine=dor", "--vcs=1", "--select=low-port", "--out", str(tmp_path))
     done = run("check", str(tmp_path))
     assert done.exit_code == 1
-    assert "CAN DEADLOCK under PAUSE: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0" in done.stdout
+    lines = done.stdout.splitlines()
+    assert lines[0] == "ring,4: CAN DEADLOCK under PAUSE"
+    assert lines[1].endswith(": s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0")
+    assert lines[2] == "  h1 to h3 holds s1:2/0 while it waits for s2:2/0"
+    step = (
+        f"h1 to h3 holds s1:2/0 while it waits for s2:2/0 (knotless check {tmp_path} --pair h1 h3)"
+    )
+    assert f"  {step}\n" in run("check", str(tmp_path), "--details").stdout
     (tmp_path / "s1.flows").unlink()
     done = run("check", str(tmp_path))
     assert done.exit_code == 1
+    assert done.stdout.splitlines()[0].endswith(", not all is delivered")
     assert "s1: there are no rules for this switch" in done.stdout
 
 

@@ -310,7 +310,7 @@ def test_the_command_prints_the_verdict_and_the_packets(tmp_path: Path) -> None:
     folder = bounce().write(tmp_path / "clos")
     done = CliRunner().invoke(main, ["check", str(folder)])
     assert done.exit_code == 1
-    assert "CAN DEADLOCK under PFC: " in done.output
+    assert ": CAN DEADLOCK under PFC\n" in done.output
     assert "with DSCP 3 holds" in done.output
     done = CliRunner().invoke(main, ["check", str(folder), "--json"])
     answer = json.loads(done.output)

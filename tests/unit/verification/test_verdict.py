@@ -275,15 +275,19 @@ def test_one_packet_is_followed_link_by_link(tmp_path: Path) -> None:
     follow = ["check", folder, "--pair", "h1"]
     alone = run.invoke(main, [*follow, "h3"])
     assert alone.output.splitlines() == [
-        "s1:2/0  VLAN 2",
-        "s2:2/0  VLAN 2",
-        "h3",
-        "delivered to h3",
+        "h1 to h3: delivered to h3",
+        "  s1:2/0  VLAN 2",
+        "  s2:2/0  VLAN 2",
+        "  h3",
     ]
-    assert run.invoke(main, [*follow, "all"]).output.endswith("delivered to h2, h3\n")
-    assert run.invoke(main, [*follow, "multicast:3"]).output.endswith("delivered to h3\n")
+    assert run.invoke(main, [*follow, "all"]).output.startswith("h1 to all: delivered to h2, h3\n")
+    group = run.invoke(main, [*follow, "multicast:3"])
+    assert group.output.startswith("h1 to multicast:3: delivered to h3\n")
     itself = run.invoke(main, [*follow, "h1"])
-    assert (itself.exit_code, itself.output) == (1, "delivered to nobody: it is dropped at s1\n")
+    assert (itself.exit_code, itself.output) == (
+        1,
+        "h1 to h1: not delivered, it is dropped at s1\n",
+    )
     nobody = run.invoke(main, [*follow, "h9"])
     assert "has no host 'h9'" in nobody.output
 
