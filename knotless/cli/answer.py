@@ -111,7 +111,8 @@ class Figure:
     """A value that engineers compare; without one (None, 0, empty) there is no figure.
 
     ``of`` is what it is a part of, ``at_least`` its lower bound, ``at_most`` the largest single
-    value, of which ``where`` says more; ``also`` a second value with its unit. Times are in ``us``.
+    value, of which ``where`` says more; ``also`` a second value in the same unit, and its meaning.
+    Times are in ``us``.
     """
 
     name: str
@@ -140,7 +141,7 @@ class Figure:
         if self.where:
             text += f" {self.where}"
         amount, meaning = self.also
-        return text + (f", {number(amount)} {meaning}" if amount else "")
+        return text + (f", {number(amount / scale)} {meaning}" if amount else "")
 
     def unit_for(self, value: float) -> tuple[float, str]:
         """Return the divisor and the unit in which a value is short."""

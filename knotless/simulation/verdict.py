@@ -99,6 +99,29 @@ def _burst(scenario: Scenario) -> list[str]:
     return [f"broadcast burst of {given} bytes: a frame has {needed}, and none passes"]
 
 
+def frames_lost(report: Report) -> tuple[int, dict[str, int]]:
+    """Return how many frames were lost, and how many by each cause that has lost any.
+
+    Broadcasts that their limit drops are no losses.
+    """
+    causes = {**_drops(report), "collisions": int(report.station_given_up.sum())}
+    del causes[BROADCAST_LIMIT]
+    lost = max(int(report.flow_lost.sum()), sum(causes.values()))
+    return lost, {cause: count for cause, count in causes.items() if count}
+
+
+def frames_over_limit(report: Report) -> int:
+    """Return how many broadcasts their limit has dropped."""
+    return _drops(report)[BROADCAST_LIMIT]
+
+
+def _drops(report: Report) -> dict[str, int]:
+    return {
+        cause: int(counted.sum())
+        for cause, counted in zip(DROP_CAUSES, report.channel_drops, strict=True)
+    }
+
+
 def verdict(report: Report, knot: list[str]) -> str:
     """Return whether frames are stuck, lost, or not delivered, and how many arrived.
 
@@ -110,17 +133,11 @@ def verdict(report: Report, knot: list[str]) -> str:
         The cycle of the first deadlock, ``SWITCH:PORT/PRIORITY``; empty without one.
 
     """
-    arrived = int(report.flow_packets.sum())
-    causes = {
-        cause: int(counted.sum())
-        for cause, counted in zip(DROP_CAUSES, report.channel_drops, strict=True)
-    }
-    limited = causes.pop(BROADCAST_LIMIT)
-    causes["collisions"] = int(report.station_given_up.sum())
-    lost = max(int(report.flow_lost.sum()), sum(causes.values()))
+    arrived, limited = int(report.flow_packets.sum()), frames_over_limit(report)
+    lost, causes = frames_lost(report)
     parts = [_deadlock(report.deadlock, report.deadlocks, knot)] if report.deadlock else []
     if lost:
-        named = ", ".join(f"{cause} {count}" for cause, count in causes.items() if count)
+        named = ", ".join(f"{cause} {count}" for cause, count in causes.items())
         parts.append(f"FRAMES LOST: {lost}" + (f" ({named})" if named else ""))
     if not arrived:
         ended = f"at the end, {report.now_ps / PICOSECONDS_PER_US:g} us,"

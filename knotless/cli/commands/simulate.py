@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -11,8 +10,10 @@ import click
 from knotless.base.files import write_whole
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
+from knotless.cli.answer import print_answer
 from knotless.cli.commands._fabric import DELAY, RATE
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._simulate_answer import simulation_answer
 from knotless.cli.commands._switch_options import (
     broadcast_options,
     credit_bytes_option,
@@ -22,10 +23,10 @@ from knotless.cli.commands._switch_options import (
 from knotless.cli.commands._switch_settings import switch_option
 from knotless.cli.commands._workload import transport_option, workload_of, workload_options
 from knotless.cli.options import (
+    details_option,
     fabric_of,
     json_option,
     print_json,
-    print_table,
     spec_argument,
 )
 from knotless.cli.output import say
@@ -42,7 +43,6 @@ from knotless.simulation import (
     LinkChange,
     Load,
     PauseLimit,
-    Result,
     Scenario,
     SimulationError,
     simulate,
@@ -55,7 +55,6 @@ from knotless.simulation.pause_tree import tree_lines
 from knotless.simulation.pause_tree_plot import draw_pause_trees
 from knotless.simulation.recorder import Recorder
 from knotless.simulation.result import (
-    OPTIONAL_KEYS,
     by_channel,
     by_flow,
     by_message,
@@ -214,10 +213,12 @@ DEADLOCKED = 3
     metavar="US",
     help="Virtual time between two recorded frames [default: a 500th of the duration, or 100 us].",
 )
+@details_option
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
+    details: bool,
     as_json: bool,
     out: str | None,
     record: str | None,
@@ -299,7 +300,8 @@ def command(
     if as_json:
         print_json({**values, "pause_tree": trees} if pause_tree else values)
     else:
-        _show(result, tree_lines(trees) if pause_tree else ())
+        tree = [*tree_lines(trees)] if pause_tree else []
+        print_answer(simulation_answer(spec, result, tree), details=details)
     return DEADLOCKED if fail_on_deadlock and values["deadlock"] else 0
 
 
@@ -409,56 +411,3 @@ def _host_pause(text: str) -> HostPause:
         f"{text!r}: a host and when it pauses its link are written HOST@MICROSECONDS, or with"
         " an end HOST@MICROSECONDS-MICROSECONDS"
     )
-
-
-def _show(result: Result, tree: Iterable[str]) -> None:
-    values = result.summary()
-    times, slowdowns = values.pop("fct_us"), values.pop("slowdown")
-    values = {
-        key: value for key, value in values.items() if key not in OPTIONAL_KEYS or value is not None
-    }
-    if "transport" in values:
-        values["transport"] = ", ".join(values["transport"])
-    for name in ("latency_us", "completion_us", "drops"):
-        counted = values.pop(name)
-        values[name] = ", ".join(f"{key} {value:g}" for key, value in counted.items())
-    if peaks := values.pop("pool_peaks"):
-        values["pool_peaks"] = ", ".join(
-            f"{name} {peak['peak_bytes']} B and headroom {peak['headroom_peak_bytes']} B "
-            f"at {peak['switch']}"
-            for name, peak in peaks.items()
-        )
-    if (storms := values.pop("storms"))["detected"]:
-        values["storms"] = ", ".join(f"{key} {count}" for key, count in storms.items())
-    if not values["pause_frames"]:
-        del values["pause_frames"]
-    frames, verdict = values.pop("knot_frames"), values.pop("verdict")
-    problems = values.pop("problems")
-    print_table(f"{values['pattern']} on {values['fabric']}", values)
-    for channel, flows in frames.items():
-        waiting = ", ".join(f"{count} of {flow}" for flow, count in flows.items())
-        say(f"{channel} holds {waiting}")
-    if times is not None:
-        _show_completions(times, slowdowns)
-    for line in tree:
-        say(line)
-    for problem in problems:
-        say(problem)
-    say(verdict)
-
-
-def _show_completions(times: dict[str, Any], slowdowns: dict[str, Any] | None) -> None:
-    """Print completion times and slowdowns, of all messages and by size."""
-    for name, counted in (("completion times, us", times), ("slowdown", slowdowns)):
-        if counted is None or not counted["messages"]:
-            continue
-        rows = {"all": counted}
-        for each in counted["bins"]:
-            to = "" if each["to_bytes"] is None else f" to {each['to_bytes']}"
-            rows[f"above {each['above_bytes']}{to} bytes"] = each
-        shown = {
-            label: f"{row['messages']} messages, "
-            + ", ".join(f"{key} {row[key]:g}" for key in ("mean", "p50", "p95", "p99", "max"))
-            for label, row in rows.items()
-        }
-        print_table(name, shown)

@@ -92,8 +92,8 @@ def test_a_workload_is_printed_drawn_and_written(tmp_path: Path) -> None:
     done = CliRunner().invoke(command, [*workload, "--plot", str(plot), "--out", str(out)])
     assert done.exit_code == 0, done.output
     assert done.output.startswith("incast on flat,6")
-    assert "completion times, us" in done.output
-    assert "above 100000 to 1000000 bytes" in done.output
+    assert "completion times of messages, us" in done.output
+    assert "above 100,000 to 1,000,000" in done.output
     assert "s1:1/0 is congested" not in done.output
     assert "completion time, us" in plot.read_text()
     written = json.loads(out.read_text())
