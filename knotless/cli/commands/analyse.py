@@ -5,19 +5,34 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from typing import Any
 
 import click
 import numpy as np
 
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
+from knotless.base.printable import listed
 from knotless.cli import complete
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.answer import (
+    Answer,
+    Figure,
+    Group,
+    Headline,
+    Hint,
+    Table,
+    Tone,
+    number,
+    print_answer,
+)
+from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
+from knotless.cli.commands._verdict_answer import engine_name
 from knotless.cli.options import (
+    details_option,
     fabric_of,
+    given_options,
     json_option,
     print_json,
-    print_table,
     spec_argument,
 )
 from knotless.routing.plan import make_plan
@@ -28,6 +43,13 @@ from knotless.traffic.multipath import MultipathAnalysis, analyse_multipath
 from knotless.traffic.patterns import pattern_named, patterns
 
 _BUSIEST = 10
+_HASHED = {
+    "max_load": "flows on the busiest channel",
+    "throughput_ratio": "throughput ratio",
+    "fair_min_mbps": "least fair rate, Mbit/s",
+    "fair_mean_mbps": "mean fair rate, Mbit/s",
+}
+"""What is measured for each seed: key -> title."""
 
 
 @click.command(name="analyse")
@@ -56,6 +78,7 @@ _BUSIEST = 10
 )
 @click.option("--plot", metavar="F.svg", help="Draw loads and fair rates (SVG, PNG or PDF).")
 @click.option("--out", metavar="F.json", help="Write the load of every channel to this file.")
+@details_option
 @json_option
 def command(
     spec: str,
@@ -65,6 +88,7 @@ def command(
     seeds: int,
     plot: str | None,
     out: str | None,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Send a pattern's flows over the plan of SPEC and count how many share each channel.
@@ -87,7 +111,7 @@ def command(
     pattern = pattern_named(pattern_name)
     fabric = fabric_of(spec)
     began = time.perf_counter()
-    values: dict[str, object]
+    values: dict[str, Any]
     plan = make_plan(fabric, request)
     if plan.has_choices:
         if plot is not None:
@@ -101,7 +125,11 @@ def command(
             **found.metrics(),
             "seconds": round(time.perf_counter() - began, 3),
         }
-        _show_multipath(values, found, out, as_json=as_json)
+        _write(out, values, found)
+        if as_json:
+            print_json(values)
+        else:
+            print_answer(_multipath_answer(spec, values, found), details=details)
         return
     analysis = analyse(plan, pattern, seed)
     lines, contention = analysis.lines, analysis.contention
@@ -123,26 +151,95 @@ def command(
     if as_json:
         print_json({**values, "channels_by_load": _channels_by_load(lines, contention)})
     else:
-        busiest = sorted(list(loads)[: lines.switch_lines], key=lambda name: -loads[name])
-        shown = [f"{name} ({loads[name]})" for name in busiest[:_BUSIEST] if loads[name] > 1]
-        print_table(f"{pattern.name} on {fabric.name}", {**values, "busiest_channels": shown})
+        print_answer(_answer(spec, values, loads, lines), details=details)
 
 
-def _show_multipath(
-    values: Mapping[str, object],
-    found: MultipathAnalysis,
-    out: str | None,
-    *,
-    as_json: bool,
-) -> None:
+def _answer(spec: str, values: Mapping[str, Any], loads: Mapping[str, int], lines: Lines) -> Answer:
+    between = dict([*loads.items()][: lines.switch_lines])
+    most = max(values["max_channel_load"], values["max_host_load"])
+    subject = f"{values['pattern']} on {values['fabric']} with {engine_name(values['engine'])}"
+    if most > 1:
+        headline = Headline(subject, f"{most:,} flows share a channel", tone=Tone.OPEN)
+    else:
+        headline = Headline(subject, "no two flows share a channel")
+    busiest = sorted(between, key=lambda name: -between[name])
+    rate = max(host.rate_mbps for host in lines.plan.fabric.hosts)
+    largest = values["max_channel_load"]
+    full = [name for name in busiest if between[name] == largest]
+    return Answer(
+        headline,
+        why=[f"{largest} flows each: {listed(full, _BUSIEST)}"] if largest > 1 else [],
+        figures=[
+            Figure("flows", values["flows"]),
+            Figure("throughput ratio", values["throughput_ratio"], of=1),
+            Figure("between switches", largest, "flows on the busiest channel"),
+            Figure("links of hosts", values["max_host_load"], "flows on the busiest"),
+            Figure(
+                "fair rate",
+                values["fair_mean_mbps"],
+                "Mbit/s",
+                of=rate,
+                where="on average",
+                also=(values["fair_min_mbps"] or 0, "the least"),
+            ),
+        ],
+        hints=[_hint(spec)],
+        details=[
+            Group("analysis", values),
+            Group("flows on the busiest channels", {n: between[n] for n in busiest[:_BUSIEST]}),
+        ],
+    )
+
+
+def _hint(spec: str) -> Hint:
+    given = [spec, *given_options(*PLAN_OPTIONS), *given_options("pattern_name", "seed")]
+    return Hint("simulate its packets", ["knotless", "simulate", *given])
+
+
+def _multipath_answer(spec: str, values: Mapping[str, Any], found: MultipathAnalysis) -> Answer:
+    kind, engine = values["multipath"], engine_name(values["engine"])
+    subject = f"{values['pattern']} on {values['fabric']} with {engine}, {kind}"
+    cases = [*found.loads]
+    if "seeds" in values:
+        usual, worst = values["hashed_max_load_p50"], values["hashed_max_load_worst"]
+        word = f"{number(usual)} flows on the busiest channel"
+        rest = f"with the median seed of the hash, {number(worst)} with the worst"
+    else:
+        word = f"{number(values[f'{cases[0]}_max_load'])} flows on the busiest channel"
+        rest = "if choices carry equal shares"
+    rows = [
+        [title, *(values[f"hashed_{key}_{which}"] for which in ("p50", "p99", "worst"))]
+        for key, title in _HASHED.items()
+        if f"hashed_{key}_p50" in values
+    ]
+    return Answer(
+        Headline(subject, word, rest, Tone.OPEN),
+        figures=[
+            Figure("flows", values["flows"]),
+            *(
+                Figure(f"{case} load", values[f"{case}_max_load"], "on the busiest channel")
+                for case in cases
+            ),
+            *(
+                Figure(f"{case} rate", values[f"{case}_fair_mbps"], "Mbit/s for each flow")
+                for case in cases
+            ),
+        ],
+        tables=[
+            Table(f"of {values['seeds']} seeds of the hash", ["", "median", "p99", "worst"], rows)
+        ]
+        if rows
+        else [],
+        hints=[_hint(spec)],
+        details=[Group("analysis", values)],
+    )
+
+
+def _write(out: str | None, values: Mapping[str, object], found: MultipathAnalysis) -> None:
     if out is not None:
         loads = found.default_loads.round(6).tolist()
         named = dict(zip(found.lines.names(), loads, strict=True))
         write_whole(out, json.dumps({**values, "loads": named}) + "\n")
-    if as_json:
-        print_json(values)
-    else:
-        print_table(f"{values['pattern']} on {values['fabric']}", values)
 
 
 def _channels_by_load(lines: Lines, contention: Contention) -> dict[int, int]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
+from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._verdict_answer import engine_name
 from knotless.cli.options import (
+    details_option,
     fabric_of,
     json_option,
     print_json,
-    print_table,
     spec_argument,
 )
 from knotless.forwarding.openflow.compiler import compile_rules
@@ -22,11 +24,13 @@ from knotless.routing.request import PlanRequest
 @spec_argument
 @plan_options()
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
+@details_option
 @json_option
 def command(
     spec: str,
     request: PlanRequest,
     out: str,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Write the OpenFlow 1.3 rules of SPEC: fabric.json, and NAME.flows and NAME.groups per switch.
@@ -60,4 +64,20 @@ def command(
     if as_json:
         print_json(counts)
     else:
-        print_table(f"rules of {plan.engine} on {fabric.name}", counts)
+        largest = int(rules.counts.max())
+        answer = Answer(
+            Headline(
+                f"{fabric.name} with {engine_name(plan.engine)}",
+                f"wrote {rules.total:,} rules",
+                f"for {len(rules):,} switches to {out}",
+            ),
+            figures=[
+                Figure("rules", rules.total, at_most=largest, where="on a switch"),
+                Figure("groups", rules.groups),
+                Figure("VLANs", plan.vlan_count if plan.vlan_count > 1 else None),
+                Figure("virtual channels", plan.vcs if plan.vcs > 1 else None),
+            ],
+            hints=[Hint("prove them", ["knotless", "check", out])],
+            details=[Group("rules", counts)],
+        )
+        print_answer(answer, details=details)

@@ -8,8 +8,10 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
-from knotless.cli.options import fabric_of, json_option, print_table, spec_argument
+from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer
+from knotless.cli.options import details_option, fabric_of, json_option, spec_argument
 from knotless.cli.output import say
+from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import to_text
 
 
@@ -18,8 +20,11 @@ from knotless.topologies.formats.files import to_text
 @click.option("--out", metavar="F.json", help="Write the fabric to this file as JSON.")
 @click.option("--draw", metavar="F.svg", help="Draw the fabric to this file (SVG, PNG or PDF).")
 @click.option("--ports", is_flag=True, help="With --draw: write the ports of links as well.")
+@details_option
 @json_option
-def command(spec: str, out: str | None, draw: str | None, ports: bool, as_json: bool) -> None:
+def command(
+    spec: str, out: str | None, draw: str | None, ports: bool, details: bool, as_json: bool
+) -> None:
     """Describe the fabric SPEC: a family with sizes (torus,4,4,hosts=2) or a file.
 
     A file is JSON, GraphML, a graph of NetworkX or Cytoscape as JSON, a list of cables as CSV, a
@@ -41,19 +46,43 @@ def command(spec: str, out: str | None, draw: str | None, ports: bool, as_json: 
     if as_json:
         say(to_text(fabric), nl=False)
         return
-    degrees = Counter(len(ports) for ports in fabric.neighbours.values())
+    print_answer(_answer(spec, fabric), details=details)
+
+
+def _answer(spec: str, fabric: Fabric) -> Answer:
+    degrees = sorted(Counter(len(ports) for ports in fabric.neighbours.values()).items())
     rates = sorted(
         {host.rate_mbps for host in fabric.hosts}.union(link.rate_mbps for link in fabric.links)
     )
-    print_table(
-        fabric.name,
-        {
-            "switches": len(fabric.switches),
-            "hosts": len(fabric.hosts),
-            "links": len(fabric.links),
-            "links_of_a_switch": [
-                f"{degree} ({count} switches)" for degree, count in sorted(degrees.items())
-            ],
-            "rate_mbps": [f"{rate:g}" for rate in rates],
-        },
+    counts = {
+        "switches": len(fabric.switches),
+        "hosts": len(fabric.hosts),
+        "links": len(fabric.links),
+    }
+    fastest = rates[-1] if len(rates) > 1 else 0
+    return Answer(
+        Headline(fabric.name, ", ".join(f"{count:,} {what}" for what, count in counts.items())),
+        figures=[
+            *(
+                Figure(f"with {degree} links", count, "switches", of=len(fabric.switches))
+                for degree, count in degrees
+            ),
+            Figure("rate", rates[0] if rates else None, "Mbit/s", also=(fastest, "the fastest")),
+        ],
+        hints=[
+            Hint("plan its routes", ["knotless", "plan", spec]),
+            Hint("compare engines", ["knotless", "advise", spec]),
+        ],
+        details=[
+            Group(
+                "fabric",
+                {
+                    **counts,
+                    "links_of_a_switch": [
+                        f"{degree} ({count} switches)" for degree, count in degrees
+                    ],
+                    "rate_mbps": [f"{rate:g}" for rate in rates],
+                },
+            )
+        ],
     )
