@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -12,8 +12,19 @@ import click
 from rich.console import Console
 
 from knotless.base.errors import EmulationError, KnotlessError
+from knotless.base.flow_control import FlowControl
 from knotless.base.printable import rich_text
-from knotless.cli.options import json_option, name_option, print_json
+from knotless.cli.answer import (
+    Answer,
+    Figure,
+    Group,
+    Headline,
+    Hint,
+    Several,
+    Tone,
+    print_answer,
+)
+from knotless.cli.options import details_option, json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
@@ -23,6 +34,7 @@ from knotless.verification.changes.certificate import write_step_files
 
 _POLL_S = 0.1
 _SHOWN_PAIRS = 8
+_SHOWN_STEPS = 6
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,7 @@ class RequestOptions:
     out: str | None
     timeout_s: float
     name: str
+    details: bool
     as_json: bool
 
 
@@ -66,6 +79,7 @@ _OPTIONS = (
         help="Time to wait for an earlier change, and until all frames follow the new routes.",
     ),
     name_option,
+    details_option,
     json_option,
 )
 
@@ -82,7 +96,7 @@ def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> N
     answer = _request(controller, path, {**body, **settings}, request)
     save(answer.pop("files", None), answer, request.out)
     if not request.as_json:
-        show(answer)
+        print_answer(change_answer(answer), details=request.details)
     if answer["performed"]:
         seconds = _await_routes(controller, request.timeout_s, quiet=request.as_json)
         answer["seconds"] = round(seconds, 3)
@@ -118,29 +132,58 @@ def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
     write_step_files(files, answer["certificate"], out)
 
 
-def show(answer: Mapping[str, Any]) -> None:
-    """Print tier, steps, number of changed rules and what was proven."""
+def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answer:
+    """Return what to say about a change: whether it is proven, its steps, and what it drops."""
     proof, tier = answer["certificate"], answer["tier"]
-    say(f"tier {tier}: {CHANGE_TEXTS[tier]}; {answer['rules_changed']} rules change")
-    for step, of_step in zip(answer["steps"], proof["steps"], strict=True):
-        dropped = f", frames of {step['dropped_pairs']} pairs DROPPED" * bool(step["dropped_pairs"])
-        drain = ", then wait until older frames have left" * step["drain"]
-        safe = "no cycle" if of_step["acyclic"] else f"CYCLE {' '.join(of_step['cycle'])}"
-        nothing = "nothing else lost" if step["dropped_pairs"] else "nothing lost"
-        lost = f"{of_step['lost']} lost" if of_step["lost"] else nothing
-        say(
-            f"  {step['step']}. {step['action']}: {step['rules_changed']} rules{dropped}{drain};"
-            f" {safe} in {of_step['dependencies']} dependencies, {lost}"
+    count = len(proof["steps"])
+    if count:
+        under = FlowControl(proof["flow_control"]).condition
+        steps = "one step" if count == 1 else f"{count} steps"
+        headline = Headline(
+            proof["fabric"],
+            "proven" if proof["proven"] else "NOT PROVEN",
+            f"{under}, in {steps}: {CHANGE_TEXTS[tier]}",
+            Tone.BAD if not proof["proven"] else Tone.OPEN if proof["dropped_pairs"] else Tone.GOOD,
         )
-    if proof["dropped_pairs"]:
-        say(_drops(proof))
-    if proof["steps"]:
-        verdict = "proven" if proof["proven"] else "NOT PROVEN"
-        last = proof["steps"][-1]["sha256"][:16]
-        say(
-            f"certificate: {verdict} under {proof['flow_control']}; rules"
-            f" {proof['before'][:16]} -> {last}"
-        )
+    else:
+        headline = Headline(proof["fabric"], CHANGE_TEXTS[tier])
+    lines = [
+        _step(step, of_step) for step, of_step in zip(answer["steps"], proof["steps"], strict=True)
+    ]
+    return Answer(
+        headline,
+        why=[
+            Several(lines, "steps", _SHOWN_STEPS),
+            *([_drops(proof)] if proof["dropped_pairs"] else []),
+        ],
+        figures=[
+            Figure("rules", answer["rules_changed"], "change"),
+            Figure("dropped", proof["dropped_pairs"], "pairs of hosts"),
+        ],
+        hints=hints,
+        details=[
+            Group(
+                "certificate",
+                {
+                    "tier": tier,
+                    "rules_before": proof["before"],
+                    **{f"after_step_{step['step']}": step["sha256"] for step in proof["steps"]},
+                },
+            )
+        ],
+    )
+
+
+def _step(step: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
+    dropped = f", frames of {step['dropped_pairs']} pairs DROPPED" * bool(step["dropped_pairs"])
+    drain = ", then wait until older frames have left" * step["drain"]
+    safe = "no cycle" if proof["acyclic"] else f"CYCLE {' '.join(proof['cycle'])}"
+    nothing = "nothing else lost" if step["dropped_pairs"] else "nothing lost"
+    lost = f"{proof['lost']} lost" if proof["lost"] else nothing
+    return (
+        f"{step['step']}. {step['action']}: {step['rules_changed']} rules{dropped}{drain};"
+        f" {safe} in {proof['dependencies']} dependencies, {lost}"
+    )
 
 
 def _drops(proof: Mapping[str, Any]) -> str:

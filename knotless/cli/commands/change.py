@@ -8,9 +8,10 @@ import click
 
 from knotless.base.errors import PlanError
 from knotless.cli import complete
-from knotless.cli.commands._plan_options import changed_plan_options
-from knotless.cli.commands._running import RequestOptions, change_options, perform, show
-from knotless.cli.options import fabric_of, print_json
+from knotless.cli.answer import Hint, print_answer
+from knotless.cli.commands._plan_options import PLAN_OPTIONS, changed_plan_options
+from knotless.cli.commands._running import RequestOptions, change_answer, change_options, perform
+from knotless.cli.options import fabric_of, given_options, print_json
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.verification.changes.certificate import described, write_steps
@@ -64,4 +65,11 @@ def command(
     if request.as_json:
         print_json(answer)
     else:
-        show(answer)
+        print_answer(change_answer(answer, _hints(spec, request)), details=request.details)
+
+
+def _hints(spec: str, request: RequestOptions) -> list[Hint]:
+    if request.out is not None:
+        return [Hint("check the first step", ["knotless", "check", f"{request.out}/1"])]
+    given = [spec, *given_options("before", *PLAN_OPTIONS)]
+    return [Hint("write the rules of each step", ["knotless", "change", *given, "--out", "steps"])]

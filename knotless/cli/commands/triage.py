@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.printable import listed
-from knotless.cli.commands._print_imported import not_read_lines
-from knotless.cli.options import json_option, print_json
-from knotless.cli.output import say
+from knotless.cli.answer import (
+    Answer,
+    Cycle,
+    Figure,
+    Group,
+    Headline,
+    Hint,
+    Several,
+    Tone,
+    print_answer,
+)
+from knotless.cli.commands._print_imported import NOTES, not_read_lines
+from knotless.cli.options import details_option, json_option, print_json
 from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths
 from knotless.importers.sonic.pauses import pauses_of
@@ -30,8 +40,9 @@ _SHOWN_UNREAD = 5
     metavar="PATTERN",
     help="Neighbours by LLDP with such names are hosts, as for knotless check.",
 )
+@details_option
 @json_option
-def command(paths: tuple[str, ...], hosts: tuple[str, ...], as_json: bool) -> None:
+def command(paths: tuple[str, ...], hosts: tuple[str, ...], details: bool, as_json: bool) -> None:
     """Say why queues of SONiC switches are paused, or were.
 
     PATH is a folder, archive or file as for knotless check; see docs/triage.md for what tells about
@@ -64,26 +75,56 @@ def command(paths: tuple[str, ...], hosts: tuple[str, ...], as_json: bool) -> No
     if as_json:
         print_json({"answer": result.answer, **asdict(result), "not_read": not_read})
     else:
-        for line in (*not_read_lines(not_read), *_lines(result)):
-            say(line)
+        unread = [*not_read_lines(not_read)]
+        answer = _answer(paths, hosts, imported.fabric.name, result, unread)
+        print_answer(answer, details=details)
     sys.exit(0 if result.answer == "not-paused" else 1)
 
 
-def _lines(result: Triage) -> Iterator[str]:
-    """Yield what is paused, what is behind each root, and the answer in the last lines."""
-    if not result.queues:
-        yield "nothing is paused, as far as was read" if result.missing else "nothing is paused"
-    else:
-        seen = "are paused" if result.certain else "were paused at some time, by counters"
-        yield f"{len(result.queues)} queues {seen}: {listed(result.queues, _SHOWN)}"
-    for root in result.roots:
-        if root.behind:
-            yield f"behind {root.port or root.switch} wait: {listed(root.behind, _SHOWN)}"
-        yield f"{root.port or root.switch}: {root.evidence}"
-    yield from (f"note: {line}" for line in result.notes)
-    for cycle in result.deadlocks:
-        yield f"a deadlock, {len(cycle)} queues: {' -> '.join([*cycle, cycle[0]])}"
-    for root in result.roots:
-        yield root.text if result.deadlocks else f"no cycle: {root.text}"
-    if result.missing:
-        yield f"not enough was read: missing {'; '.join(result.missing)}"
+def _answer(
+    paths: Sequence[str], hosts: Sequence[str], name: str, result: Triage, not_read: list[str]
+) -> Answer:
+    named = [*paths, *(word for pattern in hosts for word in ("--hosts", pattern))]
+    seen = "are paused" if result.certain else "were paused at some time, by counters"
+    roots = [f"{root.port or root.switch}: {root.evidence}" for root in result.roots]
+    behind = [
+        f"behind {root.port or root.switch} wait: {listed(root.behind, _SHOWN)}"
+        for root in result.roots
+        if root.behind
+    ]
+    return Answer(
+        _headline(name, result),
+        why=[
+            *(Cycle(cycle, members="queues") for cycle in result.deadlocks),
+            Several([f"missing: {line}" for line in result.missing], "missing facts"),
+            # The first root is the answer itself.
+            Several([root.text for root in result.roots[result.answer == "root" :]], "roots"),
+            Several(roots, "roots"),
+            Several(behind, "roots"),
+            *([f"queues that {seen}: {listed(result.queues, _SHOWN)}"] if result.queues else []),
+        ],
+        figures=[
+            Figure("queues", len(result.queues), "paused" if result.certain else "once paused"),
+            Figure("blocked", max((root.pairs for root in result.roots), default=0), "pairs"),
+        ],
+        remarks=[
+            Several([f"note: {line}" for line in result.notes], "notes", NOTES),
+            Several(not_read, "reasons why files were not read", NOTES),
+        ],
+        hints=[Hint("see whether it can deadlock", ["knotless", "check", *named])],
+        details=[Group("queues", result.queues)],
+    )
+
+
+def _headline(name: str, result: Triage) -> Headline:
+    """Return the answer; what is missing leaves open whether a root is the only one."""
+    if result.answer == "deadlock":
+        more = len(result.deadlocks) - 1
+        rest = f"of {len(result.deadlocks[0])} queues" + (f", and {more} more" if more else "")
+        return Headline(name, "deadlock", rest, Tone.BAD)
+    if result.answer == "not-enough":
+        what = "why queues are paused" if result.queues else "whether queues are paused"
+        return Headline(name, "UNKNOWN", what, Tone.OPEN)
+    if result.answer == "root":
+        return Headline(name, "no cycle", f", {result.roots[0].text}", Tone.OPEN)
+    return Headline(name, "nothing is paused")

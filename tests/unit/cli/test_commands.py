@@ -231,3 +231,17 @@ def test_a_dry_run_without_a_fabric_shows_the_steps_that_add_a_group() -> None:
     answer = json.loads(run(*words).stdout)
     assert (answer["tier"], answer["certificate"]["proven"]) == (2, True)
     assert answer["rules_changed"] > 0
+
+
+def test_a_change_says_that_it_is_proven_and_what_it_drops() -> None:
+    words = ("change", "torus,4,4", "--from", "dor", "--engine", "updown", "--dry-run")
+    answer = json.loads(run(*words, "--json").stdout)
+    lines = run(*words).stdout.splitlines()
+    steps = len(answer["steps"])
+    assert lines[0].startswith(f"torus,4,4: proven under PAUSE, in {steps} steps: with dropping")
+    assert [line.split()[0] for line in lines[1 : steps + 1]] == [f"{n + 1}." for n in range(steps)]
+    pairs = answer["certificate"]["dropped_pairs"]
+    assert pairs > 0
+    assert f"frames of {pairs} pairs" in lines[steps + 1]
+    digest = answer["certificate"]["steps"][-1]["sha256"]
+    assert digest in run(*words, "--details").stdout

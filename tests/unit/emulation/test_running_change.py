@@ -59,7 +59,9 @@ class BusyController:
 
 
 def requested(busy: BusyController, timeout_s: float) -> dict[str, Any]:
-    how = RequestOptions(dry_run=False, out=None, timeout_s=timeout_s, name="", as_json=True)
+    how = RequestOptions(
+        dry_run=False, out=None, timeout_s=timeout_s, name="", details=False, as_json=True
+    )
     return _request(cast("Controller", busy), "/change", {"root": "s3"}, how)
 
 

@@ -74,7 +74,7 @@ def test_history_names_the_root(name: str, behind: list[str], evidence: str) -> 
     assert (root["port"], root["cause"]) == ("leaf1:Ethernet400", "host")
     assert (root["behind"], root["evidence"]) == (behind, evidence)
     shown = run(str(FILES / name)).stdout
-    assert "queues were paused at some time, by counters: leaf1:Ethernet400/3" in shown
+    assert "queues that were paused at some time, by counters: leaf1:Ethernet400/3" in shown
 
 
 def test_what_is_paused_now_counts_before_history(tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_without_storms_nothing_was_paused_if_all_were_asked(tmp_path: Path) -> 
     for file in folder.glob("*/pfcwd.txt"):
         file.write_text(file.read_text().replace("170/170", "0/0").replace("41/41", "0/0"))
     done = run(str(folder))
-    assert (done.exit_code, done.stdout) == (0, "nothing is paused\n")
+    assert (done.exit_code, done.stdout) == (0, f"{folder.name}: nothing is paused\n")
     (folder / "leaf2" / "pfcwd.txt").unlink()
     done = run(str(folder))
     assert done.exit_code == 1
     assert done.stdout.splitlines() == [
-        "nothing is paused, as far as was read",
-        "not enough was read: missing the pauses of leaf2: pfcwd show stats, or its APPL_DB",
+        f"{folder.name}: UNKNOWN whether queues are paused",
+        "  missing: the pauses of leaf2: pfcwd show stats, or its APPL_DB",
     ]
 
 
@@ -186,10 +186,12 @@ def test_files_that_are_not_read_are_listed(tmp_path: Path) -> None:
     done = run(str(folder))
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
-    assert f"not read: {folder}/leaf0/notes.txt: no known kind of file" in lines
-    (damaged,) = (line for line in lines if line.startswith(f"not read: {log}: line 5: not a row"))
+    assert f"  not read: {folder}/leaf0/notes.txt: no known kind of file" in lines
+    begin = f"  not read: {log}: line 5: not a row"
+    (damaged,) = (line for line in lines if line.startswith(begin))
     assert "(instead: pfcwd show stats > pfcwd; show pfc counters > pfc)" in damaged
-    assert lines[-1].startswith(f"not enough was read: missing {log}: line 5: not a row of 8")
+    assert lines[0].endswith(": UNKNOWN why queues are paused")
+    assert any(line.startswith(f"  missing: {log}: line 5: not a row of 8") for line in lines)
     values = json.loads(run(str(folder), "--json").stdout)
     assert [file["file"] for file in values["not_read"]] == [
         f"{folder}/leaf0/notes.txt",
