@@ -15,6 +15,7 @@ from docs.generator import (
     outputs,
     replays,
     rust,
+    screens,
     stored_runs,
 )
 
@@ -24,6 +25,7 @@ WRITERS: Mapping[str, Callable[[], str]] = {
     "reference/fabric-specs.md": families.page,
     "reference/json.md": outputs.page,
     "reference/rust.md": rust.page,
+    "reference/screens.md": screens.page,
     "explanation/engines.md": engines.page,
     "gallery.md": gallery.page,
     "runs/index.md": stored_runs.page,

@@ -9,10 +9,8 @@ import click
 from click.core import ParameterSource
 
 from knotless.base.finite_range import FiniteRange
-from knotless.base.printable import rich_text
 from knotless.cli import complete
 from knotless.cli.output import say, say_json
-from knotless.shown import formatted
 
 if TYPE_CHECKING:
     from knotless.topologies import Fabric
@@ -98,16 +96,3 @@ def fabric_of(spec: str) -> Fabric:
 def print_json(values: Mapping[str, object]) -> None:
     """Print ``values`` as one JSON object."""
     say_json(values, indent=1)
-
-
-def print_table(title: str, values: Mapping[str, object]) -> None:
-    """Print names and values as a table."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=rich_text(title, "table.title"), show_header=False, title_justify="left")
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for name, value in values.items():
-        table.add_row(rich_text(name.replace("_", " ")), rich_text(formatted(value)))
-    Console().print(table)

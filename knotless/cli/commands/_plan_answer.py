@@ -93,7 +93,8 @@ def _hints(spec: str, checked: CheckedPlan, *, is_frozen: bool) -> Iterator[Hint
     elif checked.verdict.safe:
         if plan.choice.has_rules:
             yield Hint("write its rules", ["knotless", "flows", spec, *given, "--out", "rules"])
-        traffic = ["knotless", "simulate", spec, *given, "--pattern", "uniform"]
+        pattern = ("--pattern", "uniform", "--load", "0.5")
+        traffic = ["knotless", "simulate", spec, *given, *pattern]
         yield Hint("try it with traffic", traffic)
     else:
         control = given_options("flow_control")

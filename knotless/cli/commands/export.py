@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.files import folder_for_files, write_all
+from knotless.cli.answer import Answer, Figure, Group, print_answer
 from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
 from knotless.cli.options import (
+    details_option,
     fabric_of,
     json_option,
     print_json,
-    print_table,
     spec_argument,
 )
-from knotless.cli.output import say
 from knotless.forwarding.dot1q.files import README as BRIDGES_README
 from knotless.forwarding.dot1q.files import files_of, read_files
 from knotless.forwarding.dot1q.from_plan import export
@@ -38,10 +39,11 @@ from knotless.routing.vlans import host_tags
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import CheckedPlan, refuse_deadlock
 from knotless.verification.imported import verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
 
 
 def export_routes(
-    plan: Plan, target: str, out: str, *, allow_deadlock: bool, as_json: bool
+    plan: Plan, target: str, out: str, *, allow_deadlock: bool, details: bool, as_json: bool
 ) -> None:
     """Write the files of each router, once they are read back to the paths of the plan."""
     routers = router_tables(plan)
@@ -66,14 +68,16 @@ def export_routes(
             Path(out, router.name).mkdir(exist_ok=True)
         write_all({Path(out, name): text for name, text in files.items()})
     sets = [ends for router in routers for ends in router.routes.values()]
+    most = max(len(router.routes) for router in routers)
+    next_hops = max(map(len, sets), default=0)
     counts = {
         "directory": out,
         "engine": plan.engine,
         "multipath": plan.multipath,
         "routers": len(routers),
         "routes": len(sets),
-        "routes_max_router": max(len(router.routes) for router in routers),
-        "max_next_hops": max(map(len, sets), default=0),
+        "routes_max_router": most,
+        "max_next_hops": next_hops,
         "undelivered": verdict.undelivered,
         "acyclic": verdict.acyclic,
         "cycle": verdict.cycle,
@@ -82,10 +86,13 @@ def export_routes(
     if as_json:
         print_json(counts)
         return
-    print_table(f"{plan.engine} on {plan.fabric.name} for routers ({target})", counts)
-    say(f"What to do with the files: {Path(out) / README}.")
-    say("Read back: the packets of all hosts take the paths of the plan.")
-    say(verdict.text)
+    figures = [
+        Figure("routers", len(routers)),
+        Figure("routes", len(sets), at_most=most, where="on a router"),
+        Figure("next hops", next_hops if next_hops > 1 else None, "at most"),
+    ]
+    read_text = "read back: the packets of all hosts take the paths of the plan"
+    print_answer(_answer(plan, verdict, out, figures, [read_text], counts, README), details=details)
 
 
 def _refuse_others(folder: Path, files: Mapping[str, str]) -> None:
@@ -155,6 +162,7 @@ def _ports(state: ForwardingState, sender: str, receiver: str) -> Iterator[tuple
 )
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")
 @click.option("--allow-deadlock", is_flag=True, help="Write tables even if they can deadlock.")
+@details_option
 @json_option
 def command(
     spec: str,
@@ -162,6 +170,7 @@ def command(
     target: str,
     out: str,
     allow_deadlock: bool,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Write a plan of SPEC for switches or routers without OpenFlow.
@@ -186,7 +195,9 @@ def command(
         raise PlanError("--protection needs OpenFlow switches; omit it with export")
     if target in FILES:
         plan = make_plan(fabric_of(spec), request.but(vlans="default"))
-        export_routes(plan, target, out, allow_deadlock=allow_deadlock, as_json=as_json)
+        export_routes(
+            plan, target, out, allow_deadlock=allow_deadlock, details=details, as_json=as_json
+        )
         return
     plan = make_plan(fabric_of(spec), request)
     files = files_of(export(plan))
@@ -219,10 +230,37 @@ def command(
     if as_json:
         print_json(counts)
         return
-    print_table(f"{plan.engine} on {plan.fabric.name} for ordinary switches", counts)
-    say(f"Apply all tables before any port comes up: see {Path(out) / BRIDGES_README}.")
-    say("Read back: every unicast and every broadcast arrives exactly once.")
-    say(verdict.text)
+    figures = [
+        Figure("switches", len(read.switches)),
+        Figure("VLANs", plan.vlan_count),
+        Figure("MAC addresses", sum(macs), at_most=max(macs), where="on a switch"),
+    ]
+    remarks = [
+        "read back: every unicast and every broadcast arrives exactly once",
+        "apply all tables before any port comes up",
+    ]
+    answer = _answer(plan, verdict, out, figures, remarks, counts, BRIDGES_README)
+    print_answer(answer, details=details)
+
+
+def _answer(
+    plan: Plan,
+    verdict: Verdict | ImportedVerdict,
+    out: str,
+    figures: Sequence[Figure],
+    remarks: Sequence[str],
+    counts: Mapping[str, object],
+    readme: str,
+) -> Answer:
+    """Return what to say about files that were written to ``out``, where ``readme`` is one."""
+    subject = f"{plan.fabric.name} with {engine_name(plan.engine)}, written to {out}"
+    return Answer(
+        verdict_headline(subject, verdict),
+        why=[*deadlock_reasons(verdict)],
+        figures=figures,
+        remarks=[*remarks, f"what to do with the files: {Path(out) / readme}"],
+        details=[Group("files", counts)],
+    )
 
 
 def _read_back(files: dict[str, str]) -> L2Fabric:

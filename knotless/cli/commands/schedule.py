@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import click
 import numpy as np
 
 from knotless.base.printable import json_text
+from knotless.cli.answer import Answer, Figure, Group, Headline, Tone, print_answer
 from knotless.cli.commands._plan_options import plan_options, without_option
-from knotless.cli.options import fabric_of, json_option, print_table, spec_argument
+from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.options import details_option, fabric_of, json_option, spec_argument
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
@@ -36,6 +39,7 @@ from knotless.traffic.schedules.search import SearchResult, find_schedule, some_
     "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the search."
 )
 @plan_options()
+@details_option
 @json_option
 def command(
     spec: str,
@@ -45,6 +49,7 @@ def command(
     without: tuple[str, ...],
     seed: int,
     request: PlanRequest,
+    details: bool,
     as_json: bool,
 ) -> None:
     """Make an all-to-all schedule for the hosts of the fabric SPEC.
@@ -75,8 +80,28 @@ def command(
     if as_json:
         _print_phases(fabric, schedule, values)
         return
-    count = len(schedule.hosts)
-    print_table(fabric.name, {**values, "hosts": count, "phases": count})
+    count, best = len(schedule.hosts), bound.get("ratio_bound", 1.0)
+    counts = {**values, "hosts": count, "phases": count}
+    engine = engine_name(lines.plan.engine)
+    subject = f"{schedule.kind} on {fabric.name} with {engine}"
+    print_answer(_answer(subject, counts, count, gets, best), details=details)
+
+
+def _answer(
+    subject: str, values: Mapping[str, object], phases: int, gets: Contention, best: float
+) -> Answer:
+    if gets.max_channel_load > 1:
+        word, tone = f"{gets.max_channel_load:,} flows share a channel", Tone.OPEN
+    else:
+        word, tone = "no two flows of a phase share a channel", Tone.GOOD
+    return Answer(
+        Headline(subject, word, tone=tone),
+        figures=[
+            Figure("phases", phases),
+            Figure("throughput ratio", gets.throughput_ratio, of=best),
+        ],
+        details=[Group("schedule", values)],
+    )
 
 
 def _figures(gets: Contention) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 
 import pytest
@@ -20,6 +21,7 @@ from knotless.cli.answer import (
     Tone,
     answer_lines,
 )
+from tests.support import REPOSITORY
 
 CHANNELS = [f"s{number}:2/0" for number in range(1, 31)]
 LONG = Answer(
@@ -127,3 +129,41 @@ def test_only_a_terminal_has_columns_and_colour(
     assert answer.screen() == Screen(50, colour)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     assert answer.screen() == PIPE
+
+
+WITHOUT_AN_ANSWER = {
+    *("_failures", "_imported", "_page", "_running", "_since"),
+    *(
+        "capture",
+        "controller",
+        "cut",
+        "down",
+        "freeze",
+        "lab",
+        "lab_check",
+        "link",
+        "mend",
+        "probe",
+    ),
+    *("record", "release", "replay", "simulate", "status", "switch", "top", "topology", "traffic"),
+    "up",
+}
+"""Modules of commands that print lines of their own: a line about a running fabric, a fabric as
+JSON, notes and progress beside an answer."""
+GENERATED = {"completion", "schedule"}
+"""Modules that print generated text, as it is."""
+
+
+def test_other_commands_print_by_answers_alone() -> None:
+    others = set()
+    for path in (REPOSITORY / "knotless" / "cli" / "commands").glob("*.py"):
+        source = path.read_text()
+        assert "rich.table" not in source, path
+        called = {
+            ast.unparse(node.func)
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.Call)
+        }
+        if called & {"say", "print", "click.echo", "console.print"}:
+            others.add(path.stem)
+    assert others - GENERATED == WITHOUT_AN_ANSWER

@@ -229,7 +229,9 @@ def test_the_command_shifts_any_fabric() -> None:
     assert printed["phases"] == [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
     assert (printed["engine"], printed["throughput_ratio"]) == ("dor", 1.0)
     table = CliRunner().invoke(main, ["schedule", "lsft,2", "--shift"])
-    assert "0.564626" in table.stdout
+    assert "throughput ratio  0.5646 of 1" in table.stdout
+    details = CliRunner().invoke(main, ["schedule", "lsft,2", "--shift", "--details"])
+    assert "0.564626" in details.stdout
 
 
 @pytest.mark.parametrize(
