@@ -36,6 +36,9 @@ _GAP = "  "
 _UNBROKEN = "\u00a0"
 """Stands for a space at which no line breaks; text from outside has none (:func:`printable`)."""
 _LARGER_UNITS = {"us": ((1e6, "s"), (1e3, "ms"))}
+_PLURALS = {"switches": "switch"} | {
+    f"{thing}s": thing for thing in ("flow", "frame", "link", "pair", "path", "queue", "set")
+}
 _SIGNIFICANT = 4
 
 
@@ -131,7 +134,7 @@ class Figure:
         if self.value is None or isinstance(self.value, str):
             return self.value or ""
         scale, unit = self.unit_for(self.value)
-        text = f"{number(self.value / scale, self.decimals)} {unit}".rstrip()
+        text = counted(self.value / scale, unit, self.decimals)
         if self.of is not None:
             text += f" of {number(self.of / scale)}"
         if self.at_least is not None:
@@ -240,6 +243,22 @@ def number(value: float, decimals: int | None = None) -> str:
     digits = max(0, _SIGNIFICANT - 1 - math.floor(math.log10(abs(value))))
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if digits else text
+
+
+def counted(value: float, things: str, decimals: int | None = None) -> str:
+    """Return a number with what it counts or its unit, of which there may be only one.
+
+    Examples
+    --------
+    >>> counted(8, "paths on a channel"), counted(1, "paths on a channel"), counted(1, "us")
+    ('8 paths on a channel', '1 path on a channel', '1 us')
+
+    """
+    text = number(value, decimals)
+    plural, space, rest = things.partition(" ")
+    if text == "1" and plural in _PLURALS:
+        things = f"{_PLURALS[plural]}{space}{rest}"
+    return f"{text} {things}".rstrip()
 
 
 def _headline(headline: Headline, on: Screen) -> Iterator[str]:

@@ -76,6 +76,9 @@ def _why(result: Result, values: Mapping[str, Any]) -> Iterator[Reason]:
         ],
         "channels",
     )
+    if not values["packets"] and values["in_network"]:
+        end = Figure("", values["simulated_us"], "us").text
+        yield f"at the end, after {end}, {values['in_network']:,} packets were under way"
     lost, causes = frames_lost(result.report)
     if lost and causes:
         yield f"lost by: {', '.join(f'{cause} {count:,}' for cause, count in causes.items())}"

@@ -22,6 +22,7 @@ from knotless.cli.answer import (
     Hint,
     Table,
     Tone,
+    counted,
     number,
     print_answer,
 )
@@ -198,15 +199,19 @@ def _hint(spec: str) -> Hint:
 
 def _multipath_answer(spec: str, values: Mapping[str, Any], found: MultipathAnalysis) -> Answer:
     kind, engine = values["multipath"], engine_name(values["engine"])
-    subject = f"{values['pattern']} on {values['fabric']} with {engine}, {kind}"
+    chosen = engine if engine == kind else f"{engine}, {kind}"
+    subject = f"{values['pattern']} on {values['fabric']} with {chosen}"
     cases = [*found.loads]
     if "seeds" in values:
         usual, worst = values["hashed_max_load_p50"], values["hashed_max_load_worst"]
-        word = f"{number(usual)} flows on the busiest channel"
+        word = counted(usual, "flows on the busiest channel")
         rest = f"with the median seed of the hash, {number(worst)} with the worst"
     else:
-        word = f"{number(values[f'{cases[0]}_max_load'])} flows on the busiest channel"
+        word = counted(values[f"{cases[0]}_max_load"], "flows on the busiest channel")
         rest = "if choices carry equal shares"
+        if len(cases) > 1:  # of what routing may do, such as no detours, or only detours
+            worst = max(values[f"{case}_max_load"] for case in cases)
+            rest = f"in the case {cases[0]}, {number(worst)} in the worst case"
     rows = [
         [title, *(values[f"hashed_{key}_{which}"] for which in ("p50", "p99", "worst"))]
         for key, title in _HASHED.items()

@@ -105,6 +105,8 @@ def test_details_follow_and_cut_nothing() -> None:
         (Figure("packets", 30642, "arrived", also=(0, "under way")), "30,642 arrived"),
         (Figure("rules", 799, at_most=34, where="on a switch"), "799, at most 34 on a switch"),
         (Figure("mean", float("inf")), "inf"),
+        (Figure("load", 1.0, "paths on the busiest channel"), "1 path on the busiest channel"),
+        (Figure("with 4 links", 1, "switches", of=16), "1 switch of 16"),
     ],
 )
 def test_a_figure_has_its_unit_and_its_bound(figure: Figure, text: str) -> None:

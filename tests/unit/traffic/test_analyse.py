@@ -158,7 +158,7 @@ def test_plot_and_file(tmp_path: Path) -> None:
     options = ["--plot", str(plot), "--out", str(file)]
     done = run("torus,4,4", "--pattern", "tornado", *options)
     assert done.exit_code == 0
-    assert "flows on the busiest channel" in done.stdout
+    assert "1 flow on the busiest channel" in done.stdout
     assert b"<svg" in plot.read_bytes()[:500]
     loads = json.loads(file.read_text())["loads"]
     assert len(loads) == 64 + 2 * 16
