@@ -9,7 +9,7 @@ from knotless.base.printable import listed
 from knotless.base.verdict_text import SHOWN_BLOCKED, verdict_words
 from knotless.cli.answer import Cycle, Figure, Headline, Reason, Several, Tone
 from knotless.verification.imported_verdict import ImportedVerdict
-from knotless.verification.verdict_parts import is_pool
+from knotless.verification.verdict_parts import ESCAPE, is_pool
 
 if TYPE_CHECKING:
     from knotless.verification.check import Outcome, Verdict
@@ -36,6 +36,8 @@ def deadlock_reasons(verdict: Outcome | ImportedVerdict) -> Iterator[Reason]:
         blocked = verdict.cycle
     else:
         blocked = [] if verdict.safe else verdict.blocked
+        if verdict.theorem == ESCAPE:
+            yield "dependencies have a cycle, but no set of channels can block itself"
     if blocked and blocked != verdict.cycle:
         yield f"frames on {listed(blocked, SHOWN_BLOCKED)} can all wait for each other"
     elif blocked:
