@@ -173,7 +173,7 @@ def test_an_engine_in_a_file_routes_a_running_fabric(
     named = ("--name", names.name)
     done = knotless("up", "mesh,2,2", *engine, *named, *FREE_PORTS, cwd=work(9))
     assert done.returncode == 0, done.stderr
-    assert "my_engine.py, flow control pause: cannot deadlock under PAUSE" in done.stdout
+    assert "with my_engine.py: cannot deadlock under PAUSE\n" in done.stdout
     try:
         path = knotless("check", "--live", "--pair", "h1", "h4", *named).stdout.splitlines()
         assert [line.split()[0] for line in path] == ["h1", "s1:3/0", "s3:2/0", "h4"]

@@ -9,13 +9,15 @@ import click
 from rich.console import Console
 
 from knotless.base.printable import rich_text
+from knotless.cli.answer import Answer, Hint, print_answer
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
-from knotless.cli.output import say, say_json
+from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
+from knotless.cli.output import say_json
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
 from knotless.emulation.estimate import Estimate, estimate
-from knotless.emulation.names import names_of
+from knotless.emulation.names import DEFAULT_NAME, names_of
 from knotless.emulation.options import switch_processes
 from knotless.emulation.report import report
 from knotless.emulation.runtime import require_root
@@ -57,28 +59,42 @@ def command(
     """
     require_root()
     checked = checked_plan_of(spec, request, rate, delay, options)
-    plan, fabric = checked.plan, checked.plan.fabric
     takes = _estimate(checked, options).text
     if web:
         web_port = free_port(web_port, "port of the page")
     console = Console(stderr=True)
     with console.status(rich_text(f"starting; it takes {takes}")) as spinner:
-        start(plan, options, lambda step: _show(console, spinner, step))
+        start(checked.plan, options, lambda step: _show(console, spinner, step))
     names = names_of(options["name"])
     url = start_page(names, web_port) if web else None
     status = report(names)
     if as_json:
         say_json(status if url is None else {**(status or {}), "web": url})
     else:
-        say(f"{fabric.name} takes {takes}")
-        say(
-            f"{fabric.name} is up as {options['name']!r}: {len(fabric.switches)} switches, "
-            f"{len(fabric.hosts)} hosts, {text_of(status or {})}, engine {plan.engine}"
-            f"{plan.choice.mark}, "
-            f"flow control {plan.flow_control}: {checked.verdict.text}"
-        )
-        if url is not None:
-            say(f"page: {url} (token for actions: {names.token_file})")
+        page = None if url is None else f"{url} (token for actions: {names.token_file})"
+        print_answer(up_answer(checked, options["name"], text_of(status or {}), takes, page))
+
+
+def up_answer(
+    checked: CheckedPlan, name: str, datapath: str, takes: str, page: str | None
+) -> Answer:
+    """Return what to say about a fabric that runs under ``name``, and what it ``takes``."""
+    plan, fabric = checked.plan, checked.plan.fabric
+    engine = f"{engine_name(plan.engine)}{plan.choice.mark}"
+    which = () if name == DEFAULT_NAME else ("--name", name)
+    return Answer(
+        verdict_headline(f"{fabric.name} is up as {name!r}, with {engine}", checked.verdict),
+        why=[
+            *deadlock_reasons(checked.verdict),
+            f"{len(fabric.switches)} switches, {len(fabric.hosts)} hosts, {datapath}",
+            f"takes {takes}",
+            *([] if page is None else [f"page: {page}"]),
+        ],
+        hints=[
+            Hint("open its prompt", ["knotless", "attach", *which]),
+            Hint("end it", ["knotless", "down", *which]),
+        ],
+    )
 
 
 def _estimate(checked: CheckedPlan, options: Mapping[str, Any]) -> Estimate:

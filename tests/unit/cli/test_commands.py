@@ -11,8 +11,13 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from knotless.cli.answer import Screen, answer_lines
+from knotless.cli.commands.up import up_answer
 from knotless.cli.main import Commands, main
 from knotless.routing.engine import engines
+from knotless.routing.plan import make_plan
+from knotless.topologies import load
+from knotless.verification.checked_plan import CheckedPlan
 from tests.support.waiting import HANG_S
 
 
@@ -245,3 +250,17 @@ def test_a_change_says_that_it_is_proven_and_what_it_drops() -> None:
     assert f"frames of {pairs} pairs" in lines[steps + 1]
     digest = answer["certificate"]["steps"][-1]["sha256"]
     assert digest in run(*words, "--details").stdout
+
+
+def test_a_started_fabric_says_first_whether_it_can_deadlock() -> None:
+    checked = CheckedPlan(make_plan(load("ring,4"), "minimal"))
+    answer = up_answer(checked, "mine", "userspace datapath", "0.1 GiB", "http://127.0.0.1:1")
+    lines = [*answer_lines(answer, Screen(columns=100))]
+    assert lines[0] == "ring,4 is up as 'mine', with minimal: CAN DEADLOCK under PAUSE"
+    assert lines[1].startswith("  cycle of 4 channels: s1:2/0 -> ")
+    assert "  4 switches, 4 hosts, userspace datapath" in lines
+    assert lines[-2:] == [
+        "  open its prompt: knotless attach --name mine",
+        "  end it: knotless down --name mine",
+    ]
+    assert "  page: http://127.0.0.1:1" in lines
