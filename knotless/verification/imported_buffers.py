@@ -144,11 +144,9 @@ def _waits(
             return None
         switch, port = imported.hops.ends[source]
         of_switch = settings.get(imported.channels.names[switch], ReadSettings()).groups
-        return frozenset(
-            group.pool
-            for group in of_switch
-            if group.port == port and group.priority in groups and group.pool is not None
-        )
+        held = {group.pool for group in of_switch if group.port == port if group.priority in groups}
+        # Of a buffer that the tables do not list, the pool is not known.
+        return frozenset(pool for pool in held if pool is not None) or None
 
     def nodes_of(channel: int, vc: int) -> list[int]:
         stopped = np.flatnonzero(pausing[channel, :, vc // PRIORITIES]).tolist()

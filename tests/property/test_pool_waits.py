@@ -217,8 +217,11 @@ def _pool_waits(
         queue = qos.value(out[1], "tc_to_queue_map", "TC_TO_QUEUE_MAP", tc, 0)
         group = qos.value(port, "tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", tc, 0)
         if (into[0], port, group) in groups:
-            pool, _ = groups[into[0], port, group]
-            edges.add((("pool", into[0], pool), ("queue", out, queue)))
+            held = {groups[into[0], port, group][0]}
+        else:  # of hosts, it may be any of the switch
+            held = {pool for (r, _, _), (pool, _) in groups.items() if r == into[0]}
+            held = set() if into in net.peers else held
+        edges |= {(("pool", into[0], pool), ("queue", out, queue)) for pool in held}
     return edges
 
 

@@ -24,7 +24,8 @@ def engine_name(engine: str) -> str:
 
 def verdict_headline(subject: str, verdict: Outcome | ImportedVerdict, more: str = "") -> Headline:
     """Return whether what the verdict is on can deadlock; ``more`` ends the sentence."""
-    word, rest = verdict_words(verdict.flow_control, safe=verdict.safe)
+    assumed = isinstance(verdict, ImportedVerdict) and verdict.assumed_routes
+    word, rest = verdict_words(verdict.flow_control, safe=verdict.safe, assumed_routes=assumed)
     tone = _TONES[verdict.safe]
     return Headline(subject, word, rest + more, Tone.BAD if more and verdict.safe else tone)
 

@@ -35,7 +35,8 @@ def test_a_route_out_of_the_fabric_delivers_nothing_that_is_inside(
         f"{leaf}-Vlan10 to leaf1-Vlan10: the frame arrives at {leaf}:Vlan10"
     ]
     status, output = check(str(folder), "--pair", f"{leaf}-Vlan10", "leaf1-Vlan10")
-    assert (status, output) == (0, f"{leaf}:Vlan10  DSCP 3\ndelivered to {leaf}:Vlan10\n")
+    assert status == 0
+    assert output.splitlines()[0] == f"{leaf}-Vlan10 to leaf1-Vlan10: delivered to {leaf}:Vlan10"
 
 
 def test_a_network_that_is_only_outside_is_reached_by_the_route_there(tmp_path: Path) -> None:
@@ -65,10 +66,10 @@ def test_an_address_of_a_router_is_said_to_be_its_own(tmp_path: Path) -> None:
     folder = net.write(tmp_path)
     status, output = check(str(folder), "--pair", "leaf1-Vlan10", "10.99.0.0")
     assert status == 1
-    assert output.splitlines()[-1] == "delivered to nobody: it is for leaf0 itself"
+    assert "not delivered, it is for leaf0 itself" in output.splitlines()[0]
     assert verdict_of_imported(read_paths([folder])).acyclic is True
     _, output = check(str(folder), "--pair", "leaf1-Vlan10", "10.98.0.0")
-    assert output.splitlines()[-1] == "delivered to nobody: it is dropped at spine0"
+    assert "not delivered, it is dropped at spine0" in output.splitlines()[0]
 
 
 def test_frames_of_hosts_hold_the_pool_of_their_own_priority(tmp_path: Path) -> None:
