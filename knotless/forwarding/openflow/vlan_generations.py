@@ -214,6 +214,20 @@ def without_admission(rules: FabricRules) -> FabricRules:
     }
 
 
+def without_rules(rules: FabricRules, others: FabricRules) -> FabricRules:
+    """Return the rules and groups of each switch that are not among its ``others``."""
+    nothing = SwitchRules(())
+    left = {}
+    for name, of_switch in rules.items():
+        theirs = others.get(name, nothing)
+        gone, groups = set(theirs.rules), set(theirs.groups)
+        left[name] = SwitchRules(
+            tuple(rule for rule in of_switch.rules if rule not in gone),
+            tuple(group for group in of_switch.groups if group not in groups),
+        )
+    return left
+
+
 def joined(first: FabricRules, second: FabricRules) -> FabricRules:
     """Return the rules of both, side by side on each switch.
 

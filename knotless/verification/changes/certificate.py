@@ -30,13 +30,16 @@ def certificate(change: Change) -> dict[str, object]:
 
     ``tier``, ``proven``, ``rules_changed``, the ``fabric`` and the ``flow_control`` for which it
     is proven, the digest of the rules ``before``, what is dropped in any step (``dropped``,
-    ``dropped_pairs`` and ``estimated_drop_s``, as below), and for each of ``steps``:
+    ``dropped_pairs`` and ``estimated_drop_s``, as below), how many pairs of hosts are down before
+    it because failures have cut their routes (``down_pairs``), and until which step
+    (``down_until_step``, 0 if there are none); and for each of ``steps``:
 
     step, action : its number, from 1, and what is done.
     drain : whether it awaits quiescence: all packets of older rules have left the fabric.
     dropped, dropped_pairs : (source, destination) of the frames that are dropped at admission, at
         most :data:`MAX_DROPPED`, and how many these are in all, each destination counted.
     estimated_drop_s : how long, roughly: see :func:`estimated_drop_s`.
+    down_pairs : pairs of hosts that are still down after it.
     stopped, stopped_pairs : the same list, and the number of its entries.
     rules_changed : rules and groups that are added, modified or deleted.
     sha256 : of all rules after the step, see :func:`digest`.
@@ -78,6 +81,8 @@ def _head(change: Change) -> dict[str, object]:
         "proven": change.proven,
         "rules_changed": change.rules_changed,
         "before": digest(change.before.rules),
+        "down_pairs": change.down[0] if change.down else 0,
+        "down_until_step": change.served_by_step,
         **_drops(change),
     }
 
@@ -132,6 +137,7 @@ def _of_step(change: Change, number: int) -> dict[str, object]:
         "dropped": [list(pair) for pair in step.dropped[:MAX_DROPPED]],
         "dropped_pairs": change.count(step.dropped),
         "estimated_drop_s": round(_step_drop_s(change, number), 3),
+        "down_pairs": change.down[number + 1],
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),
         "generations": len(proof.generations),

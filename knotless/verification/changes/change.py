@@ -9,7 +9,7 @@ from functools import cached_property
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
-from knotless.forwarding.openflow.vlan_generations import rules_changed
+from knotless.forwarding.openflow.vlan_generations import VlanGeneration, rules_changed
 from knotless.routing.multicast import MulticastGroup, united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
@@ -18,8 +18,6 @@ from knotless.verification.changes.proof import Proof
 
 Pair = tuple[str, str]
 """A source host, and a destination host, ``all``, ``multicast:N`` or :data:`EVERYTHING`."""
-ALL = "all"
-"""As the destination of a pair: frames of the source to all hosts and to groups."""
 EVERYTHING = "everything"
 """As the destination of a pair: all frames of the source."""
 
@@ -44,6 +42,9 @@ class Installed:
     ``whole`` is the fabric with the links that are down, if they may return at any time.
     ``staying`` is for a new plan of another fabric: the hosts that both fabrics have, by name.
     ``fabric`` has the parts of both then. Frames between other hosts may be lost.
+    ``vlan_generation`` is the one by which frames are admitted; None: the lowest that is in use.
+    ``admitting`` is the plan whose rules it has, if the rules are those of a step: others than its
+    are left of an older VLAN generation, or prepared of another.
     """
 
     fabric: Fabric
@@ -55,6 +56,8 @@ class Installed:
     plan: Plan | None = None
     whole: Fabric | None = None
     staying: frozenset[str] | None = None
+    vlan_generation: VlanGeneration | None = None
+    admitting: Plan | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ class Change:
     switches change in batches or frames are dropped; 0 if nothing changes. ``before`` is what is
     installed. ``in_place``: the first step drops what leads to failed links; those after it are
     proven only if no failed link has carried frames again before all switches have confirmed the
-    first one. ``multicast`` are the groups of the new plan.
+    first one. ``multicast`` are the groups of the new plan. ``down`` are the pairs of hosts that
+    are down before it and after each step (:mod:`knotless.verification.changes.outage`).
     """
 
     tier: int
@@ -96,6 +100,18 @@ class Change:
     steps: tuple[Step, ...]
     in_place: bool = False
     multicast: tuple[MulticastGroup, ...] = ()
+    down: tuple[int, ...] = ()
+
+    @property
+    def served_by_step(self) -> int:
+        """The number of the step, from 1, after which no pair is down; 0: none is before it."""
+        return max((number for number, pairs in enumerate(self.down, 1) if pairs), default=0)
+
+    @property
+    def serves_at_once(self) -> bool:
+        """Whether no pair is down, or dropped, until packets of older rules have left."""
+        before = self.steps[: max(0, self.served_by_step - 1)]
+        return not self.dropped and not any(step.await_quiescence for step in before)
 
     @property
     def groups(self) -> tuple[MulticastGroup, ...]:

@@ -20,7 +20,8 @@ from knotless.forwarding.openflow.vlan_generations import admits_untagged
 from knotless.routing.multicast import MulticastGroup
 from knotless.topologies.fabric import Fabric, Host
 from knotless.topologies.numbering import mac_value
-from knotless.verification.changes.change import ALL, EVERYTHING, Pair
+from knotless.verification.changes.change import EVERYTHING, Pair
+from knotless.verification.changes.proof import ALL
 
 PRIORITY = 0xFFFF
 """Of the rules that drop frames: above all others."""

@@ -1,7 +1,8 @@
 """The steps from what is installed to a new plan: the first kind of which each step is proven.
 
 One step : all switches take the new rules, in any order; or, after a failure, what leads to the
-failed part is dropped first (:mod:`knotless.verification.changes.in_place`).
+failed part is dropped first (:mod:`knotless.verification.changes.in_place`). In the middle of a
+change with two VLAN generations, the rules of the other generation stay until it is empty.
 
 Two-phase : the new rules are installed in a VLAN generation that is not in use
 (:mod:`knotless.forwarding.openflow.vlan_generations`), then admission is switched over, and when
@@ -43,15 +44,17 @@ from knotless.forwarding.openflow.vlan_generations import (
     vlan_generation_of,
     vlan_generations_in,
     without_admission,
+    without_rules,
 )
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
 from knotless.routing.vlans.host_tags import HostTags
-from knotless.verification.changes.change import ALL, Change, Installed, Pair
+from knotless.verification.changes.change import Change, Installed, Pair
 from knotless.verification.changes.drops import keeping
 from knotless.verification.changes.in_place import common_rules, guarded
-from knotless.verification.changes.proof import ProofContext, Prover
+from knotless.verification.changes.outage import pairs_down
+from knotless.verification.changes.proof import ALL, ProofContext, Prover
 from knotless.verification.changes.stages import (
     EVERYBODY,
     MAX_HOSTS,
@@ -79,7 +82,7 @@ def plan_change(before: Installed, new_plan: Plan) -> Change:
         of ``before``, or so can what is installed: then nothing can be proven.
 
     """
-    return replace(_planner(before, new_plan).change(), multicast=new_plan.multicast)
+    return _described(_planner(before, new_plan).change(), new_plan)
 
 
 def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
@@ -87,7 +90,12 @@ def plan_in_place(before: Installed, new_plan: Plan) -> Change | None:
     steps = _planner(before, new_plan).in_place()
     if steps is None:
         return None
-    return replace(steps.change(1, in_place=True), multicast=new_plan.multicast)
+    return _described(steps.change(1, in_place=True), new_plan)
+
+
+def _described(change: Change, new_plan: Plan) -> Change:
+    """Return a change with the groups of the new plan, and the pairs that are down."""
+    return replace(change, multicast=new_plan.multicast, down=pairs_down(change))
 
 
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
@@ -132,7 +140,9 @@ class _Planner:
         if missing := [name for name in names if name not in self.compiled]:
             self.compiled = {**self.compiled, **dict.fromkeys(missing, SwitchRules(()))}
         self.tags = new_plan.host_tags()
-        self.vlan_generation = vlan_generation_of(before.rules, before.tags)
+        self.vlan_generation = before.vlan_generation or vlan_generation_of(
+            before.rules, before.tags
+        )
         self.fits_in_a_generation = int(new_plan.pair_vlans.max()) >> VLAN_BITS == 0
         self.priorities = new_plan.vcs
         if isinstance(self.compiled, ProtectedRules):
@@ -148,6 +158,8 @@ class _Planner:
                 return steps.change(1)
             if (repair := self.in_place()) is not None:
                 return repair.change(1, in_place=True)
+            if (beside := self.beside()) is not None:
+                return beside.change(2)
         self._refuse_deadlock()
         side_by_side = None
         for generation in self._free_generations():
@@ -225,6 +237,24 @@ class _Planner:
         steps.add("install the new rules", *self.in_generation(self._generation_in_place()))
         return steps
 
+    def beside(self) -> Steps | None:
+        """One step in the middle of a change: the rules of another VLAN generation stay.
+
+        They are removed when it is empty. None if that is not proven.
+        """
+        if self.before.admitting is None:
+            return None
+        generation = self._generation_in_place()
+        rules, tags = self.in_generation(generation)
+        steps = Steps(self.prover, self.before)
+        with suppress(RuleError):
+            admitting = rules_in(compile_rules(self.before.admitting), generation)
+            both = joined(rules, without_rules(self._old, admitting))
+            action = "install the new rules beside another VLAN generation"
+            steps.add(action, both, tags, await_quiescence=True)
+            steps.add("remove the other VLAN generation", rules, tags)
+        return steps if steps.steps and steps.proven else None
+
     def in_place(self) -> Steps | None:
         """One step after a failure: drop what leads to the failed part, install the new rules.
 
@@ -300,8 +330,10 @@ class _Planner:
             )
         )
         if self.before.tags is None and side_by_side.tags is None:
+            now = self.prover.alone(Generation(self.before.rules, self.before.tags))
+            schedule = schedule_between(old, new, now.failing_pairs(context.fabric))
             with suppress(RuleError):
-                steps = self._scheduled(side_by_side, schedule_between(old, new))
+                steps = self._scheduled(side_by_side, schedule)
                 if steps.proven:
                     return steps
         return self._scheduled(side_by_side, throughout(dropped_throughout(old, new)))

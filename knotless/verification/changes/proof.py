@@ -34,6 +34,9 @@ from knotless.verification.changes.admission import refused_frames
 from knotless.verification.check import Outcome, outcome_of, problems_of
 from knotless.verification.dependencies import edges_of
 
+ALL = "all"
+"""As the destination of a pair: frames of the source to all hosts and to groups."""
+
 
 @dataclass(frozen=True)
 class StepVerdict:
@@ -49,6 +52,23 @@ class StepVerdict:
     dependencies: Edges
     loses: bool
     failing: tuple[int, ...]
+
+    def failing_pairs(self, fabric: Fabric) -> set[tuple[str, str]]:
+        """Return the pairs of hosts whose packets fail, and (host, ``all``) if its floods do."""
+        hosts = [host.name for host in fabric.hosts]
+        pairs = set[tuple[str, str]]()
+        for kind, failing in enumerate(self.failing):
+            for source in range(len(hosts)):
+                of_source = failing >> source * len(hosts) & (1 << len(hosts)) - 1
+                if kind and of_source:
+                    pairs.add((hosts[source], ALL))
+                elif of_source:
+                    pairs |= {
+                        (hosts[source], name)
+                        for number, name in enumerate(hosts)
+                        if of_source >> number & 1
+                    }
+        return pairs
 
     def newly_failing(self, *others: StepVerdict) -> int:
         """Return how many receivers fail that fail in none of the other verdicts."""

@@ -9,7 +9,7 @@ stage is dropped at admission: its old routes, before the last stage; or its new
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,8 +19,9 @@ from knotless.forwarding.state import ForwardingState
 from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.topologies.fabric import Fabric
-from knotless.verification.changes.change import ALL, EVERYTHING, Pair
+from knotless.verification.changes.change import EVERYTHING, Pair
 from knotless.verification.changes.feedback import Edge, least_feedback, united
+from knotless.verification.changes.proof import ALL
 
 MAX_HOSTS = 256
 """Fabrics with more hosts drop everything: to choose pairs, each of them is traced."""
@@ -28,6 +29,8 @@ MAX_STAGES = 4
 """Each stage costs the time of a drain."""
 FLOOD_WEIGHT = 4
 """To drop what a host sends to all hosts is as bad as to drop so many pairs."""
+URGENT_WEIGHT = 1000
+"""To keep back a pair that is not served is worse than to keep back so many others."""
 MAX_PAIRS = 5000
 """With more pairs, all move in one stage: each search takes seconds."""
 
@@ -109,8 +112,14 @@ def _weight(pair: Pair) -> int:
     return FLOOD_WEIGHT if pair[1] == ALL else 1
 
 
-def schedule_between(old: PairEdges, new: PairEdges) -> Schedule:
-    """Return the schedule with the fewest routes that are dropped, and of these the shortest."""
+def schedule_between(
+    old: PairEdges, new: PairEdges, urgent: Collection[Pair] = frozenset()
+) -> Schedule:
+    """Return the schedule with the fewest routes that are dropped, and of these the shortest.
+
+    The pairs that are ``urgent``, which the old routes do not serve, move in the first stage in
+    which that is possible.
+    """
     if any(find_cycle(sorted(united(routes.values()))) for routes in (old, new)):
         # Rules of an interrupted update: a packet that passes a switch twice counts as both turns.
         return throughout(dropped_throughout(old, new))
@@ -134,7 +143,7 @@ def schedule_between(old: PairEdges, new: PairEdges) -> Schedule:
         stuck = least_feedback(
             {pair: new[pair] for pair in left},
             moved.union(*(old[pair] for pair in left)),
-            _weight,
+            lambda pair: URGENT_WEIGHT if pair in urgent else _weight(pair),
         )
         if len(stuck) == len(left):
             break
