@@ -122,6 +122,8 @@ class Config(PlanRequest):
     reread_interval_s : time within which all switches are read again, one after the other, to see
         whether others have changed their rules. With more than 5,000 rules a second in all it is
         longer.
+    settle_s : time after the last failure, return or drain until routes that repairs have left
+        return to those that follow from the configured plan; what a failure cuts is served at once.
     probe_interval_ms : time between two probes of a link in each direction. Above 5,000 probes a
         second in all it is longer.
     rest : the HTTP interface.
@@ -143,6 +145,7 @@ class Config(PlanRequest):
     learn_quiet_s: Annotated[float, Field(gt=0, le=3600)] = 5.0
     hosts: Annotated[tuple[DeclaredHost, ...], Field(strict=False)] = ()
     reread_interval_s: Annotated[float, Field(gt=0, le=3600)] = REREAD_INTERVAL_S
+    settle_s: Annotated[float, Field(ge=0, le=3600)] = 10.0
     probe_interval_ms: Annotated[int, Field(ge=20, le=60_000, strict=True)] = 100
     rest: Rest = Rest()
 

@@ -24,6 +24,30 @@ UNJUDGED = "frames that they match are outside of what was checked"
 
 
 @dataclass(frozen=True)
+class RulesInFabric:
+    """All rules by which packets may be forwarded: of ``older`` generations, and those ``held``."""
+
+    fabric: Fabric
+    flow_control: FlowControl
+    groups: tuple[MulticastGroup, ...]
+    older: tuple[Generation, ...]
+    held: Generation
+
+    def mixture(self, name: str, held: SwitchRules) -> Mixture:
+        """Return what packets may meet while a switch that holds other rules gets the wanted ones.
+
+        ``held`` are those that others have left it.
+        """
+        changed = Generation({**self.held.rules, name: held}, self.held.tags)
+        generations = (*self.older, changed, self.held)
+        return Mixture(self.fabric, self.flow_control, self.groups, generations)
+
+    def with_foreign(self, foreign: Mapping[str, Sequence[FoundRule]]) -> ForeignRules:
+        """Return what switches hold if some hold rules of others as well."""
+        return ForeignRules(self.fabric, self.flow_control, self.groups, self.held, foreign)
+
+
+@dataclass(frozen=True)
 class Mixture:
     """Rules that packets may meet while a switch gets back what it should hold.
 

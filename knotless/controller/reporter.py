@@ -38,6 +38,8 @@ class EventReporter:
             self.metrics.dropped_pairs.inc(fields["pairs"])
             self.metrics.dropped_s.inc(fields["seconds"])
             self.history.dropped(fields["seconds"])
+        elif kind == "served":
+            self.history.served(fields["seconds"])
         self.events.tell(kind, **fields)
 
     def installed(self, changes: Changes, seconds: float) -> None:

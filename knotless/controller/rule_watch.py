@@ -208,7 +208,9 @@ class RuleWatch:
             return True  # it has dropped all that came
         while True:
             number = self._update.number
-            is_acyclic: bool = self._execute(Mixture.is_acyclic, self._update.mixture(name, held))
+            is_acyclic: bool = self._execute(
+                Mixture.is_acyclic, self._update.in_fabric.mixture(name, held)
+            )
             if number == self._update.number:
                 break
         if is_acyclic:
@@ -252,5 +254,5 @@ class RuleWatch:
         elif self._judged != (self._update.number, foreign):
             self._judged = self._update.number, foreign
             observed.foreign_verdict = ""
-            task = self._update.with_foreign(foreign)
+            task = self._update.in_fabric.with_foreign(foreign)
             observed.foreign_verdict = self._execute(ForeignRules.verdict, task)

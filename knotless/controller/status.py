@@ -11,6 +11,8 @@ from knotless.base.printable import listed
 from knotless.controller.foreign_changes import UNJUDGED
 from knotless.controller.observed import DUPLICATE_MEMORY_S, Observed, ObservedSwitch
 from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.outage import NO_OUTAGE
+from knotless.controller.updates.report import routes_as_json
 from knotless.topologies.failures import pairs_apart
 
 _SHOWN = 3
@@ -211,7 +213,7 @@ class Status:
             "switches_deaf": sorted(observed.deaf),
             "unreachable": pairs_apart(separated),
             "separated": separated,
-            "routes": self._routes(),
+            "routes": self._routes(now_s),
             "last_change": self._last_change(),
             "drained": list(desired.drained),
             "unconfirmed": state.is_unconfirmed,
@@ -222,12 +224,14 @@ class Status:
             "check": desired.verdict.as_json(),
         }
 
-    def _routes(self) -> dict[str, object]:
+    def _routes(self, now_s: float) -> dict[str, object]:
         """Return where the routes are; a goal that was only just set counts as a change."""
         update = self.state.update
-        routes = update.as_json()
+        routes = routes_as_json(update)
         if update.goal.desired is not self.state.desired:
             routes["changing"] = True
+        outage = self.state.outage
+        routes["down"] = NO_OUTAGE if outage is None else outage.as_json(now_s)
         routes["planned_ahead"] = self.state.precomputed.as_json(update.idle_task)
         return routes
 

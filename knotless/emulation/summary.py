@@ -78,8 +78,9 @@ def _without_rules(status: Mapping[str, Any], lines: Sequence[str]) -> Iterator[
         yield f"switches that have not confirmed their rules: {listed(waiting)}"
     elif not status.get("ready", True) and not lines:
         yield "not ready: it has not read all switches yet"
-    up_again = set(status.get("routes", {}).get("failed", ())) - set(status.get("links_down", ()))
-    if up_again and not lines:
+    routes = status.get("routes", {})
+    up_again = set(routes.get("failed", ())) - set(status.get("links_down", ()))
+    if up_again and not (lines or routes.get("settling")):
         yield f"routes still avoid what is up again: {listed(sorted(up_again))}"
 
 

@@ -26,6 +26,7 @@ from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
 from knotless.controller.updates.planning import plan_update
+from knotless.controller.updates.report import routes_as_json
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check import check
@@ -111,7 +112,8 @@ class Case:
 
     def desired(self, fabric: Fabric) -> DesiredState:
         return DesiredState.compute(
-            Config(engine="updown", root=self.pick.choice(fabric.switches).name), fabric
+            Config(settle_s=0.0, engine="updown", root=self.pick.choice(fabric.switches).name),
+            fabric,
         )
 
     def connect(self, name: str) -> None:
@@ -197,7 +199,9 @@ class Case:
             ready = self.state.leads and self.state.observed.ready
             if done and aimed and ready and self.unfinished.read() is None:
                 return
-        raise AssertionError(f"not ready: {Status(self.state).problems(1e9)} {routes.as_json()}")
+        raise AssertionError(
+            f"not ready: {Status(self.state).problems(1e9)} {routes_as_json(routes)}"
+        )
 
     def left_behind(self) -> list[str]:
         """Return the switches that are not in the fabric, and hold rules or groups."""

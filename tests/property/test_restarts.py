@@ -18,6 +18,7 @@ from knotless.controller.desired import DesiredState
 from knotless.controller.status import Status
 from knotless.controller.updates.inherited import holds_other
 from knotless.controller.updates.last_rules import LastRules
+from knotless.controller.updates.report import routes_as_json
 from knotless.forwarding.openflow.rules import SwitchRules
 from knotless.topologies.failures import NO_FAILURES, Failures, usable
 from knotless.verification.check import check
@@ -140,7 +141,7 @@ def settle_without(case: Case, missing: ModelSwitch) -> bool:
         if routes.is_there and routes.goal.failures == case.state.failures():
             assert name in routes.goal.failures.switches
             return True
-    raise AssertionError(f"no routes: {routes.as_json()}")
+    raise AssertionError(f"no routes: {routes_as_json(routes)}")
 
 
 @pytest.mark.thin(4)

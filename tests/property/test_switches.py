@@ -28,6 +28,7 @@ from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
 from knotless.controller.updates.last_rules import LastRules
 from knotless.controller.updates.quiescence import ChannelLosses
+from knotless.controller.updates.report import routes_as_json
 from knotless.forwarding.openflow.rules import COOKIE, Field, Rule, SwitchRules
 from knotless.topologies import load
 from knotless.topologies.fabric import Link
@@ -53,13 +54,13 @@ Held = tuple[SwitchRules, ...]
 CASES = 200
 FABRIC = load("ring,4")
 DESIRED = tuple(
-    DesiredState.compute(Config(fabric="ring,4", engine="updown", root=root), FABRIC)
+    DesiredState.compute(Config(fabric="ring,4", settle_s=0.0, engine="updown", root=root), FABRIC)
     for root in ("s1", "s2", "s3", "s1")
 ) + tuple(
-    DesiredState.compute(Config(fabric="ring,4", engine="updown"), FABRIC, drained)
+    DesiredState.compute(Config(fabric="ring,4", settle_s=0.0, engine="updown"), FABRIC, drained)
     for drained in (("s1:2-s2:3",), ("s3",))
 )
-TWO_LAYERS = DesiredState.compute(Config(fabric="ring,4"), FABRIC)
+TWO_LAYERS = DesiredState.compute(Config(fabric="ring,4", settle_s=0.0), FABRIC)
 """Of repairs of this one there is often no proof before packets of older rules have left."""
 LOOKS_AHEAD = replace(TIMING, precompute=lambda packing, call, *task: packing.pack(call(*task)))
 TURNS = 20
@@ -269,7 +270,9 @@ class Case:
             ):
                 assert routes.problem is None
                 return
-        raise AssertionError(f"not ready: {Status(self.state).problems(1e9)} {routes.as_json()}")
+        raise AssertionError(
+            f"not ready: {Status(self.state).problems(1e9)} {routes_as_json(routes)}"
+        )
 
     def held_as_wanted(self) -> dict[str, SwitchRules]:
         """Return what is wanted of each switch, by name; it holds exactly that."""
@@ -289,7 +292,7 @@ class Case:
             routes = self.state.update
             if routes.is_there and routes.goal.failures == self.state.failures():
                 return
-        raise AssertionError(f"no routes: {self.state.update.as_json()}")
+        raise AssertionError(f"no routes: {routes_as_json(self.state.update)}")
 
 
 @pytest.mark.thin(1)
@@ -376,7 +379,7 @@ def test_what_follows_a_repair_whose_planning_panics_is_repaired(
     case.cut(second)
     case.settle()
     assert case.state.ready
-    assert case.state.update.as_json()["failed"] == [second.name]
+    assert routes_as_json(case.state.update)["failed"] == [second.name]
     case.held_as_wanted()
 
 
@@ -511,9 +514,9 @@ def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> N
         hub.sleep(0)
     case.cut(first)
     case.settle()
-    assert routes.as_json()["failed"] == [first.name]
+    assert routes_as_json(routes)["failed"] == [first.name]
     case.mend()
     case.settle()
     case.cut(second)
     case.settle()
-    assert routes.as_json()["failed"] == [second.name]
+    assert routes_as_json(routes)["failed"] == [second.name]

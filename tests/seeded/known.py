@@ -26,12 +26,5 @@ FIRST_KINDS = f"{_FABRIC},{_CONTROLLERS}"
 """The kinds of faults that were drawn when the first kept runs were found."""
 LATER_KINDS = f"{_FABRIC},{_OTHERS},{_CONTROLLERS}"
 """And later. Of more kinds, a seed would draw other faults."""
-KNOWN: tuple[KnownFailure, ...] = (
-    KnownFailure(
-        f"--seed 5002 --options 'flow_control: pfc' --kinds {LATER_KINDS}",
-        "line",
-        "under PFC without an emulator, a step waits for ever for frames nobody has counted: that a"
-        " part is drained but still used is said meanwhile",
-    ),
-)
+KNOWN: tuple[KnownFailure, ...] = ()
 """Who mends one removes it, and lets all runs have such faults."""

@@ -30,7 +30,7 @@ def drawn_setting(seed: int, fabric: str | None = None) -> Setting:
         fabric += f",seed={1 + draws.randrange(1000)}"
     controllers = 1 + (draws.random() < _TWO_CONTROLLERS)
     emulator = draws.random() < _EMULATOR
-    # Without an emulator, not every wait for frames that nobody has counted is said: see known.py.
+    # Without an emulator, not every wait for frames that nobody has counted is said.
     options = "flow_control: pfc" if draws.random() < _PFC and emulator else ""
     return Setting(seed, fabric, controllers, options, emulator)
 

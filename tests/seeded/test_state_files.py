@@ -8,6 +8,8 @@ from typing import Any
 from tests.seeded.world import Setting, World
 
 LINK = "s1:2-s2:3"
+RETURNS_AFTER_S = 15.0
+"""Routes return to a link that is up again when failures have settled."""
 
 
 def _until(world: World, condition: Callable[[], bool], limit_s: float = 30) -> None:
@@ -138,7 +140,7 @@ def test_a_full_disk_is_a_problem_as_long_as_it_lasts() -> None:
         world.full_until_s = world.hub.now_s + 1000
         for up in (False, True):
             world.network.set_link(LINK, up=up)
-            world.hub.sleep_outside(10)
+            world.hub.sleep_outside(RETURNS_AFTER_S)
         lines = _status(world)["problems"]
         for what in ("what links have lost", "what missing switches hold"):
             assert any(line.startswith(f"a successor will not know {what}: ") for line in lines)
@@ -155,7 +157,7 @@ def test_other_damaged_files_are_problems_and_the_controller_starts() -> None:
         _until(world, lambda: _is_well(world))
         for up in (False, True):
             world.network.set_link(LINK, up=up)
-            world.hub.sleep_outside(10)
+            world.hub.sleep_outside(RETURNS_AFTER_S)
         world.hub.sleep_outside(5)
         before = _held(world)
         _restarted_with(world, "state-lost.json", "state-rules.json")
@@ -166,6 +168,6 @@ def test_other_damaged_files_are_problems_and_the_controller_starts() -> None:
         assert line.startswith("what links have lost is not known: ")
         for up in (False, True):
             world.network.set_link(LINK, up=up)
-            world.hub.sleep_outside(10)
+            world.hub.sleep_outside(RETURNS_AFTER_S)
         _until(world, lambda: _is_well(world))
         assert not world.violations

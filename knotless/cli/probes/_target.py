@@ -232,6 +232,11 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
     fabric = load(str(names.fabric_file))
     status = rest.status_of(rest.ports_of(settings))
     routes = status["routes"]
+    if routes["serves_first"]:
+        raise EmulationError(
+            f"fabric {names.name!r}: routes are those of repairs of repairs until failures have"
+            " settled; probe it when 'serves_first' under 'routes' of GET /status is false"
+        )
     plan = make_plan(fabric, PlanRequest.from_settings(status["request"]))
     failures = Failures.from_names(fabric, routes["failed"])
     if unused := avoided(fabric, failures, routes["drained"]).failures:

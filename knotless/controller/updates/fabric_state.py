@@ -12,6 +12,7 @@ from knotless.base.errors import FaultError, KnotlessError
 from knotless.controller.desired import DesiredState
 from knotless.controller.observed import Observed, UnadmittedFrames
 from knotless.controller.updates.journal import BegunUpdate
+from knotless.controller.updates.outage import Outage
 from knotless.controller.updates.planning import Goal
 from knotless.controller.updates.precomputed import PrecomputedRepairs
 from knotless.controller.updates.state import UpdateState
@@ -63,6 +64,7 @@ class FabricState:
     update : the rules that switches shall hold now, and the steps that are left.
     unadmitted : frames that switches did not admit.
     precomputed : update plans for failures that have not happened yet.
+    outage : the pairs of hosts that are down because failures have cut their routes.
     planning : what is being planned, for reports.
     file_problems : what a damaged file no longer tells, or a successor will not know because a file
         cannot be written: one line for each subject.
@@ -77,6 +79,7 @@ class FabricState:
         self.update = UpdateState(desired)
         self.unadmitted = UnadmittedFrames(desired.fabric)
         self.precomputed = PrecomputedRepairs()
+        self.outage: Outage | None = None
         self.planning = PlanningWatch()
         self.file_problems: dict[str, str] = {}
         self.is_unconfirmed = False

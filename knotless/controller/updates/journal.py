@@ -143,7 +143,8 @@ class History:
     """The last ``size`` updates, oldest first; ``clock`` is the time of day in seconds.
 
     ``dropped_s`` of an entry is the time in which frames of some pairs were dropped at admission:
-    by its steps, or by those of updates that were given up for it.
+    by its steps, or by those of updates that were given up for it. ``down_s`` is the time until all
+    of ``down_pairs`` were served again, since their failure was noticed.
 
     An entry says when each switch confirmed each step, and has the certificate of the proofs. That
     takes time to compute: :meth:`certify` does it.
@@ -154,7 +155,7 @@ class History:
         self._entries: deque[dict[str, Any]] = deque(maxlen=size)
         self._waiting: deque[tuple[dict[str, Any], UpdatePlan, dict[str, Any]]] = deque()
         self._confirmed: dict[int, dict[str, float]] = {}
-        self._dropped_s = 0.0
+        self._dropped_s = self._down_s = 0.0
         self._count = 0
 
     def confirmed(self, switch: str, step: int) -> None:
@@ -164,6 +165,10 @@ class History:
     def dropped(self, seconds: float) -> None:
         """Record for how long frames of some pairs were dropped for the update that goes on."""
         self._dropped_s += seconds
+
+    def served(self, seconds: float) -> None:
+        """Record for how long some pairs of hosts were down until the update that goes on."""
+        self._down_s += seconds
 
     def add(
         self,
@@ -192,12 +197,15 @@ class History:
             "rules_changed": plan.rules_changed,
             "dropped_pairs": change.count(change.dropped),
             "dropped_s": round(self._dropped_s, 6),
+            "down_pairs": change.down[0] if change.down else 0,
+            "down_until_step": change.served_by_step,
+            "down_s": round(self._down_s, 6),
             "seconds": round(seconds, 6),
             "stretch": stretch,
             "confirmed": [self._confirmed.get(step, {}) for step in range(first, last_step + 1)],
             "certificate": None,
         }
-        self._confirmed, self._dropped_s = {}, 0.0
+        self._confirmed, self._dropped_s, self._down_s = {}, 0.0, 0.0
         self._entries.append(entry)
         self._waiting.append((entry, plan, dict(read_ages_s or {})))
         if len(self._waiting) > _MAX_WAITING:

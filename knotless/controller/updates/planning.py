@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import is_
 
-from knotless.base.errors import FabricError, PlanError, faults_in_one_line
+from knotless.base.errors import FabricError, KnotlessError, PlanError, faults_in_one_line
 from knotless.base.flow_control import FlowControl
 from knotless.controller.desired import DesiredState
 from knotless.controller.reconcile import Changes, difference
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
+from knotless.forwarding.openflow.vlan_generations import VlanGeneration
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.plan import Plan
 from knotless.routing.repair import Repair, repair
@@ -21,6 +22,7 @@ from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import NO_FAILURES, Failures, host_parts, usable
 from knotless.topologies.union import described, hosts_of_both, removed, union
 from knotless.verification.changes.change import Change, Installed, compact
+from knotless.verification.changes.outage import pairs_down
 from knotless.verification.changes.planner import plan_change, plan_in_place
 from knotless.verification.changes.proof import ProofContext
 from knotless.verification.failover import after_failover
@@ -65,6 +67,10 @@ class FabricUnion:
         """Return it with these failures, and no others."""
         return replace(self, failures=Failures.from_names(self.fabric, names))
 
+    def failures_in(self, fabric: Fabric) -> Failures:
+        """Return what has failed of the fabric of a goal."""
+        return self.failures if self.staying is None else self.failures.within(fabric)
+
     def leaving(self, fabric: Fabric) -> list[str]:
         """Return what exists and is not in a fabric, one text for each part."""
         return [described(part) for part in removed(self.fabric, fabric)]
@@ -72,15 +78,36 @@ class FabricUnion:
 
 @dataclass(frozen=True)
 class Goal:
-    """The configured plan, repaired for what has failed or is drained."""
+    """The configured plan, repaired for what has failed or is drained.
+
+    ``serves_first``: the plan that is installed is repaired instead, so that only pairs of hosts
+    move whose paths the failures have cut.
+    """
 
     desired: DesiredState
     failures: Failures = NO_FAILURES
+    serves_first: bool = False
 
     @cached_property
     def avoided(self) -> Avoided:
         """The parts that routes avoid; frames may be on drained links, but not on failed ones."""
         return avoided(self.desired.fabric, self.failures, self.desired.drained)
+
+    def after(self, failures: Failures) -> Goal:
+        """Return the goal when all switches hold the rules of this one, and more has failed.
+
+        As long as the configured plan is installed as it is, both repairs are the same.
+        """
+        is_repaired = self.serves_first or bool(self.avoided.failures)
+        return Goal(self.desired, failures, serves_first=is_repaired)
+
+
+@dataclass(frozen=True)
+class InstalledPlan:
+    """A plan by which switches forward, and the VLAN generation of its rules."""
+
+    plan: Plan
+    vlan_generation: VlanGeneration
 
 
 @dataclass(frozen=True)
@@ -97,6 +124,11 @@ class UpdatePlan:
     differences: tuple[Mapping[str, Changes], ...]
 
     @property
+    def new_plan(self) -> Plan:
+        """The plan whose rules switches hold after the last step."""
+        return self.repair.plan if self.repair else self.goal.desired.routed
+
+    @property
     def rules_changed(self) -> int:
         """The rules and groups that switches are told to add, modify or delete, in total."""
         return sum(
@@ -104,6 +136,16 @@ class UpdatePlan:
             for by_switch in self.differences
             for changes in by_switch.values()
             for step in changes.steps
+        )
+
+    @property
+    def summary(self) -> str:
+        """One line for the log."""
+        avoided = (*self.goal.failures.names, *self.goal.desired.drained)
+        moved = f", {self.repair.moved} pairs of hosts moved" if self.repair else ""
+        return (
+            f"routes without {', '.join(avoided) or 'nothing'}: {self.kind}{moved}; tier"
+            f" {self.change.tier}, {self.rules_changed} rules changed"
         )
 
     @property
@@ -123,7 +165,10 @@ class UpdateTask:
     frames, because it has a carrier, and only probes say that it has failed. ``unread`` are
     switches that are missing, and what they were last known to hold: they do not take part in
     steps, and may go on forwarding by that. ``multicast`` are the groups of the rules that switches
-    hold, and of those in flight.
+    hold, and of those in flight. ``installed`` are the plans by which frames are admitted now, the
+    most likely one first: more than one in the middle of an update. ``is_amid_step``: packets of
+    older rules must leave before the update goes on.
+    ``is_optional``: there is another goal if no step without dropped frames leads to this one.
     """
 
     goal: Goal
@@ -135,6 +180,9 @@ class UpdateTask:
     carrying: bool = False
     unread: FabricRules = field(default_factory=dict)
     multicast: tuple[MulticastGroup, ...] = ()
+    installed: tuple[InstalledPlan, ...] = ()
+    is_amid_step: bool = False
+    is_optional: bool = False
 
     @property
     def whole(self) -> Fabric:
@@ -159,11 +207,63 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
         An engine, or Knotless, fails: the line says how, the log where.
 
     """
+    if task.goal.serves_first:
+        return _plan_to_serve(task)
     _refuse_to_separate(task)
-    intact, whole, failures = task.goal.desired.plan, task.whole, task.failures
     unused = task.goal.avoided.failures
-    repaired = repair(intact, unused) if unused else None
-    plan = repaired.plan if repaired else intact
+    repaired = repair(task.goal.desired.plan, unused) if unused else None
+    plan = _plan_steps(task, repaired)
+    if task.is_optional and plan.change.dropped:
+        raise PlanError("all pairs are served, and the steps to other routes would drop frames")
+    return plan
+
+
+def _plan_to_serve(task: UpdateTask) -> UpdatePlan:
+    """Return the update plan that moves the pairs that are cut, in one step if that is proven.
+
+    If they must wait until packets of older rules have left, the goal is that of the configured
+    plan where this takes fewer phases; and amid a step, all must wait for its end in any case.
+    """
+    plans, error = list[UpdatePlan](), PlanError("no plan is installed that could be repaired")
+    for installed in task.installed:
+        try:
+            repaired = _repair_of_installed(installed.plan, task.goal.avoided.failures)
+            plan = _plan_steps(task, repaired, installed)
+        except KnotlessError as reason:
+            error = PlanError(str(reason))
+            continue
+        if plan.change.serves_at_once:
+            return plan
+        plans.append(plan)
+    if task.is_amid_step:
+        raise PlanError("what failures have cut cannot be served before this step ends") from error
+    goal = replace(task.goal, serves_first=False)
+    try:
+        plans.append(plan_update(replace(task, goal=goal, is_optional=False)))
+    except KnotlessError as reason:
+        error = PlanError(str(reason))
+    if not plans:
+        raise error
+    return min(plans, key=lambda plan: plan.change.tier)
+
+
+def _repair_of_installed(plan: Plan, unused: Failures) -> Repair:
+    """Return the repair of an installed plan, in which what had failed before is unused already.
+
+    Raises PlanError if others than the pairs that are cut would all have to move.
+    """
+    repaired = repair(replace(plan, failures=NO_FAILURES), unused)
+    if repaired.kind in ("replanned", "updown"):
+        raise PlanError("the failures leave no path beside those that are kept")
+    return repaired
+
+
+def _plan_steps(
+    task: UpdateTask, repaired: Repair | None, installed: InstalledPlan | None = None
+) -> UpdatePlan:
+    """Return the steps to a repair of the configured plan, or of one that is ``installed``."""
+    whole, failures = task.whole, task.failures
+    plan = repaired.plan if repaired else task.goal.desired.plan
     if plan.host_tags() != task.held.tags:
         if task.union:
             raise PlanError(
@@ -188,6 +288,8 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
         plan=task.plan if held is task.held and not task.union else None,
         whole=whole if failures else None,
         staying=task.union.staying if task.union else None,
+        vlan_generation=installed.vlan_generation if installed else None,
+        admitting=installed.plan if installed and task.plan is None else None,
     )
     change = plan_change(before, plan)
     if failures and not _is_safe_with_links(change, task, older):
@@ -196,6 +298,7 @@ def plan_update(task: UpdateTask) -> UpdatePlan:
             change = in_place
         else:
             change = plan_change(replace(before, fabric=whole, plan=None), plan)
+            change = replace(change, down=pairs_down(change, before.fabric))
     _refuse_if_missing_may_deadlock(task, change)
     small = compact(change)
     differences = _differences(task.held.rules, small)

@@ -1,8 +1,9 @@
-"""Update plans before they are needed: for the failure, and the return, of each link. Pure.
+"""Update plans before they are needed: for the failure of each link. Pure.
 
 An update plan depends only on its goal and on what switches hold. So while nothing changes, those
 for the next failure can be computed, and a failure then costs no time for planning and proofs. They
-are kept for some time, since switches often come back to the rules that they had.
+are kept for some time, since switches often come back to the rules that they had. What a link that
+returns changes is planned when failures have settled.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ def plan_ahead(task: UpdateTask) -> UpdatePlan | None:
 
 @dataclass(eq=False)
 class _Base:
-    """Rules that all switches hold, and the update plans from them, packed, by the failures then.
+    """Rules that all switches hold, and the update plans from them, packed, by their goals.
 
     ``task`` is one of which all steps are done.
     """
 
     task: UpdateTask
     packing: Packing = field(init=False)
-    plans: dict[Failures, bytes] = field(default_factory=dict)
+    plans: dict[Goal, bytes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         desired, held = self.task.goal.desired, self.task.held
@@ -72,9 +73,7 @@ class PrecomputedRepairs:
         if not self._starts_like(task) or task.union is not None:
             return None
         base = self._bases[-1]
-        if task.goal.desired is not base.task.goal.desired:
-            return None
-        packed = base.plans.get(task.goal.failures)
+        packed = base.plans.get(task.goal)
         plan: UpdatePlan | None = base.packing.unpack(packed) if packed else None
         if plan is not None and plan.change.in_place and task.carrying:
             return None  # it is proven for failed links that carry nothing
@@ -97,7 +96,7 @@ class PrecomputedRepairs:
     def keep(self, task: UpdateTask, plan: bytes) -> None:
         """Keep the result of :func:`plan_ahead` for a task, packed."""
         if self._starts_like(task):
-            self._bases[-1].plans[task.goal.failures] = plan
+            self._bases[-1].plans[task.goal] = plan
 
     def as_json(self, idle: UpdateTask | None) -> dict[str, object]:
         """Return how many updates of the current rules are planned, and whether none is left."""
@@ -111,7 +110,7 @@ class PrecomputedRepairs:
             return None
         base = self._bases[-1]
         goals = _next_goals(base.task.goal)
-        return next((goal for goal in goals if goal.failures not in base.plans), None)
+        return next((goal for goal in goals if goal not in base.plans), None)
 
     @property
     def _size(self) -> int:
@@ -145,11 +144,8 @@ class PrecomputedRepairs:
 
 
 def _next_goals(goal: Goal) -> Iterator[Goal]:
-    """Yield the goals after one failed link returns, then those after one more link fails."""
+    """Yield the goals after one more link fails."""
     fabric, names = goal.desired.fabric, goal.failures.names
-    for name in names:
-        others = [other for other in names if other != name]
-        yield Goal(goal.desired, Failures.from_names(fabric, others))
     for link in fabric.links:
         if link.name not in names:
-            yield Goal(goal.desired, Failures.from_names(fabric, [*names, link.name]))
+            yield goal.after(Failures.from_names(fabric, [*names, link.name]))

@@ -10,12 +10,15 @@ from typing import Protocol
 
 from knotless.base.errors import KnotlessError
 from knotless.controller import runtime
+from knotless.controller.desired import DesiredState
 from knotless.controller.observed import Counters, channels_between
 from knotless.controller.reconcile import Changes
 from knotless.controller.updates.caches import AfterPurge, purge_megaflows
 from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.inherited import unused_links
 from knotless.controller.updates.journal import BegunUpdate, UpdateJournal
 from knotless.controller.updates.last_rules import LastRules
+from knotless.controller.updates.outage import outage_now
 from knotless.controller.updates.planning import UpdatePlan, UpdateTask, plan_update
 from knotless.controller.updates.precomputed import plan_ahead
 from knotless.controller.updates.quiescence import (
@@ -107,6 +110,8 @@ class UpdateScheduler:
         self._most_dropped = 0
         """Pairs whose frames were dropped since then, in the step that drops most."""
         self._precompute = timing.precompute
+        self._last_asked: tuple[DesiredState, Failures] | None = None
+        """The desired state and the failures of the last look."""
         self._collection = DeferredCollection(threads.spawn_after)
         self._update.purges_megaflows = timing.open_vswitch is not None
 
@@ -144,11 +149,21 @@ class UpdateScheduler:
             self._state.file_problems[_LOSSES] = f"what links have lost is not known: {error}"
         else:
             self._state.file_problems.pop(_LOSSES, None)
-        if unused := self._update.unused_links():
-            self._count_losses(unused)
+        self._count_losses(self._possibly_avoided())
         if not self._update.is_there:
             self._asked_s = runtime.now_s()
         self.wake()
+
+    def _possibly_avoided(self) -> set[Link]:
+        """Return the links to which no rule forwards, if an update was interrupted.
+
+        An earlier controller may have avoided them: they may have lost frames, and be back.
+        """
+        update = self._update
+        if update.has_plan or not update.is_inherited:
+            return set()
+        unused = unused_links(update.union.fabric, update.in_fabric.held.rules)
+        return {link for link in update.union.fabric.links if link.name in unused}
 
     def _run(self) -> None:
         while True:
@@ -195,11 +210,37 @@ class UpdateScheduler:
         if not uncounted <= set(failures.links):
             names = {*failures.names, *uncounted}
             failures = Failures.from_names(self._state.observed.fabric, names)
+        self._note_change(failures)
         self._update.aim(self._state.desired, failures)
         self._update.carrying = self._state.observed.may_carry(self._update.union.failures)
         if self._update.goal != before and self._asked_s is None:
             self._asked_s = runtime.now_s()
             self._collection.put_off()
+        self._note_outage()
+
+    def _note_outage(self) -> None:
+        """Record which pairs are down, and report when all are served again."""
+        before, now_s = self._state.outage, runtime.now_s()
+        self._state.outage = outage_now(self._update, before, now_s)
+        if before is not None and self._state.outage is None and before.most:
+            seconds = round(now_s - before.since_s, 4)
+            self._reporter.tell("served", pairs=before.most, seconds=seconds)
+
+    def _note_change(self, failures: Failures) -> None:
+        """Let what has failed, returned or been drained settle; at the start there is no change."""
+        asked = self._state.desired, failures
+        if asked == self._last_asked:
+            return
+        before, self._last_asked = self._last_asked, asked
+        settle_s = self._state.desired.config.settle_s
+        if before is not None and settle_s:
+            self._update.is_settling = True
+            self._threads.spawn_after(settle_s, self._settle, self._last_asked)
+
+    def _settle(self, asked: tuple[DesiredState, Failures]) -> None:
+        if asked is self._last_asked:
+            self._update.is_settling = False
+            self.wake()
 
     def _uncounted_links(self) -> set[str]:
         """Return the avoided links that are not used again yet: nobody says what they have lost.
@@ -221,7 +262,9 @@ class UpdateScheduler:
         self.wake()
 
     def _plan(self, task: UpdateTask) -> None:
-        if not self._count_losses(self._update.restored(task)):
+        fabric = self._update.union.fabric
+        restored = self._update.avoided.dead_links(fabric) - task.failures.dead_links(fabric)
+        if not self._count_losses(restored):
             return
         number = self._update.number
         try:
@@ -240,7 +283,7 @@ class UpdateScheduler:
         observed.ages_of_update_s = observed.read_ages_s(runtime.now_s())
         self._was_precomputed = precomputed is not None
         how = "steps, planned ahead" if precomputed else "steps"
-        _LOG.info("%s: %d %s", _summary(plan), len(plan.change.steps), how)
+        _LOG.info("%s: %d %s", plan.summary, len(plan.change.steps), how)
 
     def _count_losses(self, links: Collection[Link]) -> bool:
         """Note the frames that were lost on links which come back, and return whether all could be.
@@ -387,7 +430,7 @@ class UpdateScheduler:
             return
         seconds, self._asked_s = runtime.now_s() - self._asked_s, None
         if plan is not None:  # at the start, switches may get their rules without one
-            _LOG.info("%s in %.3f s", _summary(plan), seconds)
+            _LOG.info("%s in %.3f s", plan.summary, seconds)
             self._reporter.changed(plan, seconds)
 
     # --- before the next failure -------------------------------------------------------------
@@ -454,13 +497,3 @@ class UpdateScheduler:
         if MISSING_RULES in self._state.file_problems:
             self._kept_number = None
         self.wake()
-
-
-def _summary(plan: UpdatePlan) -> str:
-    """Describe an update in one line."""
-    parts = ", ".join((*plan.goal.failures.names, *plan.goal.desired.drained)) or "nothing"
-    moved = f", {plan.repair.moved} pairs of hosts moved" if plan.repair else ""
-    return (
-        f"routes without {parts}: {plan.kind}{moved}; tier {plan.change.tier},"
-        f" {plan.rules_changed} rules changed"
-    )

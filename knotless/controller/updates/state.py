@@ -1,34 +1,39 @@
 """The rules that all switches shall hold now, step by step towards a goal. Pure.
 
 The goal is a function of the configuration and of what has failed, never of earlier repairs, so
-that all controllers compute the same. An :class:`UpdateState` leads there in the steps of
+that all controllers compute the same. What failures have cut is served before that
+(:mod:`knotless.controller.updates.serving`). An :class:`UpdateState` leads there in the steps of
 :mod:`knotless.verification.changes`. A step begins when all switches have confirmed the one before;
-some steps end only when the packets of older rules have left the fabric: quiescence. A goal that
-changes in the meantime takes effect after the current step.
+some steps end only when the packets of older rules have left the fabric: quiescence. Another goal
+takes effect after the current step, or during quiescence if it serves what failures have cut.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Mapping
 
 from knotless.controller.desired import DesiredState
-from knotless.controller.foreign_changes import ForeignRules, Mixture
-from knotless.controller.reconcile import Changes, FoundRule, difference
-from knotless.controller.updates.inherited import InheritedRules, unused_links
-from knotless.controller.updates.planning import FabricUnion, Goal, UpdatePlan, UpdateTask
+from knotless.controller.foreign_changes import RulesInFabric
+from knotless.controller.reconcile import Changes, difference
+from knotless.controller.updates.inherited import InheritedRules
+from knotless.controller.updates.planning import (
+    FabricUnion,
+    Goal,
+    InstalledPlan,
+    UpdatePlan,
+    UpdateTask,
+)
+from knotless.controller.updates.serving import admitting_plans, next_goals
 from knotless.forwarding.openflow.reader import Generation
 from knotless.forwarding.openflow.rules import FabricRules, SwitchRules
 from knotless.forwarding.openflow.vlan_generations import (
-    VLAN_BITS,
     VlanGeneration,
     priorities_of,
     vlan_generation_of,
 )
 from knotless.routing.multicast import united
 from knotless.routing.plan import Plan
-from knotless.topologies.fabric import Link
 from knotless.topologies.failures import Failures
 from knotless.verification.changes.change import Step
 from knotless.verification.changes.drops import dropped_rules
@@ -44,12 +49,16 @@ class UpdateState:
     ----------
     number : counts the steps; it is that of the rules of :meth:`wanted`.
     goal : where the steps shall lead.
+    reached : where the steps of the last plan lead.
     union : everything that exists, with what has failed of it.
     problem : the reason for which the goal cannot be reached, one line, or None.
     overdue : the reason for which packets of older rules have not left for a long time, or None.
     plan : the update plan that was accepted last; None: the first rules are being installed.
     flow_control : that of the links.
     carrying : whether a link that counts as failed may still carry frames.
+    is_settling : whether something has failed, returned or been drained a short time ago, so that
+        routes which serve all pairs stay as they are.
+    is_inherited : whether packets of older rules may be there that another controller has left.
     is_fresh : whether nothing is known of what switches hold: it was never read.
     purges_megaflows : whether cached entries of older rules are removed between steps, which
         :meth:`purged` reports.
@@ -59,26 +68,28 @@ class UpdateState:
     def __init__(self, desired: DesiredState) -> None:
         rules, tags = desired.rules, desired.routed.host_tags()
         self.number = 0
-        self.goal = self._reached = Goal(desired)
+        self.goal = self.reached = Goal(desired)
         self.union = FabricUnion(desired.fabric)
         self.problem: str | None = None
         self.overdue: str | None = None
         self.plan: UpdatePlan | None = None
         self.flow_control = desired.plan.flow_control
-        self.carrying = False
+        self.carrying = self.is_settling = False
         self._held = Generation(dict(rules), tags)
         self._last_generation: tuple[Generation, VlanGeneration] | None = None
         self._in_flight: tuple[Generation, ...] = ()
         self._steps: deque[tuple[Step, Mapping[str, Changes]]] = deque()
         """The steps that are left, with the changes of each step in each switch."""
         self._dropped = self._dropped_before = 0
-        """The pairs that the current step drops at admission, and that the one before it did."""
+        """The pairs that the current step and the one before it drop at admission."""
         self._last: tuple[FabricRules, FabricRules, Mapping[str, Changes]] = ({}, {}, {})
         """The rules before and after the last step, and its changes in each switch."""
         self._step: Step | None = None
         self._first: Step | None = None
         self._waiting = set(rules)
         self._refused: tuple[Goal, Failures] | None = None
+        self._declined: set[Goal] = set()
+        """Goals to which no steps lead at the moment, and in place of which there are others."""
         self._reported = Failures()
         self._unavoided: set[str] = set()
         """Links that have failed since the last update that avoids them; they may have returned."""
@@ -86,10 +97,12 @@ class UpdateState:
         self.is_fresh = True
         self._unread: dict[str, SwitchRules] = {}
         """The switches that are missing since the beginning, and what they may hold."""
-        self._is_abandoned = self._is_inherited = False
+        self._is_abandoned = self.is_inherited = self._is_optional = False
         self._unused: frozenset[str] | None = None
         """Links that may fail before inherited rules of no goal are changed; None: they may be."""
         self._first_plan: Plan | None = desired.routed
+        self._replaced: tuple[InstalledPlan, ...] = ()
+        """The plans by which frames were admitted when the last plan was accepted."""
         self._multicast = desired.plan.multicast
         """The groups of the rules that switches hold, and of those in flight."""
 
@@ -107,8 +120,8 @@ class UpdateState:
         forwarding by what they are taken to hold.
         """
         self.number += 1
-        self.goal = self._reached = inherited.goal
-        self.plan, self.problem, self._refused = None, None, None
+        self.goal = self.reached = inherited.goal
+        self.plan, self.problem, self._refused, self._replaced = None, None, None, ()
         self._first_plan, self._held = inherited.plan, inherited.held
         self._multicast = inherited.goal.desired.plan.multicast
         self._in_flight = () if is_quiescent else (inherited.held,)
@@ -119,31 +132,23 @@ class UpdateState:
         self._waiting = set(inherited.held.rules)
         self._unread = {name: self.wanted(name) for name in unread}
         self.is_fresh, self._is_abandoned = False, inherited.plan is None
-        self._is_inherited = not is_quiescent
+        self.is_inherited = not is_quiescent
         self._unused = inherited.unused
 
     def wanted(self, name: str) -> SwitchRules:
         """Return the rules that a switch shall hold now."""
         return self._held.rules.get(name, _NO_RULES)
 
-    def mixture(self, name: str, held: SwitchRules) -> Mixture:
-        """Return what packets may meet while a switch that holds other rules gets the wanted ones.
-
-        ``held`` are those that others have left it.
-        """
-        changed = Generation({**self._held.rules, name: held}, self._held.tags)
-        generations = (*self._in_flight, changed, self._held)
-        return Mixture(self.union.fabric, self.flow_control, self._multicast, generations)
+    @property
+    def in_fabric(self) -> RulesInFabric:
+        """All rules by which packets may be forwarded now."""
+        groups, held = self._multicast, self._held
+        return RulesInFabric(self.union.fabric, self.flow_control, groups, self._in_flight, held)
 
     def changed_by_others(self, name: str, held: SwitchRules) -> None:
         """Take note that others had changed the rules of a switch, which packets may have met."""
         changed = Generation({**self._held.rules, name: held}, self._held.tags)
         self._in_flight = (*self._in_flight, changed)
-
-    def with_foreign(self, foreign: Mapping[str, Sequence[FoundRule]]) -> ForeignRules:
-        """Return what switches hold if some hold rules of others as well."""
-        fabric = self.union.fabric
-        return ForeignRules(fabric, self.flow_control, self._multicast, self._held, foreign)
 
     def changes(self, name: str, held: SwitchRules) -> Changes:
         """Return the changes of a switch that holds exactly the rules ``held``."""
@@ -156,6 +161,12 @@ class UpdateState:
         """Take note that the fabric of the next goal exists as well; raises FabricError."""
         self.union = self.union.extended(desired.fabric)
         self._unused = None
+
+    @property
+    def steps_confirmed(self) -> int:
+        """The steps of the last plan that all switches have confirmed."""
+        steps = self.plan.change.steps if self.plan else ()
+        return max(0, len(steps) - len(self._steps) - bool(self.waiting))
 
     @property
     def may_withdraw(self) -> bool:
@@ -188,27 +199,37 @@ class UpdateState:
         """
         if failures != self._reported:
             self._reported, self.problem, self._refused = failures, None, None
+            self._declined.clear()
         existing = {link.name for link in self.union.fabric.links}
         self._unavoided = (self._unavoided | set(failures.links)) & existing
-        self._unavoided -= set(self._reached.failures.links)
+        self._unavoided -= set(self.reached.failures.links)
         names = {*failures.names, *self._unavoided}
         if not self._is_settled:
-            names |= set(self._reached.failures.names)
-        failures = self.union.failed(names).failures
+            names |= set(self.reached.failures.names)
         before = self.goal, self.union.failures
-        self.union = replace(self.union, failures=failures)
-        self.goal = Goal(desired, self._failures_in(desired, self.union))
-        if (self.goal, failures) != before:
-            # What has failed and returned may have lost frames: see restored.
+        self.union = self.union.failed(names)
+        goals = self._next_goals(Goal(desired, self.union.failures_in(desired.fabric)))
+        self.goal, self._is_optional = goals[0], len(goals) > 1
+        self.union = self.union.failed({*names, *self.goal.failures.names})
+        if (self.goal, self.union.failures) != before:
             self.problem = self._refused = None
+
+    def _next_goals(self, goal: Goal) -> tuple[Goal, ...]:
+        """Return the goal, and what may be the next one in place of it, in order."""
+        if self._is_abandoned or self.union.staying is not None:
+            return (goal,)
+        goals = next_goals(
+            goal,
+            self.reached,
+            self.union.fabric,
+            is_complete=self._is_settled,
+            is_settling=self.is_settling,
+        )
+        return tuple(each for each in goals[:-1] if each not in self._declined) + goals[-1:]
 
     def may_have_lost(self, links: Iterable[str]) -> None:
         """Record that frames on links may have been lost, although nobody has seen them fail."""
-        self._unavoided |= set(links) - set(self._reached.failures.links)
-
-    def _failures_in(self, desired: DesiredState, union: FabricUnion) -> Failures:
-        is_all = union.staying is None
-        return union.failures if is_all else union.failures.within(desired.fabric)
+        self._unavoided |= set(links) - set(self.reached.failures.links)
 
     @property
     def _is_settled(self) -> bool:
@@ -242,7 +263,7 @@ class UpdateState:
     @property
     def awaits_quiescence(self) -> bool:
         """Whether all switches have confirmed, and packets of older rules must leave first."""
-        must = self._is_inherited or (self._step is not None and self._step.await_quiescence)
+        must = self.is_inherited or (self._step is not None and self._step.await_quiescence)
         return must and not self.waiting
 
     @property
@@ -261,16 +282,29 @@ class UpdateState:
     @property
     def is_due(self) -> bool:
         """Whether the next step can begin, or steps to another goal be planned."""
-        if self.waiting or self.awaits_purge or (self.awaits_quiescence and not self._is_in_place):
+        if self.waiting or (self._is_amid_step and not self._is_urgent):
             return False
         return (bool(self._steps) and not self.awaits_quiescence) or self._has_other_goal
+
+    @property
+    def _is_amid_step(self) -> bool:
+        """Whether all switches have confirmed the current step, and it has not ended yet."""
+        return self.awaits_purge or (self.awaits_quiescence and not self._is_in_place)
+
+    @property
+    def _is_urgent(self) -> bool:
+        """Whether pairs are to be served before the current step ends.
+
+        Nobody knows by which rules older packets are there that another controller has left.
+        """
+        return self.goal.serves_first and self._has_other_goal and not self.is_inherited
 
     @property
     def _has_other_goal(self) -> bool:
         """Whether the steps do not lead to the goal, and nothing else has shown it unreachable."""
         if (self.goal, self.union.failures) == self._refused or self._stays:
             return False
-        return self.goal != self._reached or self._is_abandoned
+        return self.goal != self.reached or self._is_abandoned
 
     @property
     def _stays(self) -> bool:
@@ -282,7 +316,7 @@ class UpdateState:
     def is_serving(self) -> bool:
         """Whether all frames take the new routes; all that is left is to remove what they had."""
         left = len(self._steps) - self.awaits_quiescence
-        return not (self.waiting or left or self._is_abandoned) and self.goal == self._reached
+        return not (self.waiting or left or self._is_abandoned) and self.goal == self.reached
 
     @property
     def dropping(self) -> int:
@@ -298,15 +332,15 @@ class UpdateState:
         """Record that no packets are left that were sent before the current step was confirmed."""
         self._in_flight = ()
         if self.awaits_quiescence:
-            self._step, self._is_inherited = None, False
+            self._step, self.is_inherited = None, False
         if self.is_there:
-            self._multicast = self._reached.desired.plan.multicast
-        self._refused = None  # with fewer generations there may be a proof
+            self._multicast = self.reached.desired.plan.multicast
+        self._refused, self._declined = None, set()  # with fewer generations there may be a proof
 
     @property
     def is_there(self) -> bool:
         """Whether all switches hold the rules of the goal."""
-        return self._is_settled and self.goal == self._reached and not self._is_abandoned
+        return self._is_settled and self.goal == self.reached and not self._is_abandoned
 
     @property
     def pauses_between_switches(self) -> bool:
@@ -328,53 +362,15 @@ class UpdateState:
     @property
     def avoided(self) -> Failures:
         """The failures that the rules of the last plan avoid."""
-        return self._reached.failures
-
-    def restored(self, task: UpdateTask) -> set[Link]:
-        """Return the links that the installed rules avoid as failed, and a task uses again."""
-        fabric = self.union.fabric
-        return self.avoided.dead_links(fabric) - task.failures.dead_links(fabric)
+        return self.reached.failures
 
     @property
     def has_plan(self) -> bool:
         """Whether the rules of :meth:`wanted` are those of a plan, or of a step to one."""
         return not self._is_abandoned
 
-    def unused_links(self) -> set[Link]:
-        """Return the links to which no rule forwards, if an update was interrupted.
-
-        An earlier controller may have avoided them: they may have lost frames, and be back.
-        """
-        if not self._is_abandoned or not self._is_inherited:
-            return set()
-        unused = set(unused_links(self.union.fabric, self._held.rules))
-        return {link for link in self.union.fabric.links if link.name in unused}
-
-    def as_json(self) -> dict[str, object]:
-        """Return where the fabric is, for ``GET /status``.
-
-        ``failed`` are the links and switches that the rules of the last plan avoid as failed,
-        ``drained`` those that it avoids for maintenance. The rules add
-        ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they are in a
-        VLAN generation (:mod:`knotless.forwarding.openflow.vlan_generations`).
-        """
-        plan, vlan_generation = self.plan, self._vlan_generation
-        return {
-            "failed": list(self._reached.failures.names),
-            "drained": list(self._reached.desired.drained),
-            "repair": plan.kind if plan else "intact",
-            "tier": plan.change.tier if plan else None,
-            "changing": not self.is_there,
-            "leaving": self.union.leaving(self.goal.desired.fabric),
-            "first_vlan": vlan_generation.number << VLAN_BITS,
-            "first_priority": vlan_generation.first_priority,
-            "waiting_for": sorted(self.waiting),
-            "older_rules": self.generations_in_flight,
-            "dropping": self.dropping,
-        }
-
     @property
-    def _vlan_generation(self) -> VlanGeneration:
+    def vlan_generation(self) -> VlanGeneration:
         """The VLAN generation of the rules of :meth:`wanted`; found once for each step."""
         if self._last_generation is None or self._last_generation[0] is not self._held:
             self._last_generation = (
@@ -403,8 +399,21 @@ class UpdateState:
             return None
         if self.plan is None:
             return self._first_plan
-        repaired = self.plan.repair
-        return repaired.plan if repaired else self._reached.desired.routed
+        return self.plan.new_plan
+
+    @property
+    def _installed(self) -> tuple[InstalledPlan, ...]:
+        """The plans by which frames are admitted now, the most likely one first.
+
+        Before cached entries are removed, no frame may be sent into a new VLAN generation.
+        """
+        if self._is_abandoned:
+            return ()
+        if (held := self._held_plan) is not None:
+            return (InstalledPlan(held, self.vlan_generation),)
+        if self.plan is None or self.awaits_purge:
+            return self._replaced
+        return admitting_plans(self.plan, len(self._steps), self._replaced)
 
     def task_to(self, desired: DesiredState) -> UpdateTask | None:
         """Return what would be planned for another desired state; None while a change goes on.
@@ -414,7 +423,7 @@ class UpdateState:
         if not self._is_settled:
             return None
         union = self.union.extended(desired.fabric)
-        return self._task(Goal(desired, self._failures_in(desired, union)), union)
+        return self._task(Goal(desired, union.failures_in(desired.fabric)), union)
 
     def _task(self, goal: Goal, union: FabricUnion) -> UpdateTask:
         return UpdateTask(
@@ -427,6 +436,9 @@ class UpdateState:
             carrying=self.carrying,
             unread=dict(self._unread),
             multicast=self._multicast,
+            installed=self._installed,
+            is_amid_step=self._is_amid_step,
+            is_optional=self._is_optional and goal is self.goal,
         )
 
     def refuse(self, task: UpdateTask, reason: str) -> bool:
@@ -436,6 +448,9 @@ class UpdateState:
         if packets of older rules have left since the task was planned: there may be one now.
         """
         if len(task.in_flight) != self.generations_in_flight:
+            return False
+        if task.is_optional:
+            self._declined.add(task.goal)
             return False
         self.problem, self._refused = reason, (task.goal, task.failures)
         if not task.in_flight:
@@ -447,10 +462,12 @@ class UpdateState:
 
     def accept(self, plan: UpdatePlan) -> None:
         """Take the steps of a plan, in place of those that are left of the last one."""
+        self._replaced = self._installed
         if self.awaits_quiescence:  # the steps take the packets of older rules into account
             self._step = None
+        self._needs_purge, self._declined = False, set()
         self.plan, self.problem, self._refused = plan, None, None
-        self._reached = plan.goal
+        self.reached = plan.goal
         self._multicast = united(self._multicast, plan.change.multicast)
         self._is_abandoned, self._unused = False, None
         self._steps = deque(zip(plan.change.steps, plan.differences, strict=True))

@@ -75,6 +75,8 @@ def test_routes_that_have_not_returned_are_a_problem(
     monkeypatch.setattr(rest, "active_of", lambda _ports: (("127.0.0.1", 8080), answer))
     line = "controller: routes still avoid what is up again: s1:2-s2:3"
     assert _problems(lab, "ready") == [line]
+    answer["routes"]["settling"] = True
+    assert _problems(lab, "ready") == []
     answer |= {"links_down": ["s1:2-s2:3"], "problems": ["link s1:2-s2:3 is down"]}
     assert _problems(lab, "ready") == ["controller: link s1:2-s2:3 is down"]
 
