@@ -22,6 +22,7 @@ from knotless.controller.updates.quiescence import CountedRounds
 from knotless.controller.updates.scheduler import UpdateScheduler
 from knotless.controller.updates.state import UpdateState
 from knotless.topologies.failures import Failures
+from tests.seeded.in_a_row import in_a_row
 from tests.seeded.known import LATER_KINDS
 from tests.seeded.run import run
 from tests.seeded.world import Setting, Violation
@@ -36,13 +37,15 @@ _await_quiescence = UpdateScheduler._await_quiescence
 class Planted:
     """Attributes of classes that are replaced, and the runs that may find it.
 
-    ``make`` returns (class, attribute, replacement) anew for each run; the other fields are options
-    of ``python -m tests.seeded``.
+    ``make`` returns (class, attribute, replacement) anew for each run; ``kinds`` and
+    ``controllers`` are options of ``python -m tests.seeded``. ``is_in_a_row``: the runs are those
+    of :func:`tests.seeded.in_a_row.in_a_row`.
     """
 
     make: Callable[[], list[tuple[type, str, Any]]]
     kinds: str = ""
     controllers: int = 1
+    is_in_a_row: bool = False
 
 
 def _process() -> str:
@@ -160,6 +163,9 @@ PLANTED: Mapping[str, Planted] = {
         _one(Election, "_has_lease", lambda *_: True), "restart,hang,part,kill,cut", controllers=2
     ),
     "a link that returns is ignored": Planted(_stay_failed, "cut,flap"),
+    "what failures have cut is not served first": Planted(
+        _one(UpdateState, "_next_goals", lambda _state, goal: (goal,)), is_in_a_row=True
+    ),
     "a link that fails is ignored": Planted(_one(UpdateScheduler, "_aim", _nothing)),
     "switches are not read again": Planted(
         _one(RuleWatch, "start", _nothing), "rules-deleted,rules-added,full-table"
@@ -206,9 +212,11 @@ def found(name: str, seeds: Iterable[int]) -> tuple[int, Violation | None]:
     fault, number = PLANTED[name], 0
     kinds = tuple(fault.kinds.split(",")) if fault.kinds else tuple(LATER_KINDS.split(","))
     for number, seed in enumerate(seeds, 1):
-        setting = Setting(seed, controllers=fault.controllers)
+        setting, faults = Setting(seed, controllers=fault.controllers), None
+        if fault.is_in_a_row:
+            setting, faults = in_a_row(seed)
         with planted(name):
-            result = run(setting, kinds=kinds, stop_at_first=True)
+            result = run(setting, faults, kinds=kinds, stop_at_first=True)
         violations = [e for e in result.violations if e.kind not in ("exception", "line")]
         if violations:
             return number, violations[0]

@@ -1,0 +1,26 @@
+"""Failures in a row: after and amid repairs and returns, all that is connected is served."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.seeded.in_a_row import in_a_row
+from tests.seeded.run import run
+
+IN_STAGES = pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="no single step is proven for a failure: its pairs move in stages, and wait for packets",
+)
+
+
+@pytest.mark.thin(1)
+@pytest.mark.parametrize(
+    "seed",
+    [1, 2, 3, 4, 7, *(pytest.param(seed, marks=[IN_STAGES, pytest.mark.deep]) for seed in (5, 6))],
+)
+def test_every_failure_is_served_as_soon_as_a_first_one(seed: int) -> None:
+    """That is what the invariant *late* says, with the limit of the kind *cut*."""
+    setting, faults = in_a_row(seed)
+    result = run(setting, faults, seconds=60)
+    assert not result.violations, "\n".join(map(str, result.violations))
