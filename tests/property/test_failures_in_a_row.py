@@ -64,11 +64,11 @@ class Failing:
         return None if task is None else self.accepted(task)
 
     def accepted(self, task: UpdateTask) -> UpdatePlan | None:
-        """Accept the plan of a task; None if that must wait until packets have left."""
+        """Accept the plan of a task; None if it must wait for packets, or a return would drop."""
         try:
             plan = plan_update(task)
         except PlanError:
-            assert task.in_flight
+            assert task.in_flight or task.is_optional
             self.update.refuse(task, "packets of older rules are left")
             return None
         self.judge(task, plan)
