@@ -70,7 +70,7 @@ def test_ctrl_c_and_kill_lose_no_finished_point(tmp_path: Path) -> None:
     until_parts(first, out, 2)
     os.killpg(first.pid, signal.SIGINT)
     _, errors = first.communicate(timeout=HANG_S)
-    assert first.returncode == 130
+    assert first.returncode == 130, errors
     assert errors.strip().splitlines()[1:] in (
         ["", "knotless: interrupted"],
         ["knotless: interrupted"],
