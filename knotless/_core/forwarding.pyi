@@ -65,8 +65,6 @@ class State:
     """(switch, text): problems in the rules that packets use, sorted."""
     floods: list[tuple[int, list[int]]]
     """The destinations after the hosts: (group, sources); group 0 is all hosts."""
-    sends_to_itself: bool
-    """Whether what hosts send to their own addresses was followed too."""
     unassigned: list[str]
     """The destinations after the floods: each an address of those that are treated alike; empty
     texts in states of tables."""
@@ -78,7 +76,10 @@ class State:
         """Return the destination of a host's packets for one of ``unassigned``, if it is one."""
 
     def trace(self, source: int, destination: int) -> Trace:
-        """Trace a packet from a host; ValueError for an unknown host or destination."""
+        """Trace a packet from a host; ValueError for an unknown host or destination.
+
+        ValueError also for what a host sends to its own address, unless that was followed.
+        """
 
     def shares(self, source: int, destination: int) -> list[tuple[Hop, float]]:
         """Return the share of packets that takes each hop if all choices are equally likely.

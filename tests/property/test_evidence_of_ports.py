@@ -167,6 +167,22 @@ def test_sub_interfaces_of_one_cable(ends: tuple[str, str], tmp_path: Path) -> N
     assert "1 cables are inferred from prefixes that two ports share" in verdict.notes
 
 
+@pytest.mark.parametrize("name", ["Ethernet100.10", "Eth100.10"])
+def test_hosts_behind_a_sub_interface_of_sonic(name: str, tmp_path: Path) -> None:
+    """Also if it has the short name, which PORT does not list: nothing is left out."""
+    net = leaf_spine(2, 2)
+    for routes in net.routes.values():
+        routes["10.9.0.0/24"] = routes["10.0.0.0/24"]
+    net.routes["leaf0"]["10.9.0.0/24"] = [("", name)]
+    net.more["leaf0"] = {
+        "PORT": {"Ethernet100": {"admin_status": "up"}},
+        "VLAN_SUB_INTERFACE": {name: {}, f"{name}|10.9.0.1/24": {}},
+    }
+    verdict = judged(net.write(tmp_path))
+    assert (verdict.acyclic, verdict.hosts, verdict.pairs) == (SAFE, 3, 6)
+    assert verdict.undelivered == 0
+
+
 @pytest.mark.seeds(60)
 def test_leaving_a_router_out_makes_nothing_safe(seed: int, tmp_path: Path) -> None:
     net, draw = drawn(seed), random.Random(seed)  # noqa: S311

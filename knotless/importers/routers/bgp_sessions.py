@@ -13,10 +13,10 @@ from knotless.importers.frr.configuration import FrrConfiguration, NeighbourSett
 from knotless.importers.prefixes import prefix_of
 from knotless.importers.route_dump import NextHop
 from knotless.importers.routers.cables import Cabling
-from knotless.importers.routers.interfaces import DeviceInterfaces
+from knotless.importers.routers.interfaces import DeviceInterfaces, addresses_of
 from knotless.importers.routers.links import Links
 from knotless.importers.routers.router import Router
-from knotless.importers.routers.sonic_bgp import addresses_of, of_sonic
+from knotless.importers.routers.sonic_bgp import of_sonic
 
 _End = tuple[int, str, NextHop, str]
 """A peer, what it calls the speaker, the next hop towards it, and its interface."""
@@ -50,6 +50,7 @@ class Speaker:
 
     router: Router
     configuration: FrrConfiguration
+    of_device: DeviceInterfaces
     interfaces: dict[str, list[ipaddress.IPv4Interface | ipaddress.IPv6Interface]]
     connected: dict[str, NextHop] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
@@ -57,7 +58,7 @@ class Speaker:
 
     def is_link(self, interface: str) -> bool:
         """Tell whether an interface leads out of the router."""
-        return not DeviceInterfaces(self.router).own(interface, routed=True)
+        return not self.of_device.own(interface, routed=True)
 
     def interface_towards(self, address: str) -> str | None:
         """Return the interface whose network has an address; None if no link has."""
@@ -100,7 +101,7 @@ def _speaker_of(router: Router, links: Links, findings: Findings) -> Speaker:
     else:
         configuration = router.configuration
         _compare(router, configuration, findings)
-    speaker = Speaker(router, configuration, {})
+    speaker = Speaker(router, configuration, links.interfaces[router.name], {})
     for interface, text in dict.fromkeys([*addresses_of(router), *configuration.addresses]):
         try:
             speaker.interfaces.setdefault(interface, []).append(ipaddress.ip_interface(text))

@@ -261,15 +261,14 @@ def _by_next_hop(
     for router in routers:
         for interface, address in interfaces[router.name].addresses():
             port_of.setdefault(str(address.ip), set()).update(_ends(router, interface, interfaces))
-    joined: dict[NamedEnd, NamedEnd] = {}
+    known = {*cabling.peers, *cabling.outside}
     for router in routers:
         for hop in (hop for hops in distinct(routes[router.name]) for hop in hops):
             far = port_of.get(hop.address or "", set())
             for port in _ends(router, hop.interface or "", interfaces) if len(far) == 1 else ():
                 (end,) = far
-                known = {*cabling.peers, *cabling.outside, *joined}
                 if end[0] != router.name and not {port, end} & known:
-                    joined |= {port: end, end: port}
+                    known |= {port, end}
                     yield port, end
 
 
@@ -296,10 +295,11 @@ def _by_prefix(
     sharing: dict[str, set[NamedEnd]] = {}
     routed: set[NamedEnd] = set()
     for router in routers:
-        of_router = interfaces[router.name]
-        for text, hops in routes.get(router.name, {}).items():
-            for hop in hops if hops and hops[0].address is not None else ():
+        of_router, of_routes = interfaces[router.name], routes.get(router.name, {})
+        for hop in (hop for hops in distinct(of_routes) for hop in hops):
+            if hop.address is not None:
                 routed.update(_ends(router, hop.interface or "", interfaces))
+        for text, hops in of_routes.items():
             for hop in hops[:1]:  # directly connected: there is no other
                 interface = hop.interface or ""
                 if hop.address is not None or "@" in text or text[:5] == "fe80:":
@@ -307,8 +307,8 @@ def _by_prefix(
                 if interface and not of_router.own(interface, routed=False):
                     ends = _ends(router, interface, interfaces)
                     sharing.setdefault(prefix_of(text).text, set()).update(ends)
+    known = {*cabling.peers, *cabling.outside}
     for text, ends_of_text in sharing.items():
-        known = {*cabling.peers, *cabling.outside}
         network = ipaddress.ip_network(text)
         between_two = network.prefixlen >= _POINT_TO_POINT[network.version]
         if len(ends_of_text) == 2 and not ends_of_text & known:

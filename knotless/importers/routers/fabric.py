@@ -220,7 +220,7 @@ def _ports_of(router: Router, routes: Routes, wiring: Wiring) -> list[str]:
     cabled = {end[1] for end in (*cabling.peers, *cabling.outside) if end[0] == router.name}
     of_router = wiring.interfaces[router.name]
     used = {
-        hop.interface.partition(".")[0]
+        of_router.base(hop.interface)
         for hops in distinct(routes)
         for hop in hops
         if hop.interface and not wiring.is_own(router.name, hop)

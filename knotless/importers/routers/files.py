@@ -160,7 +160,7 @@ def _add_vrfs(router: Router, configuration: FrrConfiguration, findings: Finding
         if interface in configuration.vrf_of:
             row["vrf_name"] = configuration.vrf_of[interface]
     if not router.table("PORT"):
-        ports = {name.partition(".")[0] for name in interfaces}
+        ports = {of_router.base(name) for name in interfaces}
         router.tables["PORT"] = {port: {} for port in sorted(ports, key=natural)}
 
 

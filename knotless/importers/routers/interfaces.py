@@ -9,7 +9,8 @@ References
 ----------
 Linux, ``drivers/net/loopback.c`` (``lo``). SONiC: ``fpmsyncd/routesync.cpp`` (no route by ``eth0``
 or ``docker0`` reaches the switch chip); the YANG models sonic-vlan (``Vlan[0-9]+``) and
-sonic-loopback-interface (``Loopback[0-9]+``), and sonic-port: PORT lists all ports of the chip.
+sonic-loopback-interface (``Loopback[0-9]+``), and sonic-port: PORT lists all ports of the chip; the
+design of sub port interfaces, 2.1.1 (``Eth4.10`` is one of Ethernet4, ``Po1.10`` of PortChannel1).
 
 """
 
@@ -22,14 +23,24 @@ from functools import cached_property
 
 from knotless.importers.routers.router import INTERFACE_TABLES, Router, natural
 
-ADDRESS_TABLES = (*INTERFACE_TABLES, "LOOPBACK_INTERFACE")
 _SONIC = ("DEVICE_METADATA", "ROUTE_TABLE")
 """Tables that no other system has."""
 _SONIC_MANAGEMENT = ("eth0", "docker0")
 _SONIC_LOOPBACK = re.compile(r"Loopback[0-9]+")
 _SONIC_VLAN = re.compile(r"Vlan[0-9]+")
+_SONIC_SHORT = {"Eth": "Ethernet", "Po": "PortChannel"}
+_SHORT_NAME = re.compile(r"(Eth|Po)([0-9]+)")
 _LOOPBACK_DEVICE = "lo"
 _LAGS = (("PORTCHANNEL_MEMBER", "|"), ("LAG_MEMBER_TABLE", ":"))
+
+
+def addresses_of(router: Router) -> Iterator[tuple[str, str]]:
+    """Yield the interfaces of CONFIG_DB with an address of each, as text."""
+    for table in (*INTERFACE_TABLES, "LOOPBACK_INTERFACE"):
+        for key in router.table(table):
+            interface, bar, address = key.partition("|")
+            if bar and "/" in address:
+                yield interface, address
 
 
 class DeviceInterfaces:
@@ -46,6 +57,12 @@ class DeviceInterfaces:
         self.lags = {lag: tuple(sorted(ports, key=natural)) for lag, ports in lags.items()}
         """The ports of each LAG. On Linux, the port of a VLAN device too."""
 
+    def base(self, interface: str) -> str:
+        """Return the port or LAG of a sub-interface, which is written with a dot; else the same."""
+        base, dot, _ = interface.partition(".")
+        short = _SHORT_NAME.fullmatch(base) if dot and self.is_sonic else None
+        return f"{_SONIC_SHORT[short[1]]}{short[2]}" if short else base
+
     @cached_property
     def bridges(self) -> frozenset[str]:
         """The bridges and VLANs, of which the members are ports."""
@@ -56,17 +73,17 @@ class DeviceInterfaces:
 
     def is_bridge(self, interface: str) -> bool:
         """Tell whether an interface is a bridge or a VLAN."""
-        base = interface.partition(".")[0]
+        base = self.base(interface)
         return base in self.bridges or (self.is_sonic and bool(_SONIC_VLAN.fullmatch(base)))
 
     def ports(self, interface: str) -> tuple[str, ...]:
         """Return the physical ports of an interface: of a LAG its members, of a VLAN none."""
-        base = interface.partition(".")[0]
+        base = self.base(interface)
         return self.lags.get(base, () if self.is_bridge(base) else (base,))
 
     def is_loopback(self, interface: str) -> bool:
         """Tell whether an interface is a loopback of the router."""
-        base = interface.partition(".")[0]
+        base = self.base(interface)
         return (
             base == _LOOPBACK_DEVICE
             or base in self._loopbacks
@@ -78,7 +95,7 @@ class DeviceInterfaces:
 
         By an interface that is ``routed``, a route leads to a next hop.
         """
-        base = interface.partition(".")[0]
+        base = self.base(interface)
         if base == _LOOPBACK_DEVICE:
             return "it is the loopback device of Linux"
         if self.is_loopback(base):
@@ -113,8 +130,7 @@ class DeviceInterfaces:
     def addresses(self) -> Iterator[tuple[str, ipaddress.IPv4Interface | ipaddress.IPv6Interface]]:
         """Yield the addresses of the router, each with its interface; none that is link-local."""
         configured = self.router.configuration
-        keys = (key.partition("|") for table in ADDRESS_TABLES for key in self.router.table(table))
-        texts = [(interface, address) for interface, _, address in keys]
+        texts = [*addresses_of(self.router)]
         # Of INTF_TABLE the key of an IPv6 address has more colons.
         texts += [
             (interface, address)

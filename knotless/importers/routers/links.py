@@ -20,16 +20,19 @@ _UP, _DOWN = "up", "down"
 
 
 class Links:
-    """The links of routers, whose configurations say which ports are on."""
+    """The links of routers, whose configurations say which ports are on.
+
+    ``interfaces`` are those of the routers.
+    """
 
     def __init__(self, routers: Sequence[Router], cabling: Cabling) -> None:
         self._routers: Mapping[str, Router] = {router.name: router for router in routers}
-        self._interfaces = Interfaces(routers)
+        self.interfaces = Interfaces(routers)
         self._peers = cabling.peers
         self._lag_of = {
             (name, port): lag
             for name in self._routers
-            for lag, ports in self._interfaces[name].lags.items()
+            for lag, ports in self.interfaces[name].lags.items()
             for port in ports
         }
 
@@ -42,7 +45,7 @@ class Links:
         near = self._lag_is_up(router, interface)
         far_lags = {
             (far[0], self._lag_of[far])
-            for port in self._interfaces[router].ports(interface)
+            for port in self.interfaces[router].ports(interface)
             if (far := self._peers.get((router, port))) in self._lag_of
         }
         return _all([near, *(self._lag_is_up(*lag) for lag in sorted(far_lags))])
@@ -50,8 +53,8 @@ class Links:
     def _lag_is_up(self, router: str, interface: str) -> bool | None:
         """Tell whether one end has what it needs: of a LAG enough links, of a port its link."""
         owner, on = self._routers[router], self._is_on(router, interface)
-        base = interface.partition(".")[0]
-        members = self._interfaces[router].lags.get(base)
+        base = self.interfaces[router].base(interface)
+        members = self.interfaces[router].lags.get(base)
         if members is None:
             return _all([on, *(self._cable_is_up(router, p) for p in self._ports(router, base))])
         least = owner.table("PORTCHANNEL").get(base, {}).get("min_links", "1")
@@ -66,7 +69,7 @@ class Links:
         )
 
     def _ports(self, router: str, base: str) -> Sequence[str]:
-        of_router = self._interfaces[router]
+        of_router = self.interfaces[router]
         return () if of_router.own(base, routed=True) else of_router.ports(base)
 
     def _cable_is_up(self, router: str, port: str) -> bool | None:
@@ -77,15 +80,12 @@ class Links:
 
     def _is_on(self, router: str, interface: str) -> bool | None:
         """Tell whether an interface is turned on, whatever it is connected to."""
-        owner, of_router = self._routers[router], self._interfaces[router]
+        owner, of_router = self._routers[router], self.interfaces[router]
         configuration = owner.configuration
-        base, dot, _ = interface.partition(".")
+        base = of_router.base(interface)
         if configuration is not None and {base, interface} & configuration.closed:
             return False
-        if (
-            dot
-            and owner.table("VLAN_SUB_INTERFACE").get(interface, {}).get("admin_status") == _DOWN
-        ):
+        if owner.table("VLAN_SUB_INTERFACE").get(interface, {}).get("admin_status") == _DOWN:
             return False
         if of_router.own(base, routed=True):
             return True

@@ -295,13 +295,17 @@ def matched_actions(
     """
     name, wiring, _ = router
     known: dict[tuple[int, tuple[bool, ...]], int] = {}
+    direct: dict[int, list[NextHop]] = {}
     numbered: list[tuple[Prefix, int]] = []
     for prefix, hops in routes:
-        # Routes mostly share their next hops; which are exits depends on the prefix as well.
-        key = (id(hops), tuple(wiring.leaves(name, hop, prefix) for hop in hops))
-        if key not in known:
-            known[key] = _action(router, hops, actions, findings, prefix)
-        numbered.append((prefix, known[key]))
+        # Routes mostly share their next hops; which of the direct ones are exits depends on the
+        # prefix as well.
+        if id(hops) not in direct:
+            direct[id(hops)] = [hop for hop in hops if hop.address is None]
+        exits = tuple(wiring.leaves(name, hop, prefix) for hop in direct[id(hops)])
+        if (id(hops), exits) not in known:
+            known[id(hops), exits] = _action(router, hops, actions, findings, prefix)
+        numbered.append((prefix, known[id(hops), exits]))
     return ranges.matched(numbered)
 
 

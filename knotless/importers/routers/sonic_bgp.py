@@ -28,7 +28,8 @@ from knotless.importers.frr.configuration import (
 )
 from knotless.importers.frr.reader import number_of
 from knotless.importers.prefixes import prefix_of
-from knotless.importers.routers.router import INTERFACE_TABLES, Router
+from knotless.importers.routers.interfaces import addresses_of
+from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
 
 _LOOPBACK = "Loopback0"
@@ -98,15 +99,6 @@ def of_sonic(router: Router, findings: Findings) -> FrrConfiguration:
         configuration.unclear += [f"{name} of BGP_NEIGHBOR|{key}"[:100] for name in sorted(others)]
     _announce(router, metadata, configuration)
     return configuration
-
-
-def addresses_of(router: Router) -> Iterator[tuple[str, str]]:
-    """Yield the interfaces of CONFIG_DB with an address of each."""
-    for table in (*INTERFACE_TABLES, "LOOPBACK_INTERFACE"):
-        for key in router.table(table):
-            interface, bar, address = key.partition("|")
-            if bar and "/" in address:
-                yield interface, address
 
 
 def _not_followed(router: Router, metadata: Fields) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from knotless.importers.findings import Findings
 from knotless.importers.route_dump import DEFAULT_VRF, RouteDump
+from knotless.importers.routers.interfaces import DeviceInterfaces
 from knotless.importers.routers.router import INTERFACE_TABLES, Router
 from knotless.importers.sonic.database import Fields
 
@@ -90,7 +91,7 @@ def _vrf_of_interfaces(device: Router) -> Iterator[tuple[str, str]]:
 
 
 def _ports(device: Router, interface: str) -> list[str]:
-    base = interface.partition(".")[0]
+    base = DeviceInterfaces(device).base(interface)
     members = [
         key[len(base) + 1 :]
         for table in ("PORTCHANNEL_MEMBER", "LAG_MEMBER_TABLE", "VLAN_MEMBER")

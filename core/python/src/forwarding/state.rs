@@ -190,11 +190,6 @@ impl PyState {
     }
 
     #[getter]
-    fn sends_to_itself(&self) -> bool {
-        self.state.sends_to_itself
-    }
-
-    #[getter]
     fn unassigned(&self) -> Vec<&str> {
         self.state.unassigned.iter().map(|of| of.address.as_str()).collect()
     }
