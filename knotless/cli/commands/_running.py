@@ -175,10 +175,11 @@ def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answ
 
 
 def _step(step: Mapping[str, Any], proof: Mapping[str, Any]) -> str:
-    dropped = f", frames of {step['dropped_pairs']} pairs DROPPED" * bool(step["dropped_pairs"])
-    drain = ", then wait until older frames have left" * step["drain"]
+    pairs = step["dropped_pairs"]
+    dropped = f", frames of {pairs} pairs DROPPED" if pairs else ""
+    drain = ", then wait until older frames have left" if step["drain"] else ""
     safe = "no cycle" if proof["acyclic"] else f"CYCLE {' '.join(proof['cycle'])}"
-    nothing = "nothing else lost" if step["dropped_pairs"] else "nothing lost"
+    nothing = "nothing else lost" if pairs else "nothing lost"
     lost = f"{proof['lost']} lost" if proof["lost"] else nothing
     return (
         f"{step['step']}. {step['action']}: {step['rules_changed']} rules{dropped}{drain};"

@@ -38,6 +38,10 @@ _SECTIONS = ("router", "route-map", "interface")
 _KEPT = {"no-export", "no-advertise", "local-AS", "65535:65281", "65535:65282", "65535:65283"}
 """Communities with which a route is not announced over external sessions (RFC 1997)."""
 _DROPS = ("Null0", "blackhole", "reject")
+_STATIC_OPTIONS = frozenset(
+    ["tag", "label", "table", "vrf", "nexthop-vrf", "onlink", "color", "bfd", "segments"]
+)
+"""What may follow the next hop of a static route, beside its distance."""
 _DAEMON = re.compile(r"(\w+)=(.*)")
 """A line of the file ``daemons``, which says what is started."""
 _PROTOCOLS = {"ospf": "OSPF", "ospf6": "OSPF", "isis": "IS-IS"}
@@ -370,9 +374,7 @@ def _is_address(text: str) -> bool:
 
 
 def _is_option(word: str) -> bool:
-    return word.isdecimal() or word in (
-        *("tag", "label", "table", "vrf", "nexthop-vrf", "onlink", "color", "bfd", "segments"),
-    )
+    return word.isdecimal() or word in _STATIC_OPTIONS
 
 
 def _is_plain(community: str) -> bool:

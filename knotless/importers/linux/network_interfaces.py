@@ -84,7 +84,7 @@ def _read(content: Content) -> NetworkInterfaces:
 
 
 def _add(found: NetworkInterfaces, name: str, options: dict[str, list[str]]) -> None:
-    is_virtual = name.startswith(("lo", "vlan")) or "." in name
+    is_virtual = name == "lo" or "." in name or "vlan-raw-device" in options
     vrf = options.get("vrf", [""])[-1]
     for option, values in options.items():
         text = " ".join(values)

@@ -143,7 +143,7 @@ class Policies:
         longest = 128 if family == IPV6 else 32
         length = longest - (wanted.size.bit_length() - 1)
         for _, rule in sorted(rules, key=lambda numbered: numbered[0]):
-            inside = rule.prefix.first <= wanted.first and wanted.end <= rule.prefix.end
+            inside = rule.prefix.has(wanted)
             if inside and rule.least <= length <= rule.most:
                 return rule.permit
         return False

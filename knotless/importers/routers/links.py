@@ -91,10 +91,9 @@ class Links:
             return True
         if of_router.is_bridge(base):
             return owner.table("VLAN").get(base, {}).get("admin_status", _UP) == _UP
-        is_sonic = bool(owner.table("DEVICE_METADATA"))
         is_lag = base in of_router.lags or base in owner.table("PORTCHANNEL")
         row = owner.table("PORTCHANNEL" if is_lag else "PORT").get(base)
-        if not is_sonic:
+        if not of_router.is_sonic:
             return row is None or row.get("admin_status", _UP) == _UP
         if row is None or (is_lag and "admin_status" not in row):
             return None
