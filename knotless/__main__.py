@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import _thread
+import atexit
 import os
 import resource
 import signal
@@ -17,6 +18,8 @@ from typing import NoReturn
 
 ADDRESS_SPACE_BYTES = 256 << 20
 """What the libraries and their threads take."""
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
 AGAIN_S = 0.05
 """After this time Ctrl-C is repeated. If it is lost in a callback again, it is repeated again."""
 
@@ -31,12 +34,24 @@ def start() -> None:
         sys.unraisablehook = _again
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     _need_address_space()
+    is_interrupted = False
+
+    def end_if_interrupted() -> None:
+        if is_interrupted:
+            os._exit(INTERRUPTED)
+
+    # What is registered first is called last. Python itself then does not end: where threads of
+    # libraries still run, such as those of Dask that close its workers, it can abort.
+    atexit.register(end_if_interrupted)
     try:
         from knotless.cli.main import main
 
         main()
     except KeyboardInterrupt:
         _leave()
+    except SystemExit as end:
+        is_interrupted = end.code == INTERRUPTED
+        raise
     finally:
         # If Ctrl-C has interrupted an exec() of text, as dataclasses use it, Python remembers that
         # and would end by the signal, though the command exits with 130. Any other exec() of text
@@ -49,7 +64,7 @@ def start() -> None:
 def _leave(_signal: int = signal.SIGINT, _frame: FrameType | None = None) -> NoReturn:
     """End at once: while Python imports or tidies up, an exception would be lost or be shown."""
     os.write(2, b"knotless: interrupted\n")
-    os._exit(130)
+    os._exit(INTERRUPTED)
 
 
 def _again(unraisable: sys.UnraisableHookArgs) -> None:

@@ -1,4 +1,4 @@
-"""Ctrl-C while Python calls a function that lets no exception pass, such as a finalizer."""
+"""Ctrl-C while Python can pass no exception on, executes text, or cannot end by itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support import REPOSITORY
 
@@ -57,7 +59,7 @@ def command():
     try:
         exec("raise KeyboardInterrupt")
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit({status})
 
 
 knotless.cli.main.main = command
@@ -65,13 +67,48 @@ start()
 """
 
 
-def test_ctrl_c_while_text_is_executed_gives_the_exit_status(tmp_path: Path) -> None:
+@pytest.mark.parametrize("status", [0, 130])
+def test_ctrl_c_while_text_is_executed_gives_the_exit_status(tmp_path: Path, status: int) -> None:
     # As a module: only then does Python end by the signal.
-    (tmp_path / "interrupted_exec.py").write_text(IN_EXEC)
+    (tmp_path / "interrupted_exec.py").write_text(IN_EXEC.format(status=status))
     done = subprocess.run(
         [sys.executable, "-m", "interrupted_exec"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (tmp_path, REPOSITORY)))},
         check=False,
         timeout=LIMIT_S,
     )
-    assert done.returncode == 130
+    assert done.returncode == status
+
+
+BESIDE_A_THREAD = """
+import select
+import sys
+import threading
+import time
+
+import knotless.cli.main
+from knotless.__main__ import start
+
+
+def command():
+    # It holds the lock of standard input, with which Python cannot end.
+    threading.Thread(target=sys.stdin.buffer.read, daemon=True).start()
+    while select.select([0], [], [], 0)[0]:
+        time.sleep(0.01)
+    sys.exit(130)
+
+
+knotless.cli.main.main = command
+start()
+"""
+
+
+def test_threads_that_still_run_after_ctrl_c_do_not_change_the_exit_status() -> None:
+    command = [sys.executable, "-c", BESIDE_A_THREAD]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"a")
+        process.stdin.flush()
+        assert process.wait(LIMIT_S) == 130
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
