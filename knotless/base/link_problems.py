@@ -17,12 +17,25 @@ def deadlock_text(cycle: Sequence[str]) -> str:
 def link_problems(status: Mapping[str, Any]) -> list[str]:
     """Return the problems in the emulator's status, a deadlock first.
 
-    ``status`` is that of docs/emulator-protocol.md; keys that are missing report nothing.
+    ``status`` is that of docs/emulator-protocol.md; keys that are missing report nothing. What is
+    over, and has only spoiled a measurement, is no problem: see :func:`measurement_notes`.
     """
     deadlock = status.get("deadlock")
+    past = status.get("past", ())
     return [
         *([f"deadlock: {deadlock_text(deadlock['cycle'])}"] if deadlock else []),
         *storm_problems(status),
         *broadcast_problems(status),
-        *(f"link emulator: {problem}" for problem in status.get("problems", ())),
+        *(
+            f"link emulator: {problem}"
+            for problem in status.get("problems", ())
+            if problem not in past
+        ),
+    ]
+
+
+def measurement_notes(status: Mapping[str, Any]) -> list[str]:
+    """Return why what was measured since the last reset does not count, where that is over."""
+    return [
+        f"measurements since the last reset do not count: {line}" for line in status.get("past", ())
     ]

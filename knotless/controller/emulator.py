@@ -18,6 +18,8 @@ _LOG = logging.getLogger("knotless.controller")
 _TIMEOUT_S = 2.0
 _ANSWER_LIMIT_BYTES = 1 << 24
 _INTERVAL_S = 0.4
+SILENT_AFTER = 3
+"""Requests without an answer after which that is a problem: one may be late on a busy machine."""
 _HEADER_BYTES = 18
 """Of Ethernet, with the FCS: no frame is shorter."""
 
@@ -60,7 +62,8 @@ def paused_us(channel: Mapping[str, Any]) -> int:
 class EmulatorWatch:
     """Asks the emulator at intervals and reports when a host begins or ceases to be a problem.
 
-    ``see_status`` gets each status of the emulator, an empty one if it does not answer.
+    ``see_status`` gets each status of the emulator. If it does not answer it is an empty one, with
+    a problem if the emulator had answered before and :data:`SILENT_AFTER` requests had no answer.
     ``declared`` returns the addresses of the multicast groups that are declared now, None if it is
     not this controller that says so. The emulator does not limit how much hosts send to these.
     """
@@ -75,17 +78,27 @@ class EmulatorWatch:
         self._path, self._tell, self._see_status = path, tell, see_status
         self._declared = declared
         self._hosts: dict[tuple[str, str], dict[str, Any]] = {}
+        self._unanswered: int | None = None
+        """Requests in a row without an answer; None before the first answer."""
 
     def run(self) -> None:
-        """Watch for ever; an emulator that does not answer has nothing to report."""
+        """Watch for ever."""
         while True:
-            try:
-                status = ask(self._path, "status")
-            except EmulatorError:
-                status = {}
-            self.see(status)
-            self.declare(status)
+            self.look()
             runtime.sleep(_INTERVAL_S)
+
+    def look(self) -> None:
+        """Ask once."""
+        try:
+            status, self._unanswered = ask(self._path, "status"), 0
+        except EmulatorError:
+            status = {}
+            if self._unanswered is not None:
+                self._unanswered += 1
+                if self._unanswered >= SILENT_AFTER:
+                    status = {"problems": ["it does not answer"]}
+        self.see(status)
+        self.declare(status)
 
     def declare(self, status: Mapping[str, Any]) -> None:
         """Tell the emulator which groups are declared, unless its ``status`` says the same."""

@@ -77,6 +77,16 @@ class Names:
         return self.directory / "emulator.sock"
 
     @property
+    def supervisor_socket(self) -> Path:
+        """Where the process that owns the fabric tells which parts run."""
+        return self.directory / "supervisor.sock"
+
+    @property
+    def page_file(self) -> Path:
+        """The address of the page that is a part of the fabric."""
+        return self.directory / "page.url"
+
+    @property
     def clock_page(self) -> Path:
         """The file in which the link emulator publishes virtual time for programs of all users."""
         return CLOCK_DIRECTORY / self.name

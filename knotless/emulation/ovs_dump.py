@@ -168,7 +168,7 @@ def _dump(ovs: Path, bridge: str, what: str) -> str:
     except FileNotFoundError:
         raise RuleError("ovs-ofctl is not installed; run tools/setup.sh") from None
     except subprocess.TimeoutExpired:
-        raise RuleError(f"no answer to {what} within {_TIMEOUT_S} s") from None
+        raise RuleError(f"Open vSwitch does not answer {what} within {_TIMEOUT_S:g} s") from None
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["ovs-ofctl failed"]
         raise RuleError(lines[-1])

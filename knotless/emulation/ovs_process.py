@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes.util
 import json
+import signal
 import socket
 import subprocess
 import time
@@ -199,6 +200,9 @@ class OvsProcess:
                 f"Open vSwitch is not installed ({error.filename} not found): "
                 "apt-get install openvswitch-switch"
             ) from error
+        if done.returncode == -signal.SIGALRM:  # by --timeout
+            parts = f"{self._database} and {self._daemon}"
+            raise EmulationError(f"{argv[0]}: {parts} do not answer within {CHANGE_LIMIT_S} s")
         if done.returncode != 0:
             lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
             for role in (self._database, self._daemon):

@@ -1,9 +1,14 @@
-"""Looks after the parts of a running fabric: the length of their logs, and how each has ended."""
+"""Looks after the parts of a running fabric: the length of their logs, and how each has ended.
+
+It also answers for the process that owns the fabric.
+"""
 
 from __future__ import annotations
 
+import json
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -22,28 +27,47 @@ _INTERVAL_S = 1.0
 class PartsWatch:
     """A thread in the process that owns a fabric; it looks once a second.
 
-    It writes to the log of the supervisor.
+    It writes to the log of the supervisor. To whoever connects to the supervisor's socket it tells
+    in one line of JSON which parts run.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._ended: set[processes.Process] = set()
         self._is_over = threading.Event()
+        self._listener: socket.socket | None = None
         self._thread = threading.Thread(target=self._run, name="parts", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to look, and to answer; raises OSError if the socket cannot be made."""
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(self._runtime.names.supervisor_socket))
+        self._listener.listen()
+        self._listener.settimeout(_INTERVAL_S)
         self._thread.start()
 
     def stop(self) -> None:
         """Look no more: the fabric is taken down."""
         self._is_over.set()
+        if self._listener is None:
+            return
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # ends the wait for whoever asks
         self._thread.join()
+        self._listener.close()
 
     def _run(self) -> None:
-        while not self._is_over.wait(_INTERVAL_S):
+        while self._listener is not None and not self._is_over.is_set():
+            with suppress(OSError):  # nobody asks, or does not wait for the answer
+                connection, _ = self._listener.accept()
+                with connection:
+                    connection.sendall(json.dumps(self._running()).encode() + b"\n")
             with suppress(OSError):  # a full disk, or files that have just gone
                 self.look()
+
+    def _running(self) -> dict[str, bool]:
+        known = state.read(self._runtime.names) or self._runtime.state
+        return {role: processes.alive(part) for role, part in known.processes.items()}
 
     def look(self) -> None:
         """Write which parts have ended since the last time and how, and limit all logs."""

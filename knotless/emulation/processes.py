@@ -48,6 +48,15 @@ def alive(process: Process) -> bool:
     return identify(process.pid) == process
 
 
+def is_stopped(pid: int) -> bool:
+    """Tell whether a process exists and a signal, or a debugger, has stopped it."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return text[text.rindex(")") + 2 :][:1] in "Tt"
+
+
 def ourselves() -> Process:
     """Return this process."""
     process = identify(os.getpid())

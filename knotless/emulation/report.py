@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
 
-from knotless.base.errors import EmulationError, KnotlessError
+from knotless.base.errors import KnotlessError
 from knotless.base.pause_storms import name_flows
-from knotless.emulation import controller, ovs_process, rest, state
+from knotless.emulation import controller, health, ovs_process, rest, state
 from knotless.emulation.cuts import Cables, Cut
 from knotless.emulation.daemon import Daemon
+from knotless.emulation.health import Answer, Question
 from knotless.emulation.interface_names import numbered
-from knotless.emulation.names import Names
+from knotless.emulation.names import Names, role_of
 from knotless.emulation.state import State
 from knotless.emulation.summary import deadlock_advice, fabric_notes, fabric_problems
 from knotless.emulation.virtual_clock import programs_in_real_time
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats import files
+
+_EMULATOR, _CONTROLLER = "emulator", "controller"
+
+
+class _Links(NamedTuple):
+    """The status of emulated links, and which links are cut; None where it is unknown."""
+
+    status: dict[str, Any] | None = None
+    cut: list[dict[str, object]] | None = None
 
 
 def report(names: Names) -> dict[str, Any] | None:
@@ -32,16 +43,27 @@ def report(names: Names) -> dict[str, Any] | None:
     programs on hosts without virtual time, null without ``--virtual-clock``; ``interfaces`` the
     names of nodes in those of their interfaces and bridges, where they differ. A controller or an
     Open vSwitch that a user has started by hand, after ours has ended, counts as the fabric's part.
+    A part's ``answers`` tells whether it does, null if it was not asked.
+
+    All parts are asked at the same time: see :mod:`knotless.emulation.health`.
     """
     fabric_state = state.read(names)
     if fabric_state is None:
         return None
-    unread: list[str] = []
     parts = parts_of(names, fabric_state)
     phase = fabric_state.phase if fabric_state.running else "dead"
-    url, controller_status = _controller(fabric_state, parts, unread)
-    emulator = _emulator(names, fabric_state, unread)
-    cut = _cuts(names, fabric_state, unread)
+    answers = health.ask_all(_questions(names, fabric_state, parts, _ask_emulator))
+    for role, part in parts.items():
+        part["answers"] = answers[role].problem is None if role in answers else None
+    url, controller_status = _active(fabric_state, answers)
+    links = answers[_EMULATOR].value if _EMULATOR in answers else _Links()
+    emulator, cut = links or _Links()
+    unread = _unanswered(fabric_state, answers)
+    if fabric_state.is_ready and fabric_state.settings.get("links") == "plain":
+        try:
+            cut = _cuts(names)
+        except KnotlessError as error:
+            unread.append(str(error))
     stopped = sorted(state.stopped_switches(names))
     interfaces = _numbered(names)
     advice = []
@@ -71,6 +93,7 @@ def report(names: Names) -> dict[str, Any] | None:
         ),
         "notes": fabric_notes(
             controller=controller_status,
+            emulator=emulator,
             cut=[str(Cut.from_json(one)) for one in cut or ()],
             stopped=stopped,
             interfaces=interfaces,
@@ -79,10 +102,10 @@ def report(names: Names) -> dict[str, Any] | None:
     }
 
 
-def parts_of(names: Names, fabric_state: State) -> dict[str, dict[str, object]]:
+def parts_of(names: Names, fabric_state: State) -> dict[str, dict[str, Any]]:
     """Return the parts of a fabric by role: ``pid``, ``alive``, ``by_hand`` if a user's."""
     missing = fabric_state.missing()
-    parts: dict[str, dict[str, object]] = {
+    parts: dict[str, dict[str, Any]] = {
         role: {"pid": process.pid, "alive": role not in missing}
         for role, process in sorted(fabric_state.processes.items())
     }
@@ -98,7 +121,7 @@ def parts_of(names: Names, fabric_state: State) -> dict[str, dict[str, object]]:
 
 
 def process_problems(
-    names: Names, fabric_state: State, parts: Mapping[str, Mapping[str, object]]
+    names: Names, fabric_state: State, parts: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     """Return the problems of the processes of a fabric, one line each."""
     lines = []
@@ -133,49 +156,96 @@ def _numbered(names: Names) -> dict[str, str]:
         return {}
 
 
-def _cuts(names: Names, fabric_state: State, unread: list[str]) -> list[dict[str, object]] | None:
-    if (
-        fabric_state.phase != "ready"
-        or not fabric_state.running
-        or "emulator" in fabric_state.missing()
-    ):
-        return None
-    try:
-        return [cut.as_json() for cut in Cables.of_running(names).cuts()]
-    except KnotlessError as error:
-        unread.append(str(error))
-        return None
+def _unanswered(fabric_state: State, answers: Mapping[str, Answer]) -> list[str]:
+    """Return one line for each part that should answer and does not.
+
+    A user's own controller may lack our REST interface.
+    """
+    if fabric_state.phase != "ready":
+        return []
+    is_remote = fabric_state.settings.get("controller") == "remote"
+    lines = [
+        answer.problem
+        for role, answer in answers.items()
+        if answer.problem is not None and not (is_remote and role.startswith(_CONTROLLER))
+    ]
+    return list(dict.fromkeys(lines))
 
 
-def _controller(
-    fabric_state: State, parts: Mapping[str, Mapping[str, object]], unread: list[str]
+def _questions(
+    names: Names,
+    fabric_state: State,
+    parts: Mapping[str, Mapping[str, Any]],
+    ask_emulator: Callable[[Names], object],
+) -> dict[str, Question]:
+    """Return what to ask of each part that is alive."""
+    if not fabric_state.running:
+        return {}
+    questions = {}
+    if names.supervisor_socket.exists():
+        owner = fabric_state.owner.pid
+        questions["supervisor"] = Question(owner, partial(health.ask_supervisor, names))
+    alive = {role: part["pid"] for role, part in parts.items() if part["alive"]}
+    for role, pid in alive.items():
+        if role.startswith("ovsdb-server"):
+            questions[role] = Question(pid, partial(health.ask_database, names, role))
+        elif role.startswith("ovs-vswitchd"):
+            questions[role] = Question(pid, partial(health.ask_switch_daemon, names, pid))
+        elif role == _EMULATOR:
+            questions[role] = Question(pid, partial(ask_emulator, names))
+        elif role == "web" and names.page_file.exists():
+            questions[role] = Question(pid, partial(health.ask_page, names))
+    is_remote = fabric_state.settings.get("controller") == "remote"
+    for number, ports in enumerate(rest.ports_of(fabric_state.settings)):
+        role = role_of(_CONTROLLER, number)
+        if is_remote or role in alive:
+            questions[role] = Question(alive.get(role), partial(rest.status, ports.rest))
+    return questions
+
+
+def silent_parts(
+    names: Names, fabric_state: State, parts: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
+    """Return one line for each part that runs and does not answer, by role; it asks for little."""
+    if fabric_state.phase != "ready":
+        return {}
+    answers = health.ask_all(_questions(names, fabric_state, parts, _ask_for_deadlock))
+    return {
+        role: answer.problem
+        for role, answer in answers.items()
+        if answer.problem and answer.is_silent
+    }
+
+
+def _ask_for_deadlock(names: Names) -> object:
+    return Daemon(names.emulator_socket, {}).request("deadlock")
+
+
+def _ask_emulator(names: Names) -> _Links:
+    fabric = files.read(names.fabric_file)
+    status = link_status(Daemon(names.emulator_socket, fabric.switch_index), fabric)
+    fabric_state = state.read(names)
+    is_ready = fabric_state is not None and fabric_state.is_ready
+    return _Links(status, _cuts(names) if is_ready else None)
+
+
+def _cuts(names: Names) -> list[dict[str, object]]:
+    return [cut.as_json() for cut in Cables.of_running(names).cuts()]
+
+
+def _active(
+    fabric_state: State, answers: Mapping[str, Answer]
 ) -> tuple[str | None, dict[str, Any] | None]:
-    """Return address and status of the controller, of several of the active one."""
-    remote = fabric_state.settings.get("controller") == "remote"
-    if not remote and not any(
-        part["alive"] for role, part in parts.items() if role.startswith("controller")
-    ):
+    """Return address and status of the active controller, else of the first that has answered."""
+    there = [
+        (ports, answer.value)
+        for number, ports in enumerate(rest.ports_of(fabric_state.settings))
+        if (answer := answers.get(role_of(_CONTROLLER, number))) and answer.problem is None
+    ]
+    if not there:
         return None, None
-    try:
-        (host, port), status = rest.active_of(rest.ports_of(fabric_state.settings))
-    except EmulationError as error:
-        # The user's own controller may lack our REST interface.
-        if fabric_state.phase == "ready" and not remote:
-            unread.append(str(error))
-        return None, None
-    return f"http://{host}:{port}", status
-
-
-def _emulator(names: Names, fabric_state: State, unread: list[str]) -> dict[str, Any] | None:
-    if "emulator" not in fabric_state.processes or "emulator" in fabric_state.missing():
-        return None
-    try:
-        fabric = files.read(names.fabric_file)
-        return link_status(Daemon(names.emulator_socket, fabric.switch_index), fabric)
-    except KnotlessError as error:
-        if fabric_state.phase == "ready":
-            unread.append(str(error))
-        return None
+    ports, status = next((one for one in there if rest.is_active(one[1])), there[0])
+    return f"http://{rest.ADDRESS}:{ports.rest}", status
 
 
 def pace(status: Mapping[str, Any]) -> str:

@@ -102,13 +102,18 @@ def active_of(controllers: Sequence[Ports]) -> tuple[Address, dict[str, Any]]:
             answers.append(((ADDRESS, ports.rest), status(ports.rest)))
         except EmulationError:
             continue
-        role = answers[-1][1].get("role")
-        if not role or role["state"] == "active":
+        if is_active(answers[-1][1]):
             return answers[-1]
     if not answers:
         where = " or ".join(str(ports.rest) for ports in controllers)
         raise EmulationError(f"the controller does not answer on port {where}")
     return answers[0]
+
+
+def is_active(status: Mapping[str, Any]) -> bool:
+    """Tell whether a controller with this status leads, or is the only one."""
+    role = status.get("role")
+    return not role or role["state"] == "active"
 
 
 def post(address: Address, path: str, body: Mapping[str, object], token: str) -> dict[str, Any]:

@@ -39,6 +39,11 @@ class State:
         """Whether the owner is alive."""
         return alive(self.owner)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has started, and its owner is alive."""
+        return self.phase == "ready" and self.running
+
     def missing(self) -> list[str]:
         """Roles of the parts that have died."""
         return sorted(role for role, process in self.processes.items() if not alive(process))
@@ -78,7 +83,7 @@ def stopped_switches(names: Names) -> frozenset[str]:
 def require_running(names: Names) -> State:
     """Return the state of a running fabric; raises :class:`EmulationError` if it is not running."""
     state = read(names)
-    if state is None or not state.running or state.phase != "ready":
+    if state is None or not state.is_ready:
         raise EmulationError(
             f"no fabric {names.name!r} is running; 'knotless up' starts one, "
             "'knotless status' lists them"

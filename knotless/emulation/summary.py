@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.base.flow_control import FlowControl
-from knotless.base.link_problems import link_problems
+from knotless.base.link_problems import link_problems, measurement_notes
 from knotless.base.printable import listed
 from knotless.emulation.names import DEFAULT_NAME
 
@@ -108,16 +108,18 @@ def routes_text(controller: Mapping[str, Any]) -> str | None:
 def fabric_notes(
     *,
     controller: Mapping[str, Any] | None,
+    emulator: Mapping[str, Any] | None = None,
     cut: Sequence[str] = (),
     stopped: Sequence[str] = (),
     interfaces: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return what is to be known although it is no problem, one line each.
 
-    ``cut`` and ``stopped`` are what users cut and stopped, as text. ``interfaces`` are the nodes
-    with numbered interfaces, with the name that begins those.
+    ``controller`` and ``emulator`` are their status. ``cut`` and ``stopped`` are what users cut and
+    stopped, as text. ``interfaces`` are the nodes with numbered interfaces, with the name that
+    begins those.
     """
-    lines = []
+    lines = measurement_notes(emulator or {})
     if controller:
         if routes := routes_text(controller):
             lines.append(f"routes: {routes}")

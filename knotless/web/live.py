@@ -67,8 +67,9 @@ class LiveFabric:
         self._names = names
         self.feed = Feed("live", f"fabric {names.name}", tuple(self.actions))
         self._state: dict[str, Any] = {}
-        self._parts: Mapping[str, Mapping[str, object]] = {}
+        self._parts: Mapping[str, Mapping[str, Any]] = {}
         self._processes: list[str] = []
+        self._silent: dict[str, str] = {}
         self._stopped: list[str] = []
         self._links: dict[str, Any] | None = None
         """The last status of the emulator; None if it does not answer."""
@@ -89,7 +90,25 @@ class LiveFabric:
 
     async def run(self) -> None:
         """Sample until cancelled."""
-        await asyncio.gather(self._sample_for_ever(), self._controller.run())
+        await asyncio.gather(
+            self._sample_for_ever(), self._controller.run(), self._ask_parts_for_ever()
+        )
+
+    async def _ask_parts_for_ever(self) -> None:
+        """Tell which parts run and do not answer, as ``knotless status`` does."""
+        while True:
+            try:
+                silent = await asyncio.to_thread(self._ask_parts)
+            except KnotlessError:
+                silent = {}
+            if silent != self._silent:
+                self._silent = silent
+                self._show()
+            await asyncio.sleep(RETRY_S)
+
+    def _ask_parts(self) -> dict[str, str]:
+        running = state.require_running(self._names)
+        return report.silent_parts(self._names, running, report.parts_of(self._names, running))
 
     def _rest(self) -> rest.Address:
         return rest.Controller(self._names).address
@@ -117,6 +136,7 @@ class LiveFabric:
             ),
             "notes": fabric_notes(
                 controller=answers,
+                emulator=self._links,
                 cut=[str(Cut.from_json(one)) for one in self._state.get("cut") or ()],
                 stopped=self._stopped,
             ),
@@ -132,10 +152,12 @@ class LiveFabric:
         if "why" in fabric:
             yield fabric["why"]
             return
+        yield from self._silent.values()
+        asked = [role for role, part in self._parts.items() if part["alive"]]
         for name in ("controller", "emulator"):
             part = self._state.get(name) or {}
-            alive = [role for role, of in self._parts.items() if of["alive"]]
-            if "why" in part and any(role.startswith(name) for role in alive):
+            roles = {role for role in asked if role.startswith(name)}
+            if "why" in part and roles - self._silent.keys():
                 yield part["why"]
 
     async def _sample_for_ever(self) -> None:

@@ -293,6 +293,7 @@ impl Daemon {
     }
 
     fn serve(&mut self) {
+        self.settle_doubts();
         let now = self.engine.now();
         self.control.surroundings.ended = self.probe.ended();
         // Frames that the kernel lost before a reset must not count after it.

@@ -105,6 +105,16 @@ impl Engine {
         }
     }
 
+    /// How many abandoned frames may still come out of a switch.
+    pub fn doubtful(&self) -> usize {
+        self.state.transit.doubtful()
+    }
+
+    /// Switches have finished with every frame: those that were abandoned will not come out.
+    pub fn settle_doubts(&mut self) {
+        self.state.transit.settle_doubts();
+    }
+
     /// Processes of switches have ended, or others run in their place: of the frames of these
     /// numbers, those that they have not returned by now are lost.
     pub fn lose_in_processes(&mut self, sequences: &[u64], processes: &[usize]) {

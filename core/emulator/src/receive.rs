@@ -113,7 +113,7 @@ impl Engine {
         let record = match self.state.transit.find(trailer.sequence) {
             Found::Known(record) if record.channel.0 == trailer.channel => record,
             Found::Past { abandoned: true } => {
-                self.state.counters.given_up += 1;
+                self.state.came_out(trailer.sequence);
                 self.state.recycle(copy.frame);
                 return;
             }
@@ -149,7 +149,7 @@ impl Engine {
                 self.inject(now, copy);
             }
             Stage::Abandoned | Stage::Rebooted => {
-                self.state.counters.given_up += 1;
+                self.state.came_out(trailer.sequence);
                 self.state.recycle(copy.frame);
             }
             Stage::Dropped => self.state.recycle(copy.frame),

@@ -34,17 +34,21 @@ pub struct Surroundings {
 pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
     let state = engine.state();
     let (counters, moment) = (state.counters, state.clock.moment());
-    let problems = problems(engine, surroundings);
+    let mut problems = problems(engine, surroundings);
+    let past: Vec<String> = late_frames(engine).into_iter().collect();
+    problems.extend_from_slice(&past);
     let mut status = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": seconds(moment.now),
         "real_s": seconds(moment.real),
         "valid": problems.is_empty(),
         "problems": problems,
+        "past": past,
         "datapath": surroundings.datapath,
         "kernel_lost": surroundings.kernel_lost,
         "abandoned": counters.abandoned,
         "given_up": counters.given_up,
+        "doubtful": engine.doubtful(),
         "sent_on": counters.sent_on,
         "stale": counters.stale,
         "injected": counters.injected,
@@ -74,17 +78,30 @@ pub fn status(engine: &Engine, surroundings: &Surroundings) -> Value {
     status
 }
 
-/// Why a measurement since the last reset does not count, one line each.
+/// What has spoiled a measurement since the last reset, and is over: switches had frames for so
+/// long that they count as lost, and nothing more of them will come out.
+fn late_frames(engine: &Engine) -> Option<String> {
+    let counters = engine.state().counters;
+    (counters.abandoned > 0 && engine.doubtful() == 0).then(|| {
+        format!(
+            "{} frames were lost because Open vSwitch did not return them in time ({} came out \
+             later, it had dropped the others)",
+            counters.abandoned, counters.given_up
+        )
+    })
+}
+
+/// Why a measurement since the last reset does not count, one line each, apart from what is over.
 fn problems(engine: &Engine, surroundings: &Surroundings) -> Vec<String> {
     let state = engine.state();
     let counters = state.counters;
     let mut found = Vec::new();
     found.extend(ended(engine, &surroundings.ended));
-    if counters.abandoned > 0 {
+    if engine.doubtful() > 0 {
         found.push(format!(
             "{} frames did not come out of Open vSwitch, and it is not known whether it dropped \
-             them ({} came out later)",
-            counters.abandoned, counters.given_up
+             them",
+            engine.doubtful()
         ));
     }
     if counters.sent_on > 0 && !surroundings.controller_sends_on {

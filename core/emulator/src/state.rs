@@ -209,6 +209,11 @@ impl State {
         true
     }
 
+    /// A frame that had been abandoned came out of its switch after all; nothing is done with it.
+    pub(crate) fn came_out(&mut self, sequence: u64) {
+        self.counters.given_up += u64::from(self.transit.came_out(sequence));
+    }
+
     /// A switch has lost all frames of this channel that it has got, and those that wait for it.
     pub(crate) fn lose_in_switch(&mut self, channel: ChannelId) {
         let own = self.clock.own();

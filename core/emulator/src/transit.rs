@@ -124,6 +124,8 @@ pub struct Transit {
     epoch: u64,
     pending: u64,
     abandoned: HashSet<u64>,
+    /// Abandoned frames that may still be in a switch.
+    doubtful: HashSet<u64>,
     /// Taken frames by the own time at which they count as dropped.
     taken: VecDeque<(Time, u64)>,
     /// How many copies of each kind of broadcast the switch returned last time.
@@ -196,8 +198,26 @@ impl Transit {
             self.taken.push_back((own + REMEMBERED, sequence));
         } else {
             self.abandoned.insert(sequence);
+            if why == Conclusion::Abandoned {
+                self.doubtful.insert(sequence);
+            }
         }
         Some(channel)
+    }
+
+    /// How many abandoned frames may still be in a switch.
+    pub fn doubtful(&self) -> usize {
+        self.doubtful.len()
+    }
+
+    /// An abandoned frame came out of its switch. Returns whether it is the first copy of it.
+    pub fn came_out(&mut self, sequence: u64) -> bool {
+        self.doubtful.remove(&sequence)
+    }
+
+    /// Switches have finished with every frame: abandoned ones will not come out any more.
+    pub fn settle_doubts(&mut self) {
+        self.doubtful.clear();
     }
 
     /// Record the virtual arrival of a frame, which then is at `stage`.
@@ -254,6 +274,7 @@ impl Transit {
         self.epoch = self.first;
         self.records.clear();
         self.abandoned.clear();
+        self.doubtful.clear();
         self.taken.clear();
         self.pending = 0;
     }

@@ -132,7 +132,8 @@ fn a_frame_that_is_abandoned_without_proof_makes_the_run_invalid() {
     assert!(bench.engine.now() > now);
     let status = bench.ask(json!({"do": "status"}));
     assert_eq!((&status["abandoned"], &status["valid"]), (&json!(1), &json!(false)));
-    assert!(status["problems"][0].as_str().unwrap().contains("Open vSwitch"), "{status}");
+    assert!(status["problems"][0].as_str().unwrap().contains("not known"), "{status}");
+    assert_eq!((&status["doubtful"], &status["past"]), (&json!(1), &json!([])));
     // It comes back after all, even much later.
     bench.run_for(500 * MS);
     let frame = bench.taken.pop().unwrap();
@@ -143,8 +144,29 @@ fn a_frame_that_is_abandoned_without_proof_makes_the_run_invalid() {
         (bench.ask(json!({"do": "status"}))["given_up"].as_u64(), bench.delivered.len()),
         (Some(1), 0)
     );
+    // No doubt is left, but what was measured since the reset is not valid.
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["doubtful"], &status["valid"]), (&json!(0), &json!(false)));
+    assert_eq!(status["past"], status["problems"]);
+    assert!(status["past"][0].as_str().unwrap().contains("1 came out later"), "{status}");
     bench.ask(json!({"do": "reset"}));
     assert_eq!(bench.ask(json!({"do": "status"}))["valid"], true);
+}
+
+#[test]
+fn a_doubt_ends_when_switches_have_finished_with_every_frame() {
+    let mut bench = Bench::new("pause");
+    bench.probed = false;
+    bench.send("ah1", &frame(9, 100));
+    bench.run_for(50 * MS);
+    let Some(Hold::Switch(sequence)) = bench.held else { panic!("{:?}", bench.held) };
+    bench.engine.conclude(sequence, false);
+    bench.run_for(50 * MS);
+    assert_eq!(bench.ask(json!({"do": "status"}))["doubtful"], 1);
+    bench.engine.settle_doubts();
+    let status = bench.ask(json!({"do": "status"}));
+    assert_eq!((&status["doubtful"], &status["abandoned"]), (&json!(0), &json!(1)));
+    assert!(status["past"][0].as_str().unwrap().contains("0 came out later"), "{status}");
 }
 
 #[test]

@@ -75,6 +75,7 @@ def start_page(names: Names, port: int) -> str:
 
     It ends with the fabric. Raises :class:`EmulationError` with its reason if it does not start.
     """
+    from knotless.base.files import write_whole
     from knotless.base.package import WORKING_DIRECTORY, python_module
     from knotless.emulation import state
     from knotless.emulation.runtime import Runtime, machine_lock
@@ -94,7 +95,9 @@ def start_page(names: Names, port: int) -> str:
         ready, _, _ = select.select([pipe], [], [], START_LIMIT_S)
         line = pipe.readline() if ready else b""
     try:
-        return str(json.loads(line)["url"])
+        url = str(json.loads(line)["url"])
     except (ValueError, KeyError, TypeError):
         runtime.stop("web")
         raise EmulationError(f"the page does not start: {runtime.last_words('web')}") from None
+    write_whole(names.page_file, url, EmulationError)
+    return url

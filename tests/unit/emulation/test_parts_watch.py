@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from knotless.base.errors import EmulationError
 from knotless.emulation import names as naming
 from knotless.emulation import processes, state
+from knotless.emulation.health import ask_supervisor
 from knotless.emulation.names import Names, names_of
 from knotless.emulation.parts_watch import PartsWatch, how_ended, limit_logs
 from knotless.emulation.runtime import Runtime
@@ -130,3 +132,20 @@ def test_a_long_log_begins_anew_and_its_writer_goes_on(names: Names) -> None:
         writer.write(b"y")
         assert log.read_bytes() == b"y"
     assert {file.name for file in names.directory.iterdir()} == {log.name, kept.name}
+
+
+def test_the_owner_tells_which_parts_run_until_it_stops(runtime: Runtime, names: Names) -> None:
+    watch = PartsWatch(runtime)
+    lives = spawn(runtime, "lives", "__import__('signal').pause()")
+    ended = spawn(runtime, "ended", "pass")
+    ended.wait(HANG_S)
+    watch.start()
+    try:
+        for _ in range(2):
+            assert ask_supervisor(names) == {"ended": False, "lives": True}
+    finally:
+        watch.stop()
+        lives.kill()
+        lives.wait(HANG_S)
+    with pytest.raises(EmulationError, match="the supervisor does not answer"):
+        ask_supervisor(names)

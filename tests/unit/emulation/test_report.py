@@ -57,7 +57,7 @@ def test_switches_without_their_rules_are_a_problem(
         "problems": problems,
         "switches": {f"s{number}": one for number, one in enumerate(switches, 1)},
     }
-    monkeypatch.setattr(rest, "active_of", lambda _ports: (("127.0.0.1", 8080), answer))
+    monkeypatch.setattr(rest, "status", lambda _port: answer)
     assert _problems(lab, "ready") == [f"controller: {line}" for line in shown]
     assert _problems(lab, "starting") == [f"controller: {line}" for line in problems]
 
@@ -72,7 +72,7 @@ def test_routes_that_have_not_returned_are_a_problem(
         "links_down": [],
         "routes": {"failed": ["s1:2-s2:3"]},
     }
-    monkeypatch.setattr(rest, "active_of", lambda _ports: (("127.0.0.1", 8080), answer))
+    monkeypatch.setattr(rest, "status", lambda _port: answer)
     line = "controller: routes still avoid what is up again: s1:2-s2:3"
     assert _problems(lab, "ready") == [line]
     answer["routes"]["settling"] = True

@@ -52,14 +52,7 @@ impl Daemon {
                 if waited < PROBE_AFTER {
                     return;
                 }
-                // All of them have been sent. What is received below may hand over more.
-                let handed = self.engine.in_switches();
-                let Look { ended, living } = self.probe.look();
-                if living != Activity::Busy || !ended.is_empty() {
-                    // What they have sent is in the ring by now.
-                    self.sockets.receive(&mut self.engine);
-                    self.engine.lose_in_processes(&handed, &ended);
-                }
+                let (handed, living) = self.look_at_switches();
                 match living {
                     Activity::Busy => {
                         let effort = self.probe.effort();
@@ -70,8 +63,31 @@ impl Daemon {
                     Activity::Waiting => self.engine.conclude_all(&handed, true),
                     Activity::Lossy => self.engine.conclude_all(&handed, false),
                 }
+                if living != Activity::Busy {
+                    self.engine.settle_doubts();
+                }
             }
         }
+    }
+
+    /// Look whether abandoned frames may still come out of a switch, if there are any.
+    pub(super) fn settle_doubts(&mut self) {
+        if self.engine.doubtful() > 0 && self.look_at_switches().1 != Activity::Busy {
+            self.engine.settle_doubts();
+        }
+    }
+
+    /// Return the frames that switches had got before they were looked at, and what they do.
+    fn look_at_switches(&mut self) -> (Vec<u64>, Activity) {
+        // All of them have been sent. What is received below may hand over more.
+        let handed = self.engine.in_switches();
+        let Look { ended, living } = self.probe.look();
+        if living != Activity::Busy || !ended.is_empty() {
+            // What they have sent is in the ring by now.
+            self.sockets.receive(&mut self.engine);
+            self.engine.lose_in_processes(&handed, &ended);
+        }
+        (handed, living)
     }
 
     /// Virtual time has waited for a host for so long, in real time.
