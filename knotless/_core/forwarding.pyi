@@ -193,6 +193,7 @@ def of_rules(
     ips: Sequence[int | None],
     groups: Sequence[tuple[int, int, Sequence[bool]]],
     tags: Sequence[NDArray[np.uint16]],
+    lag: int,
     cut_links: bool,
     replayed: bool,
     any_address: bool,
@@ -202,8 +203,8 @@ def of_rules(
     Each of ``generations`` has the rules of every switch; ``groups`` are the flooded addresses,
     each with EtherType and receivers; ``tags`` are empty, or for each generation an array (hosts,
     hosts + groups) of the VLAN with which a host tags, 0 for none. A packet may meet rules of
-    several generations, but none older than the one before the newest that it has met. With
-    ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
+    several generations, but none that is more than ``lag`` older than the newest that it has met.
+    With ``cut_links``, what is sent to a port behind which nothing is does not count as lost. If
     ``replayed``, a packet may meet any generation after any other, and the state has what a switch
     does by each of them, for a simulation that knows which one it holds. With ``any_address``,
     hosts also send to every class of addresses that rules tell apart and no host has. Numbers out

@@ -33,7 +33,7 @@ class EventReporter:
     def tell(self, kind: str, **fields: Any) -> None:
         """Report an event to all clients of ``/events``."""
         if kind == "installed":
-            self.history.confirmed(str(fields["switch"]), self._state.update.number)
+            self.history.confirmed(str(fields["switch"]), self._state.update.progress.number)
         elif kind == "dropped":
             self.metrics.dropped_pairs.inc(fields["pairs"])
             self.metrics.dropped_s.inc(fields["seconds"])
@@ -64,7 +64,7 @@ class EventReporter:
             stretch=stretch,
         )
         ages_s = self._state.observed.ages_of_update_s
-        self.history.add(plan, self._state.update.number, seconds, stretch, ages_s)
+        self.history.add(plan, self._state.update.progress.number, seconds, stretch, ages_s)
         if self._certifying is not None:
             self._certifying.cancel()
         self._certifying = self._threads.spawn_after(_CERTIFY_AFTER_S, self._certify)

@@ -140,7 +140,7 @@ class RuleWatch:
                 if session is not None and switch is not None:
                     # In a thread of its own: one that is slow holds up no other.
                     self._threads.spawn(self._read, session, switch)
-                rules = len(self._update.wanted(name).rules)
+                rules = len(self._update.progress.wanted(name).rules)
                 runtime.sleep(max(interval_s / len(names), rules / RULES_PER_S))
                 self._begin_to_judge()
             if not names:
@@ -207,14 +207,14 @@ class RuleWatch:
         if not held.rules:
             return True  # it has dropped all that came
         while True:
-            number = self._update.number
+            number = self._update.progress.number
             is_acyclic: bool = self._execute(
                 Mixture.is_acyclic, self._update.in_fabric.mixture(name, held)
             )
-            if number == self._update.number:
+            if number == self._update.progress.number:
                 break
         if is_acyclic:
-            self._update.changed_by_others(name, held)
+            self._update.progress.changed_by_others(name, held)
         return is_acyclic
 
     def _count_frames(
@@ -225,9 +225,9 @@ class RuleWatch:
         A change of routes may stop frames of hosts, and its rules count from zero.
         """
         update, unadmitted = self._update, self._state.unadmitted
-        is_settled = update.is_there and not update.generations_in_flight
-        if update.number != self._counted_step or not is_settled:
-            self._counted_step = update.number
+        is_settled = update.is_there and not update.progress.in_flight
+        if update.progress.number != self._counted_step or not is_settled:
+            self._counted_step = update.progress.number
             unadmitted.forget()
         else:
             counters = replace(contents.counters, received=received)
@@ -251,8 +251,8 @@ class RuleWatch:
         foreign = {switch.name: switch.foreign for switch in switches if switch.foreign}
         if not foreign or any(switch.foreign_unread for switch in switches):
             observed.foreign_verdict, self._judged = "", None
-        elif self._judged != (self._update.number, foreign):
-            self._judged = self._update.number, foreign
+        elif self._judged != (self._update.progress.number, foreign):
+            self._judged = self._update.progress.number, foreign
             observed.foreign_verdict = ""
             task = self._update.in_fabric.with_foreign(foreign)
             observed.foreign_verdict = self._execute(ForeignRules.verdict, task)

@@ -235,7 +235,7 @@ class Service:
             return  # the active controller has proven it, or will refuse it
         task = update.task_to(new)
         if task is None:
-            waiting = ", ".join(sorted(update.waiting)) or "older rules"
+            waiting = ", ".join(sorted(update.progress.waiting)) or "older rules"
             raise KnotlessError(
                 f"a change of routes goes on and waits for {waiting}; reload again when routes in"
                 " GET /status is settled"

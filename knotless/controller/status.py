@@ -201,7 +201,7 @@ class Status:
                     "dpid": switch.dpid,
                     "connected": switch.connected,
                     "installed": switch.installed,
-                    "rules": len(state.update.wanted(switch.name).rules),
+                    "rules": len(state.update.progress.wanted(switch.name).rules),
                     "missing_ports": list(switch.missing_ports),
                 }
                 for switch in observed.switches.values()

@@ -183,7 +183,7 @@ class Switches(SwitchEvents):
             up = switch.is_up(port)
             if up != before.get(port, False):
                 if up:
-                    self._update.link_returned()
+                    self._update.progress.link_returned()
                 _LOG.warning("%s port %d to %s is %s", switch, port, peer, "up" if up else "down")
                 self._reporter.tell("port", switch=switch.name, port=port, up=up)
         if self._prober is not None:
@@ -224,7 +224,7 @@ class Switches(SwitchEvents):
     def _faults_changed(self, *, returned: bool) -> None:
         """Compare failures after probes have found some; ``returned``: some links work again."""
         if returned:
-            self._update.link_returned()
+            self._update.progress.link_returned()
         self._scheduler.compare_failures()
 
     def _counters_restarted(self, name: str, ports: frozenset[int]) -> None:
@@ -313,7 +313,7 @@ class Switches(SwitchEvents):
         switch.is_new = switch.is_new and self._state.leads
         if (switch.is_contested or switch.is_inherited) and self._state.leads:
             switch.is_unread = True  # another one may have been read in its place
-        self._update.link_returned()  # perhaps, while the switch was not connected
+        self._update.progress.link_returned()  # perhaps, while the switch was not connected
         self._reporter.tell("connected", switch=switch.name)
         self._scheduler.compare_failures()
         self._try_to_install(session, switch)
@@ -377,7 +377,7 @@ class Switches(SwitchEvents):
             rules, groups, unread, _ = contents
             if not is_current():
                 return
-            wanted = self._update.wanted(switch.name)
+            wanted = self._update.progress.wanted(switch.name)
             if switch.is_unread and holds_other(own_rules(rules), wanted):
                 self._start_over(switch)
                 return
@@ -387,13 +387,13 @@ class Switches(SwitchEvents):
                 self._prober.prepare(session, switch, rules)
             if not is_current() or not self._is_proven(session, switch):
                 return
-            wanted = self._update.wanted(switch.name)
+            wanted = self._update.progress.wanted(switch.name)
             changes = reconcile(wanted, rules, groups, unread=unread)
             switch.foreign, switch.foreign_unread = changes.foreign, unread
             switch.read_s = began_s
         else:
-            wanted = self._update.wanted(switch.name)
-            changes = self._update.changes(switch.name, held)
+            wanted = self._update.progress.wanted(switch.name)
+            changes = self._update.progress.changes(switch.name, held)
         # The switch may forward only by the old rules or only by the new ones.
         refused = session.change_at_once(changes.steps)
         if not is_current():
@@ -404,7 +404,7 @@ class Switches(SwitchEvents):
             return
         if not refused:
             session.held = wanted
-        if self._update.wanted(switch.name) != wanted:
+        if self._update.progress.wanted(switch.name) != wanted:
             return  # another step has begun, which waits for the session
         reasons = tuple(f"to {change or 'answer'}: {reason}" for change, reason in refused)
         if refused and reasons != switch.refused:

@@ -170,7 +170,7 @@ class Case:
         assert not [line for line in verdict.problems if "for ever" in line]
         transition = self.state.update
         staying = transition.union.staying
-        plan = transition.plan
+        plan = transition.progress.plan
         if self.is_calm and plan is not None and plan.change.tier < 3 and staying is not None:
             hosts = tuple(host for host in self.whole.hosts if host.name in staying)
             checked = check(replace(self.whole, hosts=hosts), held, flow_control="pause")
@@ -191,9 +191,7 @@ class Case:
                     self.connect(name)
             routes = self.state.update
             done = (
-                routes.is_there
-                and not routes.generations_in_flight
-                and routes.union.staying is None
+                routes.is_there and not routes.progress.in_flight and routes.union.staying is None
             )
             aimed = routes.goal.desired is self.state.desired and not routes.goal.failures
             ready = self.state.leads and self.state.observed.ready

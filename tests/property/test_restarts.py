@@ -62,7 +62,7 @@ class Restart(Case):
     def check(self) -> None:
         before = len(self.checked)
         super().check()
-        plan = self.state.update.plan
+        plan = self.state.update.progress.plan
         drops = plan is not None and plan.change.tier == 3
         if self.is_served and len(self.checked) > before and not drops:
             verdict = verdict_of(self.held, self.failures)

@@ -177,7 +177,7 @@ def test_rules_of_others_are_reported_with_the_verdict_until_they_are_gone(
     assert text in line
     assert case.state.ready, "what is wanted is held"
     if actions is not None:
-        rules = {name: case.state.update.wanted(name) for name in case.state.desired.rules}
+        rules = {name: case.state.update.progress.wanted(name) for name in case.state.desired.rules}
         for name in list(rules)[: len(hurt)]:
             every = sorted([*rules[name].rules, rule], key=lambda each: each.order)
             rules[name] = SwitchRules(tuple(every), rules[name].groups)

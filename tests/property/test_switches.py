@@ -266,7 +266,7 @@ class Case:
                 seen
                 and self.state.observed.ready
                 and routes.is_there
-                and not routes.generations_in_flight
+                and not routes.progress.in_flight
             ):
                 assert routes.problem is None
                 return
@@ -279,7 +279,7 @@ class Case:
         held = {}
         for switch in self.switches:
             name = self.state.desired.names[switch.dpid]
-            wanted = held[name] = self.state.update.wanted(name)
+            wanted = held[name] = self.state.update.progress.wanted(name)
             assert switch.rules == {rule.key: rule for rule in map(normal, wanted.rules)}, name
             assert switch.groups == {group.group_id: group for group in wanted.groups}, name
         return held
@@ -323,7 +323,7 @@ class Dropping(Case):
         super().check()
         names = self.state.desired.names
         held = {names[switch.dpid]: switch.held for switch in self.switches}
-        assert dropped_rules(held) <= self.state.update.dropping
+        assert dropped_rules(held) <= self.state.update.progress.dropping
 
 
 @pytest.mark.seeds(8)
@@ -339,14 +339,14 @@ def test_what_a_change_drops_is_reported_for_as_long_as_it_is(seed: int) -> None
     case.settle()
     case.controller.change_to(new)
     case.settle()
-    plan = case.state.update.plan
+    plan = case.state.update.progress.plan
     assert plan is not None
     assert plan.change.tier == 3
     (began, first), (ended, last) = case.reports.drops
     assert (began, ended) == ("dropping", "dropped")
     assert 0 < first["pairs"] <= last["pairs"] <= len(plan.change.dropped)
     assert last["seconds"] > 0
-    assert case.state.update.dropping == 0
+    assert case.state.update.progress.dropping == 0
     case.held_as_wanted()
 
 
@@ -484,7 +484,7 @@ def test_a_controller_that_starts_again_knows_what_was_lost(seed: int, tmp_path:
     successor.settle()
     successor.controller.change_to(DESIRED[2])
     successor.settle()
-    assert not successor.state.update.generations_in_flight
+    assert not successor.state.update.progress.in_flight
 
 
 def test_without_what_was_lost_packets_never_count_as_gone() -> None:
@@ -510,7 +510,7 @@ def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> N
     first, second = case.dice.sample(FABRIC.links, k=2)
     case.controller.change_to(DESIRED[1 + seed % 2])
     routes = case.state.update
-    while not (routes.generations_in_flight and not routes.waiting):
+    while not (routes.progress.in_flight and not routes.progress.waiting):
         hub.sleep(0)
     case.cut(first)
     case.settle()

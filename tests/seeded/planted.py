@@ -18,6 +18,7 @@ from knotless.controller.overrides import Overrides
 from knotless.controller.rule_watch import RuleWatch
 from knotless.controller.switches import Switches
 from knotless.controller.updates.fabric_state import FabricState
+from knotless.controller.updates.progress import StepProgress
 from knotless.controller.updates.quiescence import CountedRounds
 from knotless.controller.updates.scheduler import UpdateScheduler
 from knotless.controller.updates.state import UpdateState
@@ -28,7 +29,7 @@ from tests.seeded.run import run
 from tests.seeded.world import Setting, Violation
 
 _aim, _failures, _task = UpdateState.aim, FabricState.failures, UpdateState._task
-_rounds = UpdateState.quiescence_rounds
+_rounds = StepProgress.quiescence_rounds
 _connected = Election.connected
 _await_quiescence = UpdateScheduler._await_quiescence
 
@@ -77,23 +78,23 @@ def _one(kind: type, attribute: str, replacement: Any) -> Callable[[], list[tupl
 def _keeps_problem(state: UpdateState, *goal: Any) -> None:
     before = state.problem
     _aim(state, *goal)
-    state.problem = state.problem or before
+    state._attempts.problem = state.problem or before
 
 
 def _confirms_all(state: UpdateState, _name: str) -> None:
-    state._waiting.clear()
+    state.progress._unconfirmed.clear()
 
 
 def _without_in_flight(state: UpdateState, *goal_and_union: Any) -> Any:
-    in_flight, state._in_flight = state._in_flight, ()
+    in_flight, state.progress.in_flight = state.progress.in_flight, ()
     try:
         return _task(state, *goal_and_union)
     finally:
-        state._in_flight = in_flight
+        state.progress.in_flight = in_flight
 
 
-def _one_round_fewer(state: UpdateState) -> tuple[int, bool]:
-    rounds, keeps_order = _rounds(state)
+def _one_round_fewer(progress: StepProgress) -> tuple[int, bool]:
+    rounds, keeps_order = _rounds(progress)
     return max(1, rounds - 1), keeps_order
 
 
@@ -142,7 +143,7 @@ PLANTED: Mapping[str, Planted] = {
         _one(UpdateState, "_task", _without_in_flight), "flap,engine,stall,drain,undrain"
     ),
     "quiescence is reported one round early": Planted(
-        _one(UpdateState, "quiescence_rounds", _one_round_fewer),
+        _one(StepProgress, "quiescence_rounds", _one_round_fewer),
         "slow-frames,flap,cut,engine,drain,undrain",
     ),
     "quiescence is reported at the first look": Planted(
@@ -177,7 +178,7 @@ PLANTED: Mapping[str, Planted] = {
         _one(UpdateScheduler, "_await_quiescence", _never_ends), "flap,cut,engine"
     ),
     "a frame of older rules is not waited for": Planted(
-        _one(UpdateState, "awaits_quiescence", property(lambda _state: False))
+        _one(StepProgress, "awaits_quiescence", property(lambda _progress: False))
     ),
 }
 

@@ -127,14 +127,14 @@ class ServiceJudge:
         }
         avoided = sorted(up & set(service.state.update.avoided.links))
         lines += [f"routes avoid {name}, which is up" for name in avoided]
-        if service.state.update.generations_in_flight:
+        if service.state.update.progress.in_flight:
             lines.append("older rules are left")
         if self._world.setting.judged:
             lines += [
                 f"{a} -> {b} is not delivered" for a, b in sorted(self._world.judge.undelivered())
             ]
         for name, switch in self._world.switches.items():
-            wanted = len(service.state.update.wanted(name).rules)
+            wanted = len(service.state.update.progress.wanted(name).rules)
             if switch.forwarding.own != wanted or not self._world.holds_wanted(switch):
                 lines.append(f"{name} holds {switch.forwarding.own} of {wanted} rules, or others")
         return lines

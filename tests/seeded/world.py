@@ -270,7 +270,7 @@ class World:
         names = [host.name for host in self.fabric.hosts]
         dropped: set[Pair] = set()
         update = self._author_update()
-        plan = None if update is None else update.plan
+        plan = None if update is None else update.progress.plan
         for step in () if plan is None else plan.change.steps:
             for source, destination in step.dropped:
                 if destination in names:
@@ -303,7 +303,7 @@ class World:
     def has_no_steps(self) -> bool:
         """Return whether a controller has read all switches, and goes on without proven steps."""
         update = self._author_update()
-        return update is not None and update.plan is None
+        return update is not None and update.progress.plan is None
 
     def put_all_right(self) -> None:
         """Note which switches have been put right without a change of what they hold."""
@@ -316,7 +316,7 @@ class World:
         update = self._author_update()
         if update is None:
             return False
-        wanted = update.wanted(switch.name)
+        wanted = update.progress.wanted(switch.name)
         rules = [rule_of(entry) for entry in switch.contents.flows.values()]
         groups = [group_of(entry).group for entry in switch.contents.groups.values()]
         own = {rule.rule for rule in rules if rule.cookie == COOKIE}
@@ -332,7 +332,7 @@ class World:
         update = self._author_update()
         if self._author is None or update is None:
             return None
-        return self._author.process.name, update.number
+        return self._author.process.name, update.progress.number
 
     def doubted_ends(self) -> frozenset[tuple[str, int]]:
         """Return the ports of links that a controller takes for failed, or its rules avoid."""

@@ -7,5 +7,5 @@ from knotless.controller.updates.state import UpdateState
 
 def confirm_all(transition: UpdateState) -> None:
     """Have all switches confirm that they hold the rules of the current step."""
-    for name in transition.waiting:
+    for name in transition.progress.waiting:
         transition.confirm(name)

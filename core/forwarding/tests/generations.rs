@@ -114,10 +114,20 @@ fn to(port: u32) -> Arc<Switch> {
 
 #[test]
 fn no_rules_are_met_that_are_older_than_the_generation_before() {
-    let switch = Generations::new([to(1), to(2), to(1), to(3)]);
+    let switch = Generations::new([to(1), to(2), to(1), to(3)], 1);
     let met = |newest: u8| switch.met(newest).map(|(generation, _)| generation).collect::<Vec<_>>();
     assert_eq!(met(0), [0, 1, 3], "equal rule sets are met once");
     assert_eq!(met(2), [1, 2, 3]);
     assert_eq!(met(3), [2, 3]);
-    assert_eq!([newest(0, 1, 4), newest(0, 2, 4), newest(3, 2, 4), newest(0, 1, 2)], [0, 2, 3, 0]);
+    let labels = [newest(0, 1, 4, 1), newest(0, 2, 4, 1), newest(3, 2, 4, 1), newest(0, 1, 2, 1)];
+    assert_eq!(labels, [0, 2, 3, 0]);
+}
+
+#[test]
+fn older_rules_are_met_if_a_generation_is_sent_before_the_last_one_is_confirmed() {
+    let switch = Generations::new([to(1), to(2), to(1), to(3)], 2);
+    let met = |newest: u8| switch.met(newest).map(|(generation, _)| generation).collect::<Vec<_>>();
+    assert_eq!(met(2), [0, 1, 3]);
+    assert_eq!(met(3), [1, 2, 3]);
+    assert_eq!([newest(0, 2, 4, 2), newest(0, 3, 4, 2), newest(0, 2, 3, 2)], [0, 3, 0]);
 }

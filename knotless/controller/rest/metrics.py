@@ -134,7 +134,7 @@ class _Gauges(Collector):
         yield GaugeMetricFamily(
             "knotless_dropping_pairs",
             "Pairs of hosts whose frames a step of a change drops now.",
-            state.update.dropping,
+            state.update.progress.dropping,
         )
         yield GaugeMetricFamily(
             "knotless_active",

@@ -113,7 +113,7 @@ class FabricState:
         It is not if the goal cannot be reached: the rules are of another plan than it asks for; nor
         if an operator is to confirm what it is.
         """
-        is_reachable = self.update.problem is None and self.update.has_plan
+        is_reachable = self.update.problem is None and self.update.progress.has_plan
         is_goal_certain = is_reachable and not self.is_unconfirmed
         return self._leads and self.observed.ready and is_goal_certain
 
@@ -182,9 +182,8 @@ class FabricState:
 
     def withdraw(self) -> None:
         """Forget what the fabric had before it changed."""
-        if not self._leads:
-            self.update.goal = Goal(self._desired)  # another controller has reached it
-        self.update.withdraw()
+        # Where this one does not lead, another controller has reached the goal.
+        self.update.withdraw(None if self._leads else Goal(self._desired))
         self._fit()
 
     def _fit(self) -> None:

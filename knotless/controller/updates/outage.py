@@ -38,10 +38,10 @@ def outage_now(update: UpdateState, before: Outage | None, now_s: float) -> Outa
     since_s, most = (now_s, 0) if before is None else (before.since_s, before.most)
     fabric = update.union.fabric
     cut = update.union.failures.dead_links(fabric) - update.avoided.dead_links(fabric)
-    if cut or (before is not None and not update.has_plan):
+    if cut or (before is not None and not update.progress.has_plan):
         return Outage(since_s, most=most)
-    change = update.plan.change if update.plan else None
-    pairs = change.down[update.steps_confirmed] if change and change.down else 0
+    change = update.progress.plan.change if update.progress.plan else None
+    pairs = change.down[update.progress.confirmed_steps] if change and change.down else 0
     if not (pairs and change):
         return None
     return Outage(since_s, pairs, change.served_by_step, max(most, pairs))

@@ -166,8 +166,9 @@ class UpdateTask:
     switches that are missing, and what they were last known to hold: they do not take part in
     steps, and may go on forwarding by that. ``multicast`` are the groups of the rules that switches
     hold, and of those in flight. ``installed`` are the plans by which frames are admitted now, the
-    most likely one first: more than one in the middle of an update. ``is_amid_step``: packets of
-    older rules must leave before the update goes on.
+    most likely one first: more than one in the middle of an update. ``is_amid_step``: the current
+    step has not ended. ``unconfirmed`` is how many of the last generations some switches have not
+    confirmed, so that they may hold an older one.
     ``is_optional``: there is another goal if no step without dropped frames leads to this one.
     """
 
@@ -182,6 +183,7 @@ class UpdateTask:
     multicast: tuple[MulticastGroup, ...] = ()
     installed: tuple[InstalledPlan, ...] = ()
     is_amid_step: bool = False
+    unconfirmed: int = 0
     is_optional: bool = False
 
     @property
@@ -290,6 +292,7 @@ def _plan_steps(
         staying=task.union.staying if task.union else None,
         vlan_generation=installed.vlan_generation if installed else None,
         admitting=installed.plan if installed and task.plan is None else None,
+        unconfirmed=task.unconfirmed,
     )
     change = plan_change(before, plan)
     if failures and not _is_safe_with_links(change, task, older):
@@ -341,7 +344,7 @@ def _refuse_if_missing_may_deadlock(task: UpdateTask, change: Change) -> None:
     """Raise PlanError if a step is not proven together with what missing switches may hold."""
     if not task.unread:
         return
-    context = ProofContext(task.whole, change.before.flow_control, change.groups)
+    context = ProofContext(task.whole, change.before.flow_control, change.groups, change.before.lag)
     for step in change.steps:
         generations = [
             Generation({**older.rules, **task.unread}, older.tags)
@@ -369,7 +372,7 @@ def _is_safe_with_links(change: Change, task: UpdateTask, older: tuple[Generatio
     a link that never was down are still there in the later steps. The proofs have what switches do
     during the failures; before and after these they do ``older``, if that differs.
     """
-    context = ProofContext(task.whole, change.before.flow_control, change.groups)
+    context = ProofContext(task.whole, change.before.flow_control, change.groups, change.before.lag)
     steps = change.steps[:1] if change.in_place and not task.carrying else change.steps
     generations = ((*older, *step.proof.generations) for step in steps)
     return all(context.judge(each).outcome.safe for each in generations)

@@ -262,10 +262,10 @@ class CountedQuiescence:
 
     def look(self) -> bool:
         """See :class:`Quiescence`."""
-        number, probes = self._update.number, self._probes
+        number, probes = self._update.progress.number, self._probes
         earlier = probes.probes_given() if probes else NO_PROBES
         counters = self._read()
-        if self._update.number != number:
+        if self._update.progress.number != number:
             return False
         failures = self._update.union.failures
         if self._rounds is None or self._begun_for != (failures, self._losses.times):
@@ -283,7 +283,7 @@ class CountedQuiescence:
         channels = channels_between(usable(self._update.union.fabric, failures).links)
         if any(port not in counters for port in chain.from_iterable(channels)):
             return None
-        rounds, keeps_order = self._update.quiescence_rounds()
+        rounds, keeps_order = self._update.progress.quiescence_rounds()
         lost = {channel: self._losses.frames(channel, counters) for channel in channels}
         return CountedRounds(channels, rounds, lost, keeps_order=keeps_order)
 
@@ -295,7 +295,7 @@ class EmulatedQuiescence:
 
     def __init__(self, update: UpdateState, emulator: Path) -> None:
         self._emulator = emulator
-        rounds, _ = update.quiescence_rounds()
+        rounds, _ = update.progress.quiescence_rounds()
         # Packets that old rules have let in can still be on the lines of hosts.
         hosts = update.union.fabric.hosts
         self._rounds = PriorityRounds(rounds + 1, [host.name for host in hosts])

@@ -16,7 +16,7 @@ def routes_as_json(update: UpdateState) -> dict[str, object]:
     The rules add ``first_vlan`` and ``first_priority`` to VLANs and priorities of the plan: they
     are in a VLAN generation (:mod:`knotless.forwarding.openflow.vlan_generations`).
     """
-    plan, vlan_generation = update.plan, update.vlan_generation
+    plan, vlan_generation = update.progress.plan, update.progress.vlan_generation
     return {
         "failed": list(update.reached.failures.names),
         "drained": list(update.reached.desired.drained),
@@ -28,7 +28,7 @@ def routes_as_json(update: UpdateState) -> dict[str, object]:
         "leaving": update.union.leaving(update.goal.desired.fabric),
         "first_vlan": vlan_generation.number << VLAN_BITS,
         "first_priority": vlan_generation.first_priority,
-        "waiting_for": sorted(update.waiting),
-        "older_rules": update.generations_in_flight,
-        "dropping": update.dropping,
+        "waiting_for": sorted(update.progress.waiting),
+        "older_rules": len(update.progress.in_flight),
+        "dropping": update.progress.dropping,
     }

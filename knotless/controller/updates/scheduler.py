@@ -113,7 +113,7 @@ class UpdateScheduler:
         self._last_asked: tuple[DesiredState, Failures] | None = None
         """The desired state and the failures of the last look."""
         self._collection = DeferredCollection(threads.spawn_after)
-        self._update.purges_megaflows = timing.open_vswitch is not None
+        self._update.progress.purges_megaflows = timing.open_vswitch is not None
 
     def start(self) -> None:
         """Begin to lead."""
@@ -160,7 +160,7 @@ class UpdateScheduler:
         An earlier controller may have avoided them: they may have lost frames, and be back.
         """
         update = self._update
-        if update.has_plan or not update.is_inherited:
+        if update.progress.has_plan or not update.progress.is_inherited:
             return set()
         unused = unused_links(update.union.fabric, update.in_fabric.held.rules)
         return {link for link in update.union.fabric.links if link.name in unused}
@@ -179,7 +179,7 @@ class UpdateScheduler:
             return
         self._take_due_steps()
         self._report_dropping()
-        if self._update.waiting:
+        if self._update.progress.waiting:
             return
         self._purge_if_needed()
         self._report_serving()
@@ -266,17 +266,17 @@ class UpdateScheduler:
         restored = self._update.avoided.dead_links(fabric) - task.failures.dead_links(fabric)
         if not self._count_losses(restored):
             return
-        number = self._update.number
+        number = self._update.progress.number
         try:
             precomputed = self._state.precomputed.find(task)
             with self._state.planning.timed("the routes", runtime.now_s):
                 plan: UpdatePlan = precomputed or self._timing.execute(plan_update, task)
         except KnotlessError as error:
-            if self._update.number == number and self._update.refuse(task, str(error)):
+            if self._update.progress.number == number and self._update.refuse(task, str(error)):
                 left = " until packets of older rules have left" if task.in_flight else ""
                 _LOG.error("the routes stay as they are%s: %s", left, error)
             return
-        if self._update.number != number:
+        if self._update.progress.number != number:
             return  # what switches hold was read again meanwhile
         self._update.accept(plan)
         observed = self._state.observed
@@ -306,7 +306,7 @@ class UpdateScheduler:
 
     def _report_dropping(self) -> None:
         """Report when frames begin to be dropped for a step, and when all are admitted again."""
-        pairs = self._update.dropping
+        pairs = self._update.progress.dropping
         if pairs:
             if self._dropping_since_s is None:
                 self._dropping_since_s, self._most_dropped = runtime.now_s(), 0
@@ -321,27 +321,31 @@ class UpdateScheduler:
     # --- between steps -----------------------------------------------------------------------
 
     def _purge_if_needed(self) -> None:
-        if self._update.awaits_purge and self._timing.open_vswitch and not self._is_purging:
+        if (
+            self._update.progress.awaits_purge
+            and self._timing.open_vswitch
+            and not self._is_purging
+        ):
             self._is_purging = True
             self._threads.spawn(self._purge, self._timing.open_vswitch)
 
     def _purge(self, open_vswitch: Path) -> None:
         """Wait until switches have forgotten their megaflows, or another step begins."""
-        number = self._update.number
+        number = self._update.progress.number
         try:
             while late := purge_megaflows(open_vswitch):
-                if self._update.number != number:
+                if self._update.progress.number != number:
                     return
                 _LOG.warning("%s: no answer about cached entries", ", ".join(late))
                 runtime.sleep(self._timing.retry_s)
-            if self._update.number == number:
+            if self._update.progress.number == number:
                 self._update.purged()
         finally:
             self._is_purging = False
             self.wake()
 
     def _await_quiescence_if_needed(self) -> None:
-        if self._update.generations_in_flight and not self._is_waiting:
+        if self._update.progress.in_flight and not self._is_waiting:
             self._is_waiting = True
             self._threads.spawn(self._await_quiescence)
 
@@ -352,10 +356,15 @@ class UpdateScheduler:
         a switch that was dead returns, which may still forward by older rules: then it begins anew.
         """
         update = self._update
-        begun, began_s = (update.number, update.generations_in_flight), runtime.now_s()
+        began_s = runtime.now_s()
+
+        def state_now() -> tuple[int, int]:
+            return update.progress.number, len(update.progress.in_flight)
+
+        begun = state_now()
 
         def is_current() -> bool:
-            return (update.number, update.generations_in_flight) == begun and not update.waiting
+            return state_now() == begun and not update.progress.waiting
 
         try:
             if update.pauses_between_switches:
@@ -394,7 +403,7 @@ class UpdateScheduler:
 
     def _report_serving(self) -> None:
         """Report once that all frames take the new routes, before older rules are removed."""
-        plan, asked_s = self._update.plan, self._asked_s
+        plan, asked_s = self._update.progress.plan, self._asked_s
         if plan is None or plan is self._served or asked_s is None or not self._update.is_serving:
             return
         self._served, seconds = plan, runtime.now_s() - asked_s
@@ -417,7 +426,7 @@ class UpdateScheduler:
         is_goal_current = update.goal.desired is state.desired
         if update.may_withdraw and is_goal_current:
             self._driver.withdraw()
-        if not (update.is_there and is_goal_current) or update.generations_in_flight:
+        if not (update.is_there and is_goal_current) or update.progress.in_flight:
             return
         if update.union.staying is None:
             state.note_interrupted(interrupted=False)
@@ -425,7 +434,7 @@ class UpdateScheduler:
             self._keep(_END, partial(self._journal.end, begun))
 
     def _report_complete(self) -> None:
-        plan = self._update.plan
+        plan = self._update.progress.plan
         if not self._update.is_there or self._asked_s is None:
             return
         seconds, self._asked_s = runtime.now_s() - self._asked_s, None
@@ -457,20 +466,20 @@ class UpdateScheduler:
 
     def _keep_if_idle(self) -> None:
         update = self._update
-        is_due = update.number != self._kept_number and update.idle_task is not None
+        is_due = update.progress.number != self._kept_number and update.idle_task is not None
         if self._last_rules.is_kept and is_due and not self._is_keeping:
             self._is_keeping = True
             self._threads.spawn_after(self._timing.keep_after_s, self._keep_rules)
 
     def _keep_rules(self) -> None:
         """Keep the rules that switches have confirmed, unless an update goes on again."""
-        update, number = self._update, self._update.number
+        update, number = self._update, self._update.progress.number
         try:
             if self._state.leads and update.idle_task is not None:
                 # One that is not connected at the moment has confirmed them and keeps them.
                 names = {switch.name for switch in update.union.fabric.switches}
                 names -= set(update.goal.failures.switches)
-                rules = {name: update.wanted(name) for name in sorted(names)}
+                rules = {name: update.progress.wanted(name) for name in sorted(names)}
                 keep = partial(self._timing.execute, self._last_rules.keep, rules)
                 self._keep(MISSING_RULES, keep)
                 self._kept_number = number

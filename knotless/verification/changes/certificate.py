@@ -44,6 +44,7 @@ def certificate(change: Change) -> dict[str, object]:
     rules_changed : rules and groups that are added, modified or deleted.
     sha256 : of all rules after the step, see :func:`digest`.
     generations : how many generations of rules packets could meet.
+    lag : by how many generations switches could lag behind: 1 if all had confirmed the step before.
     pairs, undelivered : ordered pairs of hosts, and those that the rules after it do not deliver.
     lost : receivers that no generation alone fails, but some mixture of them.
     dependencies, acyclic, cycle, witnesses : of the virtual channels, over all packets of all
@@ -141,6 +142,7 @@ def _of_step(change: Change, number: int) -> dict[str, object]:
         "rules_changed": step.rules_changed,
         "sha256": digest(step.rules),
         "generations": len(proof.generations),
+        "lag": proof.context.lag,
         "pairs": after.pairs,
         "undelivered": after.undelivered,
         "lost": proof.lost,

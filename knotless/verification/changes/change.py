@@ -43,6 +43,7 @@ class Installed:
     ``staying`` is for a new plan of another fabric: the hosts that both fabrics have, by name.
     ``fabric`` has the parts of both then. Frames between other hosts may be lost.
     ``vlan_generation`` is the one by which frames are admitted; None: the lowest that is in use.
+    ``unconfirmed`` is how many of the last generations switches have not confirmed yet.
     ``admitting`` is the plan whose rules it has, if the rules are those of a step: others than its
     are left of an older VLAN generation, or prepared of another.
     """
@@ -58,13 +59,20 @@ class Installed:
     staying: frozenset[str] | None = None
     vlan_generation: VlanGeneration | None = None
     admitting: Plan | None = None
+    unconfirmed: int = 0
+
+    @property
+    def lag(self) -> int:
+        """By how many generations switches may lag behind the newest that one of them holds."""
+        return 1 + self.unconfirmed
 
 
 @dataclass(frozen=True)
 class Step:
     """One step: all switches get ``rules``, and hosts that tag get ``tags``, in any order.
 
-    A step begins when all switches have confirmed the one before. If ``await_quiescence``, the step
+    A step begins when all switches have confirmed the one before, the first one also earlier: see
+    :attr:`Installed.unconfirmed`. If ``await_quiescence``, the step
     ends when all packets that were admitted under older rules have left the fabric: until then the
     next one must not begin. ``dropped`` are the pairs whose frames are dropped, and counted, at
     the port of their source.

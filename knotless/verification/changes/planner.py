@@ -100,7 +100,7 @@ def _described(change: Change, new_plan: Plan) -> Change:
 
 def _planner(before: Installed, new_plan: Plan) -> _Planner:
     groups = united(before.multicast, new_plan.multicast)
-    context = ProofContext(before.fabric, before.flow_control, groups)
+    context = ProofContext(before.fabric, before.flow_control, groups, before.lag)
     return _Planner(before, new_plan, Prover(context, before.staying))
 
 

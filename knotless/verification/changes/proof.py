@@ -10,7 +10,8 @@ and time at which switches take the rules:
 - the dependencies of all these packets together, since older packets may still hold channels.
 
 Each switch must take its new rules all at once (an OpenFlow bundle), and the next generation must
-be sent only after all switches have confirmed this one (a barrier).
+be sent only after all switches have confirmed this one (a barrier), unless the proof says that they
+may lag behind by more than one generation.
 
 Frames that the switch of their source drops, in some generation, are not lost by the change: that
 generation alone drops them. (If hosts change their tags, what they send must be admitted too.)
@@ -82,11 +83,15 @@ class StepVerdict:
 
 @dataclass(frozen=True)
 class ProofContext:
-    """The fabric, its flow control and the multicast groups, which stay as they are."""
+    """The fabric, its flow control and the multicast groups, which stay as they are.
+
+    Switches may ``lag`` behind by so many generations.
+    """
 
     fabric: Fabric
     flow_control: FlowControl
     multicast: tuple[MulticastGroup, ...] = ()
+    lag: int = 1
 
     def judge(self, generations: Sequence[Generation]) -> StepVerdict:
         """Return the outcome of all mixtures of the generations, and what they lose.
@@ -104,7 +109,7 @@ class ProofContext:
 
     def state(self, generations: Sequence[Generation]) -> ForwardingState:
         """Return the state of all mixtures of the generations; raises RuleError."""
-        return state_of_generations(self.fabric, generations, self.multicast)
+        return state_of_generations(self.fabric, generations, self.multicast, self.lag)
 
 
 @dataclass(frozen=True)
@@ -154,12 +159,14 @@ class Proof:
     def lost(self) -> int:
         """The receivers that some mixture fails because of the last generation.
 
-        Packets that are sent from now on meet it and the one before, older ones all generations.
+        Packets that are sent from now on meet it and those that switches still hold, older ones all
+        generations.
         """
         if self.staying is not None:
             return self.staying.lost
-        lost = self._lost_by_last(self.generations[-2:]) + self.refused
-        if len(self.generations) > 2:
+        held = self.context.lag + 1
+        lost = self._lost_by_last(self.generations[-held:]) + self.refused
+        if len(self.generations) > held:
             lost += self._lost_by_last(self.generations)
         return lost
 
@@ -216,7 +223,7 @@ class Prover:
     def prove(self, generations: Sequence[Generation]) -> Proof:
         """Return the proof for generations that are installed one after the other."""
         context = self.context
-        refused = refused_frames(context.fabric, generations, context.multicast)
+        refused = refused_frames(context.fabric, generations, context.multicast, context.lag)
         staying = None if self._staying is None else self._staying.prove(generations)
         mixed = self.judge(generations)
         return Proof(tuple(generations), mixed, self.judge, context, refused, staying)

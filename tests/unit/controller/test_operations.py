@@ -69,9 +69,9 @@ class Model:
         self.confirm()
 
     def confirm(self) -> None:
-        for name in list(self.state.update.waiting):
+        for name in list(self.state.update.progress.waiting):
             self.state.update.confirm(name)
-            self.history.confirmed(name, self.state.update.number)
+            self.history.confirmed(name, self.state.update.progress.number)
 
     def settle(self) -> None:
         """Perform what is requested."""
@@ -84,8 +84,8 @@ class Model:
             transition.begin()
             self.confirm()
             transition.quiescent()
-        assert transition.plan is not None
-        self.history.add(transition.plan, transition.number, 0.5)
+        assert transition.progress.plan is not None
+        self.history.add(transition.progress.plan, transition.progress.number, 0.5)
 
     def post(self, what: str, **body: object) -> dict[str, Any]:
         answer: dict[str, Any] = getattr(self.operations, what)(json.dumps(body).encode())
@@ -146,10 +146,10 @@ def test_a_drained_part_carries_nothing_after_the_change(tmp_path: Path) -> None
         DesiredState.compute(model.config, goal.desired.fabric, tuple(answer["drained"]))
     )
     fabric = goal.desired.fabric
-    held = {name: model.state.update.wanted(name) for name in goal.desired.rules}
+    held = {name: model.state.update.progress.wanted(name) for name in goal.desired.rules}
     again.update.inherit(inherited_rules(again.desired, NO_FAILURES, held, fabric))
     for name, rules in held.items():
-        assert set(again.update.wanted(name).rules) == set(rules.rules)
+        assert set(again.update.progress.wanted(name).rules) == set(rules.rules)
     assert model.post("undrain", parts=["s5"])["drained"] == ["s1:2-s2:3"]
     assert read_overrides(tmp_path / "state").drained == ("s1:2-s2:3",)
 
@@ -295,10 +295,12 @@ def test_a_group_is_added_and_removed_in_proven_steps() -> None:
         answer = model.post("change", multicast=groups)
         assert answer["certificate"]["proven"]
         model.settle()
-        assert model.state.update.plan is not None
-        change = model.state.update.plan.change
+        assert model.state.update.progress.plan is not None
+        change = model.state.update.progress.plan.change
         assert {group.number for group in change.groups} == before | groups.keys()
-        held = {name: model.state.update.wanted(name) for name in model.state.desired.rules}
+        held = {
+            name: model.state.update.progress.wanted(name) for name in model.state.desired.rules
+        }
         plan = model.state.desired.plan
         verdict = check(plan.fabric, held, multicast=plan.multicast)
         assert (verdict.ok, verdict.multicasts_undelivered) == (True, 0)

@@ -26,6 +26,8 @@ use crate::state::{Behaviour, Choice, Flood, Hop, State, TooManyClasses, Unassig
 pub struct Rules {
     switches: Vec<Generations>,
     generations: u8,
+    /// See [`Generations`].
+    lag: u8,
     /// Whether copies to ports behind which nothing is are distinguished from drops.
     cut_links: bool,
     macs: Vec<u64>,
@@ -56,9 +58,10 @@ struct Copies {
 
 /// Returns an empty state for `switches`, and the behaviour from which it is filled.
 ///
-/// `macs` are the hosts' addresses, `ips` their IPv4 addresses where these are known. `tags` has a function for each of the `generations`:
-/// `tag(host, destination)` is the VLAN with which a host sends, or 0; destinations are the hosts,
-/// then the groups. If it is empty, hosts send untagged. With `cut_links`, packets that are sent to
+/// `macs` are the hosts' addresses, `ips` their IPv4 addresses where these are known. `tags` has a
+/// function for each of the `generations`: `tag(host, destination)` is the VLAN with which a host
+/// sends, or 0; destinations are the hosts, then the groups. If it is empty, hosts send untagged. For
+/// `lag` see [`Generations`]. With `cut_links`, packets that are sent to
 /// a port behind which nothing is take the hop [`NOWHERE`]; otherwise they are dropped. With
 /// `any_address`, hosts also send to addresses that no host has, and to their own.
 ///
@@ -67,7 +70,7 @@ struct Copies {
 pub fn read(
     fabric: Fabric,
     switches: Vec<Generations>,
-    (generations, cut_links, any_address): (u8, bool, bool),
+    (generations, lag, cut_links, any_address): (u8, u8, bool, bool),
     (macs, ips): (Vec<u64>, Vec<Option<u32>>),
     groups: Vec<Group>,
     tags: &[&dyn Fn(usize, usize) -> u16],
@@ -125,6 +128,7 @@ pub fn read(
     let mut rules = Rules {
         switches,
         generations,
+        lag,
         cut_links,
         macs,
         ips,
@@ -353,7 +357,8 @@ impl Rules {
                     sets.push(Copies { newest: 0, out });
                 } else if sets.iter().all(|known| known.out != out) {
                     // A packet that has met older rules only can meet all that the other one can.
-                    let newest = generations::newest(newest, generation, self.generations);
+                    let newest =
+                        generations::newest(newest, generation, self.generations, self.lag);
                     sets.push(Copies { newest, out });
                 }
             }
@@ -390,7 +395,7 @@ impl Rules {
                     0 => Tags::default(),
                     vlan => Tags::one(vlan),
                 };
-                let newest = generations::newest(0, generation, self.generations);
+                let newest = generations::newest(0, generation, self.generations, self.lag);
                 labels.push(self.labels.of(Meaning { tags, source: 0, newest })?);
             }
         }

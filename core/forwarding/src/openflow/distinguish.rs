@@ -360,7 +360,7 @@ mod tests {
         let of_switch = |at: u64| {
             let masked = (0..at % 5).map(|bit| rule(at & 1 << bit, Some(1 << bit | 0xF00)));
             let rules = masked.chain([rule(at, None)]).collect();
-            Generations::new([Arc::new(Switch::new(rules, Vec::new()))])
+            Generations::new([Arc::new(Switch::new(rules, Vec::new()))], 1)
         };
         (0..count).map(of_switch).collect()
     }

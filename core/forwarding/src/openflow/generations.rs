@@ -4,7 +4,9 @@
 //! take a new rule set at different times, each all at once (a bundle), and the next one is sent
 //! only after every switch has confirmed the last one (a barrier). So at any time the rule sets of
 //! all switches are of two neighbouring generations, and a packet that has met generation g meets
-//! none older than g - 1 from there on. Other than that a packet may meet any order of generations.
+//! none older than g - 1 from there on. If a rule set is sent although the last one is not confirmed,
+//! switches lag behind by more than one generation: a packet meets none older than g - `lag`. Other
+//! than that a packet may meet any order of generations.
 //!
 //! All packets that are in the fabric since generation 0 was the only one are covered, since they
 //! started at a host and met nothing but these rules on their way. Packets that can be older are
@@ -23,13 +25,15 @@ pub struct Generations {
     sets: Vec<Arc<Switch>>,
     /// By generation: its place in `sets`.
     of: Vec<u8>,
+    /// By how many generations switches may lag behind the newest that one of them holds.
+    lag: u8,
     /// Whether the switch holds a known generation at any time, see [`Generations::replayed`].
     replayed: bool,
 }
 
 impl Generations {
-    /// The rules of generations 0, 1, 2 ..; at most 255.
-    pub fn new(generations: impl IntoIterator<Item = Arc<Switch>>) -> Self {
+    /// The rules of generations 0, 1, 2 ..; at most 255. Switches may `lag` behind by so many.
+    pub fn new(generations: impl IntoIterator<Item = Arc<Switch>>, lag: u8) -> Self {
         let (mut sets, mut of): (Vec<Arc<Switch>>, _) = (Vec::new(), Vec::new());
         for switch in generations {
             let same = |known: &Arc<Switch>| Arc::ptr_eq(known, &switch) || *known == switch;
@@ -39,7 +43,7 @@ impl Generations {
             });
             of.push(place as u8);
         }
-        Self { sets, of, replayed: false }
+        Self { sets, of, lag, replayed: false }
     }
 
     /// The same for a switch that is known to hold a certain generation at any time. What it does
@@ -62,7 +66,7 @@ impl Generations {
     /// The distinct rule sets that a packet can meet, each with the oldest generation that has it,
     /// if the newest generation that the packet has met is `newest`.
     pub fn met(&self, newest: u8) -> impl Iterator<Item = (u8, &Switch)> {
-        let oldest = if self.replayed { 0 } else { usize::from(newest.saturating_sub(1)) };
+        let oldest = if self.replayed { 0 } else { usize::from(newest.saturating_sub(self.lag)) };
         let possible = oldest..self.of.len();
         let first = move |&generation: &usize| {
             self.replayed || !self.of[oldest..generation].contains(&self.of[generation])
@@ -73,10 +77,10 @@ impl Generations {
 }
 
 /// The newest generation that a packet has met, of the one before and one more; 0 where it does not
-/// matter: a packet that has met generation 1 can meet all that one of generation 0 can.
-pub fn newest(before: u8, generation: u8, generations: u8) -> u8 {
+/// matter: a packet that has met generation `lag` can meet all that one of generation 0 can.
+pub fn newest(before: u8, generation: u8, generations: u8, lag: u8) -> u8 {
     match before.max(generation) {
-        newest if newest > 1 && generations > 2 => newest,
+        newest if newest > lag && generations - 1 > lag => newest,
         _ => 0,
     }
 }

@@ -274,6 +274,7 @@ pub fn of_rules(
     ips: Vec<Option<u32>>,
     groups: Vec<Flooded>,
     tags: Vec<PyReadonlyArray2<'_, u16>>,
+    lag: u8,
     cut_links: bool,
     replayed: bool,
     any_address: bool,
@@ -292,7 +293,7 @@ pub fn of_rules(
     let of_generation =
         |number: usize| move |of: &Vec<Bound<'_, PySwitch>>| Arc::clone(&of[number].get().switch);
     let at = |number| {
-        let found = Generations::new(generations.iter().map(of_generation(number)));
+        let found = Generations::new(generations.iter().map(of_generation(number)), lag);
         if replayed {
             found.replayed()
         } else {
@@ -319,7 +320,7 @@ pub fn of_rules(
     let explored = py.detach(move || {
         let tags: Vec<_> = tags.iter().map(tag_function).collect();
         let tags: Vec<_> = tags.iter().map(|tag| tag as &dyn Fn(usize, usize) -> u16).collect();
-        let how = (generations, cut_links, any_address);
+        let how = (generations, lag, cut_links, any_address);
         let (state, mut behaviour) = read(fabric, switches, how, (macs, ips), addresses, &tags)?;
         let mut explored = PyState::explored(state, &mut behaviour, &members);
         problems.extend(behaviour.problems().map(|(switch, text)| (switch, text.to_owned())));

@@ -40,7 +40,7 @@ def growing(tmp_path: Path) -> Growing:
     path = tmp_path / "knotless.yaml"
     path.write_text("fabric: learned.json\ndiscovery: learn\nengine: updown\n")
     service, states = service_alone(path)
-    for name in list(service.state.update.waiting):
+    for name in list(service.state.update.progress.waiting):
         service.state.update.confirm(name)
     return service, states
 

@@ -67,7 +67,7 @@ def test_rules_of_other_options_stay_until_a_link_fails_that_they_use() -> None:
     update.inherit(adopted, is_quiescent=True)
     for name in held.rules:
         update.confirm(name)
-        assert update.wanted(name) == held.rules[name]
+        assert update.progress.wanted(name) == held.rules[name]
     for failed in ((), ("s1:2-s2:3",)):
         update.aim(adopted.goal.desired, Failures.from_names(fabric, failed))
         assert update.task() is None, failed

@@ -56,7 +56,7 @@ LINK = _in_place()
 
 def _finish(transition: UpdateState) -> None:
     """Take all steps of a change."""
-    while not transition.is_there or transition.generations_in_flight:
+    while not transition.is_there or transition.progress.in_flight:
         if transition.is_due:
             transition.begin()
         confirm_all(transition)
@@ -177,14 +177,14 @@ def test_what_a_step_changes_in_a_switch_depends_on_what_it_holds() -> None:
     update = _cut(transition, LINK)
     nothing = SwitchRules(())
     for changes in update.differences:
-        before = {name: transition.wanted(name) for name in changes}
+        before = {name: transition.progress.wanted(name) for name in changes}
         transition.begin()
-        assert set(changes) == set(transition.waiting)
+        assert set(changes) == set(transition.progress.waiting)
         for name, held in before.items():
-            wanted = transition.wanted(name)
-            assert transition.changes(name, held) is changes[name]
+            wanted = transition.progress.wanted(name)
+            assert transition.progress.changes(name, held) is changes[name]
             assert changes[name] == difference(held, wanted)
-            assert transition.changes(name, nothing) == difference(nothing, wanted)
+            assert transition.progress.changes(name, nothing) == difference(nothing, wanted)
         confirm_all(transition)
 
 
@@ -207,7 +207,7 @@ def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
     transition = _ready()
     _cut(transition, LINK)
     transition.begin()
-    transition.link_returned()
+    transition.progress.link_returned()
     confirm_all(transition)
     assert not transition.is_there
     assert transition.begin() == {}, "the steps that are left are not proven with the link"
@@ -221,7 +221,7 @@ def test_a_link_that_returns_during_the_first_step_ends_the_change() -> None:
     while not transition.is_there:
         transition.begin()
         confirm_all(transition)
-        if transition.awaits_quiescence:
+        if transition.progress.awaits_quiescence:
             transition.quiescent()
     assert transition.problem is None
 
@@ -231,6 +231,6 @@ def test_a_link_that_returns_later_does_not_matter() -> None:
     _cut(transition, LINK)
     transition.begin()
     confirm_all(transition)
-    transition.link_returned()
+    transition.progress.link_returned()
     assert transition.is_due
     assert transition.begin()

@@ -23,7 +23,7 @@ NOW, NEXT = (
 def prepared(*, has_caches: bool) -> UpdateState:
     """Return a change of which all switches have confirmed the first step."""
     transition = UpdateState(NOW)
-    transition.purges_megaflows = has_caches
+    transition.progress.purges_megaflows = has_caches
     confirm_all(transition)
     transition.aim(NEXT, NO_FAILURES)
     task = transition.task()
@@ -32,25 +32,25 @@ def prepared(*, has_caches: bool) -> UpdateState:
     assert update.change.tier == 2
     transition.accept(update)
     assert transition.begin()
-    assert not transition.awaits_purge  # switches are still at work
+    assert not transition.progress.awaits_purge  # switches are still at work
     confirm_all(transition)
     return transition
 
 
 def test_the_next_step_waits_until_entries_are_checked() -> None:
     transition = prepared(has_caches=True)
-    assert transition.awaits_purge
+    assert transition.progress.awaits_purge
     assert not transition.is_due
     transition.purged()
     assert transition.is_due
     transition.begin()
     confirm_all(transition)
     # What has left the old plane is counted after the entries are checked: see AfterPurge.
-    assert transition.awaits_quiescence
-    assert not transition.awaits_purge
+    assert transition.progress.awaits_quiescence
+    assert not transition.progress.awaits_purge
 
 
 def test_switches_without_caches_have_nothing_to_check() -> None:
     transition = prepared(has_caches=False)
-    assert not transition.awaits_purge
+    assert not transition.progress.awaits_purge
     assert transition.is_due

@@ -43,7 +43,8 @@ def emulator(tmp_path: Path) -> Iterator[tuple[Path, list[Any]]]:
 
 def drain(path: Path, rounds: int = 2) -> EmulatedQuiescence:
     union = SimpleNamespace(fabric=load("ring,4"))
-    update: Any = SimpleNamespace(quiescence_rounds=lambda: (rounds, False), union=union)
+    progress = SimpleNamespace(quiescence_rounds=lambda: (rounds, False))
+    update: Any = SimpleNamespace(progress=progress, union=union)
     return EmulatedQuiescence(update, path)
 
 

@@ -34,7 +34,7 @@ def mended() -> UpdateState:
     while not transition.is_there:
         assert transition.begin()
         confirm_all(transition)
-    assert transition.generations_in_flight == 1
+    assert len(transition.progress.in_flight) == 1
     transition.aim(DESIRED, NO_FAILURES)
     return transition
 

@@ -87,7 +87,7 @@ def take(state: UpdateState, plan: UpdatePlan) -> None:
     while not state.is_there:
         state.begin()
         confirm(state)
-        if state.awaits_quiescence:
+        if state.progress.awaits_quiescence:
             state.quiescent()
     state.quiescent()
 
@@ -157,3 +157,85 @@ def test_the_routes_of_repairs_stay_if_others_would_drop_frames_until_all_is_men
     take(update, plan)
     assert update.reached == INTACT
     assert routes_as_json(update)["serves_first"] is False
+
+
+def begun(state: UpdateState, *names: str) -> None:
+    """Begin the next step of the repair of these failures; no switch confirms it."""
+    state.aim(DESIRED, failed(*names))
+    state.accept(planned(state))
+    assert state.begin()
+
+
+def test_a_failure_is_served_although_a_switch_has_not_confirmed_the_step_before(
+    update: UpdateState,
+) -> None:
+    """Its step is proven beside both generations of rules that the switch may hold."""
+    intact = update.in_fabric.held
+    begun(update, FIRST)
+    repaired, late = update.in_fabric.held, min(update.progress.waiting)
+    for name in update.progress.waiting - {late}:
+        update.confirm(name)
+    update.aim(DESIRED, failed(FIRST, SECOND))
+    assert update.is_due
+    plan = planned(update)
+    assert plan.goal == SERVED
+    assert plan.change.serves_at_once
+    rules = [generation.rules for generation in plan.change.steps[0].proof.generations]
+    assert intact.rules in rules
+    assert repaired.rules in rules
+    update.accept(plan)
+    changed = update.begin()
+    assert update.progress.waiting == {late, *changed}, (
+        "it holds the rules of one of three generations"
+    )
+    for name in changed.keys() - {late}:
+        update.confirm(name)
+    assert not update.is_serving
+    update.confirm(late)
+    assert update.is_serving
+
+
+def test_a_failure_that_cannot_be_served_yet_is_tried_again_when_the_step_is_confirmed(
+    update: UpdateState,
+) -> None:
+    begun(update, FIRST)
+    update.aim(DESIRED, failed(FIRST, SECOND))
+    task = update.task()
+    assert task is not None
+    assert task.is_amid_step
+    assert not update.refuse(task, "it cannot be served before this step ends")
+    assert (update.is_due, update.problem, update.progress.has_plan) == (False, None, True)
+    update.aim(DESIRED, failed(FIRST, SECOND))
+    assert not update.is_due, "nothing has changed"
+    confirm(update)
+    again = update.task()
+    assert again is not None
+    assert again.goal == SERVED
+    # A reason that was true before all had confirmed says nothing.
+    assert not update.refuse(task, "it cannot be served before this step ends")
+    assert update.is_due
+
+
+def test_a_plan_that_arrives_when_all_have_confirmed_begins_all_the_same(
+    update: UpdateState,
+) -> None:
+    begun(update, FIRST)
+    update.aim(DESIRED, failed(FIRST, SECOND))
+    plan = planned(update)
+    confirm(update)
+    take(update, plan)
+    assert update.reached == SERVED
+
+
+def test_what_is_drained_does_not_overtake_a_step(update: UpdateState) -> None:
+    begun(update, FIRST)
+    update.aim(DRAINED, failed(FIRST))
+    assert not update.is_due
+    assert update.task() is None
+
+
+def test_the_first_rules_are_not_overtaken() -> None:
+    """Nobody knows what switches hold that have not confirmed them."""
+    state = UpdateState(DESIRED)
+    state.aim(DESIRED, failed(FIRST))
+    assert not state.is_due
