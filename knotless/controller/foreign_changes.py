@@ -25,13 +25,17 @@ UNJUDGED = "frames that they match are outside of what was checked"
 
 @dataclass(frozen=True)
 class RulesInFabric:
-    """All rules by which packets may be forwarded: of ``older`` generations, and those ``held``."""
+    """All rules by which packets may be forwarded: of ``older`` generations, and those ``held``.
+
+    ``unconfirmed`` is how many of the last generations some switches have not confirmed.
+    """
 
     fabric: Fabric
     flow_control: FlowControl
     groups: tuple[MulticastGroup, ...]
     older: tuple[Generation, ...]
     held: Generation
+    unconfirmed: int = 0
 
     def mixture(self, name: str, held: SwitchRules) -> Mixture:
         """Return what packets may meet while a switch that holds other rules gets the wanted ones.
@@ -40,7 +44,8 @@ class RulesInFabric:
         """
         changed = Generation({**self.held.rules, name: held}, self.held.tags)
         generations = (*self.older, changed, self.held)
-        return Mixture(self.fabric, self.flow_control, self.groups, generations)
+        lag = 1 + self.unconfirmed
+        return Mixture(self.fabric, self.flow_control, self.groups, generations, lag)
 
     def with_foreign(self, foreign: Mapping[str, Sequence[FoundRule]]) -> ForeignRules:
         """Return what switches hold if some hold rules of others as well."""
@@ -52,17 +57,19 @@ class Mixture:
     """Rules that packets may meet while a switch gets back what it should hold.
 
     ``generations`` are the older rules of which packets may be left, what switches hold now, and
-    what they should hold. ``groups`` are those to which hosts send.
+    what they should hold. ``groups`` are those to which hosts send. Switches may ``lag`` behind by
+    so many generations.
     """
 
     fabric: Fabric
     flow_control: FlowControl
     groups: tuple[MulticastGroup, ...]
     generations: tuple[Generation, ...]
+    lag: int = 1
 
     def is_acyclic(self) -> bool:
         """Return whether packets cannot wait for each other in a cycle, in any order of events."""
-        context = ProofContext(self.fabric, self.flow_control, self.groups)
+        context = ProofContext(self.fabric, self.flow_control, self.groups, self.lag)
         try:
             return context.judge(self.generations).outcome.safe
         except KnotlessError:
