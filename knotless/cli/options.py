@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -59,6 +61,42 @@ def duration_option(default_s: float) -> Callable[[Command], Command]:
         metavar="S",
         help="Real time; Ctrl-C ends it earlier.",
     )
+
+
+def grouped(
+    name: str, kind: type[Any], *options: Callable[[Any], Any]
+) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``options``; the command gets their values as one ``kind``.
+
+    ``kind`` is a dataclass with a field for the parameter of each option, and ``name`` what the
+    command calls it.
+    """
+
+    def decorate(function: Command) -> Command:
+        @wraps(function)
+        def command(**given: Any) -> Any:
+            values = {field.name: given.pop(field.name) for field in fields(kind)}
+            return function(**{name: kind(**values)}, **given)
+
+        return with_options(cast(Command, command), options)
+
+    return decorate
+
+
+def with_options(command: Command, options: Sequence[Callable[[Any], Any]]) -> Command:
+    """Add options to a command, in their order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def each_value(read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...]]:
+    """Return a callback that reads each value of an option that may be repeated."""
+
+    def callback(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[Any, ...]:
+        return tuple(map(read, texts))
+
+    return callback
 
 
 def given_options(*names: str) -> list[str]:

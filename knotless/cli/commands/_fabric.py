@@ -11,17 +11,20 @@ from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._switch_options import (
+    DELAY,
+    RATE,
     broadcast_options,
     credit_options,
+    emulated_switch_option,
     watchdog_options,
 )
-from knotless.cli.commands._switch_settings import emulated_switch_option
 from knotless.cli.options import (
     MAX_SLOW_DOWN,
     fabric_of,
     json_option,
     own_name_option,
     spec_argument,
+    with_options,
 )
 from knotless.cli.priority import priority_option
 from knotless.emulation.options import (
@@ -32,14 +35,10 @@ from knotless.emulation.options import (
 )
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import with_lines
-from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 from knotless.verification.checked_plan import CheckedPlan
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Options = Mapping[str, Any]
-
-RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
-DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
 
 _PARAMETERS = [
     spec_argument,
@@ -139,9 +138,7 @@ _PARAMETERS = [
 
 def fabric_options(command: Command) -> Command:
     """Add SPEC and the options of a running fabric to a command."""
-    for parameter in reversed(_PARAMETERS):
-        command = parameter(command)
-    return command
+    return with_options(command, _PARAMETERS)
 
 
 def checked_plan_of(

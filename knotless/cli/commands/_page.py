@@ -13,6 +13,7 @@ import click
 from knotless.base.errors import EmulationError
 from knotless.base.http_rules import public_origin as origin_of
 from knotless.base.printable import json_text
+from knotless.cli.options import with_options
 from knotless.cli.output import say
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ _OPTIONS = (
 
 def page_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a page: ``host``, ``port``, ``public_origin`` and ``as_json``."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    return with_options(function, _OPTIONS)
 
 
 def serve_page(

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 
 from knotless.base.flow_control import CHOICES
 from knotless.cli import complete
-from knotless.cli.commands._flow_control import FLOW_CONTROL, one_of
+from knotless.cli.commands._verdict_options import FLOW_CONTROL, one_of
 from knotless.routing.choices.layers import DEFAULT_LAYERS
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.engine import loaded_engine

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from typing import Any
 
 import click
@@ -24,7 +23,7 @@ from knotless.cli.answer import (
     Tone,
     print_answer,
 )
-from knotless.cli.options import details_option, json_option, name_option, print_json
+from knotless.cli.options import details_option, grouped, json_option, name_option, print_json
 from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
@@ -49,20 +48,9 @@ class RequestOptions:
     as_json: bool
 
 
-def change_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a change to a command, which receives them as its ``request``."""
-
-    @wraps(function)
-    def command(**given: Any) -> None:
-        fields = RequestOptions.__dataclass_fields__
-        function(request=RequestOptions(**{name: given.pop(name) for name in fields}), **given)
-
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-_OPTIONS = (
+change_options = grouped(
+    "request",
+    RequestOptions,
     click.option("--dry-run", is_flag=True, help="Show the steps only."),
     click.option(
         "--out",

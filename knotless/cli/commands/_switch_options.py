@@ -1,4 +1,4 @@
-"""Options of switches that simulations and running fabrics share."""
+"""Options of links and switches that simulations and running fabrics share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,28 @@ from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE, CRE
 from knotless.base.broadcasts import LEAST_BURST_BYTES, MOST_BURST_BYTES
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
+from knotless.cli.commands._verdict_options import read_switch_file, switch_file_option
+from knotless.cli.options import with_options
 from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES
+from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
+
+RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
+DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
+_SWITCH = "Shared buffers, lossless priorities, schedulers and ECN of switches."
+
+
+def _settings_for_model(
+    context: click.Context, parameter: click.Parameter, path: str | None
+) -> dict[str, Any] | None:
+    """Return the settings in a file as the emulator reads them."""
+    file = read_switch_file(context, parameter, path)
+    return None if file is None else file.for_model()
+
+
+switch_option = switch_file_option(_SWITCH)
+"""Adds ``--switch``: the command gets a SwitchFile as ``switch_settings``, or None."""
+emulated_switch_option = switch_file_option(_SWITCH, _settings_for_model)
+"""Adds ``--switch``: the command gets the settings as the emulator reads them, or None."""
 
 
 class _CreditUnit(click.ParamType):
@@ -40,6 +61,7 @@ class _CreditUnit(click.ParamType):
 
 credit_bytes_option = click.option(
     "--credit-bytes",
+    "credit",
     type=click.IntRange(1, 2**40),
     metavar="BYTES",
     help="Under credits: ingress buffer of each virtual channel [default: XOFF and headroom].",
@@ -62,10 +84,8 @@ def credit_options(command: Command) -> Command:
     """
 
     @wraps(command)
-    def with_credits(
-        *args: Any, credit_bytes: int | None, credit_unit: int | None, **given: Any
-    ) -> Any:
-        sizes = {"credit_bytes": credit_bytes, "credit_unit_bytes": credit_unit}
+    def with_credits(*args: Any, credit: int | None, credit_unit: int | None, **given: Any) -> Any:
+        sizes = {"credit_bytes": credit, "credit_unit_bytes": credit_unit}
         buffer = {key: size for key, size in sizes.items() if size is not None}
         return command(*args, buffer=buffer or None, **given)
 
@@ -105,10 +125,7 @@ def broadcast_options(command: Command) -> Command:
         limit = {key: value for key, value in limit.items() if value is not None}
         return command(*args, broadcast_limit=limit or None, **given)
 
-    changed = cast(Command, with_limit)
-    for option in reversed(_BROADCASTS):
-        changed = option(changed)
-    return changed
+    return with_options(cast(Command, with_limit), _BROADCASTS)
 
 
 ACTIONS = ("drop", "drop-egress", "forward")
@@ -165,7 +182,4 @@ def watchdog_options(command: Command) -> Command:
             raise KnotlessError("--watchdog-restore and --watchdog-action need --watchdog US")
         return command(*args, watchdog=settings, **given)
 
-    changed = cast(Command, with_watchdog)
-    for option in reversed(_WATCHDOG):
-        changed = option(changed)
-    return changed
+    return with_options(cast(Command, with_watchdog), _WATCHDOG)

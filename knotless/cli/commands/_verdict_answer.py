@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from knotless.base.printable import listed
@@ -14,6 +14,8 @@ from knotless.verification.verdict_parts import ESCAPE, is_pool
 if TYPE_CHECKING:
     from knotless.verification.check import Outcome, Verdict
 
+NOTES = 2
+"""Notes of a kind that a terminal shows."""
 _TONES = {True: Tone.GOOD, False: Tone.BAD, None: Tone.OPEN}
 
 
@@ -62,3 +64,13 @@ def setting_reasons(verdict: Verdict) -> Iterator[Reason]:
     """Yield what the settings of switches lose, and what else is worth a look."""
     yield Several(verdict.losses, "losses")
     yield Several([f"note: {line}" for line in verdict.notes], "notes")
+
+
+def not_read_lines(not_read: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the files that were not read, those with the same reason in one line."""
+    by_reason: dict[str, list[str]] = {}
+    for file in not_read:
+        why = file["reason"] + (f" (instead: {file['command']})" if file["command"] else "")
+        by_reason.setdefault(why, []).append(file["file"])
+    for why, files in by_reason.items():
+        yield f"not read: {listed(files, 5)}: {why}"

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from knotless.base.flow_control import FlowControl
-from knotless.base.switch_settings import SwitchFile
 from knotless.cli.answer import (
     Answer,
     Group,
@@ -23,7 +22,7 @@ from knotless.cli.answer import (
 )
 from knotless.cli.commands._comparison import compared, comparison_table, without_plan
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
-from knotless.cli.commands._switch_settings import judged_switch_options
+from knotless.cli.commands._verdict_options import SwitchOptions, judged_switch_options
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -50,8 +49,7 @@ from knotless.verification.comparison import ALL
 def command(
     spec: str,
     request: PlanRequest,
-    switch_settings: SwitchFile | None,
-    packet_bytes: int,
+    switches: SwitchOptions,
     details: bool,
     as_json: bool,
 ) -> None:
@@ -73,10 +71,11 @@ def command(
     rows = compared(fabric, request, quiet=as_json)
     advice = advise(fabric, rows)
     buffers: dict[str, list[str]] = {}
+    switch_settings = switches.switch_settings
     if switch_settings is not None and advice.engine is not None:
         root = request.root if engine_named(advice.engine).has_root else None
         plan = make_plan(fabric, request.but(engine=advice.engine, root=root))
-        verdict = CheckedPlan(plan, switch_settings, packet_bytes).verdict
+        verdict = CheckedPlan(plan, switch_settings, switches.packet_bytes).verdict
         buffers = {"cycle": verdict.cycle, "losses": verdict.losses, "notes": verdict.notes}
     if as_json:
         more = {} if switch_settings is None else {"buffers": buffers}

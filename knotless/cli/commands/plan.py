@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import click
 
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
-from knotless.base.switch_settings import SwitchFile
-from knotless.cli.answer import print_answer
+from knotless.base.printable import listed
+from knotless.cli.answer import Answer, Figure, Group, Hint, Several, print_answer
 from knotless.cli.commands._comparison import compared, comparison_answer
-from knotless.cli.commands._freeze import freeze_of, freeze_options, refuse_trace_alone
-from knotless.cli.commands._plan_answer import plan_answer
-from knotless.cli.commands._plan_options import plan_options, without_option
-from knotless.cli.commands._switch_settings import judged_switch_options
+from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options, without_option
+from knotless.cli.commands._verdict_answer import (
+    deadlock_reasons,
+    engine_name,
+    load_and_paths,
+    setting_reasons,
+    verdict_headline,
+)
+from knotless.cli.commands._verdict_options import (
+    FreezeOptions,
+    SwitchOptions,
+    freeze_options,
+    judged_switch_options,
+)
 from knotless.cli.options import (
     details_option,
     fabric_of,
+    given_options,
     json_option,
     print_json,
     spec_argument,
@@ -26,10 +39,15 @@ from knotless.routing.plan import make_plan
 from knotless.routing.plan_json import plan_to_json
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest
-from knotless.topologies.failures import Failures
+from knotless.topologies.fabric import Fabric
+from knotless.topologies.failures import Failures, hosts_by_part
 from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
 from knotless.verification.explanation import explain
+
+MAX_NAMES = 10
+"""Hosts that are named of each part of a fabric that has come apart."""
+_HIDDEN = ("separated", "losses", "freezes", "freeze")
 
 
 @click.command(name="plan")
@@ -47,12 +65,10 @@ def command(
     spec: str,
     request: PlanRequest,
     without: tuple[str, ...],
-    switch_settings: SwitchFile | None,
-    packet_bytes: int,
+    switches: SwitchOptions,
     out: str | None,
     comparing: bool,
-    freezing: bool,
-    write_trace: str | None,
+    freeze: FreezeOptions,
     explaining: bool,
     details: bool,
     as_json: bool,
@@ -82,58 +98,145 @@ def command(
 
     Example: knotless plan torus,4,4 --engine adaptive
     """
-    refuse_trace_alone(write_trace, freezing=freezing)
-    of_single_paths = {
-        "--compare": comparing,
-        "--explain": explaining,
-    }
-    for option, is_given in of_single_paths.items():
-        if is_given and request.multipath != "none":
-            raise PlanError(f"{option} is for plans with one path for each pair; omit it")
-    of_one_plan = {
-        "--out writes": out is not None,
-        "--without repairs": bool(without),
-        "--explain is about": explaining,
-        "--switch is about": switch_settings is not None,
-        "--freeze is about": freezing,
-    }
+    _refuse_for_multipath(request, {"--compare": comparing, "--explain": explaining})
     if comparing:
-        for option, is_given in of_one_plan.items():
-            if is_given:
-                raise PlanError(f"{option} one plan; omit it with --compare")
-        fabric = fabric_of(spec)
-        rows = compared(fabric, request, quiet=as_json)
-        if as_json:
-            print_json({"engines": [row.as_json() for row in rows]})
-        else:
-            comparison = comparison_answer(fabric, rows, request.engine, details=details)
-            print_answer(comparison, details=details)
+        _refuse_to_compare(
+            {
+                "--out writes": out is not None,
+                "--without repairs": bool(without),
+                "--explain is about": explaining,
+                "--switch is about": switches.switch_settings is not None,
+                "--freeze is about": freeze.freezing,
+            }
+        )
+        _compare(fabric_of(spec), request, details=details, as_json=as_json)
         return 0
     if request.engine == ALL:
         raise PlanError("--engine all needs --compare")
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
     plan = make_plan(fabric, request)
-    if freezing and not plan.choice.has_rules:
+    if freeze.freezing and not plan.choice.has_rules:
         raise PlanError(f"--freeze: what {plan.multipath} chooses depends on time; omit it")
     figures: dict[str, object] = {}
     if failures:
         repaired = repair(plan, failures)
         plan, figures = repaired.plan, repaired.summary()
-    checked = CheckedPlan(plan, switch_settings, packet_bytes)
+    settings = switches.switch_settings
+    checked = CheckedPlan(plan, settings, switches.packet_bytes)
     summary = checked.summary() | figures
     explanation = explain(checked, request) if explaining else {}
-    found = None
-    if freezing:
-        hashed = request.hash_seed
-        found = freeze_of(checked.state, plan.flow_control, switch_settings, write_trace, hashed)
-        summary |= found.as_json()
+    traffic = freeze.find(checked.state, plan.flow_control, settings, request.hash_seed)
+    summary |= {} if traffic is None else traffic.as_json()
     if out is not None:
         write_whole(out, json.dumps(plan_to_json(plan, summary)) + "\n")
     if as_json:
         print_json({**summary, "explanation": explanation} if explaining else summary)
     else:
-        lines = [] if found is None else found.lines
-        answer = plan_answer(spec, checked, summary, explanation=explanation, freeze=lines)
+        lines = [] if traffic is None else traffic.lines
+        answer = _answer(spec, checked, summary, explanation=explanation, freeze=lines)
         print_answer(answer, details=details)
     return 0 if checked.verdict.safe and not checked.verdict.losses else 1
+
+
+def _refuse_for_multipath(request: PlanRequest, options: Mapping[str, bool]) -> None:
+    """Raise PlanError if an option is given that a plan with several next hops does not take."""
+    for option, is_given in options.items():
+        if is_given and request.multipath != "none":
+            raise PlanError(f"{option} is for plans with one path for each pair; omit it")
+
+
+def _refuse_to_compare(options: Mapping[str, bool]) -> None:
+    """Raise PlanError if an option is given that is about a single plan."""
+    for option, is_given in options.items():
+        if is_given:
+            raise PlanError(f"{option} one plan; omit it with --compare")
+
+
+def _compare(fabric: Fabric, request: PlanRequest, *, details: bool, as_json: bool) -> None:
+    rows = compared(fabric, request, quiet=as_json)
+    if as_json:
+        print_json({"engines": [row.as_json() for row in rows]})
+    else:
+        answer = comparison_answer(fabric, rows, request.engine, details=details)
+        print_answer(answer, details=details)
+
+
+def _answer(
+    spec: str,
+    checked: CheckedPlan,
+    summary: Mapping[str, Any],
+    *,
+    explanation: Mapping[str, str],
+    freeze: Sequence[str],
+) -> Answer:
+    """Return what to say about a plan; ``freeze`` are lines about traffic that freezes it."""
+    plan, verdict = checked.plan, checked.verdict
+    repaired = ""
+    if plan.failures:
+        kind = "nothing moved" if summary["repair"] == "none" else summary["repair"]
+        repaired = f", without {listed(plan.failures.names)} ({kind})"
+    more = ", but lossless frames can be lost" if verdict.losses else ""
+    return Answer(
+        verdict_headline(
+            f"{plan.fabric.name} with {engine_name(plan.engine)}{repaired}", verdict, more
+        ),
+        why=[
+            *deadlock_reasons(verdict),
+            *setting_reasons(verdict),
+            Several(_separated(checked), "parts"),
+            *freeze,
+        ],
+        figures=[*load_and_paths(verdict, summary["load_bound"]), *_figures(checked, summary)],
+        remarks=[f"{topic}: {text}" for topic, text in explanation.items()],
+        hints=[*_hints(spec, checked, is_frozen=bool(freeze))],
+        details=[
+            Group("plan", {key: value for key, value in summary.items() if key not in _HIDDEN})
+        ],
+    )
+
+
+def _separated(checked: CheckedPlan) -> list[str]:
+    parts: list[list[str]] = hosts_by_part(checked.plan.fabric, checked.plan.failures)
+    return [f"reach only each other: {listed(names, MAX_NAMES)}" for names in parts[1:] and parts]
+
+
+def _figures(checked: CheckedPlan, summary: Mapping[str, Any]) -> Iterator[Figure]:
+    plan = checked.plan
+    if plan.failures:
+        yield Figure("moved", summary["moved"], "paths")
+        stretch, longest = summary["mean_stretch"], summary["max_stretch"]
+        yield Figure("stretch", stretch, "times the intact path", at_most=longest)
+        yield Figure("cut off", summary["unreachable"], "pairs of hosts")
+    elif not summary["minimal"]:
+        yield Figure("stretch", checked.hops_over_shortest, "times the shortest paths")
+    if plan.has_choices:
+        sets, largest = summary["sets_of_next_hops"], summary["max_next_hops"]
+        yield Figure("choices", sets, "sets of next hops", at_most=largest)
+    if plan.vcs > 1:
+        yield Figure("virtual channels", plan.vcs)
+    if plan.vlan_count > 1:
+        yield Figure("VLANs", plan.vlan_count)
+    if "rules" in summary:
+        largest = summary["rules_max_switch"]
+        yield Figure("rules", summary["rules"], at_most=largest, where="on a switch")
+    if "coverage" in summary:
+        yield Figure("protected", summary["protected"], "cut paths", of=summary["affected"])
+
+
+def _hints(spec: str, checked: CheckedPlan, *, is_frozen: bool) -> Iterator[Hint]:
+    plan, given = checked.plan, given_options(*PLAN_OPTIONS)
+    if plan.failures:
+        yield Hint("compare with the intact fabric", ["knotless", "plan", spec, *given])
+    elif checked.verdict.safe:
+        if plan.choice.has_rules:
+            yield Hint("write its rules", ["knotless", "flows", spec, *given, "--out", "rules"])
+        pattern = ("--pattern", "uniform", "--load", "0.5")
+        traffic = ["knotless", "simulate", spec, *given, *pattern]
+        yield Hint("try it with traffic", traffic)
+    else:
+        control = given_options("flow_control")
+        yield Hint("find an engine that is safe", ["knotless", "advise", spec, *control])
+        if plan.choice.has_rules and not is_frozen:
+            freeze = ["knotless", "plan", spec, *given, "--freeze"]
+            yield Hint("find traffic that freezes it", freeze)

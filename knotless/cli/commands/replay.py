@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
+from knotless.base.flow_control import AUTO
 from knotless.base.printable import json_text
 from knotless.cli.commands._page import page_options, serve_page
 from knotless.cli.output import say
 from knotless.results import recording
 from knotless.results.recording import SUFFIX, file_of_row
+
+if TYPE_CHECKING:
+    from knotless.topologies.fabric import Fabric
 
 EXAMPLE = f"""\b
 Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
@@ -65,14 +70,25 @@ def command(
         write_whole(file, page_file(recording.read(path)), KnotlessError)
         say(json_text({"file": file}) if as_json else f"wrote {file}: open it in a browser")
         return
-    if path is not None:
-        source = replay(recording.read(path))
-    else:
-        from knotless.cli.commands._verdict import verdict_on
-
-        fabric, values = verdict_on(paths)
-        source = verdict(fabric, values)
+    source = verdict(*_verdict_on(paths)) if path is None else replay(recording.read(path))
     serve_page(source, source.feed, host, port, public_origin, as_json=as_json)
+
+
+def _verdict_on(paths: tuple[str, ...]) -> tuple[Fabric, dict[str, object]]:
+    """Return a fabric and the values of its verdict; ``paths`` are as of ``knotless check``."""
+    # These load all of verification.
+    from knotless.forwarding.openflow import directory
+    from knotless.forwarding.openflow.reader import state_of_rules
+    from knotless.importers.paths import read_paths
+    from knotless.verification.check import verdict_of
+    from knotless.verification.imported import verdict_of_imported
+
+    if len(paths) > 1 or not directory.is_dir_of_rules(paths[0]):
+        imported = read_paths(paths)
+        return imported.fabric, verdict_of_imported(imported).as_json()
+    fabric, rules = directory.read_dir(paths[0])
+    groups, tags = directory.read_multicast(fabric, paths[0]), directory.read_tags(fabric, paths[0])
+    return fabric, verdict_of(state_of_rules(fabric, rules, groups, tags), AUTO).as_json()
 
 
 def _recording(paths: tuple[str, ...], row: int | None) -> Path | None:

@@ -21,7 +21,7 @@ from knotless.cli.answer import (
     Tone,
     print_answer,
 )
-from knotless.cli.commands._print_imported import NOTES, not_read_lines
+from knotless.cli.commands._verdict_answer import NOTES, not_read_lines
 from knotless.cli.options import details_option, json_option, print_json
 from knotless.importers.fabric import TableFabric
 from knotless.importers.paths import read_paths

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from knotless.cli.commands._sarif import RULES, Finding, sarif_of
+from knotless.cli.commands.check.sarif import RULES, Finding, sarif_of
 from knotless.cli.main import main
 
 CYCLIC = ("ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.commands._fabric import checked_plan_of
-from knotless.cli.commands._switch_settings import emulated_switch_option
+from knotless.cli.commands._switch_options import emulated_switch_option
 from knotless.cli.main import main
 from knotless.routing.request import PlanRequest
 

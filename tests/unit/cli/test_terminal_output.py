@@ -106,7 +106,7 @@ def test_the_findings_of_a_check_show_codes_as_escapes(place: str, tmp_path: Pat
 def test_commands_print_by_these_functions_alone() -> None:
     """A new command cannot forget it: ``click.echo`` is for generated text."""
     generated = {"completion.py", "schedule.py"}
-    for path in (REPOSITORY / "knotless" / "cli" / "commands").glob("*.py"):
+    for path in (REPOSITORY / "knotless" / "cli" / "commands").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 called = ast.unparse(node.func)

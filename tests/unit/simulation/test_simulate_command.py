@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from knotless.base.errors import SimulationError
-from knotless.cli.commands.simulate import DEADLOCKED, command
+from knotless.cli.commands.simulate import command
+from knotless.cli.commands.simulate.options import DEADLOCKED
 from knotless.cli.main import main
 
 CYCLIC = ["ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port", "--pattern", "shift:2"]

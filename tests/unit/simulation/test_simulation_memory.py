@@ -75,7 +75,7 @@ def test_a_fabric_far_too_large_is_refused_before_it_is_planned(
 ) -> None:
     monkeypatch.setattr(memory, "SMALL_BYTES", 0)
     monkeypatch.setattr(memory, "free_bytes", lambda: 4_000_000)
-    monkeypatch.setattr("knotless.cli.commands.simulate.make_plan", None)
+    monkeypatch.setattr("knotless.cli.commands.simulate.options.make_plan", None)
     done = CliRunner().invoke(main, ["simulate", "torus,8,8,8", "--pattern", "shift"])
     assert done.exit_code == 2
     assert done.output.startswith("knotless: torus,8,8,8: simulating it takes about 0.0 GiB")

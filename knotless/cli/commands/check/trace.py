@@ -1,10 +1,10 @@
-"""One packet, traced link by link."""
+"""One packet, traced link by link: ``knotless check --pair``."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.answer import Answer, Headline, Several, Tone, print_answer
@@ -24,7 +24,7 @@ def follow(
     ends_at: Callable[[int, int], bool] = lambda _destination, _switch: False,
     *,
     as_json: bool,
-) -> None:
+) -> NoReturn:
     """Print the links of one packet; exit with status 1 unless it arrives.
 
     If it may take one of several, each has its probability if all next hops are equally likely.

@@ -12,8 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import click
-
 from knotless.base.files import write_whole
 from knotless.base.package import version
 from knotless.verification.check_state import ShownCertificate
@@ -33,10 +31,6 @@ RULES: Mapping[str, tuple[str, str]] = {
     "note": ("note", "Something worth a look, which does not change the verdict."),
 }
 """The rules: the level of their findings, and what they mean."""
-
-sarif_option = click.option(
-    "--sarif", metavar="F.sarif", help="Write the findings to this file, for code review."
-)
 
 
 class Finding(NamedTuple):

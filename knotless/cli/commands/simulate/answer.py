@@ -1,4 +1,4 @@
-"""What people are told of a simulation."""
+"""What ``knotless simulate`` answers."""
 
 from __future__ import annotations
 

@@ -1,17 +1,21 @@
-"""The part of ``knotless check`` that tries failures: progress and results."""
+"""The part of ``knotless check`` that tries failures, also after the remedies that it proposes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
-from knotless.cli.commands._failure_options import FailureOptions
+from knotless.cli.commands.check.options import FailureOptions
 from knotless.cli.output import say
 from knotless.cli.progress import Bar, terminated_as_interrupted
+from knotless.importers.fabric import ImportedFabric
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric
 from knotless.verification.check_state import ShownCertificate
-from knotless.verification.failure_models import EngineModel
+from knotless.verification.failure_models import EngineModel, TablesModel
 from knotless.verification.failures import Certificate, FailureModel
+from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.remedies import Remedy, remedies_of
 
 MOST_GROUPS = 20
 """Limit of the groups of failures that are printed; JSON has all."""
@@ -109,3 +113,26 @@ def _verdict(certificate: Certificate) -> str:
 
 def _ring(cycle: list[str]) -> str:
     return " -> ".join([*cycle, *cycle[:1]])
+
+
+def proven_remedies(
+    imported: ImportedFabric, verdict: ImportedVerdict, certificate: Certificate | None
+) -> list[Remedy]:
+    """Return the remedies; with a certificate, those that make all of its failures safe."""
+    candidates = list(remedies_of(imported, verdict))
+    if certificate is None or certificate.acyclic is True:
+        return candidates
+    return [remedy for remedy in candidates if _survives(remedy, certificate)]
+
+
+def _survives(remedy: Remedy, certificate: Certificate) -> bool:
+    if remedy.fabric is None:
+        return certificate.reaction == "static"  # tables that stay gain no dependency
+    if remedy.kind == "withdraw-routes" and certificate.reaction.startswith("bgp"):
+        return False  # routing replaces these routes after a failure
+    model = TablesModel(remedy.fabric, certificate.reaction)
+    after = Certificate(model, certificate.max_failed, certificate.seed, certificate.limit)
+    tried = islice(after.evaluate(), len(certificate.verdicts))
+    return after.intact.acyclic is not False and all(
+        verdict.acyclic is not False for verdict in tried
+    )

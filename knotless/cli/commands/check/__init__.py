@@ -1,0 +1,96 @@
+"""``knotless check``: whether rules, ours or others', deliver everything and can deadlock."""
+
+from __future__ import annotations
+
+import click
+
+from knotless.cli.commands._verdict_options import (
+    FreezeOptions,
+    SwitchOptions,
+    freeze_options,
+    judged_switch_options,
+)
+from knotless.cli.commands.check.options import (
+    CheckOptions,
+    FailureOptions,
+    Output,
+    Query,
+    Source,
+    StateOptions,
+    failure_options,
+    output_options,
+    query_options,
+    source_options,
+    state_options,
+)
+from knotless.cli.commands.check.since import print_unchanged
+
+
+@click.command(name="check")
+@source_options
+@query_options
+@judged_switch_options
+@freeze_options
+@failure_options
+@state_options
+@output_options
+def command(
+    source: Source,
+    query: Query,
+    switches: SwitchOptions,
+    freeze: FreezeOptions,
+    failures: FailureOptions,
+    states: StateOptions,
+    output: Output,
+) -> None:
+    """Read the state of switches from each PATH and trace all packets.
+
+    PATH is a directory of rules (as written by knotless flows), or files and folders with the
+    state of a real fabric: see docs/check-your-fabric.md. The exit status is 0 if all is delivered,
+    there is no cycle of channel dependencies, and lossless packets cannot be lost, else 1. Each
+    step of a cycle is shown with a packet that takes it. With --live, packets sent to a link that
+    is cut now are lost.
+
+    Example: knotless check rules --flow-control pause
+
+    Example: knotless check rules --pair h1 h3
+
+    Example: knotless check ibnetdiscover.txt opensm-lfts.dump opensm-sl2vl.dump
+
+    Example: knotless check my-fabric --hosts 'gpu-*' --hosts 'storage-*'
+
+    Example: knotless check my-fabric --explain leaf1:Ethernet0
+
+    Example: knotless check my-fabric --failures 1 --react bgp
+
+    Example: knotless check my-configurations --routes bgp
+
+    Example: knotless check my-fabric --remedies --export patches
+
+    Example: knotless check rules --switch switch.yaml
+
+    Example: knotless check my-fabric --write-switch switch.yaml
+
+    Example: knotless check rules --freeze --write-trace freeze.csv
+
+    Example: knotless check my-fabric --sarif findings.sarif
+
+    Example: knotless check my-fabric --write-state fabric.state
+
+    Example: knotless check my-fabric --since fabric.state
+    """
+    options = CheckOptions(source, query, switches, freeze, failures, states, output)
+    options.refuse_contradictions()
+    if states.since is not None:
+        print_unchanged(options)
+    # What follows loads all of verification.
+    from knotless.cli.commands.check.imported import check_imported
+    from knotless.cli.commands.check.rules import check_rules
+    from knotless.forwarding.openflow.directory import is_dir_of_rules
+
+    if source.live or (len(source.paths) == 1 and is_dir_of_rules(source.paths[0])):
+        options.refuse_for_rules()
+        check_rules(options)
+    else:
+        options.refuse_for_files()
+        check_imported(options)

@@ -1,0 +1,237 @@
+"""What ``knotless check`` answers: the verdict, and what else was found."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from knotless.cli.answer import (
+    Answer,
+    Figure,
+    Group,
+    Headline,
+    Hint,
+    Reason,
+    Several,
+    Tone,
+    print_answer,
+)
+from knotless.cli.commands._verdict_answer import (
+    NOTES,
+    deadlock_reasons,
+    load_and_paths,
+    not_read_lines,
+    verdict_headline,
+)
+from knotless.cli.commands.check.options import Output, Source
+from knotless.cli.commands.check.sarif import write_sarif
+from knotless.cli.options import given_options, print_json
+from knotless.verification.check_state import ShownCertificate
+from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.verdict_parts import Witness, is_pool
+
+if TYPE_CHECKING:
+    from knotless.routing.graphs.channels import Channels
+    from knotless.simulation.freezing import Freeze
+    from knotless.topologies.fabric import Fabric
+    from knotless.verification.check import Verdict
+    from knotless.verification.remedies import Remedy
+
+_MOST_CHANGES = 10
+"""Limit of the changes of a remedy that are printed; JSON has all."""
+_FAILURES = 6
+"""Lines about failures that a terminal shows."""
+
+
+@dataclass(frozen=True)
+class Extras:
+    """What was looked for besides a verdict; None: it was not."""
+
+    certificate: ShownCertificate | None = None
+    remedies: Sequence[Remedy] | None = None
+    freeze: Freeze | None = None
+
+    @property
+    def survives(self) -> bool:
+        """Whether no deadlock is possible after the failures that were tried."""
+        return self.certificate is None or self.certificate.survives
+
+    def as_json(self) -> dict[str, object]:
+        """Return what JSON has of them."""
+        values: dict[str, object] = (
+            {} if self.certificate is None else dict(self.certificate.values)
+        )
+        if self.remedies is not None:
+            values["remedies"] = [remedy.as_json() for remedy in self.remedies]
+        if self.freeze is not None:
+            values.update(self.freeze.as_json())
+        return values
+
+
+def print_verdict(
+    verdict: Verdict | ImportedVerdict,
+    what: Sequence[str],
+    values: Mapping[str, object],
+    notes: Sequence[Reason],
+    extras: Extras,
+    output: Output,
+) -> NoReturn:
+    """Print a verdict; exit with status 1 unless all is delivered without a cycle or loss.
+
+    With a certificate, the status is 0 only if no deadlock is possible after any failure.
+
+    ``what`` are the arguments of ``knotless check`` that name what was checked. People are shown
+    ``notes``, and ``values`` as details; JSON has all values of the verdict.
+    """
+    packets = [(step, shlex.join(_pair_command(what, step))) for step in verdict.witnesses]
+    if output.as_json:
+        steps = [{**step.as_json(), "command": command} for step, command in packets]
+        print_json({**verdict.as_json(), "witnesses": steps, **extras.as_json()})
+    else:
+        answer = Answer(
+            _headline(verdict, extras),
+            why=[*_why(verdict, extras)],
+            figures=[*_delivered(verdict), *load_and_paths(verdict)],
+            remarks=[*notes, *_remarks(verdict, extras)],
+            hints=[*_hints(verdict, what, has_more=extras != Extras())],
+            details=[
+                Group("check", values),
+                Group("packets of the cycle", [f"{step.text} ({of})" for step, of in packets]),
+            ],
+        )
+        print_answer(answer, details=output.details)
+    sys.exit(0 if verdict.ok and extras.survives else 1)
+
+
+def _why(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
+    yield from deadlock_reasons(verdict)
+    yield from () if extras.freeze is None else extras.freeze.lines
+    if extras.certificate is not None:
+        yield Several(extras.certificate.lines[:-1], "lines", _FAILURES)
+    losses = [line for line in verdict.losses if line not in verdict.problems]
+    yield Several([*verdict.problems, *losses], "problems")
+
+
+def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Reason]:
+    if verdict.assumes and (verdict.safe is True or not verdict.cycle):
+        yield f"assumed: {'; '.join(verdict.assumes)}"
+    if extras.remedies is not None and (verdict.safe is not True or not extras.survives):
+        yield from _remedy_lines(extras.remedies)
+
+
+def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:
+    parts = []
+    if verdict.failed:
+        parts.append("not all is delivered")
+    elif verdict.safe:
+        parts.append("all is delivered")
+    if verdict.losses:
+        parts.append("lossless packets can be lost")
+    if extras.certificate is not None:
+        parts.append(extras.certificate.lines[-1])
+    plain = verdict_headline(verdict.fabric, verdict)
+    tone = plain.tone
+    if tone is Tone.GOOD and not (verdict.ok and extras.survives):
+        tone = Tone.BAD
+    return Headline(plain.subject, plain.word, ", ".join([plain.rest, *parts]), tone)
+
+
+def _delivered(verdict: Verdict | ImportedVerdict) -> Iterator[Figure]:
+    if isinstance(verdict, ImportedVerdict):
+        yield Figure("switches", verdict.switches)
+        yield Figure("hosts", verdict.hosts)
+        yield _share("pairs", verdict.pairs, verdict.undelivered)
+        return
+    yield _share("pairs", verdict.pairs, verdict.undelivered)
+    yield _share("broadcasts", verdict.broadcasts, verdict.broadcasts_undelivered)
+    yield _share("multicasts", verdict.multicasts, verdict.multicasts_undelivered)
+    yield Figure("cut off", verdict.unreachable, "pairs of hosts")
+
+
+def _share(name: str, count: int, failed: int) -> Figure:
+    """Return how many arrive as they should; of how many, unless these are all."""
+    if failed >= count:
+        return Figure(name, f"none of {count:,} delivered" if count else "")
+    return Figure(name, count - failed, of=count if failed else None, where="delivered")
+
+
+def _pair_command(what: Sequence[str], witness: Witness) -> list[str]:
+    """Return the command that shows the links of the packet."""
+    return ["knotless", "check", *what, "--pair", witness.source, witness.destination]
+
+
+def _hints(
+    verdict: Verdict | ImportedVerdict, what: Sequence[str], *, has_more: bool
+) -> Iterator[Hint]:
+    """Yield what to run next; ``has_more``: failures, remedies or freezes were looked for."""
+    check = ["knotless", "check", *what, *given_options("flow_control")]
+    is_imported = isinstance(verdict, ImportedVerdict)
+    if verdict.witnesses:
+        yield Hint("follow a packet of the cycle", _pair_command(what, verdict.witnesses[0]))
+    if has_more:
+        return
+    if verdict.safe is False:
+        if is_imported:
+            yield Hint("look for remedies", [*check, "--remedies"])
+        else:
+            yield Hint("find traffic that freezes it", [*check, "--freeze"])
+    elif verdict.safe is None:
+        yield Hint("see all that is known", [*check, "--details"])
+    elif verdict.ok:
+        yield Hint("try every failure of a link or switch", [*check, "--failures", "1"])
+
+
+def _remedy_lines(remedies: Sequence[Remedy]) -> Iterator[str]:
+    """Yield what people see of the remedies."""
+    if not remedies:
+        yield "no remedy was found"
+    for number, remedy in enumerate(remedies, 1):
+        cost = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in remedy.cost.items() if n)
+        yield f"remedy {number} ({remedy.kind}): {remedy.text}; cost: {cost or 'none'}"
+        for line in remedy.changes[:_MOST_CHANGES]:
+            yield f"  {line}"
+        if len(remedy.changes) > _MOST_CHANGES:
+            yield f"  and {len(remedy.changes) - _MOST_CHANGES} more"
+
+
+def print_imported(
+    verdict: ImportedVerdict, source: Source, extras: Extras, output: Output
+) -> NoReturn:
+    """Print a verdict on the files of a fabric; exit with status 1 unless all is well."""
+    if output.sarif is not None:
+        write_sarif(output.sarif, verdict, extras.certificate, source.paths)
+    what = [*source.paths, *(word for name in source.hosts for word in ("--hosts", name))]
+    what += [] if source.routes is None else ["--routes", source.routes]
+    print_verdict(verdict, what, _values(verdict), [*_notes(verdict)], extras, output)
+
+
+def _values(verdict: ImportedVerdict) -> dict[str, object]:
+    values = verdict.as_json()
+    for key in (
+        *("fabric", "problems", "witnesses", "missing", "notes", "ignored", "vcs"),
+        *("losses", "assumes", "unread", "not_read"),
+    ):
+        values.pop(key)
+    for key in ("acyclic", "safe"):
+        values[key] = "unknown" if values[key] is None else values[key]
+    for vc, acyclic in verdict.vcs.items():
+        values[f"virtual channel {vc}"] = "safe" if acyclic else "has a cycle"
+    return values
+
+
+def _notes(verdict: ImportedVerdict) -> Iterator[Reason]:
+    unsafe = [vc for vc, acyclic in verdict.vcs.items() if not acyclic]
+    if len(unsafe) > 1:
+        yield f"each of the virtual channels {', '.join(unsafe)} has a cycle of its own"
+    yield Several([f"note: {line}" for line in verdict.notes], "notes", NOTES)
+    yield Several([*not_read_lines(verdict.not_read)], "reasons why files were not read", NOTES)
+
+
+def draw_cycle(fabric: Fabric, channels: Channels, path: str, cycle: Sequence[str]) -> None:
+    """Draw ``fabric`` with a cycle of dependencies in red."""
+    from knotless.drawing import draw_fabric  # Matplotlib takes a second to load
+
+    draw_fabric(fabric, path, {channels.end_of(name) for name in cycle if not is_pool(name)})

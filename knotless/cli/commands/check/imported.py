@@ -1,0 +1,167 @@
+"""``knotless check`` of an imported fabric: one that is read from files of its switches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from knotless.base.errors import KnotlessError
+from knotless.base.files import folder_for_files, write_all
+from knotless.base.flow_control import AUTO
+from knotless.base.printable import listed
+from knotless.cli.commands.check.answer import Extras, draw_cycle, print_imported
+from knotless.cli.commands.check.failures import (
+    certified,
+    engine_certificate,
+    proven_remedies,
+    report_of,
+)
+from knotless.cli.commands.check.options import CheckOptions, FailureOptions
+from knotless.cli.commands.check.since import what_a_state_is_for
+from knotless.cli.commands.check.trace import follow
+from knotless.cli.options import print_json
+from knotless.cli.output import say
+from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
+from knotless.importers.manifest import listed_now, records_of
+from knotless.importers.paths import read_paths
+from knotless.importers.reactions import default_reaction
+from knotless.verification.check_state import write_state
+from knotless.verification.failure_models import RulesModel, TablesModel
+from knotless.verification.failures import Certificate
+from knotless.verification.imported import traffic_for, verdict_of_imported
+from knotless.verification.imported_verdict import ImportedVerdict
+from knotless.verification.remedies import Remedy
+from knotless.verification.route_sections import sections_of
+
+
+def check_imported(options: CheckOptions) -> None:
+    """Print the verdict, or what is asked instead; exit with status 1 unless all is well."""
+    source, query, output = options.source, options.query, options.output
+    if source.flow_control != AUTO:
+        raise KnotlessError(
+            f"--flow-control {source.flow_control}: the flow control of {source.paths[0]} is that"
+            " of its switches"
+        )
+    begun_ns = time.time_ns()
+    seen = [] if options.states.write_state is None else listed_now(source.paths)
+    imported = read_paths(source.paths, source.hosts, routes_by=source.routes)
+    if query.explain is not None:
+        _print_explanation(imported, query.explain, as_json=output.as_json)
+        return
+    if output.write_switch is not None:
+        for line in _write_switches(imported, output.write_switch):
+            say(line, err=True)
+    if query.pair is not None:
+        _follow(imported, query.pair, as_json=output.as_json)
+    verdict = verdict_of_imported(imported)
+    if output.draw is not None:
+        draw_cycle(imported.fabric, imported.channels, output.draw, verdict.cycle)
+    certificate = _certificate(imported, options.failures)
+    remedies = _remedies(imported, verdict, certificate, options)
+    report = None if certificate is None else report_of(certificate)
+    if options.states.write_state is not None:
+        if certificate is not None and len(certificate.verdicts) < certificate.planned:
+            raise KnotlessError("--write-state: not all failures were tried")
+        write_state(
+            options.states.write_state,
+            what_a_state_is_for(options),
+            verdict,
+            report,
+            records_of(seen, begun_ns),
+            sections_of(imported, verdict),
+        )
+    freeze = None
+    if options.freeze.freezing:
+        from knotless.simulation.imported_freezing import find_freeze_of_imported  # loads much
+
+        freeze = find_freeze_of_imported(imported, verdict)
+    print_imported(verdict, source, Extras(report, remedies, freeze), output)
+
+
+def _print_explanation(imported: AnyFabric, port: str, *, as_json: bool) -> None:
+    """Print what a port of a router leads to."""
+    if imported.explain is None:
+        raise KnotlessError("--explain: only ports of routers are explained, these are none")
+    text = imported.explain(port)
+    if as_json:
+        print_json({"port": port, "text": text})
+    else:
+        say(text)
+
+
+def _follow(imported: AnyFabric, pair: tuple[str, str], *, as_json: bool) -> NoReturn:
+    ends = (pair[0], imported.destination_called(pair[1]))
+    traffic = traffic_for(imported, *ends)
+    follow(traffic.state, *ends, imported.label, traffic.shown, imported.ends_at, as_json=as_json)
+
+
+def _certificate(imported: AnyFabric, options: FailureOptions) -> Certificate | None:
+    """Return the certificate of the failures to try, or None if there are none."""
+    if not options.max_failed:
+        return None
+    react = options.react or default_reaction(imported)
+    if react == "engine":
+        return engine_certificate(imported.fabric, options)
+    if isinstance(imported, RulesFabric):
+        if react != "static":
+            raise KnotlessError(f"--react {react}: for OpenFlow rules, static or engine")
+        return certified(RulesModel.of_imported(imported), options)
+    return certified(TablesModel(imported, react), options)
+
+
+def _remedies(
+    imported: AnyFabric,
+    verdict: ImportedVerdict,
+    certificate: Certificate | None,
+    options: CheckOptions,
+) -> list[Remedy] | None:
+    """Return the remedies, if they are asked for, and write their files."""
+    folder = options.failures.export
+    if not options.failures.remedies and folder is None:
+        return None
+    unsafe = verdict.cycle or (certificate is not None and certificate.acyclic is not True)
+    remedies = proven_remedies(imported, verdict, certificate) if unsafe else []
+    if folder is not None:
+        for line in _write_remedies(remedies, folder):
+            if not options.output.as_json:
+                say(line, err=True)
+    return remedies
+
+
+def _write_remedies(remedies: Sequence[Remedy], folder: str) -> Iterator[str]:
+    """Write the files of each remedy to a folder of its own, ``NUMBER-KIND``.
+
+    Yields a line for each folder; raises KnotlessError if a file cannot be written.
+    """
+    for number, remedy in enumerate(remedies, 1):
+        if not remedy.files:
+            continue
+        remedy_folder = Path(folder, f"{number}-{remedy.kind}")
+        with folder_for_files(remedy_folder):
+            write_all({remedy_folder / name: text for name, text in remedy.files.items()})
+        yield f"wrote {len(remedy.files)} files to {remedy_folder}"
+
+
+def _write_switches(imported: AnyFabric, path: str) -> Iterator[str]:
+    """Write the settings of an imported fabric; yield lines for people.
+
+    Raises KnotlessError if no switch has settings, or the file cannot be written.
+    """
+    # These load pydantic.
+    from knotless.base import switch_settings
+    from knotless.importers.switch_settings import ReadSettings, file_of
+
+    settings = imported.switch_settings() if isinstance(imported, TableFabric) else {}
+    known = [name for name, read in settings.items() if read != ReadSettings()]
+    if not known:
+        raise KnotlessError(
+            f"--write-switch: no switch of {imported.fabric.name} has tables of SONiC with settings"
+            " (BUFFER_POOL, BUFFER_PG, SCHEDULER, PFC_WD, PORT_QOS_MAP)"
+        )
+    file, unknown = file_of(settings)
+    switch_settings.write(Path(path), file, unknown)
+    yield f"settings of {listed(known, 3)} written to {path}"
+    if unknown:
+        yield f"{len(unknown)} facts are not known, and left out: its comments list them"

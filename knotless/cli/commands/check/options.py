@@ -1,0 +1,258 @@
+"""What a check is asked: its options, by group, and which of them exclude each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from knotless.base.computed_routes import COMPUTED
+from knotless.base.errors import KnotlessError
+from knotless.cli import complete
+from knotless.cli.commands._verdict_options import (
+    FreezeOptions,
+    SwitchOptions,
+    flow_control_option,
+)
+from knotless.cli.options import details_option, grouped, json_option, name_option
+
+REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is read: ``paths``, or the running fabric ``name`` if ``live``; and how.
+
+    ``hosts`` are patterns of names; ``routes`` says who computes the routes, None: nobody.
+    """
+
+    paths: tuple[str, ...]
+    live: bool
+    name: str
+    hosts: tuple[str, ...]
+    routes: str | None
+    flow_control: str
+
+
+source_options = grouped(
+    "source",
+    Source,
+    click.argument("paths", nargs=-1, metavar="[PATH]..."),
+    click.option(
+        "--live", is_flag=True, help="Check the rules in the switches of a running fabric."
+    ),
+    name_option,
+    click.option(
+        "--hosts",
+        multiple=True,
+        metavar="PATTERN",
+        help="Neighbours by LLDP with such names, for example 'gpu-*', are hosts; may be repeated.",
+    ),
+    click.option(
+        "--routes",
+        type=click.Choice(COMPUTED),
+        help="Take routes from the configurations of routers, not from lists of routes: as BGP"
+        " computes them, or only static ones.",
+    ),
+    flow_control_option,
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked instead of a verdict: the links of the packet ``pair``, or about a port."""
+
+    pair: tuple[str, str] | None
+    explain: str | None
+
+
+query_options = grouped(
+    "query",
+    Query,
+    click.option(
+        "--pair",
+        type=(str, str),
+        metavar="FROM TO",
+        help="Trace one packet instead, link by link; TO is a host, 'all' or multicast:N.",
+    ),
+    click.option(
+        "--explain",
+        metavar="SWITCH:PORT",
+        help="Print instead what a port of a router leads to, and which file says so.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class FailureOptions:
+    """The failures to try, sets of at most ``max_failed``; routing's reaction (None: default)."""
+
+    max_failed: int
+    react: str | None
+    engine: str
+    seed: int
+    samples: int
+    remedies: bool
+    export: str | None
+
+
+failure_options = grouped(
+    "failures",
+    FailureOptions,
+    click.option(
+        "--failures",
+        "max_failed",
+        type=int,
+        default=0,
+        metavar="K",
+        help="Also try every failure of a link or switch (1), or every two of them (2).",
+    ),
+    click.option(
+        "--react",
+        type=click.Choice(REACTIONS),
+        help="How routing reacts to a failure. Default: bgp for routers, else static.",
+    ),
+    click.option(
+        "--engine",
+        default="auto",
+        show_default=True,
+        shell_complete=complete.engines,
+        help="The engine of --react engine.",
+    ),
+    click.option("--seed", default=1, show_default=True, help="Seed of samples."),
+    click.option(
+        "--samples",
+        default=20_000,
+        show_default=True,
+        help="Pairs of failures to try; of more, this many are drawn.",
+    ),
+    click.option("--remedies", is_flag=True, help="Propose changes, each proven safe."),
+    click.option(
+        "--export",
+        metavar="DIR",
+        help="Write the remedies as files for SONiC, FRR, OpenSM or Open vSwitch.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class StateOptions:
+    """The files of states to write and to go on from, and whether all files are compared."""
+
+    write_state: str | None
+    since: str | None
+    rehash: bool
+
+    @property
+    def name(self) -> str | None:
+        """The option that is given; None if none is."""
+        if self.since is not None:
+            return "--since"
+        return None if self.write_state is None else "--write-state"
+
+
+state_options = grouped(
+    "states",
+    StateOptions,
+    click.option(
+        "--write-state",
+        metavar="F",
+        help="Keep what this check reads and finds in a file, for --since.",
+    ),
+    click.option(
+        "--since",
+        metavar="F",
+        help="Go on from the check that wrote this file: only what changed is read again.",
+    ),
+    click.option(
+        "--rehash",
+        is_flag=True,
+        help="With --since, compare the content of all files, whatever their times say.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Files to write besides what is printed, and how that is printed."""
+
+    draw: str | None
+    write_switch: str | None
+    sarif: str | None
+    details: bool
+    as_json: bool
+
+
+output_options = grouped(
+    "output",
+    Output,
+    click.option("--draw", metavar="F.svg", help="Draw the fabric, a cycle in red, to this file."),
+    click.option(
+        "--write-switch",
+        metavar="F.yaml",
+        help="Write the settings that SONiC switches have to this file, for --switch.",
+    ),
+    click.option(
+        "--sarif", metavar="F.sarif", help="Write the findings to this file, for code review."
+    ),
+    details_option,
+    json_option,
+)
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """All that a check is asked."""
+
+    source: Source
+    query: Query
+    switches: SwitchOptions
+    freeze: FreezeOptions
+    failures: FailureOptions
+    states: StateOptions
+    output: Output
+
+    def refuse_contradictions(self) -> None:
+        """Raise KnotlessError for options that no check takes together."""
+        if self.source.live == bool(self.source.paths):
+            raise KnotlessError("check needs either a directory of rules or other files, or --live")
+        if self.states.rehash and self.states.since is None:
+            raise KnotlessError("--rehash says how --since compares files: give both")
+        if self.states.write_state is not None and self.states.since is not None:
+            raise KnotlessError("--write-state keeps a full check, --since avoids one: give either")
+        need_more_than_a_verdict = {
+            "--live": self.source.live,
+            "--pair": self.query.pair,
+            "--explain": self.query.explain,
+            "--draw": self.output.draw,
+            "--switch": self.switches.switch_settings,
+            "--write-switch": self.output.write_switch,
+            "--freeze": self.freeze.freezing,
+            "--remedies": self.failures.remedies,
+            "--export": self.failures.export,
+        }
+        given = [option for option, value in need_more_than_a_verdict.items() if value]
+        if given and self.states.name is not None:
+            raise KnotlessError(f"{self.states.name} is for verdicts, not with {given[0]}")
+
+    def refuse_for_files(self) -> None:
+        """Raise KnotlessError for options that the files of real fabrics do not take."""
+        path = self.source.paths[0]
+        if self.switches.switch_settings is not None:
+            raise KnotlessError(f"--switch: {path} has the settings of its switches itself")
+        if self.freeze.write_trace is not None:
+            raise KnotlessError("--write-trace is for fabrics of ours, which can send a trace")
+
+    def refuse_for_rules(self) -> None:
+        """Raise KnotlessError for options that our own directories of rules do not take."""
+        for option, value, why in (
+            (self.states.name, self.states.name, "ours are read at once"),
+            ("--explain", self.query.explain, "ours says where links lead"),
+            ("--hosts", self.source.hosts, "ours names its hosts"),
+            ("--routes", self.source.routes, "ours have rules"),
+            ("--write-switch", self.output.write_switch, "ours have none"),
+        ):
+            if value not in (None, ()):
+                raise KnotlessError(f"{option} is for the files of real fabrics; {why}")
+        if self.failures.remedies or self.failures.export:
+            raise KnotlessError("--remedies are for the files of real fabrics; plan again for ours")

@@ -1,0 +1,126 @@
+"""``knotless check`` of OpenFlow rules of ours: of a directory, or of a running fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from knotless.base.errors import KnotlessError
+from knotless.base.flow_control import AUTO
+from knotless.cli.answer import Several
+from knotless.cli.commands.check.answer import Extras, draw_cycle, print_verdict
+from knotless.cli.commands.check.failures import certified, engine_certificate, report_of
+from knotless.cli.commands.check.options import CheckOptions, FailureOptions, Source
+from knotless.cli.commands.check.sarif import write_sarif
+from knotless.cli.commands.check.trace import follow
+from knotless.emulation.cuts import Cables
+from knotless.emulation.names import names_of
+from knotless.emulation.ovs_dump import live_multicast, read_live
+from knotless.emulation.state import stopped_switches
+from knotless.forwarding.openflow.directory import read_dir, read_multicast, read_tags
+from knotless.forwarding.openflow.reader import state_of_rules
+from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.state import ForwardingState
+from knotless.routing.multicast import MulticastGroup
+from knotless.routing.vlans.host_tags import HostTags
+from knotless.topologies.fabric import Fabric
+from knotless.verification.check import Verdict, verdict_of
+from knotless.verification.check_state import ShownCertificate
+from knotless.verification.cut_links import with_losses
+from knotless.verification.failure_models import RulesModel
+from knotless.verification.switch_verdict import verdict_with_switches
+
+_HIDDEN = {"fabric", "problems", "witnesses", "assumes", "losses", "notes", "blocked"}
+"""Values of the verdict that ``--details`` has elsewhere."""
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """A fabric and its rules; ``flow_control`` is the one in use, ``auto`` if that is not known."""
+
+    fabric: Fabric
+    rules: FabricRules
+    groups: Sequence[MulticastGroup]
+    tags: HostTags | None
+    flow_control: str
+
+    def state(self) -> ForwardingState:
+        return state_of_rules(self.fabric, self.rules, self.groups, self.tags)
+
+
+def check_rules(options: CheckOptions) -> NoReturn:
+    """Print the verdict on a directory of rules or a running fabric, or the links of one packet.
+
+    The status of the process is 1 unless all is well.
+    """
+    source, output = options.source, options.output
+    read = _read_live(source.name) if source.live else _read_dir(source.paths[0])
+    state = read.state()
+    if options.query.pair is not None:
+        follow(state, *options.query.pair, as_json=output.as_json)
+    control = read.flow_control if source.flow_control == AUTO else source.flow_control
+    settings = options.switches.switch_settings
+    if settings is None:
+        verdict = verdict_of(state, control)
+    else:
+        longest = options.switches.packet_bytes
+        verdict = verdict_with_switches(state, settings, control, packet_bytes=longest)
+    if source.live:
+        verdict = _with_outages(verdict, read, control, source)
+    certificate = _certificate(read, verdict, options.failures)
+    if output.draw is not None:
+        draw_cycle(read.fabric, state.channels, output.draw, verdict.cycle)
+    if output.sarif is not None:
+        where = f"fabric:{source.name}" if source.live else source.paths[0]
+        write_sarif(output.sarif, verdict, certificate, [where])
+    values = verdict.as_json()
+    print_verdict(
+        verdict,
+        ["--live", "--name", source.name] if source.live else source.paths,
+        {key: value for key, value in values.items() if key not in _HIDDEN},
+        [Several([f"note: {line}" for line in verdict.notes], "notes")],
+        Extras(certificate, freeze=options.freeze.find(state, verdict.flow_control, settings)),
+        output,
+    )
+
+
+def _read_live(name: str) -> _Rules:
+    fabric, rules, in_use = read_live(name)
+    tags = read_tags(fabric, names_of(name).directory)
+    return _Rules(fabric, rules, live_multicast(fabric, name), tags, in_use)
+
+
+def _read_dir(directory: str) -> _Rules:
+    fabric, rules = read_dir(directory)
+    groups, tags = read_multicast(fabric, directory), read_tags(fabric, directory)
+    return _Rules(fabric, rules, groups, tags, AUTO)
+
+
+def _with_outages(verdict: Verdict, read: _Rules, control: str, source: Source) -> Verdict:
+    """Return the verdict with what cut links lose, and the switches that are stopped."""
+    names = names_of(source.name)
+    cut, links = Cables.of_running(names).cut_links()
+    if links:
+        effective = replace(read, rules=cut.rules_in_effect(read.fabric, read.rules))
+        verdict = with_losses(verdict, verdict_of(effective.state(), control), links)
+    if verdict.failed and (stopped := stopped_switches(names)):
+        problems = [f"stopped: {', '.join(sorted(stopped))}", *verdict.problems]
+        verdict = replace(verdict, problems=problems)
+    return verdict
+
+
+def _certificate(
+    read: _Rules, verdict: Verdict, failures: FailureOptions
+) -> ShownCertificate | None:
+    """Return what is shown of the failures to try, or None if there are none."""
+    if not failures.max_failed:
+        return None
+    if failures.react == "engine":
+        return report_of(engine_certificate(read.fabric, failures))
+    if failures.react not in (None, "static"):
+        raise KnotlessError(f"--react {failures.react}: for OpenFlow rules, static or engine")
+    model = RulesModel(
+        read.fabric, read.rules, verdict.flow_control, groups=read.groups, tags=read.tags
+    )
+    return report_of(certified(model, failures))
