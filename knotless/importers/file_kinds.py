@@ -19,6 +19,8 @@ from knotless.base.errors import RuleError
 _JSON = re.compile(r'\s*[{\[]\s*["{}\[\]]')
 
 _START = re.compile(r"[ \t\r\n]*(?=[^ \t\r\n])")
+HEAD = 20_000
+"""Characters of a file by which most kinds are recognised."""
 _MAX_VALUES = 100_000
 """JSON values that are read of one file."""
 
@@ -32,8 +34,8 @@ class Content:
 
     @property
     def head(self) -> str:
-        """The first characters, by which most kinds are recognised."""
-        return self.text[:20_000]
+        """The first characters."""
+        return self.text[:HEAD]
 
     @cached_property
     def json(self) -> Any:
@@ -72,9 +74,18 @@ def _no_constant(text: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
+def json_mark(opening: str, key: str | None = None) -> re.Pattern[str]:
+    """Return the mark of JSON that begins with a bracket and has a key near its beginning."""
+    has_key = "" if key is None else f'.*?"{re.escape(key)}"'
+    return re.compile(rf"\A\s*{re.escape(opening)}{has_key}", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class FileKind:
-    """A kind of file. ``read`` raises RuleError or FabricError and names the line if it can.
+    """A kind of file, of which each matches ``mark`` in its first characters.
+
+    ``fits`` tells which of the files with this mark are of this kind (None: all). ``read`` raises
+    RuleError or FabricError and names the line if it can.
 
     Files of one ``technology`` (``infiniband``, ``openflow`` or ``routers``) describe a fabric
     together, with those of technology ``cables``.
@@ -82,8 +93,15 @@ class FileKind:
 
     name: str
     technology: str
-    recognises: Callable[[Content], bool]
+    mark: re.Pattern[str]
     read: Callable[[Content], object]
+    fits: Callable[[Content], bool] | None = None
+    marked_within: int = HEAD
+
+    def recognises(self, content: Content) -> bool:
+        """Tell whether a file is of this kind."""
+        marked = self.mark.search(content.text, 0, self.marked_within) is not None
+        return marked and (self.fits is None or self.fits(content))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from knotless.base.errors import RuleError
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 
 NamedEnd = tuple[str, str]
 """The names of a switch and of its port."""
@@ -19,9 +19,7 @@ class NamedCables:
     cables: tuple[tuple[NamedEnd, NamedEnd], ...]
 
 
-def _recognises(content: Content) -> bool:
-    if '"node1"' not in content.head or not content.text.lstrip().startswith("{"):
-        return False
+def _fits(content: Content) -> bool:
     return isinstance(content.json, dict) and isinstance(content.json.get("edges"), list)
 
 
@@ -37,4 +35,4 @@ def _end(edge: Any, key: str) -> NamedEnd:
         raise RuleError(f"edges: {str(edge)[:60]} has no {key} with its names") from None
 
 
-KIND = FileKind("layer 1 topology", "cables", _recognises, _read)
+KIND = FileKind("layer 1 topology", "cables", json_mark("{", "node1"), _read, _fits)

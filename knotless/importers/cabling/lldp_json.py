@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from knotless.base.errors import RuleError
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,8 @@ class Neighbours:
     heard: list[Neighbour] = field(default_factory=list)
 
 
-def _recognises(content: Content) -> bool:
-    if '"lldp"' not in content.head or not content.text.lstrip().startswith("{"):
-        return False
-    value = content.json
-    return isinstance(value, dict) and "lldp" in value
+def _fits(content: Content) -> bool:
+    return isinstance(content.json, dict) and "lldp" in content.json
 
 
 def _read(content: Content) -> Neighbours:
@@ -95,4 +92,4 @@ def _first(value: Any) -> str:
     return str(value)
 
 
-KIND = FileKind("LLDP neighbours", "cables", _recognises, _read)
+KIND = FileKind("LLDP neighbours", "cables", json_mark("{", "lldp"), _read, _fits)

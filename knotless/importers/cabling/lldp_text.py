@@ -56,6 +56,6 @@ def _neighbour(interface: str, fields: dict[str, str]) -> Neighbour:
 KIND = FileKind(
     "LLDP neighbours (text)",
     "cables",
-    lambda content: _INTERFACE.search(content.head) is not None,
+    _INTERFACE,
     _read,
 )

@@ -33,6 +33,7 @@ _MARKS = re.compile(
     re.MULTILINE,
 )
 """What FRR itself, or SONiC's templates for it, write."""
+_NO_JSON = re.compile(r"\A(?![{\[])")
 _FILES = re.compile(r"(?:frr|zebra|bgpd|staticd|ospfd|ospf6d|isisd|pimd|bfdd|vtysh)\.conf")
 _SECTIONS = ("router", "route-map", "interface")
 _KEPT = {"no-export", "no-advertise", "local-AS", "65535:65281", "65535:65282", "65535:65283"}
@@ -397,9 +398,7 @@ def number_of(text: str) -> int:
     return int(high) << 16 | int(low) if dot else int(high)
 
 
-def _recognises(content: Content) -> bool:
-    if content.text[:1] in ("{", "["):
-        return False
+def _fits(content: Content) -> bool:
     return bool(_MARKS.search(content.text) or _FILES.fullmatch(content.name))
 
 
@@ -416,4 +415,4 @@ def _read(content: Content) -> FrrConfiguration:
     return reader.read
 
 
-KIND = FileKind("FRR configuration", "routers", _recognises, _read)
+KIND = FileKind("FRR configuration", "routers", _NO_JSON, _read, _fits)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from knotless.base.errors import RuleError
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 
 
@@ -19,8 +19,8 @@ def _is_routes(value: object) -> bool:
     )
 
 
-def _recognises(content: Content) -> bool:
-    if not content.text.lstrip().startswith("{") or '"nexthops"' not in content.text:
+def _fits(content: Content) -> bool:
+    if '"nexthops"' not in content.text:
         return False
     values = content.json_values
     if len(values) != 1:
@@ -105,4 +105,4 @@ def _next_hop(hop: Mapping[str, Any]) -> NextHop:
     return NextHop(str(address) if address else None, interface)
 
 
-KIND = FileKind("FRR routes (JSON)", "routers", _recognises, _read)
+KIND = FileKind("FRR routes (JSON)", "routers", json_mark("{"), _read, _fits)

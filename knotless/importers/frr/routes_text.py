@@ -16,7 +16,7 @@ from knotless.base.errors import RuleError
 from knotless.importers.file_kinds import Content, FileKind
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 
-_TITLE = "Codes: K - kernel route"
+_TITLE = re.compile("Codes: K - kernel route")
 _VRF = re.compile(r"(?:IPv[46] unicast )?VRF (\S+):$")
 _ROUTE = re.compile(
     r"([A-Za-z])([> ])([* ]|[a-z#])\s*([0-9a-fA-F.:]+/\d{1,3})\s*(?:\[\S+\]\s*)?(.*)$"
@@ -65,4 +65,4 @@ def _next_hop(text: str, number: int) -> NextHop:
     raise RuleError(f"line {number}: not a next hop: {text[:60]!r}")
 
 
-KIND = FileKind("FRR routes (text)", "routers", lambda content: _TITLE in content.head, _read)
+KIND = FileKind("FRR routes (text)", "routers", _TITLE, _read)

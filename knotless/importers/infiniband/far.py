@@ -124,7 +124,7 @@ def _add(table: AdaptiveTable, section: str, line: str, number: int) -> bool:
 KIND = FileKind(
     "InfiniBand adaptive routing",
     "infiniband",
-    lambda content: _SWITCH.search(content.head) is not None
-    and (_GROUPS in content.head or _LFT in content.head),
+    _SWITCH,
     lambda content: read_adaptive(content.text),
+    lambda content: _GROUPS in content.head or _LFT in content.head,
 )

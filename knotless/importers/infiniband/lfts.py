@@ -85,6 +85,6 @@ def read_tables(text: str) -> ForwardingTables:
 KIND = FileKind(
     "InfiniBand forwarding tables",
     "infiniband",
-    lambda content: _HEADER.search(content.head) is not None,
+    _HEADER,
     lambda content: read_tables(content.text),
 )

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from knotless.base.errors import RuleError
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import FileKind
 
 _LINE = re.compile(r"0x([0-9A-Fa-f]{1,16})\s+(\d{1,5})\s+(\d{1,2})$")
 _RECORD = "PathRecord dump:"
+_MARK = re.compile(rf"{_RECORD}|^[ \t]*(?:{_LINE.pattern[:-1]})[ \t\r]*$", re.MULTILINE)
 _FIELD = re.compile(r"(dlid|slid|sl)\.{2,}(0x[0-9A-Fa-f]{1,8}|\d{1,8})$")
 
 
@@ -70,11 +71,6 @@ def _records(text: str) -> Iterator[tuple[int, dict[str, int]]]:
         yield first, record
 
 
-def _recognises(content: Content) -> bool:
-    lines = (line.strip() for line in content.head.split("\n", 50)[:50])
-    return _RECORD in content.head or any(_LINE.match(line) for line in lines)
-
-
 KIND = FileKind(
-    "InfiniBand path SLs", "infiniband", _recognises, lambda content: read_path_sls(content.text)
+    "InfiniBand path SLs", "infiniband", _MARK, lambda content: read_path_sls(content.text)
 )

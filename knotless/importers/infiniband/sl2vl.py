@@ -53,6 +53,7 @@ def read_sl2vl(text: str) -> SlTables:
 KIND = FileKind(
     "InfiniBand SL to VL tables",
     "infiniband",
-    lambda content: _NODE.search(content.head) is not None and "#in out :" in content.head,
+    _NODE,
     lambda content: read_sl2vl(content.text),
+    lambda content: "#in out :" in content.head,
 )

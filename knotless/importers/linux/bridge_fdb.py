@@ -19,19 +19,17 @@ from knotless.importers.route_dump import DEFAULT_VRF, NextHop, RouteDump
 
 _MAC = re.compile(r"(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 _LINE = re.compile(rf"({_MAC.pattern}) dev (\S+)(.*)$", re.MULTILINE)
+_MARK = re.compile(rf"\A\s*(?:\[(?=.*?\"mac\")|{_MAC.pattern} dev \S)", re.DOTALL)
 _VLAN = re.compile(r"\bvlan (\d{1,4})\b")
 _DST = re.compile(r"\bdst (\S+)")
 
 
-def _recognises(content: Content) -> bool:
-    if content.text.lstrip().startswith("["):
-        if '"mac"' not in content.head:
-            return False
-        value = content.json
-        return isinstance(value, list) and all(
-            isinstance(entry, dict) and {"mac", "ifname"} <= entry.keys() for entry in value
-        )
-    return _LINE.match(content.text.lstrip()) is not None
+def _fits(content: Content) -> bool:
+    if not content.text.lstrip().startswith("["):
+        return True
+    return isinstance(content.json, list) and all(
+        isinstance(entry, dict) and {"mac", "ifname"} <= entry.keys() for entry in content.json
+    )
 
 
 def _read(content: Content) -> RouteDump:
@@ -80,4 +78,4 @@ def _of_text(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield row[1], entry
 
 
-KIND = FileKind("Linux bridge (bridge fdb)", "routers", _recognises, _read)
+KIND = FileKind("Linux bridge (bridge fdb)", "routers", _MARK, _read, _fits)

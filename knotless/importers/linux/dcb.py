@@ -154,6 +154,6 @@ def _enabled(states: Mapping[str, str]) -> list[int]:
 KIND = FileKind(
     "Linux PFC (dcb)",
     "routers",
-    lambda content: _SEARCHED.search(content.head) is not None,
+    _SEARCHED,
     _read,
 )

@@ -9,18 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 from knotless.base.errors import RuleError
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 from knotless.importers.sonic.database import SonicTables
 
 
-def _recognises(content: Content) -> bool:
-    if '"ifname"' not in content.head or not content.text.lstrip().startswith("["):
-        return False
-    value = content.json
+def _fits(content: Content) -> bool:
     # Interfaces that a filter leaves out are empty objects.
-    return isinstance(value, list) and all(
+    return isinstance(content.json, list) and all(
         isinstance(item, dict) and (not item or {"ifname", "flags"} <= item.keys())
-        for item in value
+        for item in content.json
     )
 
 
@@ -89,4 +86,4 @@ def _text(item: dict[str, Any], key: str) -> str:
     return str(item[key])
 
 
-KIND = FileKind("Linux interfaces (ip -j addr)", "routers", _recognises, _read)
+KIND = FileKind("Linux interfaces (ip -j addr)", "routers", json_mark("[", "ifname"), _read, _fits)

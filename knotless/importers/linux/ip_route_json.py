@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from knotless.base.errors import RuleError
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 from knotless.importers.route_dump import DEFAULT_VRF, DROP, NextHop, RouteDump
 
 _DROPS = {"blackhole", "unreachable", "prohibit"}
@@ -17,12 +17,9 @@ _OWN = {"local", "broadcast", "multicast", "anycast"}
 _WHOLE = {4: "0.0.0.0/0", 6: "::/0"}
 
 
-def _recognises(content: Content) -> bool:
-    if '"dst"' not in content.head or not content.text.lstrip().startswith("["):
-        return False
-    value = content.json
-    return isinstance(value, list) and all(
-        isinstance(route, dict) and "dst" in route and "mac" not in route for route in value
+def _fits(content: Content) -> bool:
+    return isinstance(content.json, list) and all(
+        isinstance(route, dict) and "dst" in route and "mac" not in route for route in content.json
     )
 
 
@@ -79,4 +76,4 @@ def _hops(prefix: str, route: dict[str, Any], dump: RouteDump) -> tuple[NextHop,
     return tuple(dict.fromkeys(hops))
 
 
-KIND = FileKind("Linux routes (ip -j route)", "routers", _recognises, _read)
+KIND = FileKind("Linux routes (ip -j route)", "routers", json_mark("[", "dst"), _read, _fits)

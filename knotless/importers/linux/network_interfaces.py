@@ -132,7 +132,7 @@ def _address(found: NetworkInterfaces, name: str, text: str) -> None:
 KIND = FileKind(
     "ifupdown interfaces",
     "routers",
-    lambda content: content.text[:1] not in ("{", "[")
-    and bool(_IS_INTERFACES.search(content.head)),
+    _IS_INTERFACES,
     _read,
+    lambda content: content.text[:1] not in ("{", "["),
 )

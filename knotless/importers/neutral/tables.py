@@ -18,11 +18,11 @@ virtual channel of each hop::
 
 from __future__ import annotations
 
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 
 
-def _recognises(content: Content) -> bool:
-    return '"knotless-tables"' in content.head and isinstance(content.json, dict)
+def _fits(content: Content) -> bool:
+    return isinstance(content.json, dict)
 
 
 def _read(content: Content) -> object:
@@ -31,4 +31,6 @@ def _read(content: Content) -> object:
     return validated(content.text)
 
 
-KIND = FileKind("Knotless tables (JSON)", "neutral", _recognises, _read)
+KIND = FileKind(
+    "Knotless tables (JSON)", "neutral", json_mark("{", "knotless-tables"), _read, _fits
+)

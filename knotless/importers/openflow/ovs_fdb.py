@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from knotless.base.errors import RuleError
 from knotless.importers.file_kinds import Content, FileKind
 
-_TITLE = re.compile(r"\s*port\s+VLAN\s+MAC\s+Age")
+_TITLE = re.compile(r"\A\s*port\s+VLAN\s+MAC\s+Age")
 _ROW = re.compile(r"(\d{1,5}|LOCAL)\s+(\d{1,4})\s+((?:[0-9a-f]{2}:){5}[0-9a-f]{2})\s+\S+$")
 
 
@@ -39,6 +39,6 @@ def _read(content: Content) -> OvsAddresses:
 KIND = FileKind(
     "Open vSwitch addresses",
     "openflow",
-    lambda content: _TITLE.match(content.text) is not None,
+    _TITLE,
     _read,
 )

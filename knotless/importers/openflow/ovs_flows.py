@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from knotless.forwarding.openflow.ofctl_parser import KnownRules, parse_known
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import FileKind
 
-_RULE = re.compile(r"^\s*(?:cookie=0x[0-9a-f]+,|table=\d+,|priority=\d+).*\bactions=", re.MULTILINE)
-_GROUP = re.compile(r"^\s*group_id=\d+,\s*type=", re.MULTILINE)
-_EMPTY = re.compile(r"\s*(?:OFPST_(?:FLOW|GROUP_DESC)|NXST_FLOW) reply")
+_MARK = re.compile(
+    r"^\s*(?:cookie=0x[0-9a-f]+,|table=\d+,|priority=\d+).*\bactions="
+    r"|^\s*group_id=\d+,\s*type="
+    r"|\A\s*(?:OFPST_(?:FLOW|GROUP_DESC)|NXST_FLOW) reply",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -28,15 +31,9 @@ class OvsRules:
         return parse_known(self.text, ports)
 
 
-def _recognises(content: Content) -> bool:
-    return any(pattern.search(content.head) for pattern in (_RULE, _GROUP)) or bool(
-        _EMPTY.match(content.head)
-    )
-
-
 KIND = FileKind(
     "Open vSwitch rules and groups",
     "openflow",
-    _recognises,
+    _MARK,
     lambda content: OvsRules(content.text),
 )

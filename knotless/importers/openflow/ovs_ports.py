@@ -59,6 +59,4 @@ def _read(content: Content) -> OvsPorts:
     return OvsPorts(name, numbers, frozenset(not_flooded), frozenset(blocked))
 
 
-KIND = FileKind(
-    "Open vSwitch ports", "openflow", lambda content: bool(_PORT.search(content.head)), _read
-)
+KIND = FileKind("Open vSwitch ports", "openflow", _PORT, _read)

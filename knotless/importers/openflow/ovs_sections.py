@@ -57,8 +57,9 @@ def _read(content: Content) -> OvsSections:
 KIND = FileKind(
     "Open vSwitch dumps of all switches",
     "openflow",
+    _HEAD,
+    _read,
     lambda content: any(
         kind.recognises(section) for _, section in _sections(content.head) for kind in _KINDS
     ),
-    _read,
 )

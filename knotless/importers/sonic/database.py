@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from knotless.importers.file_kinds import Content, FileKind
+from knotless.importers.file_kinds import Content, FileKind, json_mark
 
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{1,63}")
 _FLAT = re.compile(r"([A-Z][A-Z0-9_]{1,63})([|:])(.+)", re.DOTALL)
@@ -41,11 +41,8 @@ def _is_table(name: str, value: object) -> bool:
     return _NAME.fullmatch(name) is not None and isinstance(value, dict | list)
 
 
-def _recognises(content: Content) -> bool:
-    if not content.text.lstrip().startswith("{"):
-        return False
-    value = content.json
-    return _is_database(value) or _is_of_namespaces(value)
+def _fits(content: Content) -> bool:
+    return _is_database(content.json) or _is_of_namespaces(content.json)
 
 
 def _is_database(value: object) -> bool:
@@ -115,4 +112,4 @@ def _text(value: object) -> str:
     return ",".join(part[1] for part in references if part) if all(references) else text
 
 
-KIND = FileKind("SONiC database", "routers", _recognises, _read)
+KIND = FileKind("SONiC database", "routers", json_mark("{"), _read, _fits)

@@ -37,18 +37,16 @@ _STATS = re.compile(r"^[ \t]*QUEUE[ \t]+STATUS[ \t]+STORM DETECTED", re.MULTILIN
 _HEAD = re.compile(r"^[ \t]*Port (?P<way>Rx|Tx)[ \t]+PFC0[ \t]", re.MULTILINE)
 _HISTORY = re.compile(r"^[ \t]*Port[ \t]+Priority[ \t]+RX Pause Transitions[ \t]", re.MULTILINE)
 _MARKS = re.compile(r"^[ \t]*Port[ \t]+UC0[ \t]", re.MULTILINE)
-_TITLES = (_STATS, _HEAD, _HISTORY, _MARKS)
-_RECOGNISED = 1 << 20
+_TITLE = re.compile(
+    "|".join(title.pattern for title in (_STATS, _HEAD, _HISTORY, _MARKS)), re.MULTILINE
+)
+_MARKED_WITHIN = 1 << 20
 """Characters of the record of a terminal in which the first of these tables begins."""
 _PROMPT = re.compile(r"(\S{1,200} )?\S{0,200}[#$>%](\s|$)")
 _QUEUE = re.compile(r"\s*(\S+):(\d{1,2})\s+(stormed|operational)\b(?:\s+(\d+)/(\d+)\b)?")
 _PAUSE = re.compile(r"\s*(\S+)\s+PFC(\d)\s+([\d,]+|N/A)\s+([\d,]+|N/A)\s+([\d,]+|N/A)(\s|$)")
 _RULE = re.compile(r"[-\s]+")
 _PORT = re.compile(r"[A-Za-z][\w/.-]*")
-
-
-def _recognises(content: Content) -> bool:
-    return any(title.search(content.text, 0, _RECOGNISED) for title in _TITLES)
 
 
 def _read(content: Content) -> SonicTables:
@@ -103,4 +101,10 @@ def _add_row(database: SonicTables, part: str, names: list[str], number: int, li
         )
 
 
-KIND = FileKind("SONiC pauses (pfcwd, show pfc counters)", "routers", _recognises, _read)
+KIND = FileKind(
+    "SONiC pauses (pfcwd, show pfc counters)",
+    "routers",
+    _TITLE,
+    _read,
+    marked_within=_MARKED_WITHIN,
+)
