@@ -5,11 +5,18 @@ What a receiver does when its buffer fills is in ``core/switch-model/src/flow_co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Literal, NamedTuple
 
 from knotless._core import simulator
+from knotless.base.errors import PlanError
+
+SHOWN_MISSING = 3
+"""Missing facts in the sentence."""
+SHOWN_BLOCKED = 8
+"""Channels in the sentence that block each other without a cycle of single waits."""
 
 
 class LinkFlowControl(NamedTuple):
@@ -124,3 +131,92 @@ def choice_of(value: object) -> FlowControlChoice:
         return AUTO if value == AUTO else FlowControl(value)
     *first, last = map(repr, CHOICES)
     raise ValueError(f"input should be {', '.join(first)} or {last}")
+
+
+def resolved(choice: str, vcs: int) -> FlowControl:
+    """Resolve a choice of flow control, which may be ``auto``, for a plan.
+
+    Parameters
+    ----------
+    choice : str
+        One of :data:`knotless.base.flow_control.CHOICES`.
+    vcs : int
+        The number of virtual channels that the plan uses.
+
+    Returns
+    -------
+    FlowControl
+        The flow control of all links.
+
+    Raises
+    ------
+    PlanError
+        ``choice`` is not a flow control.
+
+    Examples
+    --------
+    >>> [resolved("auto", vcs).value for vcs in (1, 2)]
+    ['pause', 'pfc']
+
+    """
+    if choice == AUTO:
+        return FlowControl.PFC if vcs > 1 else FlowControl.PAUSE
+    if choice not in FLOW_CONTROLS:
+        raise PlanError(f"flow control must be one of {', '.join(CHOICES)}, not {choice[:40]!r}")
+    return FlowControl(choice)
+
+
+def verdict_words(
+    flow_control: FlowControl, *, safe: bool | None, assumed_routes: bool = False
+) -> tuple[str, str]:
+    """Return the words of an answer, and what they apply to; ``safe`` None is unknown."""
+    under = flow_control.condition + (", with assumed routes" if assumed_routes else "")
+    if safe is None:
+        return "UNKNOWN", f"whether it can deadlock {under}"
+    return "cannot deadlock" if safe else "CAN DEADLOCK", under
+
+
+def verdict_text(
+    flow_control: FlowControl,
+    cycle: Sequence[str],
+    missing: Sequence[str] = (),
+    blocked: Sequence[str] = (),
+    *,
+    assumed_routes: bool = False,
+) -> str:
+    """Return the verdict as text.
+
+    ``cycle`` is a cycle of dependencies, or empty. ``missing`` are facts without which the verdict
+    is unknown; the cycle is only possible then. ``blocked``, if there is no cycle, are channels
+    whose frames wait for the first free of several, all of which can be blocked. With
+    ``assumed_routes`` the routes are computed from configurations, not read.
+    """
+    safe = None if missing else not (cycle or blocked)
+    words = " ".join(verdict_words(flow_control, safe=safe, assumed_routes=assumed_routes))
+    ring = " -> ".join([*cycle, *cycle[:1]])
+    if missing:
+        more = len(missing) - SHOWN_MISSING
+        shown = "; ".join(missing[:SHOWN_MISSING]) + (f"; {more} more" * (more > 0))
+        possible = f"; possible: {ring}" if cycle else ""
+        return f"{words}: missing {shown}{possible}"
+    if blocked and not cycle:
+        more = len(blocked) - SHOWN_BLOCKED
+        shown = ", ".join(blocked[:SHOWN_BLOCKED]) + (f" and {more} more" * (more > 0))
+        return f"{words}: frames on {shown} can all wait for each other"
+    return f"{words}: {ring}" if cycle else words
+
+
+def assumptions(flow_control: FlowControl) -> list[str]:
+    """Return what a verdict under this flow control takes for granted.
+
+    Without the reserve, a shared pool of buffers can freeze although dependencies are acyclic: a
+    priority of an input that holds nothing waits for room that others hold, which is no dependency
+    between channels.
+    """
+    if not flow_control.switch_links.pauses:
+        return []
+    return [
+        "each lossless priority of each input has room for a longest frame that nobody else can"
+        " take",
+        "hosts take what arrives",
+    ]

@@ -1,9 +1,11 @@
-"""The amount of free memory, and whether it is enough."""
+"""The amount of free memory, whether it is enough, and a pause of the garbage collector."""
 
 from __future__ import annotations
 
+import gc
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 from knotless.base.errors import KnotlessError
@@ -102,3 +104,19 @@ def refuse_beyond(what: str, needed: float, error: type[KnotlessError]) -> None:
 def gib(count: float) -> str:
     """Return a number of bytes as text in GiB."""
     return f"{count / 2**30:.1f} GiB"
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Disable the garbage collector, for code that creates millions of objects and no cycles.
+
+    The collector scans all objects each time enough new ones exist. This takes half of the time of
+    compiling rules, and two thirds for a hundred thousand rules.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

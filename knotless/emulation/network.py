@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Self
 
 from knotless.base.errors import EmulationError
-from knotless.base.flow_control import FlowControl
+from knotless.base.flow_control import FlowControl, resolved
 from knotless.emulation import certificates, namespaces, nodes, options, rest, state, wiring
 from knotless.emulation import controller as control
 from knotless.emulation import daemon as emulator
@@ -28,7 +28,6 @@ from knotless.emulation.signals import uninterrupted
 from knotless.emulation.switches import Switches
 from knotless.emulation.tools import require_tools
 from knotless.emulation.virtual_clock import program_environment
-from knotless.routing.flow_control import resolved
 from knotless.routing.multicast import addresses
 from knotless.routing.plan import Plan
 from knotless.routing.request import PlanRequest

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from knotless.base.errors import EmulationError
-from knotless.base.flow_control import AUTO, FlowControl
+from knotless.base.flow_control import AUTO, FlowControl, resolved
 from knotless.emulation.limits import require_limits
 from knotless.emulation.priority import Priority, default_priority
-from knotless.routing.flow_control import resolved
 from knotless.routing.plan import make_plan, refuse_unruly
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric

@@ -15,11 +15,10 @@ from knotless.forwarding.openflow.rules import FabricRules, Rule
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
-from knotless.importers.lossless_waits import lossless_waits, requested
 from knotless.importers.next_hops import NextHops, VcMap
 from knotless.importers.not_read import NotRead
-from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import PRIORITIES, Channels
+from knotless.routing.graphs.dependencies import Edges, lossless_waits, merged, requested
 from knotless.topologies.fabric import Fabric
 
 if TYPE_CHECKING:

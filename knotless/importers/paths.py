@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from knotless.base.errors import KnotlessError, RuleError
-from knotless.base.gc_pause import collector_paused
+from knotless.base.memory import collector_paused
 from knotless.importers.fabric import AnyFabric
 from knotless.importers.file_kinds import FoundFile, file_kinds
 from knotless.importers.infiniband import fabric as infiniband

@@ -14,8 +14,8 @@ from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.state import ForwardingState
 from knotless.lab_checks.lab import Answers, TodoError
 from knotless.routing.engine import loaded_engine
-from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.graphs.dependencies import waiting
 from knotless.routing.plan import Plan, make_plan
 from knotless.topologies import load
 from knotless.topologies.fabric import Fabric

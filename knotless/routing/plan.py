@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import FlowControl
+from knotless.base.flow_control import FlowControl, resolved
 from knotless.base.memory import refuse_beyond
 from knotless.routing import path_memory
 from knotless.routing.choices.choice import Binding, Choice, ChosenRoutes, Planning
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.choices.single_path import SINGLE_PATH
 from knotless.routing.engine import engine_for, engine_named
-from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.channels import Channels, Ints, channels_of
 from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.graphs.spanning_tree import pruned

@@ -17,8 +17,8 @@ from knotless._core.graph import is_acyclic
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl
 from knotless.routing.engine import engine_named
-from knotless.routing.flow_control import merged
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels, Ints
+from knotless.routing.graphs.dependencies import merged
 from knotless.routing.graphs.next_hop_repair import changed_paths, path_lengths, set_dependencies
 from knotless.routing.graphs.next_hop_sets import NextHopSets
 from knotless.routing.plan import Plan, make_plan

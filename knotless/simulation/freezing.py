@@ -30,8 +30,7 @@ from knotless.base.errors import SimulationError
 from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.state import ForwardingState, Hop
-from knotless.routing.flow_control import merged, waiting
-from knotless.routing.graphs.dependencies import virtual_channel
+from knotless.routing.graphs.dependencies import merged, virtual_channel, waiting
 from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from knotless.simulation.tables import tables_of
 from knotless.simulation.tracefile import MESSAGES

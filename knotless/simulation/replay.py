@@ -12,9 +12,8 @@ from typing import Protocol
 
 from knotless._core import simulator
 from knotless.base.errors import SimulationError
-from knotless.base.flow_control import AUTO
+from knotless.base.flow_control import AUTO, resolved
 from knotless.forwarding.from_plan import state_of_plan
-from knotless.routing.flow_control import resolved
 from knotless.routing.plan import Plan
 from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
 from knotless.simulation.memory import check_memory

@@ -8,19 +8,16 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless.base.flow_control import AUTO, FlowControl
-from knotless.base.verdict_text import assumptions, verdict_text
+from knotless.base.flow_control import AUTO, FlowControl, assumptions, resolved, verdict_text
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState, Trace
-from knotless.routing.flow_control import resolved
 from knotless.routing.graphs.dependencies import cycle_names
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.failures import FAILED, host_parts, parts
-from knotless.verification.blocking import judge
-from knotless.verification.dependencies import priorities_of
+from knotless.verification.dependencies import judge, priorities_of
 from knotless.verification.verdict_parts import Witness
 
 MAX_PROBLEMS = 50
@@ -38,11 +35,11 @@ class Outcome:
     of paths on a channel between switches. In the mean number of switches a host to itself counts
     as one switch. ``cycle`` is a cycle of the joint channel dependency graph of all packets under
     ``flow_control``. ``safe`` tells whether no deadlock is possible, and ``theorem`` by which
-    argument (:mod:`knotless.verification.blocking`): it differs from ``acyclic`` only where packets
-    wait for the first free of several channels. If it is not safe, ``blocked`` are virtual channels
-    that can block each other, the cycle if one suffices, and ``witnesses`` are packets that do so,
-    one for each. ``unreachable`` pairs are separated by the state's failures; what they send is
-    dropped, which is no failure of delivery.
+    argument (:mod:`knotless.verification.dependencies`): it differs from ``acyclic`` only where
+    packets wait for the first free of several channels. If it is not safe, ``blocked`` are virtual
+    channels that can block each other, the cycle if one suffices, and ``witnesses`` are packets
+    that do so, one for each. ``unreachable`` pairs are separated by the state's failures; what they
+    send is dropped, which is no failure of delivery.
     """
 
     fabric: str

@@ -9,13 +9,11 @@ import numpy as np
 from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.flow_control import AUTO
 from knotless.routing.engine import engine_named
-from knotless.routing.flow_control import waiting
-from knotless.routing.graphs.dependencies import cycle_names
+from knotless.routing.graphs.dependencies import cycle_names, waiting
 from knotless.routing.plan import Plan
 from knotless.routing.request import PlanRequest
-from knotless.verification.blocking import removal_order, waits_of
 from knotless.verification.checked_plan import CheckedPlan
-from knotless.verification.dependencies import edges_of, longest_chain
+from knotless.verification.dependencies import edges_of, longest_chain, removal_order, waits_of
 
 _SHARED = {
     "default": "two sources share a VLAN if, at every switch, their paths to the same destination"

@@ -20,9 +20,8 @@ import numpy as np
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.rules import FabricRules
-from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.channels import channels_of
-from knotless.routing.graphs.dependencies import cycle_names, find_cycle
+from knotless.routing.graphs.dependencies import cycle_names, find_cycle, waiting
 from knotless.routing.multicast import MulticastGroup
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from knotless.base.verdict_text import assumptions
+from knotless.base.flow_control import assumptions
 from knotless.importers.fabric import ImportedFabric, RulesFabric, TableFabric, Traffic
 from knotless.importers.openflow.certain_steps import certain_state
-from knotless.routing.flow_control import Edges
-from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
+from knotless.routing.graphs.dependencies import Edges, cycle_names, find_cycle, virtual_channel
 from knotless.verification.check import problems_of
 from knotless.verification.dependencies import first_rows
 from knotless.verification.imported_buffers import losses_in, pool_cycle_of, reads_all_reserves

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from knotless.base.flow_control import FlowControl
 from knotless.importers.fabric import TableFabric
 from knotless.importers.switch_settings import ReadGroup, ReadSettings, file_of
-from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import PRIORITIES
-from knotless.routing.graphs.dependencies import virtual_channel
+from knotless.routing.graphs.dependencies import Edges, virtual_channel
 from knotless.verification.pool_waits import PoolStep, Share, Waits, pool_cycle
 from knotless.verification.switch_ends import SwitchEnds
 from knotless.verification.switch_losses import losses_of_tables

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from knotless.base.flow_control import FlowControl
-from knotless.base.verdict_text import verdict_text
+from knotless.base.flow_control import FlowControl, verdict_text
 from knotless.verification.verdict_parts import Witness, theorem_of
 
 

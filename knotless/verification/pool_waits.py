@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, Channels
-from knotless.routing.graphs.dependencies import find_cycle
+from knotless.routing.graphs.dependencies import Edges, find_cycle
 from knotless.verification.verdict_parts import pool_name
 
 End = tuple[int, int]

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless.importers.fabric import TableFabric
-from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
-from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
+from knotless.routing.graphs.dependencies import Edges, find_cycle, virtual_channel
 from knotless.verification.remedy_priorities import pauses_of
 
 MAX_LINKS = 500

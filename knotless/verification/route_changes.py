@@ -24,12 +24,10 @@ from knotless._core import forwarding as core
 from knotless.base.errors import StateError
 from knotless.base.sections import Sections
 from knotless.importers.changed_router import changed_router
-from knotless.importers.lossless_waits import lossless_waits
 from knotless.importers.manifest import FileChange
 from knotless.importers.routers.route_state import Action, ColumnChange, column_change
-from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
-from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
+from knotless.routing.graphs.dependencies import Edges, find_cycle, lossless_waits, virtual_channel
 from knotless.verification.check_state import CheckState
 from knotless.verification.imported_verdict import ImportedVerdict
 

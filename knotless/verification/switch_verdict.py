@@ -16,11 +16,16 @@ from knotless.base.flow_control import AUTO
 from knotless.base.printable import listed
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import Edges, merged
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
-from knotless.routing.graphs.dependencies import cycle_names, find_cycle, virtual_channel
-from knotless.verification.blocking import Wait, blocking_steps, witnesses_of_steps
+from knotless.routing.graphs.dependencies import (
+    Edges,
+    cycle_names,
+    find_cycle,
+    merged,
+    virtual_channel,
+)
 from knotless.verification.check import Verdict, verdict_of
+from knotless.verification.dependencies import Wait, blocking_steps, witnesses_of_steps
 from knotless.verification.pool_waits import Waits, pool_cycle
 from knotless.verification.switch_ends import SwitchEnds
 from knotless.verification.switch_losses import losses_of

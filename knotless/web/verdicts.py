@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from knotless.base.errors import KnotlessError
-from knotless.base.flow_control import FlowControl
-from knotless.base.verdict_text import verdict_text
+from knotless.base.flow_control import FlowControl, verdict_text
 from knotless.base.yaml_file import complaint
 
 

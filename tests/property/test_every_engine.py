@@ -21,9 +21,9 @@ from knotless.routing.graphs.task import MAX_VCS
 from knotless.routing.plan import make_plan
 from knotless.routing.vlans.assignment import TAGGINGS
 from knotless.topologies import Fabric, load
-from knotless.verification.blocking import removal_order, waits_of
 from knotless.verification.check import check, verdict_of
 from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.dependencies import removal_order, waits_of
 from tests.support.fabric_strategies import (
     cluster_fabrics,
     cubes,

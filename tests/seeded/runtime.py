@@ -23,7 +23,7 @@ from ryu.controller import controller as ryu_controller
 from ryu.lib import hub as ryu_hub
 
 from knotless.base.errors import KnotlessError
-from knotless.base.gc_pause import collector_paused
+from knotless.base.memory import collector_paused
 from knotless.controller import composition, runtime
 from knotless.controller.updates.state import UpdateState
 from tests.seeded.streams import ListeningSocket

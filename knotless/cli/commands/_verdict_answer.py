@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from knotless.base.flow_control import SHOWN_BLOCKED, verdict_words
 from knotless.base.printable import listed
-from knotless.base.verdict_text import SHOWN_BLOCKED, verdict_words
 from knotless.cli.answer import Cycle, Figure, Headline, Reason, Several, Tone
 from knotless.verification.imported_verdict import ImportedVerdict
 from knotless.verification.verdict_parts import ESCAPE, is_pool

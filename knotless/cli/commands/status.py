@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from knotless.base.flow_control import FlowControl
-from knotless.base.verdict_text import verdict_text
+from knotless.base.flow_control import FlowControl, verdict_text
 from knotless.cli import complete
 from knotless.cli.options import json_option, lower_case
 from knotless.cli.output import say, say_json

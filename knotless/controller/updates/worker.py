@@ -25,7 +25,7 @@ from functools import cached_property
 from typing import Any
 
 from knotless.base.errors import KnotlessError
-from knotless.base.gc_pause import collector_paused
+from knotless.base.memory import collector_paused
 from knotless.base.nice import set_nice
 
 MAX_STARTS = 3

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from knotless.base.errors import PlanError, RuleError
 from knotless.base.files import folder_for_files, read_text, write_all
-from knotless.base.gc_pause import collector_paused
+from knotless.base.memory import collector_paused
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.openflow.written import WrittenRules

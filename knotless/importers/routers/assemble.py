@@ -25,7 +25,13 @@ from knotless.importers.findings import Findings
 from knotless.importers.route_dump import distinct
 from knotless.importers.routers.bgp import computed_routes, static_routes
 from knotless.importers.routers.cables import Cabling, Routes, cabling_of
-from knotless.importers.routers.fabric import RouterFabric, Wiring, router_fabric
+from knotless.importers.routers.fabric import (
+    RouterFabric,
+    Wiring,
+    router_fabric,
+    unread_ports,
+    unread_text,
+)
 from knotless.importers.routers.files import (
     chosen_routes,
     connected_routes,
@@ -41,7 +47,6 @@ from knotless.importers.routers.static_routes import RoutesRead
 from knotless.importers.routers.switch_settings import settings_of
 from knotless.importers.routers.tables import judge_tables
 from knotless.importers.routers.tunnels import Server, Tunnel, servers_of, tunnels_of
-from knotless.importers.routers.unread import described, unread_ports
 from knotless.importers.switch_settings import ReadSettings
 
 
@@ -203,7 +208,7 @@ def _routed(
         destinations = reached(routed)
         findings.note("no two networks of hosts are known: loopback addresses are taken instead")
     if destinations.unread:
-        findings.note(described([port for _, port in destinations.unread]))
+        findings.note(unread_text([port for _, port in destinations.unread]))
     if not destinations.pairs:
         findings.gap(f"networks of hosts with routes between them: {len(routed.edges)} are known")
     for bridge in _in_a_loop(connected.bridges, connected.wiring):

@@ -1,4 +1,4 @@
-"""The fabric of routers: their ports, cables, and the networks of hosts behind them."""
+"""The fabric of routers: their ports, cables, the hosts behind them, and what leads out of it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from knotless.topologies.numbering import host_ip, mac_text
 from knotless.topologies.partial_fabric import PartialHost, PartialLink, PartialSwitch, complete
 from knotless.topologies.validate import is_name
 
+_SHOWN_UNREAD = 5
 MEMORY_PER_PAIR = 8
 """Bytes for a source and a destination."""
 _FIRST_MAC = 0x06 << 40
@@ -253,3 +254,47 @@ def channel_ends(routed: RouterFabric) -> Iterator[tuple[NamedEnd, NamedEnd]]:
             (routed.names[tail], channels.port_name(tail, out)),
             (routed.names[head], channels.port_name(head, into)),
         )
+
+
+def unread_ports(
+    routed: RouterFabric, routers: Sequence[Router], routes: Mapping[str, Routes]
+) -> list[NamedEnd]:
+    """Return the ports and interfaces of routers whose far end is a device without files.
+
+    These are ports to a router of which there are no files, interfaces by which routes lead to a
+    router outside of the fabric, and ports to any other device that are neither an interface of
+    hosts nor a member of one. What is behind them can send to every address.
+    """
+    cabling, wiring = routed.wiring.cabling, routed.wiring
+    unread = {port for port, (peer, _) in cabling.peers.items() if peer in cabling.absent}
+    unread = {port for port in unread if port[0] not in cabling.absent}
+    covered = {
+        (name, port) for name, interface in routed.edges for port in wiring.ports(name, interface)
+    }
+    for router in routers:
+        covered |= {(router.name, port) for port in _vlan_members(router)}
+    unread |= cabling.outside - covered
+    edges = {*routed.edges}
+    for name, router_routes in routes.items():
+        for hop in (hop for hops in distinct(router_routes) for hop in hops):
+            if hop.address is not None and (name, hop.interface) in edges:
+                unread.add((name, hop.interface or ""))
+    known = {router.name for router in routers}
+    return sorted(
+        (port for port in unread if port[0] in known and port in routed.port),
+        key=lambda port: (routed.names.index(port[0]), natural(port[1])),
+    )
+
+
+def _vlan_members(router: Router) -> Iterator[str]:
+    """Yield the ports of a router that are members of a VLAN or bridge."""
+    for key in (*router.table("VLAN_MEMBER"), *router.table("BRIDGE_MEMBER")):
+        yield key.partition("|")[2]
+
+
+def unread_text(unread: Sequence[NamedEnd]) -> str:
+    """Return a sentence that names the ports, some of them if there are many."""
+    shown = ", ".join(f"{router}:{port}" for router, port in unread[:_SHOWN_UNREAD])
+    more = f" and {len(unread) - _SHOWN_UNREAD} more" if len(unread) > _SHOWN_UNREAD else ""
+    lead = "1 port leads" if len(unread) == 1 else f"{len(unread)} ports lead"
+    return f"{lead} to devices without files, which are taken to send to all: {shown}{more}"

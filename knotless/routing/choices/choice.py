@@ -35,8 +35,8 @@ class Binding(Enum):
     """When, and by what, a frame is bound to one of its choices.
 
     It is what simulated switches must do. With ``FIRST_FREE``, a plan cannot deadlock if no set of
-    virtual channels can block itself (:mod:`knotless.verification.blocking`); with the others, if
-    the union of all choices has no cycle of channel dependencies.
+    virtual channels can block itself (:mod:`knotless.verification.dependencies`); with the others,
+    if the union of all choices has no cycle of channel dependencies.
     """
 
     NONE = "there is no choice"

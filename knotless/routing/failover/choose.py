@@ -18,8 +18,8 @@ import numpy as np
 from knotless.base.errors import PlanError
 from knotless.routing.failover.backups import FIRST_LABEL, MAX_LABELS, Backup, Backups
 from knotless.routing.failover.reach import Reach
-from knotless.routing.flow_control import merged, waiting
 from knotless.routing.graphs.channels import PRIORITIES, VCS_PER_CHANNEL
+from knotless.routing.graphs.dependencies import merged, waiting
 from knotless.routing.plan import Plan, distinct_rows
 from knotless.routing.repair import failed_channels
 from knotless.routing.routes import dependencies

@@ -28,8 +28,8 @@ from knotless.forwarding.openflow.rules import (
     SwitchRules,
     match_order,
 )
-from knotless.routing.flow_control import Edges
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL, channels_of
+from knotless.routing.graphs.dependencies import Edges
 from knotless.routing.plan import Plan
 from knotless.routing.routes import common_routes
 from knotless.topologies.fabric import Fabric

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from knotless.base.errors import PlanError, RuleError
-from knotless.base.verdict_text import verdict_text
+from knotless.base.flow_control import verdict_text
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.failover import ProtectedRules
 from knotless.forwarding.openflow.reader import Generation, state_of_rules

@@ -28,7 +28,7 @@ from functools import cached_property
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.openflow.reader import Generation, state_of_generations
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import Edges
+from knotless.routing.graphs.dependencies import Edges
 from knotless.routing.multicast import MulticastGroup
 from knotless.topologies.fabric import Fabric
 from knotless.verification.changes.admission import refused_frames

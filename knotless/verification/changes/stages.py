@@ -16,8 +16,7 @@ import numpy as np
 
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import waiting
-from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
+from knotless.routing.graphs.dependencies import find_cycle, virtual_channel, waiting
 from knotless.topologies.fabric import Fabric
 from knotless.verification.changes.change import EVERYTHING, Pair
 from knotless.verification.changes.feedback import Edge, least_feedback, united

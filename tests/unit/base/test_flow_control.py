@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from knotless.base.errors import PlanError
-from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
-from knotless.base.verdict_text import verdict_text
-from knotless.routing.flow_control import resolved, waiting
+from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl, resolved, verdict_text
+from knotless.routing.graphs.dependencies import waiting
 
 EDGES = [(16, 33), (17, 32)]
 """From channel 1 to channel 2, in priorities 0 and 1."""

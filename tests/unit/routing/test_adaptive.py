@@ -22,9 +22,9 @@ from knotless.routing.plan import Plan, make_plan
 from knotless.routing.plan_json import plan_to_json
 from knotless.topologies import Fabric, load
 from knotless.topologies.formats.files import to_json
-from knotless.verification.blocking import blocking_steps, removal_order, waits_of
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import CheckedPlan
+from knotless.verification.dependencies import blocking_steps, removal_order, waits_of
 from knotless.verification.verdict_parts import ACYCLIC, ESCAPE
 from tests.support.fabric_strategies import (
     cluster_fabrics,

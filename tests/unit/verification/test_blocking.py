@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knotless.routing.flow_control import Edges
-from knotless.routing.graphs.dependencies import find_cycle
-from knotless.verification.blocking import Wait, blocking_steps, removal_order
+from knotless.routing.graphs.dependencies import Edges, find_cycle
+from knotless.verification.dependencies import Wait, blocking_steps, removal_order
 from tests.support.reference import greatest_blocking_set
 
 NODES = 9

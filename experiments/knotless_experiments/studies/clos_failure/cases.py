@@ -11,8 +11,8 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.name_lists import choice
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import waiting
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
+from knotless.routing.graphs.dependencies import waiting
 from knotless.routing.plan import Plan
 from knotless.routing.repair import repair
 from knotless.routing.request import PlanRequest

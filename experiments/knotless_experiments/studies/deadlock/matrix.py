@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl
+from knotless.base.flow_control import CHOICES, FLOW_CONTROLS, FlowControl, resolved
 from knotless.base.name_lists import choice, names_in
 from knotless.base.switch_settings import SwitchFile
-from knotless.routing.flow_control import resolved
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans.assignment import TAGGINGS
 from knotless.traffic.theory import Protocol

@@ -11,9 +11,8 @@ from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.reader import state_of_rules
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
-from knotless.routing.flow_control import Edges, waiting
 from knotless.routing.graphs.channels import VCS_PER_CHANNEL
-from knotless.routing.graphs.dependencies import cycle_names, find_cycle
+from knotless.routing.graphs.dependencies import Edges, cycle_names, find_cycle, waiting
 from knotless.routing.plan import Plan
 from knotless.topologies.fabric import Fabric
 from knotless.traffic import theory
