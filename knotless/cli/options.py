@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
 from knotless.cli.output import say, say_json
+from knotless.emulation.names import DEFAULT_NAME
 
 if TYPE_CHECKING:
     from knotless.topologies import Fabric
@@ -29,11 +30,15 @@ def lower_case(_context: click.Context, _option: click.Parameter, name: str | No
 
 
 own_name_option = click.option(
-    "--name", default="default", show_default=True, callback=lower_case, help="Name of this fabric."
+    "--name",
+    default=DEFAULT_NAME,
+    show_default=True,
+    callback=lower_case,
+    help="Name of this fabric.",
 )
 name_option = click.option(
     "--name",
-    default="default",
+    default=DEFAULT_NAME,
     callback=lower_case,
     show_default=True,
     help="Name of the running fabric.",
@@ -97,6 +102,11 @@ def each_value(read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...]]:
         return tuple(map(read, texts))
 
     return callback
+
+
+def name_words(name: str) -> list[str]:
+    """Return the option that names a running fabric, for a command that is suggested next."""
+    return [] if name == DEFAULT_NAME else ["--name", name]
 
 
 def given_options(*names: str) -> list[str]:

@@ -63,7 +63,7 @@ def test_a_cut_takes_the_carrier_down_at_both_ends_and_a_mend_brings_it_back(
     fabric: EmulatedFabric, knotless: Knotless
 ) -> None:
     done = knotless("cut", "s2-s1", "--name", fabric.name)
-    assert (done.returncode, done.stdout) == (0, "s1:2-s2:3 has no carrier\n")
+    assert (done.returncode, done.stdout) == (0, "s1:2-s2:3: cut, has no carrier\n")
     until("s1 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s1")[2])
     until("s2 sees it", lambda: "LINK_DOWN" in port_states(fabric, "s2")[3])
     assert "LINK_DOWN" not in port_states(fabric, "s2")[2]
@@ -104,7 +104,8 @@ def test_a_silent_cut_drops_frames_and_leaves_the_carrier(
 ) -> None:
     assert pings(fabric, "h2", "10.0.1.1")
     done = knotless("cut", "h1", "--silent", "--from", "s1", "--name", fabric.name)
-    assert (done.returncode, done.stdout) == (0, "h1 drops every frame from s1\n")
+    text = "h1: cut, drops every frame from s1, with carrier\n"
+    assert (done.returncode, done.stdout) == (0, text)
     assert shown(knotless, fabric) == [{"link": "h1", "carrier": True, "channels": ["s1:1"]}]
     assert not pings(fabric, "h2", "10.0.1.1")
     assert "LINK_DOWN" not in port_states(fabric, "s1")[1]

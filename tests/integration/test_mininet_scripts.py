@@ -129,7 +129,7 @@ def test_mn_with_a_file_of_ones_own_freezes_a_ring(
     assert done.returncode == 0, done.stderr
     text = done.stdout + done.stderr
     assert "no switch, host or channel 's9'" in text
-    assert "deadlocked: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0" in text
+    assert "cycle of 4 channels: s1:2/0 -> s2:2/0 -> s3:2/0 -> s4:2/0 -> s1:2/0" in text
     assert "4 channels wait for each other" in text
     # Mininet prints to standard error.
     frozen, _, released = done.stderr.partition("*** deadlock: s1:2/0 -> ")

@@ -54,7 +54,8 @@ def test_frames_take_the_paths_that_the_hash_gives(knotless: Knotless, names: Na
     run(knotless, "up", "hyperx,S=3x3,hosts=1", "--multipath", "ecmp", *ports)
     try:
         done = run(knotless, "probe", "--name", names.name, "--only", "path,pause")
-        lines = done.stdout.splitlines()
+        first, *lines = done.stdout.splitlines()
+        assert first.endswith(": as planned in 7 findings")
         assert [line.split()[:2] for line in lines] == [["ok", "path"]] * 4 + [["ok", "pause"]] * 3
         assert all("as planned" in line for line in lines[:4])
     finally:

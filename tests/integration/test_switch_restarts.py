@@ -63,7 +63,7 @@ def test_a_switch_stops_alone_its_links_lose_their_carrier_and_it_starts_again(
     fabric.daemon.reset()
     assert pings(fabric, "h1", "10.0.3.1")
     done = knotless("switch", "stop", "s2", *name)
-    assert (done.returncode, done.stdout) == (0, "stopped: s2\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "s2: stopped\n"), done.stderr
     until("s1 sees it", lambda: is_down(fabric, "s1", 2))
     until("s3 sees it", lambda: is_down(fabric, "s3", 3))
     assert not is_down(fabric, "s3", 2)
@@ -83,7 +83,7 @@ def test_a_switch_stops_alone_its_links_lose_their_carrier_and_it_starts_again(
     assert "h3 does not receive broadcasts from h1" not in done.stdout
     assert not pings(fabric, "h1", "10.0.2.1")
     done = knotless("switch", "start", "s2", *name)
-    assert (done.returncode, done.stdout) == (0, "started: s2\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "s2: started\n"), done.stderr
     until("a fabric as before", lambda: is_well(fabric) and not shown(knotless, fabric)["problems"])
     assert not any(is_down(fabric, *port) for port in (("s1", 2), ("s3", 3), ("s2", 2)))
     assert pings(fabric, "h1", "10.0.2.1")
@@ -115,7 +115,7 @@ def test_frames_in_the_buffers_of_a_switch_that_restarts_are_lost_and_the_run_is
 
         until("a queue", has_queue)
         done = knotless("switch", "restart", "s3", *name)
-        assert (done.returncode, done.stdout) == (0, "restarted: s3\n"), done.stderr
+        assert (done.returncode, done.stdout) == (0, "s3: restarted\n"), done.stderr
         assert drops(fabric, "reboot") > 0
         before = fabric.daemon.counters()
 

@@ -78,7 +78,7 @@ def test_hosts_of_a_hyperx_exchange_messages_while_a_link_of_their_choices_is_cu
     checked = knotless("check", "--live", "--name", fabric.name, "--json")
     verdict = json.loads(checked.stdout)
     assert (checked.returncode, verdict["undelivered"], verdict["safe"]) == (0, 0, True)
-    assert "engine updown, ECMP" in knotless("status", "--name", fabric.name).stdout
+    assert "with updown, ECMP" in knotless("status", "--name", fabric.name).stdout
 
 
 def test_a_plan_that_no_rule_can_follow_is_refused(knotless: Knotless) -> None:

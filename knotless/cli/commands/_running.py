@@ -12,7 +12,7 @@ from rich.console import Console
 
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.flow_control import FlowControl
-from knotless.base.printable import rich_text
+from knotless.base.printable import listed, rich_text
 from knotless.cli.answer import (
     Answer,
     Figure,
@@ -24,7 +24,6 @@ from knotless.cli.answer import (
     print_answer,
 )
 from knotless.cli.options import details_option, grouped, json_option, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.rest import BusyError, Controller
 from knotless.emulation.runtime import require_root
@@ -34,6 +33,13 @@ from knotless.verification.changes.certificate import write_step_files
 _POLL_S = 0.1
 _SHOWN_PAIRS = 8
 _SHOWN_STEPS = 6
+_WORDS = {
+    (True, False): "proven",
+    (True, True): "changed, proven",
+    (False, False): "NOT PROVEN",
+    (False, True): "changed, NOT PROVEN",
+}
+"""The answer, by whether the change is proven and whether it is done."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ change_options = grouped(
 
 
 def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> None:
-    """Request a change of a running fabric, show its steps, and wait until it is done.
+    """Request a change of a running fabric, wait until it is done, and show its steps.
 
     A change that goes on already is waited for. Raises :class:`EmulationError` if it is refused, or
     is not done in time.
@@ -83,15 +89,13 @@ def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> N
     settings = {"dry_run": request.dry_run, "rules": request.out is not None}
     answer = _request(controller, path, {**body, **settings}, request)
     save(answer.pop("files", None), answer, request.out)
-    if not request.as_json:
-        print_answer(change_answer(answer), details=request.details)
     if answer["performed"]:
         seconds = _await_routes(controller, request.timeout_s, quiet=request.as_json)
         answer["seconds"] = round(seconds, 3)
-        if not request.as_json:
-            say(f"done in {seconds:.2f} s: all frames follow the new routes")
     if request.as_json:
         print_json(answer)
+    else:
+        print_answer(change_answer(answer), details=request.details)
 
 
 def _request(
@@ -123,13 +127,14 @@ def save(files: Any, answer: Mapping[str, Any], out: str | None) -> None:
 def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answer:
     """Return what to say about a change: whether it is proven, its steps, and what it drops."""
     proof, tier = answer["certificate"], answer["tier"]
+    took_us = 1e6 * answer["seconds"] if "seconds" in answer else None
     count = len(proof["steps"])
     if count:
         under = FlowControl(proof["flow_control"]).condition
         steps = "one step" if count == 1 else f"{count} steps"
         headline = Headline(
             proof["fabric"],
-            "proven" if proof["proven"] else "NOT PROVEN",
+            _WORDS[proof["proven"], took_us is not None],
             f"{under}, in {steps}: {CHANGE_TEXTS[tier]}",
             Tone.BAD if not proof["proven"] else Tone.OPEN if proof["dropped_pairs"] else Tone.GOOD,
         )
@@ -143,10 +148,12 @@ def change_answer(answer: Mapping[str, Any], hints: Sequence[Hint] = ()) -> Answ
         why=[
             Several(lines, "steps", _SHOWN_STEPS),
             *([_drops(proof)] if proof["dropped_pairs"] else []),
+            *([f"drained: {listed(answer['drained'])}"] if answer.get("drained") else []),
         ],
         figures=[
             Figure("rules", answer["rules_changed"], "change"),
             Figure("dropped", proof["dropped_pairs"], "pairs of hosts"),
+            Figure("done", took_us, "us", where="after the request: frames follow the new routes"),
         ],
         hints=hints,
         details=[

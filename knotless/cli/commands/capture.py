@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from knotless.cli.answer import Answer, Headline, counted, print_answer
 from knotless.cli.options import (
     duration_option,
     json_option,
@@ -13,7 +14,6 @@ from knotless.cli.options import (
     name_option,
     print_json,
 )
-from knotless.cli.output import say
 from knotless.cli.progress import Bar
 from knotless.emulation import captures
 from knotless.emulation.names import names_of
@@ -45,4 +45,5 @@ def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -
     if as_json:
         print_json({"link": result.link, "file": str(result.file), "frames": result.frames})
     else:
-        say(f"{result.frames} frames of {result.link} in {file}")
+        headline = Headline(file, counted(result.frames, "frames"), f"of {result.link}, both ways")
+        print_answer(Answer(headline))

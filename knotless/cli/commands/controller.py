@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from knotless.cli.answer import Answer, Headline, counted, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import json_option, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation import rest
 from knotless.emulation.controller import restart
 from knotless.emulation.names import names_of
@@ -39,8 +39,9 @@ def restart_command(name: str, as_json: bool) -> None:
     if as_json:
         print_json(status)
     else:
-        switches = len(status["switches"])
-        say(f"the controller of {name!r} is ready: {switches} switches (pid {status['pid']})")
+        switches = counted(len(status["switches"]), "switches")
+        rest_of = f", {switches} have their rules (pid {status['pid']})"
+        print_answer(Answer(Headline(f"controller of {name!r}", "ready", rest_of)))
 
 
 @command.command("confirm", epilog=CONFIRM_EXAMPLE)
@@ -58,4 +59,5 @@ def confirm_command(name: str, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
-        say(f"confirmed; drained: {', '.join(answer['drained']) or 'nothing'}")
+        drained = f", drained: {', '.join(answer['drained']) or 'nothing'}"
+        print_answer(Answer(Headline(f"controller of {name!r}", "confirmed", drained)))

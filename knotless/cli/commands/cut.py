@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import click
 
-from knotless.cli.options import json_option, link_argument, name_option, print_json
-from knotless.cli.output import say
+from knotless.cli.answer import Answer, Headline, Hint, Tone, print_answer
+from knotless.cli.options import (
+    json_option,
+    link_argument,
+    name_option,
+    name_words,
+    print_json,
+)
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -37,4 +43,8 @@ def command(link: str, silent: bool, sender: str | None, name: str, as_json: boo
         print_json({"link": cable.name, "up": False, "carrier": silent, "from": sender})
     else:
         only = f" from {sender}" if sender else ""
-        say(f"{cable.name} {f'drops every frame{only}' if silent else 'has no carrier'}")
+        effect = f"drops every frame{only}, with carrier" if silent else "has no carrier"
+        mend = Hint("restore it", ["knotless", "mend", cable.name, *name_words(name)])
+        routes = Hint("see what routes do", ["knotless", "status", *name_words(name)])
+        headline = Headline(cable.name, "cut", f", {effect}", Tone.OPEN)
+        print_answer(Answer(headline, hints=[mend, routes]))

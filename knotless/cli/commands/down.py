@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from knotless.cli import complete
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.options import json_option, lower_case
-from knotless.cli.output import say, say_json
+from knotless.cli.output import say_json
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
 from knotless.emulation.runtime import remove, require_root
 
@@ -38,6 +39,8 @@ def command(name: str | None, every: bool, as_json: bool) -> None:
     if as_json:
         say_json({"removed": removed})
     elif removed:
-        say(f"removed {', '.join(removed)}")
+        subject = f"fabric {', '.join(map(repr, removed))}"
+        print_answer(Answer(Headline(subject, "removed", ", with all that belongs to it")))
     else:
-        say("nothing is running" if every else f"no fabric {wanted[0]!r} is running")
+        subject = "all fabrics" if every else f"fabric {wanted[0]!r}"
+        print_answer(Answer(Headline(subject, "not running")))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from knotless.base.finite_range import FiniteRange
-from knotless.cli.options import json_option, name_option, print_json
-from knotless.cli.output import say
+from knotless.cli.answer import Answer, Cycle, Figure, Headline, Hint, Tone, print_answer
+from knotless.cli.options import json_option, name_option, name_words, print_json
 from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -42,4 +42,18 @@ def command(timeout_s: float, name: str, as_json: bool) -> None:
             {"since_us": deadlock.since_us, "cycle": deadlock.cycle, "members": deadlock.members}
         )
     else:
-        say(f"deadlocked: {' -> '.join([*deadlock.cycle, deadlock.cycle[0]])}")
+        since = Figure("", deadlock.since_us, "us").text
+        which = name_words(name)
+        print_answer(
+            Answer(
+                Headline(f"fabric {name!r}", "deadlocked", f"since {since}", Tone.BAD),
+                why=[
+                    Cycle(deadlock.cycle),
+                    *([f"{len(deadlock.members)} channels can never send again"]),
+                ],
+                hints=[
+                    Hint("see what waits where", ["knotless", "top", "--once", *which]),
+                    Hint("end it", ["knotless", "release", *which]),
+                ],
+            )
+        )

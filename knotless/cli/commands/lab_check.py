@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotless.base.errors import KnotlessError
+from knotless.cli.answer import Answer, Headline, Several, Table, Tone, print_answer
 from knotless.cli.options import json_option, name_option, print_json
-from knotless.cli.output import say
 
 if TYPE_CHECKING:
     from knotless.lab_checks.lab import Lab
@@ -60,11 +60,10 @@ def command(
     if as_json:
         print_json({"lab": number, "name": lab.name, "ok": not problems, "problems": problems})
     elif problems:
-        say(f"{lab.title}: {len(problems)} still wrong")
-        for line in problems:
-            say(f"- {line}")
+        headline = Headline(lab.title, f"{len(problems)} still wrong", tone=Tone.BAD)
+        print_answer(Answer(headline, why=[Several(problems, "problems", len(problems))]))
     else:
-        say(f"{lab.title}: all right")
+        print_answer(Answer(Headline(lab.title, "all right")))
     sys.exit(1 if problems else 0)
 
 
@@ -98,13 +97,12 @@ def _judge_class(lab: Lab, folder: str, *, as_json: bool) -> int:
 def _print_class(lab: Lab, rows: list[dict[str, Any]]) -> None:
     """Print a line for each student: how much is wrong with each task, and the first of it."""
     right = sum(row["ok"] for row in rows)
-    say(f"{lab.title}: {right} of {len(rows)} all right (files only)")
-    tasks = [*rows[0]["tasks"]]
-    cells = [["work", *tasks, "first"]]
+    word = f"{right} of {len(rows)} all right"
+    tone = Tone.GOOD if right == len(rows) else Tone.OPEN
+    cells = []
     for row in rows:
         counts = [f"{len(lines)} wrong" if lines else "right" for lines in row["tasks"].values()]
         cells.append([row["work"], *counts, row["problems"][0] if row["problems"] else ""])
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        padded = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        say("  ".join(padded).rstrip())
+    table = Table("", ["work", *rows[0]["tasks"], "first"], cells)
+    headline = Headline(lab.title, word, "(files only)", tone)
+    print_answer(Answer(headline, tables=[table]), details=True)

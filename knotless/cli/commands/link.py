@@ -6,8 +6,8 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
+from knotless.cli.answer import Answer, Headline, Several, print_answer
 from knotless.cli.options import json_option, link_argument, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation import lines
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
@@ -75,5 +75,6 @@ def command(link: str, sender: str | None, name: str, as_json: bool, **given: fl
     if as_json:
         print_json({"link": cable.name, "channels": channels})
     else:
-        for line in channels:
-            say(lines.line_text(line))
+        word = "changed" if changes else "as it is"
+        ways = Several([lines.line_text(line) for line in channels], "directions", len(channels))
+        print_answer(Answer(Headline(cable.name, word), why=[ways]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.options import json_option, link_argument, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -28,4 +28,4 @@ def command(link: str, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"link": cable.name, "up": True, "carrier": True, "from": None})
     else:
-        say(f"{cable.name} is up")
+        print_answer(Answer(Headline(cable.name, "mended", ", carries frames again")))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 import click
 
 from knotless.base.name_lists import choice
+from knotless.cli.answer import Answer, Headline, Several, Tone, counted, print_answer
 from knotless.cli.options import json_option, name_option
-from knotless.cli.output import say, say_json
+from knotless.cli.output import say_json
 from knotless.cli.probes import Finding, named, names
+from knotless.cli.progress import Bar
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
 
@@ -57,15 +60,29 @@ def command(
 
     probed = target(names_of(name), pairs, count)
     findings: list[Finding] = []
-    for part in chosen:
-        for finding in named(part)(probed):
-            findings.append(finding)
-            if not as_json:
-                word, colour = ("ok ", "green") if finding.ok else ("BAD", "red")
-                click.secho(word, fg=colour, nl=False)
-                say(f" {finding.probe:8} {finding.subject}: {finding.text}")
+    with Bar("probing", transient=True, counted=False) as bar:
+        for part in chosen:
+            for finding in named(part)(probed):
+                findings.append(finding)
+                bar.update(description=f"{finding.probe} {finding.subject}")
     good = all(finding.ok for finding in findings)
     if as_json:
         rows = [vars(finding) for finding in findings]
         say_json({"fabric": probed.fabric.name, "ok": good, "findings": rows})
+    else:
+        print_answer(_answer(probed.fabric.name, findings))
     sys.exit(0 if good else 1)
+
+
+def _answer(fabric: str, findings: Sequence[Finding]) -> Answer:
+    """Return whether all findings are good, those that are not first."""
+    lines = [
+        f"{'ok ' if each.ok else 'BAD'}  {each.probe:8}  {each.subject}: {each.text}"
+        for each in sorted(findings, key=lambda each: each.ok)
+    ]
+    bad = sum(not each.ok for each in findings)
+    if bad:
+        headline = Headline(fabric, f"{bad} of {len(findings)} findings BAD", tone=Tone.BAD)
+    else:
+        headline = Headline(fabric, "as planned", f"in {counted(len(findings), 'findings')}")
+    return Answer(headline, why=[Several(lines, "findings", len(lines))])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from knotless.base.finite_range import FiniteRange
+from knotless.cli.answer import Answer, Figure, Headline, Hint, print_answer
 from knotless.cli.options import duration_option, json_option, name_option, print_json
-from knotless.cli.output import say
 from knotless.cli.progress import Bar
 from knotless.emulation import state
 from knotless.emulation.daemon import Daemon
@@ -50,4 +50,6 @@ def command(out: str, duration_s: float, every_s: float, name: str, as_json: boo
     if as_json:
         print_json({"file": out, "frames": len(result.frames)})
     else:
-        say(f"{len(result.frames)} frames in {out}")
+        every = Figure("", 1e6 * every_s, "us").text
+        headline = Headline(out, f"{len(result.frames):,} views", f"of all channels, every {every}")
+        print_answer(Answer(headline, hints=[Hint("look at it", ["knotless", "replay", out])]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from knotless.base.errors import EmulationError
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.options import json_option, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation.demonstration import release
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
@@ -26,4 +26,5 @@ def command(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"released": True})
     else:
-        say("released: no frame is in the network")
+        headline = Headline(f"fabric {name!r}", "released", ", no frame is in the network")
+        print_answer(Answer(headline))

@@ -10,9 +10,9 @@ import click
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
 from knotless.base.flow_control import AUTO
-from knotless.base.printable import json_text
+from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.commands._page import page_options, serve_page
-from knotless.cli.output import say
+from knotless.cli.output import say, say_json
 from knotless.results import recording
 from knotless.results.recording import SUFFIX, file_of_row
 
@@ -68,7 +68,10 @@ def command(
         from knotless.web.page_file import page_file
 
         write_whole(file, page_file(recording.read(path)), KnotlessError)
-        say(json_text({"file": file}) if as_json else f"wrote {file}: open it in a browser")
+        if as_json:
+            say_json({"file": file})
+        else:
+            print_answer(Answer(Headline(file, "written", ", a page for any browser")))
         return
     source = verdict(*_verdict_on(paths)) if path is None else replay(recording.read(path))
     serve_page(source, source.feed, host, port, public_origin, as_json=as_json)

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
-from knotless.base.flow_control import FlowControl, verdict_text
+from knotless.base.flow_control import FlowControl, verdict_words
+from knotless.base.printable import listed
 from knotless.cli import complete
-from knotless.cli.options import json_option, lower_case
-from knotless.cli.output import say, say_json
+from knotless.cli.answer import (
+    Answer,
+    Figure,
+    Group,
+    Headline,
+    Hint,
+    Reason,
+    Several,
+    Tone,
+    counted,
+    print_answer,
+)
+from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.options import details_option, json_option, lower_case, name_words
+from knotless.cli.output import say_json
 from knotless.emulation.datapath import text_of
 from knotless.emulation.lines import fault_text
-from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
+from knotless.emulation.names import names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.runtime import require_root
 from knotless.routing.choices.requested import KINDS
@@ -33,8 +48,9 @@ _SHOWN = 8
     help="Only the fabric with this name.",
     shell_complete=complete.names,
 )
+@details_option
 @json_option
-def command(name: str | None, as_json: bool) -> None:
+def command(name: str | None, details: bool, as_json: bool) -> None:
     """Show the running fabrics, whether their switches have their rules, and problems.
 
     The exit status is 1 if one of them has a problem, or if the fabric that is named does not run.
@@ -45,58 +61,94 @@ def command(name: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"fabrics": reports})
     elif not reports:
-        say(f"no fabric {name!r} is running" if name else "nothing is running")
+        print_answer(Answer(Headline(f"fabric {name!r}" if name else "all fabrics", "not running")))
     for one in [] if as_json else reports:
-        _print_status(one)
+        print_answer(status_answer(one), details=details)
     if any(one["problems"] for one in reports) or (name is not None and not reports):
         sys.exit(1)
 
 
-def _print_status(one: dict[str, Any]) -> None:
-    """Print the status of one fabric."""
-    say(f"{one['name']}: {one['fabric']}, {one['phase']}, {text_of(one)}")
-    parts = (
-        f"{role} {part['pid']}{' (started by hand)' if part.get('by_hand') else ''}"
-        for role, part in one["parts"].items()
-        if part["alive"]
+def status_answer(one: Mapping[str, Any]) -> Answer:
+    """Return what to say about a fabric, of its :func:`knotless.emulation.report.report`."""
+    emulator = one["emulator"] or {}
+    which = name_words(one["name"])
+    at_the_prompt = Hint("use it", ["knotless", "attach", *which])
+    return Answer(
+        _headline(one),
+        why=[
+            Several([f"problem: {line}" for line in one["problems"]], "problems"),
+            *(f"to do: {advice['do']}: {advice['command']}" for advice in one["advice"]),
+        ],
+        figures=[*_figures(one, emulator)],
+        remarks=[*_remarks(one, emulator)],
+        hints=[at_the_prompt] if one["phase"] == "ready" else [],
+        details=[*_details(one, emulator)],
     )
-    say(f"  runs: {', '.join(parts) or 'nothing'}")
-    if controller := one["controller"]:
-        switches = controller.get("switches", {})
-        ready = "ready" if controller.get("ready") else "not ready"
-        rules = sum(switch.get("rules") or 0 for switch in switches.values())
-        kind = KINDS.get(controller.get("request", {}).get("multipath"), SinglePath)
-        say(
-            f"  controller: {ready}, engine {controller.get('engine')}{kind.mark}, "
-            f"{rules} rules on {len(switches)} switches, {one['controller_url']}/status"
+
+
+def _headline(one: Mapping[str, Any]) -> Headline:
+    controller = one["controller"] or {}
+    kind = KINDS.get(controller.get("request", {}).get("multipath"), SinglePath)
+    engine = controller.get("engine")
+    routed = "" if engine is None else f" with {engine_name(engine)}{kind.mark}"
+    subject = f"{one['fabric']}{routed} as {one['name']!r}"
+    verdict = controller.get("check")
+    plan = ""
+    if verdict:
+        words = verdict_words(FlowControl(verdict["flow_control"]), safe=not verdict["cycle"])
+        plan = f", {' '.join(words)}"
+    if (one["emulator"] or {}).get("deadlock"):
+        return Headline(subject, "deadlocked", tone=Tone.BAD)
+    if one["problems"]:
+        count = len(one["problems"])
+        word = f"{one['phase']}, with {'a problem' if count == 1 else f'{count} problems'}"
+        return Headline(subject, word, plan, Tone.BAD)
+    if one["phase"] != "ready":
+        return Headline(subject, one["phase"], plan, Tone.OPEN)
+    return Headline(
+        subject, "ready", plan, Tone.OPEN if verdict and verdict["cycle"] else Tone.GOOD
+    )
+
+
+def _figures(one: Mapping[str, Any], emulator: Mapping[str, Any]) -> Iterator[Figure]:
+    switches = (one["controller"] or {}).get("switches", {})
+    rules = sum(switch.get("rules") or 0 for switch in switches.values())
+    yield Figure("rules", rules, where=f"on {counted(len(switches), 'switches')}")
+    if not emulator:
+        return
+    yield Figure("frames", emulator["frames_in_network"], "under way")
+    stretch, now = emulator["stretch"], emulator["stretch_now"]
+    if stretch is None:
+        yield Figure("pace", "virtual time stands still")
+    else:
+        recent = "" if now is None else f", {now:.2f} s now"
+        yield Figure("pace", f"a virtual second takes {stretch:.2f} s{recent}")
+
+
+def _remarks(one: Mapping[str, Any], emulator: Mapping[str, Any]) -> Iterator[Reason]:
+    for storm in emulator.get("storms", ()):
+        yield (
+            f"watchdog: {storm['channel']}: {storm['detected']} storms detected,"
+            f" {storm['restored']} restored, {storm['alerts']} only reported,"
+            f" {storm['dropped_frames']} frames dropped"
         )
-        if verdict := controller.get("check"):
-            control = FlowControl(verdict["flow_control"])
-            say(f"  plan: {verdict_text(control, verdict['cycle'])}")
-    if emulator := one["emulator"]:
-        say(
-            f"  emulator: {emulator['frames_in_network']} frames in the network, "
-            f"{pace(emulator)}, "
-            f"{'deadlocked' if emulator['deadlock'] else 'no deadlock'}"
-        )
-        for storm in emulator["storms"]:
-            say(
-                f"  watchdog: {storm['channel']}: {storm['detected']} storms detected, "
-                f"{storm['restored']} restored, {storm['alerts']} only reported, "
-                f"{storm['dropped_frames']} frames dropped"
-            )
-        for line in emulator["faulty_lines"]:
-            say(f"  line: {fault_text(line)}")
-    for note in one["notes"]:
-        say(f"  {note}")
+    faulty = [f"line: {fault_text(line)}" for line in emulator.get("faulty_lines", ())]
+    yield Several(faulty, "lines with faults")
+    yield Several(one["notes"], "notes")
     if outside := one["real_time_programs"]:
-        more = f" and {len(outside) - _SHOWN} more" if len(outside) > _SHOWN else ""
-        shown = ", ".join(outside[:_SHOWN])
-        say(f"  note: {len(outside)} programs on hosts have no virtual time: {shown}{more}")
-    if one["phase"] == "ready":
-        which = "" if one["name"] == DEFAULT_NAME else f" --name {one['name']}"
-        say(f"  use: knotless attach{which} (its prompt), knotless exec{which} HOST PROGRAM")
-    for problem in one["problems"]:
-        say(f"  problem: {problem}")
-    for advice in one["advice"]:
-        say(f"  to do: {advice['do']}: {advice['command']}")
+        shown = listed(outside, _SHOWN)
+        yield f"note: {len(outside)} programs on hosts have no virtual time: {shown}"
+    for role, part in one["parts"].items():
+        if part["alive"] and part.get("by_hand"):
+            yield f"{role} {part['pid']} (started by hand)"
+
+
+def _details(one: Mapping[str, Any], emulator: Mapping[str, Any]) -> Iterator[Group]:
+    parts = {role: part["pid"] for role, part in one["parts"].items() if part["alive"]}
+    yield Group("processes", parts)
+    values = {"datapath": text_of(one)}
+    if one["controller"]:
+        values["controller"] = f"{one['controller_url']}/status"
+    if emulator:
+        values["virtual time"] = pace(emulator)
+    yield Group("fabric", values)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from knotless.cli import complete
+from knotless.cli.answer import Answer, Headline, Tone, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import json_option, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation.names import names_of
 from knotless.emulation.runtime import require_root
 from knotless.emulation.switches import Switches
@@ -87,10 +87,8 @@ def restart(switches: tuple[str, ...], every: bool, name: str, as_json: bool) ->
     revived = Switches(names_of(name)).restart_all()
     if as_json:
         return print_json({"fabric": name, "restarted": "all", "revived": revived})
-    say("all switches have restarted")
-    if revived:
-        say(f"Open vSwitch had died, and runs again, of: {', '.join(revived)}")
-    return None
+    why = [f"Open vSwitch had died, and runs again, of: {', '.join(revived)}"] if revived else []
+    return print_answer(Answer(Headline("all switches", "restarted"), why=why))
 
 
 def _require(switches: tuple[str, ...]) -> None:
@@ -103,4 +101,5 @@ def _show(name: str, what: str, switches: tuple[str, ...], as_json: bool) -> Non
     if as_json:
         print_json({"fabric": name, what: list(switches)})
     else:
-        say(f"{what}: {', '.join(switches)}")
+        tone = Tone.OPEN if what == "stopped" else Tone.GOOD
+        print_answer(Answer(Headline(", ".join(switches), what, tone=tone)))

@@ -7,9 +7,9 @@ import click
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
 from knotless.cli import complete
+from knotless.cli.answer import Answer, Headline, counted, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import json_option, name_option, print_json
-from knotless.cli.output import say
 from knotless.emulation import running_traffic, state
 from knotless.emulation.names import names_of
 from knotless.emulation.running_traffic import LIMITS_MBPS, MAX_SEED, RunningTraffic
@@ -85,7 +85,10 @@ def stop(name: str, as_json: bool) -> None:
     if as_json:
         print_json({"stopped": None if traffic is None else traffic.as_json()})
     else:
-        say("no traffic runs" if traffic is None else f"{traffic.pattern} is stopped")
+        headline = Headline("traffic", "none runs")
+        if traffic is not None:
+            headline = Headline(traffic.pattern, "stopped")
+        print_answer(Answer(headline))
 
 
 @command.command("status", epilog="Example: knotless traffic status --json")
@@ -104,9 +107,10 @@ def show(traffic: RunningTraffic | None, *, as_json: bool) -> None:
     if as_json:
         print_json({"traffic": None if traffic is None else traffic.as_json()})
     elif traffic is None:
-        say("no traffic runs")
+        print_answer(Answer(Headline("traffic", "none runs")))
     else:
         rate = "as fast as they can"
         if traffic.rate_mbps is not None:
             rate = f"at {traffic.rate_mbps:g} Mbit/s each"
-        say(f"{traffic.pattern}: {traffic.flows} flows; the hosts send {rate}")
+        flows = counted(traffic.flows, "flows")
+        print_answer(Answer(Headline(traffic.pattern, "runs", f", {flows}, the hosts send {rate}")))

@@ -13,11 +13,12 @@ from knotless.cli.answer import Answer, Hint, print_answer
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
 from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
+from knotless.cli.options import name_words
 from knotless.cli.output import say_json
 from knotless.emulation.controller import free_port
 from knotless.emulation.datapath import text_of
 from knotless.emulation.estimate import Estimate, estimate
-from knotless.emulation.names import DEFAULT_NAME, names_of
+from knotless.emulation.names import names_of
 from knotless.emulation.options import switch_processes
 from knotless.emulation.report import report
 from knotless.emulation.runtime import require_root
@@ -81,7 +82,7 @@ def up_answer(
     """Return what to say about a fabric that runs under ``name``, and what it ``takes``."""
     plan, fabric = checked.plan, checked.plan.fabric
     engine = f"{engine_name(plan.engine)}{plan.choice.mark}"
-    which = () if name == DEFAULT_NAME else ("--name", name)
+    which = name_words(name)
     return Answer(
         verdict_headline(f"{fabric.name} is up as {name!r}, with {engine}", checked.verdict),
         why=[

@@ -207,11 +207,11 @@ def test_the_command_prints_what_became_of_the_switches(
     monkeypatch.setattr(command, "require_root", lambda: None)
     monkeypatch.setattr(PrivateOvs, "revive", lambda _self: {"s1"})
     run = CliRunner().invoke
-    assert run(command.command, ["stop", "s1", "s3", "--name", "lab"]).output == "stopped: s1, s3\n"
+    assert run(command.command, ["stop", "s1", "s3", "--name", "lab"]).output == "s1, s3: stopped\n"
     done = run(command.command, ["start", "s3", "--name", "lab", "--json"])
     assert json.loads(done.output) == {"fabric": "lab", "started": ["s3"]}
     done = run(command.command, ["restart", "--all", "--name", "lab"])
     assert done.output.splitlines() == [
-        "all switches have restarted",
-        "Open vSwitch had died, and runs again, of: s1",
+        "all switches: restarted",
+        "  Open vSwitch had died, and runs again, of: s1",
     ]

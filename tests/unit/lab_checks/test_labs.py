@@ -95,7 +95,7 @@ def test_the_skeleton_is_rejected_with_what_is_missing(number: int, tmp_path: Pa
     assert done.exit_code == 1
     first, *lines = done.output.splitlines()
     assert first == f"{labs()[number].title}: {len(lines)} still wrong"
-    assert {f"- {line}" for line in LACKING[number]} <= {
+    assert {f"  {line}" for line in LACKING[number]} <= {
         line.replace(f"{folder}/", "") for line in lines
     }
 
@@ -164,9 +164,9 @@ def test_files_are_named_as_the_folder_was_given(
     copied(labs()[1], "skeleton", tmp_path / "my-lab")
     monkeypatch.chdir(tmp_path)
     done = lab_check(1, "--work", "my-lab", "--files-only")
-    assert "- my-lab/answers.yaml: cycle: still empty\n" in done.output
+    assert "  my-lab/answers.yaml: cycle: still empty\n" in done.output
     monkeypatch.chdir(tmp_path / "my-lab")
-    assert "- answers.yaml: cycle: still empty\n" in lab_check(1, "--files-only").output
+    assert "  answers.yaml: cycle: still empty\n" in lab_check(1, "--files-only").output
 
 
 @pytest.mark.parametrize("value", [7, "", "x", [[]], [{"a": []}], {"a": [1]}, [None]])
