@@ -37,7 +37,8 @@ _UNBROKEN = "\u00a0"
 """Stands for a space at which no line breaks; text from outside has none (:func:`printable`)."""
 _LARGER_UNITS = {"us": ((1e6, "s"), (1e3, "ms"))}
 _PLURALS = {"switches": "switch"} | {
-    f"{thing}s": thing for thing in ("flow", "frame", "link", "pair", "path", "queue", "set")
+    f"{thing}s": thing
+    for thing in ("flow", "frame", "link", "pair", "path", "point", "queue", "run", "set")
 }
 _SIGNIFICANT = 4
 

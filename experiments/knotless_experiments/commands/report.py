@@ -6,14 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from knotless.base.files import write_whole
-from knotless.base.printable import rich_text
+from knotless.cli.answer import Answer, Headline, Table, counted, print_answer
 from knotless.cli.options import json_option, print_json
-from knotless.cli.output import say
 from knotless.results import results
 from knotless.results.document import whose_rows_may_not_fit
 from knotless.results.spread import Spread
@@ -48,26 +44,29 @@ def command(runs: tuple[str, ...], out: str | None, as_json: bool) -> None:
         line_values = [line.as_json() for line in lines]
         print_json({**values, "reports": [str(path) for path in paths], "lines": line_values})
         return
-    if lines:
-        _show(read, lines)
-    for path in paths:
-        say(f"Report: {path}")
+    answer = Answer(
+        Headline(experiment.name, counted(len(read), "runs"), f"in {paths[-1]}"),
+        tables=[_table(read, lines)] if lines else [],
+        remarks=[f"report with plots: {path}" for path in paths[:-1]],
+    )
+    print_answer(answer, details=True)
 
 
-def _show(runs: Sequence[Run], lines: Sequence[Line]) -> None:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("case", overflow="fold")
-    table.add_column("figure", no_wrap=True)
-    for run in runs:
-        on = run["parameters"].get("on", "emulation")
-        table.add_column(rich_text(f"{run['id']} ({on})"))
-    for line in lines:
-        words = [str(value) for value in line.case.values() if value is not None]
-        cells = [
-            _cell(spread, ratio) for spread, ratio in zip(line.spreads, line.ratios, strict=True)
-        ]
-        table.add_row(*map(rich_text, [" ".join(words), line.measure, *cells]))
-    Console().print(table)
+def _table(runs: Sequence[Run], lines: Sequence[Line]) -> Table:
+    """Return the comparison: a row for each figure of each case, a column for each run."""
+    places = [run["parameters"].get("on", "emulation") for run in runs]
+    return Table(
+        "",
+        ["case", "figure", *(f"{run['id']} ({on})" for run, on in zip(runs, places, strict=True))],
+        [
+            [
+                " ".join(str(value) for value in line.case.values() if value is not None),
+                line.measure,
+                *map(_cell, line.spreads, line.ratios),
+            ]
+            for line in lines
+        ],
+    )
 
 
 def _cell(spread: Spread | None, ratio: float | None) -> str:

@@ -9,8 +9,8 @@ import click
 
 from knotless.base.files import folder_for_files, read_text, write_all
 from knotless.base.package import CHECKOUT
+from knotless.cli.answer import Answer, Headline, counted, print_answer
 from knotless.cli.options import json_option, print_json
-from knotless.cli.output import say
 from knotless.results import stored
 from knotless.results.document import whose_rows_may_not_fit
 from knotless.results.page_parts import PartError
@@ -57,4 +57,5 @@ def command(runs: tuple[str, ...], folder: str | None, out: str | None, as_json:
     if as_json:
         print_json({"page": path, "stored": kept, "runs": len(stored_runs.runs)})
     else:
-        say(f"{path}: from {len(stored_runs.runs)} runs")
+        rest = f"from {counted(len(stored_runs.runs), 'runs')}, with {len(pages) - 1} others"
+        print_answer(Answer(Headline(path, "written", rest)))

@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
-from knotless.base.printable import rich_text
+from knotless.cli.answer import (
+    Answer,
+    Headline,
+    Hint,
+    Several,
+    Table,
+    Tone,
+    counted,
+    print_answer,
+)
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import MAX_SLOW_DOWN
 from knotless.cli.output import say, say_json
@@ -75,25 +81,25 @@ def execute(
     return results.run, path, shown
 
 
-def show(shown: Presentation, path: Path) -> None:
-    """Print a table and the findings."""
-    console = Console()
-    table = Table(
-        title=rich_text(shown.title, "table.title"),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
+def run_answer(shown: Presentation, path: Path, *, recorded: bool) -> Answer:
+    """Return what to say about a run whose report is at ``path``.
+
+    ``recorded`` is whether what all channels did lies beside it.
+    """
+    replay = Hint("watch it", ["knotless", "replay", str(path.parent)])
+    rows, brief = shown.rows, shown.columns.brief
+    invalid = sum(not row["valid"] for row in rows)
+    valid = f"{len(rows) - invalid} of {counted(len(rows), 'runs')} valid"
+    word, rest = shown.answer or (valid, "")
+    if shown.answer and invalid:
+        rest += f", {valid}"
+    return Answer(
+        Headline(shown.title, word, rest, Tone.OPEN if invalid else Tone.GOOD),
+        why=[Several(shown.sentences, "findings", len(shown.sentences))],
+        tables=[Table("", brief.headings, brief.table(rows))],
+        remarks=[f"report with plots: {path}"],
+        hints=[replay] if recorded else [],
     )
-    brief = shown.columns.brief
-    for heading in brief.headings:
-        table.add_column(heading, no_wrap=True)
-    for cells in brief.table(shown.rows):
-        table.add_row(*map(rich_text, cells))
-    console.print(table)
-    for sentence in shown.sentences:
-        say(sentence)
-    say(f"Report: {path}")
 
 
 def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
@@ -133,7 +139,7 @@ def _run(name: str, values: Mapping[str, Any]) -> None:
         head = {"experiment": name, "status": run["status"], "report": str(path)}
         say_json({**head, "rows": run["rows"]}, allow_nan=False)
     else:
-        show(shown, path)
+        print_answer(run_answer(shown, path, recorded=values["record"]))
 
 
 def _run_every(values: Mapping[str, Any]) -> int:
@@ -154,15 +160,26 @@ def _run_every(values: Mapping[str, Any]) -> int:
     if values["as_json"]:
         say_json({"rows": rows}, allow_nan=False)
     else:
-        table = Table(box=SIMPLE_HEAD, pad_edge=False)
-        for column in ("experiment", "ok", "valid", "seconds", "report"):
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            words = [row["experiment"], *("yes" if row[key] else "NO" for key in ("ok", "valid"))]
-            words += [f"{row['seconds']:.1f}", row["report"] or row["reason"]]
-            table.add_row(*map(rich_text, words))
-        Console().print(table)
+        print_answer(_answer_of_every(rows), details=True)
     return 0 if all(row["ok"] for row in rows) else 1
+
+
+def _answer_of_every(rows: Sequence[Mapping[str, Any]]) -> Answer:
+    complete = sum(row["ok"] for row in rows)
+    cells = [
+        [
+            row["experiment"],
+            *("yes" if row[key] else "NO" for key in ("ok", "valid")),
+            f"{row['seconds']:.1f}",
+            row["report"] or row["reason"],
+        ]
+        for row in rows
+    ]
+    tone = Tone.GOOD if complete == len(rows) else Tone.BAD
+    return Answer(
+        Headline("all experiments", f"{complete} of {len(rows)} complete", tone=tone),
+        tables=[Table("", ["experiment", "ok", "valid", "seconds", "report"], cells)],
+    )
 
 
 def _judged(chosen: Experiment, campaign: Campaign, values: Mapping[str, Any]) -> dict[str, Any]:

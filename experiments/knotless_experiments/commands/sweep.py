@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from knotless.cli.answer import Answer, Headline, Hint, Tone, counted, print_answer
 from knotless.cli.options import json_option, print_json
 from knotless.cli.output import say
 from knotless.cli.progress import Bar, terminated_as_interrupted
@@ -94,5 +95,17 @@ def command(
         counts = {"points": len(rows), "failed": len(failed)}
         print_json({"folder": str(path), **counts, "rows": rows})
     else:
-        say(f"{path / 'samples.parquet'}: {len(rows)} points, {len(failed)} failed")
+        print_answer(_answer(file, path, len(rows), len(failed), plot))
     return 1 if failed else 0
+
+
+def _answer(file: str, path: Path, points: int, failed: int, plot: str | None) -> Answer:
+    """Return how many points are done, and where their values and figure are."""
+    tone = Tone.BAD if failed else Tone.GOOD
+    rest = f", {failed:,} failed: the same command tries them again" if failed else ", all done"
+    drawing = ["knotless", "sweep", file, "--out", str(path), "--plot", f"{Path(file).stem}.svg"]
+    return Answer(
+        Headline(file, counted(points, "points"), rest, tone),
+        why=[f"values: {path / 'samples.parquet'}", *([] if plot is None else [f"figure: {plot}"])],
+        hints=[Hint("draw it", drawing)] if plot is None else [],
+    )

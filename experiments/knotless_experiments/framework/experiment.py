@@ -92,7 +92,8 @@ class Plot:
 class Presentation:
     """The presentation of a run in ``report.html`` and in the terminal.
 
-    The table has a line for each of ``rows``, by ``columns``.
+    The table has a line for each of ``rows``, by ``columns``. ``answer`` is the main result in a
+    few words, and how they go on; without one the terminal says how many runs are valid.
     """
 
     title: str
@@ -102,6 +103,7 @@ class Presentation:
     rows: Sequence[Mapping[str, Any]]
     notes: Sequence[tuple[str, str]] = ()
     plots: Sequence[Plot] = field(default=())
+    answer: tuple[str, str] | None = None
 
 
 Present = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]

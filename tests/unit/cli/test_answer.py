@@ -137,14 +137,22 @@ WITHOUT_AN_ANSWER = {"_page", "check/imported", "top", "topology", "up"}
 """Modules of commands that print lines of their own: the address of a page, what a port leads to, a
 view of a running fabric, a fabric as JSON, and what is removed before a start. Notes on standard
 error are no answers."""
+FOLDERS = (
+    REPOSITORY / "knotless" / "cli" / "commands",
+    REPOSITORY / "experiments" / "knotless_experiments" / "commands",
+)
 GENERATED = {"completion", "schedule"}
 """Modules that print generated text, as it is."""
 
 
 def test_other_commands_print_by_answers_alone() -> None:
     others = set()
-    commands = REPOSITORY / "knotless" / "cli" / "commands"
-    for path in commands.rglob("*.py"):
+    modules = {
+        path.relative_to(folder).with_suffix("").as_posix(): path
+        for folder in FOLDERS
+        for path in folder.rglob("*.py")
+    }
+    for name, path in modules.items():
         source = path.read_text()
         assert "rich.table" not in source, path
         called = {
@@ -153,5 +161,5 @@ def test_other_commands_print_by_answers_alone() -> None:
             if isinstance(node, ast.Call) and "err=True" not in ast.unparse(node)
         }
         if called & {"say", "print", "click.echo", "console.print"}:
-            others.add(path.relative_to(commands).with_suffix("").as_posix())
+            others.add(name)
     assert others - GENERATED == WITHOUT_AN_ANSWER

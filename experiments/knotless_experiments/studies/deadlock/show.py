@@ -38,6 +38,18 @@ def sentences(rows: Sequence[Row]) -> list[str]:
     return [*findings, *_verdicts(good), *excluded(rows)]
 
 
+def answer(rows: Sequence[Row]) -> tuple[str, str] | None:
+    """Return whether runs froze where the static check said that they can; None without any."""
+    good = [row for row in rows if row["valid"]]
+    if not good:
+        return None
+    frozen = [row for row in good if row["deadlock"]]
+    foreseen = sum(row["as_predicted"] for row in frozen)
+    where = "in a cycle that the static check had found"
+    rest = f", {'all' if foreseen == len(frozen) else foreseen} {where}" if frozen else ""
+    return f"{len(frozen)} of {len(good)} runs froze", rest
+
+
 def _of_group(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the findings of the UDP rows of one pattern."""
 
@@ -214,4 +226,5 @@ def present(
         rows=rows,
         notes=notes(run),
         plots=draw_plots(run, samples) if draw else (),
+        answer=answer(rows),
     )
