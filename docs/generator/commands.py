@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from knotless.cli.help import sections
 from knotless.cli.main import main
 
 HEAD = """# Commands
@@ -76,14 +77,12 @@ def _body(command: click.Command, context: click.Context) -> Iterator[str]:
         text = " ".join(paragraph.replace("\b", "").split())
         example = _EXAMPLE.match(text)
         yield f"```sh\n{example[1]}\n```\n" if example else f"{escaped(text)}\n"
-    rows = [
-        _row(parameter, context)
-        for parameter in command.get_params(context)
-        if isinstance(parameter, click.Option) and not parameter.hidden
-    ]
-    if rows:
+    by_heading = sections(command, context)
+    for heading, options in by_heading.items():
+        if len(by_heading) > 1:
+            yield f"**{heading}**\n"
         yield "| option | meaning | default |\n|---|---|---|"
-        yield "\n".join(rows) + "\n"
+        yield "\n".join(_row(option, context) for option in options) + "\n"
 
 
 def _row(option: click.Option, context: click.Context) -> str:

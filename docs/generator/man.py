@@ -14,6 +14,7 @@ import click
 from docs.generator.commands import command_pages
 from knotless.base.package import version
 from knotless.cli.groups import GROUPS
+from knotless.cli.help import sections
 
 
 def write(folder: Path) -> list[Path]:
@@ -43,16 +44,13 @@ def _page(context: click.Context) -> Iterator[str]:
     yield ".SH DESCRIPTION"
     for paragraph in paragraphs:
         yield f".PP\n{_text(paragraph)}"
-    rows = [
-        record
-        for parameter in command.get_params(context)
-        if isinstance(parameter, click.Option)
-        and (record := parameter.get_help_record(context)) is not None
-    ]
-    if rows:
-        yield ".SH OPTIONS"
-    for option, meaning in rows:
-        yield f".TP\n.B {_text(option)}\n{_text(meaning)}"
+    by_heading = sections(command, context)
+    yield ".SH OPTIONS"
+    for heading, options in by_heading.items():
+        if len(by_heading) > 1:
+            yield f".SS {_text(heading)}"
+        for option, meaning in filter(None, (one.get_help_record(context) for one in options)):
+            yield f".TP\n.B {_text(option)}\n{_text(meaning)}"
     if context.parent is None:
         for title, group in GROUPS.items():
             yield f".SH COMMANDS: {title.upper()}"

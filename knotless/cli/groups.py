@@ -83,6 +83,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "replay": "Serve a page of a recorded run or of a verdict.",
     },
     "Learn": {
+        "help": "Say where to begin, or explain a command or a topic.",
         "lab-check": "Say what is still wrong with the work on a lab.",
         "completion": "Print the completion script of a shell.",
     },

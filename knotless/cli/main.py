@@ -194,5 +194,5 @@ def _version(context: click.Context, _parameter: click.Parameter, asked: bool) -
 def main() -> None:
     """Design, prove, run and measure lossless Ethernet fabrics that cannot deadlock.
 
-    Example: knotless check --help
+    knotless help says where to begin; knotless COMMAND --help explains a command.
     """

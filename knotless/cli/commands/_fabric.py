@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.finite_range import FiniteRange
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._plan_options import ROUTES, SWITCHES, plan_options
 from knotless.cli.commands._switch_options import (
     DELAY,
     RATE,
@@ -18,6 +18,7 @@ from knotless.cli.commands._switch_options import (
     emulated_switch_option,
     watchdog_options,
 )
+from knotless.cli.help import under
 from knotless.cli.options import (
     MAX_SLOW_DOWN,
     fabric_of,
@@ -40,13 +41,15 @@ from knotless.verification.checked_plan import CheckedPlan
 Command = TypeVar("Command", bound=Callable[..., Any])
 Options = Mapping[str, Any]
 
-_PARAMETERS = [
-    spec_argument,
-    plan_options(),
+_ROUTES = [
     click.option("--allow-deadlock", is_flag=True, help="Start it even if its plan can deadlock."),
+    own_name_option,
+]
+_LINKS = [
     click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
     click.option("--delay", type=DELAY, metavar="US", help="Delay of every link, us."),
-    own_name_option,
+]
+_CONTROLLER = [
     click.option(
         "--controller",
         type=click.Choice(["ryu", "remote", "none"]),
@@ -78,12 +81,35 @@ _PARAMETERS = [
     ),
     click.option("--tls", is_flag=True, help="TLS with certificates between switches and ours."),
     click.option(
+        "--controller-clock",
+        type=click.Choice(["real", "virtual"]),
+        default="real",
+        show_default=True,
+        help="Whether our controllers see virtual time too.",
+    ),
+]
+_EMULATION = [
+    click.option(
         "--links",
         type=click.Choice(["emulated", "plain"]),
         default="emulated",
         show_default=True,
         help="Plain: veth pairs only, without rates, delays and flow control.",
     ),
+    click.option(
+        "--slow-down",
+        type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
+        default=1.0,
+        show_default=True,
+        metavar="K",
+        help="Virtual time passes at most 1/K times as fast as real time.",
+    ),
+    click.option(
+        "--virtual-clock",
+        is_flag=True,
+        help="Programs on hosts see virtual time: their clocks, sleeps and time limits.",
+    ),
+    priority_option,
     click.option(
         "--datapath",
         type=click.Choice(["auto", "user", "kernel"]),
@@ -99,8 +125,10 @@ _PARAMETERS = [
         help="Open vSwitch processes that share the switches [default: 1, or one for each"
         f" {PORTS_OF_EACH} ports of a fabric with more than {PORTS_OF_ONE}].",
     ),
-    credit_options,
+]
+_SWITCHES = [
     emulated_switch_option,
+    credit_options,
     watchdog_options,
     broadcast_options,
     click.option(
@@ -111,34 +139,22 @@ _PARAMETERS = [
         help="Share of time for which a host may pause its link; beyond it, it is ignored [default:"
         " 0.6]. 1: no limit.",
     ),
-    click.option(
-        "--slow-down",
-        type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
-        default=1.0,
-        show_default=True,
-        metavar="K",
-        help="Virtual time passes at most 1/K times as fast as real time.",
-    ),
-    click.option(
-        "--virtual-clock",
-        is_flag=True,
-        help="Programs on hosts see virtual time: their clocks, sleeps and time limits.",
-    ),
-    click.option(
-        "--controller-clock",
-        type=click.Choice(["real", "virtual"]),
-        default="real",
-        show_default=True,
-        help="Whether our controllers see virtual time too.",
-    ),
-    priority_option,
-    json_option,
 ]
+_GROUPS: Sequence[tuple[str, Sequence[Callable[[Any], Any]], Collection[str]]] = (
+    (ROUTES, _ROUTES, ["name", "allow_deadlock"]),
+    (SWITCHES, _SWITCHES, ["switch_settings"]),
+    ("Emulation", [*_LINKS, *_EMULATION], ["rate", "delay", "slow_down", "virtual_clock"]),
+    ("Controller", _CONTROLLER, ["controller", "controllers"]),
+)
+"""Headings, their options, and those that ``--help`` explains."""
 
 
 def fabric_options(command: Command) -> Command:
     """Add SPEC and the options of a running fabric to a command."""
-    return with_options(command, _PARAMETERS)
+    for heading, options, usual in reversed(_GROUPS):
+        for option in reversed(options):
+            command = under(heading, option, usual)(command)
+    return with_options(command, [spec_argument, plan_options(), json_option])
 
 
 def checked_plan_of(

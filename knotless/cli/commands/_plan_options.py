@@ -15,6 +15,7 @@ from click.core import ParameterSource
 from knotless.base.flow_control import CHOICES
 from knotless.cli import complete
 from knotless.cli.commands._verdict_options import FLOW_CONTROL, one_of
+from knotless.cli.help import under
 from knotless.routing.choices.layers import DEFAULT_LAYERS
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.engine import loaded_engine
@@ -111,6 +112,10 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         f" {MAX_HASH_SEED}: another seed, other paths.",
     },
 }
+ROUTES, SWITCHES = "Fabric and routes", "Flow control and switches"
+"""Headings of options."""
+USUAL = ("engine", "vcs", "multipath", "flow_control")
+"""Those that ``--help`` explains."""
 PLAN_OPTIONS = tuple(_OPTIONS)
 """Names of the parameters of a plan's options."""
 without_option = click.option(
@@ -164,5 +169,7 @@ def _with_options(command: Any, defaults: Mapping[str, str], *, show_default: bo
     for name, settings in reversed(list(_OPTIONS.items())):
         option = {"default": defaults.get(name, _default(name)), "show_default": show_default}
         flag = f"--{name.replace('_', '-')}"
-        command = click.option(flag, name, **{**option, **settings})(command)
+        heading = SWITCHES if name == "flow_control" else ROUTES
+        add = click.option(flag, name, **{**option, **settings})
+        command = under(heading, add, USUAL)(command)
     return command

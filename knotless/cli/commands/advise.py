@@ -23,6 +23,7 @@ from knotless.cli.answer import (
 from knotless.cli.commands._comparison import compared, comparison_table, without_plan
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
 from knotless.cli.commands._verdict_options import SwitchOptions, judged_switch_options
+from knotless.cli.help import Command
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -40,7 +41,7 @@ from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL
 
 
-@click.command(name="advise")
+@click.command(name="advise", cls=Command)
 @spec_argument
 @plan_options(engine=ALL)
 @judged_switch_options

@@ -28,6 +28,7 @@ from knotless.cli.answer import (
 )
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
 from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.help import Command
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -53,7 +54,7 @@ _HASHED = {
 """What is measured for each seed: key -> title."""
 
 
-@click.command(name="analyse")
+@click.command(name="analyse", cls=Command)
 @spec_argument
 @plan_options()
 @click.option(

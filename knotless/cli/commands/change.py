@@ -11,6 +11,7 @@ from knotless.cli import complete
 from knotless.cli.answer import Hint, print_answer
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, changed_plan_options
 from knotless.cli.commands._running import RequestOptions, change_answer, change_options, perform
+from knotless.cli.help import Command
 from knotless.cli.options import fabric_of, given_options, print_json
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
@@ -25,7 +26,7 @@ Example: knotless change --engine dl --vcs 2 --dry-run
 """
 
 
-@click.command("change", epilog=EXAMPLE)
+@click.command("change", cls=Command, epilog=EXAMPLE)
 @click.argument("spec", required=False, shell_complete=complete.fabrics)
 @changed_plan_options
 @click.option(

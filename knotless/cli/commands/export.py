@@ -12,6 +12,7 @@ from knotless.base.files import folder_for_files, write_all
 from knotless.cli.answer import Answer, Figure, Group, print_answer
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
+from knotless.cli.help import Command
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -149,7 +150,7 @@ def _ports(state: ForwardingState, sender: str, receiver: str) -> Iterator[tuple
             yield int(channels.tail[hop.channel]), int(channels.out_port[hop.channel])
 
 
-@click.command(name="export")
+@click.command(name="export", cls=Command)
 @spec_argument
 @plan_options(vlans="tree")
 @click.option(

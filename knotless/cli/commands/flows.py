@@ -7,6 +7,7 @@ import click
 from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer
 from knotless.cli.commands._plan_options import plan_options
 from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.help import Command
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -20,7 +21,7 @@ from knotless.routing.plan import make_plan, refuse_unruly
 from knotless.routing.request import PlanRequest
 
 
-@click.command(name="flows")
+@click.command(name="flows", cls=Command)
 @spec_argument
 @plan_options()
 @click.option("--out", required=True, metavar="DIR", help="Directory to write the files to.")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
+from knotless.cli.help import Command
 from knotless.cli.output import say, say_json
 from knotless.cli.prompt import Prompt
 from knotless.emulation.names import names_of
@@ -23,7 +24,7 @@ Example: knotless lab ring,4 --engine updown
 """
 
 
-@click.command("lab", epilog=EXAMPLE)
+@click.command("lab", cls=Command, epilog=EXAMPLE)
 @fabric_options
 def command(
     spec: str,

@@ -16,6 +16,7 @@ from knotless.base.flow_control import FLOW_CONTROLS
 from knotless.base.suggestions import suggestion
 from knotless.cli import complete
 from knotless.cli.commands._plan_options import changed_plan_options
+from knotless.cli.help import Command
 from knotless.cli.options import own_name_option
 from knotless.cli.priority import priority_option
 
@@ -48,7 +49,7 @@ _REFUSED = {
 }
 
 
-@click.command("mn", epilog=EXAMPLE)
+@click.command("mn", cls=Command, epilog=EXAMPLE)
 @click.option("--topo", default="minimal", show_default=True, help="Topology and its parameters.")
 @click.option("--custom", metavar="FILE,...", help="Python files with topos, controllers or tests.")
 @click.option(

@@ -13,7 +13,13 @@ from knotless.base.files import write_whole
 from knotless.base.printable import listed
 from knotless.cli.answer import Answer, Figure, Group, Hint, Several, print_answer
 from knotless.cli.commands._comparison import compared, comparison_answer
-from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options, without_option
+from knotless.cli.commands._plan_options import (
+    PLAN_OPTIONS,
+    ROUTES,
+    SWITCHES,
+    plan_options,
+    without_option,
+)
 from knotless.cli.commands._verdict_answer import (
     deadlock_reasons,
     engine_name,
@@ -27,6 +33,7 @@ from knotless.cli.commands._verdict_options import (
     freeze_options,
     judged_switch_options,
 )
+from knotless.cli.help import Command, under
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -50,14 +57,14 @@ MAX_NAMES = 10
 _HIDDEN = ("separated", "losses", "freezes", "freeze")
 
 
-@click.command(name="plan")
+@click.command(name="plan", cls=Command)
 @spec_argument
 @plan_options()
-@without_option
-@judged_switch_options
+@under(ROUTES, without_option)
+@under(SWITCHES, judged_switch_options, ["switch_settings"])
 @click.option("--out", metavar="F.json", help="Write the plan with every path to this file.")
 @click.option("--compare", "comparing", is_flag=True, help="Compare engines: all, or a,b,c.")
-@freeze_options
+@under(SWITCHES, freeze_options, ["freezing"])
 @click.option("--explain", "explaining", is_flag=True, help="Say what the engine did, and why.")
 @details_option
 @json_option

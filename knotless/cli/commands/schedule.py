@@ -13,6 +13,7 @@ from knotless.base.printable import json_text
 from knotless.cli.answer import Answer, Figure, Group, Headline, Tone, print_answer
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.help import Command
 from knotless.cli.options import details_option, fabric_of, json_option, spec_argument
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import make_plan
@@ -25,7 +26,7 @@ from knotless.traffic.schedules.schedule import Schedule, ScheduleError, shift, 
 from knotless.traffic.schedules.search import SearchResult, find_schedule, some_hosts
 
 
-@click.command(name="schedule")
+@click.command(name="schedule", cls=Command)
 @spec_argument
 @click.option(
     "--lattice",

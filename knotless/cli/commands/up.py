@@ -13,6 +13,7 @@ from knotless.cli.answer import Answer, Hint, print_answer
 from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
 from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
+from knotless.cli.help import Command
 from knotless.cli.options import name_words
 from knotless.cli.output import say_json
 from knotless.emulation.controller import free_port
@@ -34,7 +35,7 @@ Example: knotless up torus,4,4 --engine dor
 """
 
 
-@click.command("up", epilog=EXAMPLE)
+@click.command("up", cls=Command, epilog=EXAMPLE)
 @fabric_options
 @click.option("--web", is_flag=True, help="Serve a live page, as knotless web does.")
 @click.option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -147,7 +148,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], message: str) ->
 def test_help_has_an_example(name: str) -> None:
     done = run(name, "--help")
     assert done.exit_code == 0
-    assert f"Example: knotless {name}" in done.stdout
+    assert re.search(rf"^ *Examples?:\s+knotless {name}", done.stdout, re.MULTILINE)
     assert "--json" in done.stdout
 
 

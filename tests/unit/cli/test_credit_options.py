@@ -44,5 +44,5 @@ def test_commands_that_start_a_fabric_take_them(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        main([name, "--help"])
+        main([name, "--help-all"])
     assert "--credit-bytes BYTES" in capsys.readouterr().out

@@ -24,16 +24,17 @@ from knotless.cli.commands.check.options import (
     state_options,
 )
 from knotless.cli.commands.check.since import print_unchanged
+from knotless.cli.help import OTHERS, Command, under
 
 
-@click.command(name="check")
-@source_options
-@query_options
-@judged_switch_options
-@freeze_options
-@failure_options
-@state_options
-@output_options
+@click.command(name="check", cls=Command)
+@under("What is read", source_options, ["live", "name", "hosts", "routes", "flow_control"])
+@under("Packets and ports", query_options)
+@under("Switches", judged_switch_options, ["switch_settings"])
+@under("Traffic", freeze_options, ["freezing"])
+@under("Failures and remedies", failure_options, ["max_failed", "react", "remedies", "export"])
+@under("Later checks", state_options, ["write_state", "since"])
+@under(OTHERS, output_options, ["draw", "sarif", "details", "as_json"])
 def command(
     source: Source,
     query: Query,

@@ -10,7 +10,7 @@ import click
 
 from knotless.base.files import write_whole
 from knotless.cli.answer import print_answer
-from knotless.cli.commands._plan_options import plan_options
+from knotless.cli.commands._plan_options import SWITCHES, plan_options
 from knotless.cli.commands._switch_options import broadcast_options, watchdog_options
 from knotless.cli.commands.simulate.answer import simulation_answer
 from knotless.cli.commands.simulate.options import (
@@ -35,6 +35,7 @@ from knotless.cli.commands.simulate.traffic import (
     traffic_options,
     workload_options,
 )
+from knotless.cli.help import OTHERS, Command, under
 from knotless.cli.options import fabric_of, print_json, spec_argument
 from knotless.cli.output import say
 from knotless.cli.progress import Bar
@@ -52,20 +53,22 @@ from knotless.simulation.result import by_channel, by_flow, by_message, by_pool
 from knotless.simulation.verdict import cautions
 from knotless.topologies.fabric import with_lines
 
+TRAFFIC = "Traffic"
 
-@click.command(name="simulate")
+
+@click.command(name="simulate", cls=Command)
 @spec_argument
 @plan_options()
-@traffic_options
-@workload_options
-@host_options
-@buffer_options
-@switch_options
-@watchdog_options
-@broadcast_options
-@link_options
-@run_options
-@output_options
+@under(SWITCHES, switch_options, ["switch_settings"])
+@under(SWITCHES, buffer_options, ())
+@under(SWITCHES, watchdog_options, ())
+@under(SWITCHES, broadcast_options, ())
+@under(TRAFFIC, traffic_options, ["pattern", "load_share", "message_bytes", "senders"])
+@under(TRAFFIC, workload_options, ["sizes", "collective"])
+@under("Hosts and links", host_options, ["transport"])
+@under("Hosts and links", link_options, ["rate", "delay"])
+@under("Run", run_options, ["duration", "seed"])
+@under(OTHERS, output_options, ["plot", "record", "fail_on_deadlock", "details", "as_json"])
 def command(
     spec: str,
     request: PlanRequest,
