@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
+from knotless.cli.options import HELP_LINES, help_all_option
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 MAX_EXAMPLES = 3
@@ -23,8 +25,6 @@ _MAX_OPTION = 28
 _EXAMPLE = "Example: "
 MAX_LINES = 60
 """Lines of ``--help``."""
-_LINES = "knotless.help_lines"
-"""In the context's ``meta``: lines for each of the usual options; None: all are explained."""
 _UNLIMITED = 99
 
 
@@ -68,18 +68,18 @@ class Command(click.Command):
         """Make a command, with ``--help-all`` if ``--help`` leaves something out."""
         super().__init__(*args, **attributes)
         if any(not getattr(parameter, "is_usual", True) for parameter in self.params):
-            self.params.append(_help_all)
+            self.params.append(help_all_option)
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the longest help that is short, or the whole one if that is asked for."""
-        if _LINES in ctx.meta:
+        if HELP_LINES in ctx.meta:
             return super().get_help(ctx)
         text = ""
-        for ctx.meta[_LINES] in (_UNLIMITED, 3, 2, 1):
+        for ctx.meta[HELP_LINES] in (_UNLIMITED, 3, 2, 1):
             text = super().get_help(ctx)
             if text.count("\n") < MAX_LINES:
                 break
-        del ctx.meta[_LINES]
+        del ctx.meta[HELP_LINES]
         return text
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -96,12 +96,12 @@ class Command(click.Command):
             formatter.write_text(text)
         if examples:
             with formatter.section("Examples"):
-                for example in examples[: None if ctx.meta[_LINES] is None else MAX_EXAMPLES]:
+                for example in examples[: None if ctx.meta[HELP_LINES] is None else MAX_EXAMPLES]:
                     formatter.write(f"{' ' * formatter.current_indent}{example}\n")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings."""
-        lines = ctx.meta[_LINES]
+        lines = ctx.meta[HELP_LINES]
         for heading, options in sections(self, ctx).items():
             shown = [one for one in options if lines is None or getattr(one, "is_usual", True)]
             records = [record for one in shown if (record := one.get_help_record(ctx)) is not None]
@@ -151,20 +151,3 @@ def _name(formatter: click.HelpFormatter, options: Sequence[click.Option]) -> No
             break_on_hyphens=False,
         )
         formatter.write("\n".join(lines) + "\n")
-
-
-def _show_all(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
-    if asked and not context.resilient_parsing:
-        context.meta[_LINES] = None
-        click.echo(context.get_help())
-        context.exit()
-
-
-_help_all = click.Option(
-    ["--help-all"],
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_all,
-    help="Explain all options, with more examples, and exit.",
-)

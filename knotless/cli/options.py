@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+HELP_LINES = "knotless.help_lines"
+"""In a context's ``meta``: lines of help for each usual option; None: all are explained."""
 MAX_SLOW_DOWN = 1e6
 """Largest K of ``--slow-down K``."""
 
@@ -52,6 +54,23 @@ parts_argument = click.argument(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")
 details_option = click.option(
     "--details", is_flag=True, help="Print all that is known, not only the answer."
+)
+
+
+def _show_all(context: click.Context, _parameter: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        context.meta[HELP_LINES] = None
+        click.echo(context.get_help())
+        context.exit()
+
+
+help_all_option = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Explain all options, with more examples, and exit.",
 )
 
 
