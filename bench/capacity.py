@@ -24,7 +24,7 @@ from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import FlowControl
 from knotless.emulation.network import EmulatedFabric
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
@@ -345,7 +345,7 @@ def main(run: Run, hosts: str, delay_us: float) -> None:
 
     Example: sudo .venv/bin/python -m bench.capacity --hosts 16
     """
-    require_root()
+    require_fabrics()
     measurements: list[Measurement] = []
 
     for each in (1, 4) if hosts == "both" else (int(hosts) // 16,):

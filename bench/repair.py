@@ -42,7 +42,7 @@ from knotless.base.ports import free_port
 from knotless.cli.priority import default_priority_option
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import Part, Priority, default_priority, prioritise
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.results.machine import versions
 from knotless.routing.plan import make_plan
 from knotless.routing.request import PROTECTIONS, PlanRequest, Protection
@@ -285,7 +285,7 @@ def main(
 
     Example: python -m bench.repair --cuts 100 --into docs/benchmarks/repair.json
     """
-    require_root()
+    require_fabrics()
     cases = product(specs, kinds, loads, attacks, protections)
     for spec, kind, load_name, attack, protection in cases:
         run.add(

@@ -144,8 +144,8 @@ def _allow_more_cpu() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (used + CPU_LIMIT_S, resource.RLIM_INFINITY))
 
 
-def _no_root() -> None:
-    raise EmulationError("running a fabric needs root: put sudo before the command")
+def _no_fabrics() -> None:
+    raise EmulationError("running fabrics needs root: put sudo before the command")
 
 
 def _not_run(*_: Any) -> NoReturn:
@@ -190,7 +190,7 @@ def _judged(words: Sequence[str], place: Path) -> tuple[int, str | None]:
 
 
 INSTEAD: Mapping[str, Any] = {
-    "knotless.emulation.runtime.require_root": _no_root,
+    "knotless.emulation.requirements.require_fabrics": _no_fabrics,
     "knotless_experiments.commands.run.execute": _not_run,
     "knotless_experiments.sweeps.cluster.local": contextlib.nullcontext,
     "knotless_experiments.sweeps.cluster.remote": contextlib.nullcontext,

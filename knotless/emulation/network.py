@@ -22,11 +22,11 @@ from knotless.emulation.names import DEFAULT_NAME, SENDERS_MARK, Names, names_of
 from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.parts_watch import PartsWatch
 from knotless.emulation.priority import Priority
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.running_fabric import RunningFabric, write_shells
-from knotless.emulation.runtime import Runtime, claim, require_root
+from knotless.emulation.runtime import Runtime, claim
 from knotless.emulation.signals import uninterrupted
 from knotless.emulation.switches import Switches
-from knotless.emulation.tools import require_tools
 from knotless.emulation.virtual_clock import program_environment
 from knotless.routing.multicast import addresses
 from knotless.routing.plan import Plan
@@ -217,8 +217,8 @@ class EmulatedFabric:
         Raises
         ------
         KnotlessError
-            One line: options contradict each other, this is not root, a program is missing, a
-            fabric of this name runs already, or the plan is refused. All that was created is
+            One line: options contradict each other, rights or programs are missing, a fabric
+            of this name runs already, or the plan is refused. All that was created is
             removed first, also if this is interrupted.
 
         """
@@ -236,8 +236,7 @@ class EmulatedFabric:
             tls=self.tls,
             links=self.links,
         )
-        require_root()
-        require_tools()
+        require_fabrics()
         for address in self._remotes:
             control.require_listening(address)
         self.datapath = in_use = chosen(self.datapath)

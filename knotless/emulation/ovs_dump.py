@@ -15,6 +15,7 @@ from knotless.base.files import read_text
 from knotless.emulation import rest, state
 from knotless.emulation.interface_names import interface_names
 from knotless.emulation.names import Names, names_of
+from knotless.emulation.requirements import require_fabrics
 from knotless.forwarding.openflow.directory import read_tags
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.reader import state_of_rules
@@ -42,15 +43,13 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     Raises
     ------
     RuleError
-        No such fabric is running, the user is not root, a switch does not answer, or rules change
-        all the time.
+        No such fabric is running, a switch does not answer, or rules change all the time.
     EmulationError
-        A fabric cannot have such a name.
+        A fabric cannot have such a name, or the user may not read running fabrics.
 
     """
     names = names_of(name)
-    if os.geteuid() != 0:
-        raise RuleError("check --live reads the switches' sockets: run it as root")
+    require_fabrics()
     if not names.fabric_file.exists():
         raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
     fabric = read(names.fabric_file)

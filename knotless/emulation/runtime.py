@@ -32,12 +32,6 @@ END_ROUNDS = 4
 _LINE_LIMIT_BYTES = 64
 
 
-def require_root() -> None:
-    """Raise :class:`EmulationError` unless the user is root."""
-    if os.geteuid() != 0:
-        raise EmulationError("running a fabric needs root: put sudo before the command")
-
-
 @contextmanager
 def machine_lock() -> Iterator[None]:
     """Prevent all other starts and removals on this machine for the block."""
@@ -162,10 +156,9 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
     """Claim a name for a fabric that this process is about to start.
 
     Returns the runtime, and whether a dead fabric of that name was removed first. Raises
-    :class:`EmulationError` if one is running, if the user is not root, or if a namespace of
-    that name exists that is not ours.
+    :class:`EmulationError` if one is running, or if a namespace of that name exists
+    that is not ours.
     """
-    require_root()
     with machine_lock():
         former = state.read(names)
         if former is not None and former.running:
@@ -191,7 +184,6 @@ def claim(names: Names, fabric: str) -> tuple[Runtime, bool]:
 
 def remove(names: Names) -> bool:
     """Remove a fabric, whoever owns it and in whatever state; return False if there is none."""
-    require_root()
     fabric_state = state.read(names)
     if fabric_state is None:
         return False

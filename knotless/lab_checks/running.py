@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +9,7 @@ from knotless.emulation.daemon import Counters, Daemon
 from knotless.emulation.names import names_of
 from knotless.emulation.ovs_dump import live_state
 from knotless.emulation.report import report
+from knotless.emulation.requirements import why_not
 from knotless.forwarding.state import ForwardingState
 from knotless.lab_checks.lab import TodoError, Work
 from knotless.verification.check import Verdict, verdict_of
@@ -17,10 +17,10 @@ from knotless.verification.check import Verdict, verdict_of
 
 def status_of(work: Work, spec: str) -> dict[str, Any]:
     """Return the status of the running fabric; raises TodoError unless it is ``spec``."""
-    if os.geteuid() != 0:
+    if reason := why_not():
         raise TodoError(
-            "the running fabric can be seen by root only: run this command with sudo"
-            " (or judge the files alone: --files-only)"
+            f"the running fabric cannot be seen: this {reason} (or judge the files alone:"
+            " --files-only)"
         )
     name = str(work.fabric)
     status = report(names_of(name))

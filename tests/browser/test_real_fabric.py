@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
 
 from knotless.emulation.names import Names
+from knotless.emulation.requirements import why_not
 from tests.browser.conftest import Open
 from tests.support.fabric_fixtures import FREE_PORTS, Knotless, Remains, knotless, names, remains
 
@@ -21,8 +21,8 @@ LIMIT_MS = 40_000
 @pytest.fixture
 def url(names: Names, knotless: Knotless, remains: Remains) -> Iterator[str]:
     """A ring with routes that cannot deadlock, and its page."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
+    if reason := why_not():
+        pytest.skip(reason)
     words = ("up", "ring,4", "--engine", "updown", "--name", names.name, *FREE_PORTS)
     done = knotless(*words, "--web", "--web-port", "0", "--json")
     try:

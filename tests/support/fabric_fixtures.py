@@ -1,7 +1,8 @@
 """What the folders of tests with fabrics share; their ``conftest.py`` import it.
 
 Fixtures: a fabric name for each test, a running fabric of that name, the ``knotless`` command, and
-what a fabric has left on the machine. Without root, their tests are skipped with a message.
+what a fabric has left on the machine. Where no fabric can run, their tests are skipped with what is
+missing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from knotless.emulation import processes, runtime, state
 from knotless.emulation.names import Names, names_of
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import Priority, default_priority
+from knotless.emulation.requirements import why_not
 from knotless.routing.request import PlanRequest
 from knotless.topologies import load
 from tests.support.lab_terminal import Lab
@@ -64,6 +67,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
     return report
 
 
+@cache
+def _why_no_fabrics() -> str | None:
+    return why_not()
+
+
 def new_names() -> Names:
     """Return names that no other test has."""
     return names_of(f"test-{os.getpid()}-{next(_COUNT)}")
@@ -78,12 +86,12 @@ def new_fabric(
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip tests without root; have fabrics of those marked ``realtime`` go before other programs.
+    """Skip tests where no fabric can run; have those marked ``realtime`` go before other programs.
 
     Virtual time goes on while programs compute, and while they wait for a processor.
     """
-    if os.geteuid() != 0:
-        pytest.skip("needs root")
+    if reason := _why_no_fabrics():
+        pytest.skip(reason)
     is_measured = item.get_closest_marker("realtime") is not None
     default_priority.set(Priority.REALTIME if is_measured else Priority.NORMAL)
 

@@ -124,10 +124,10 @@ def _prepared(chosen: Experiment, values: Mapping[str, Any]) -> Campaign:
     if on == EMULATION:
         slow_down.set(values["slow_down"])
         from knotless.emulation.priority import Priority, default_priority
-        from knotless.emulation.runtime import require_root
+        from knotless.emulation.requirements import require_fabrics
 
         default_priority.set(Priority(values["priority"]))
-        require_root()
+        require_fabrics()
     return campaign
 
 

@@ -25,8 +25,8 @@ from knotless.cli.answer import (
 )
 from knotless.cli.options import details_option, grouped, json_option, name_option, print_json
 from knotless.emulation.names import names_of
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.rest import BusyError, Controller
-from knotless.emulation.runtime import require_root
 from knotless.emulation.summary import CHANGE_TEXTS
 from knotless.verification.changes.certificate import write_step_files
 
@@ -84,7 +84,7 @@ def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> N
     A change that goes on already is waited for. Raises :class:`EmulationError` if it is refused, or
     is not done in time.
     """
-    require_root()
+    require_fabrics()
     controller = Controller(names_of(request.name))
     settings = {"dry_run": request.dry_run, "rules": request.out is not None}
     answer = _request(controller, path, {**body, **settings}, request)

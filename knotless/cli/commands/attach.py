@@ -10,8 +10,8 @@ from knotless.cli import complete
 from knotless.cli.commands.exec import replace_by
 from knotless.cli.options import name_option
 from knotless.emulation.names import names_of
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.running_fabric import RunningFabric
-from knotless.emulation.runtime import require_root
 
 EXAMPLE = """\b
 Example: knotless attach
@@ -28,7 +28,7 @@ def command(name: str, host: str | None) -> None:
 
     Several may be open at once. Leaving one changes nothing: the fabric goes on.
     """
-    require_root()
+    require_fabrics()
     running = RunningFabric(names_of(name))
     if host is not None:
         replace_by(running, host, (os.environ.get("SHELL") or "/bin/sh",))

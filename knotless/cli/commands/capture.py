@@ -17,7 +17,7 @@ from knotless.cli.options import (
 from knotless.cli.progress import Bar
 from knotless.emulation import captures
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 
 EXAMPLE = """\b
 Example: knotless capture s1:2 s1.pcap
@@ -33,7 +33,7 @@ Example: knotless capture s1:2 s1.pcap
 @json_option
 def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -> None:
     """Capture both directions of LINK (s1:2, s1-s2 or h1), PAUSE included; times are virtual."""
-    require_root()
+    require_fabrics()
     with Bar("capturing", duration_s, counted=False, transient=True) as bar:
         result = captures.capture(
             names_of(name),

@@ -10,7 +10,7 @@ from knotless.cli.options import json_option, name_option, print_json
 from knotless.emulation import rest
 from knotless.emulation.controller import restart
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 
 EXAMPLE = """\b
 Example: knotless controller restart
@@ -34,7 +34,7 @@ def restart_command(name: str, as_json: bool) -> None:
     The switches keep their rules and forward in the meantime. Rules that are correct are not
     touched. The controller reads /run/knotless/NAME/controller.yaml again.
     """
-    require_root()
+    require_fabrics()
     status = restart(names_of(name))
     if as_json:
         print_json(status)
@@ -54,7 +54,7 @@ def confirm_command(name: str, as_json: bool) -> None:
     drained, in proven steps; problems in knotless status name these. To see the steps first:
     knotless change --dry-run.
     """
-    require_root()
+    require_fabrics()
     answer = rest.Controller(names_of(name)).post("/confirm", {})
     if as_json:
         print_json(answer)

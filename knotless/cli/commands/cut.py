@@ -14,7 +14,7 @@ from knotless.cli.options import (
 )
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 
 EXAMPLE = """\b
 Example: knotless cut s1-s2
@@ -35,7 +35,7 @@ def command(link: str, silent: bool, sender: str | None, name: str, as_json: boo
     Both ends lose the carrier, as if the cable had been pulled. With --silent they do not: the
     emulator drops the frames.
     """
-    require_root()
+    require_fabrics()
     cables = Cables.of_running(names_of(name))
     cable = cables.one(link)
     cables.cut(cable, silent=silent, sender=sender)

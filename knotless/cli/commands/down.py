@@ -9,7 +9,8 @@ from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.options import json_option, lower_case
 from knotless.cli.output import say_json
 from knotless.emulation.names import DEFAULT_NAME, names_of, running_names
-from knotless.emulation.runtime import remove, require_root
+from knotless.emulation.requirements import require_fabrics
+from knotless.emulation.runtime import remove
 
 EXAMPLE = """\b
 Example: knotless down
@@ -31,7 +32,7 @@ def command(name: str | None, every: bool, as_json: bool) -> None:
 
     This works whoever started it, and whether or not some or all of its processes have died.
     """
-    require_root()
+    require_fabrics()
     if every and name is not None:
         raise click.UsageError("--all and --name exclude each other")
     wanted = running_names() if every else [name or DEFAULT_NAME]

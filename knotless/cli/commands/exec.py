@@ -11,8 +11,8 @@ import click
 from knotless.cli import complete
 from knotless.cli.options import name_option
 from knotless.emulation.names import names_of
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.running_fabric import RunningFabric
-from knotless.emulation.runtime import require_root
 
 EXAMPLE = """\b
 Example: knotless exec h1 ping -c 3 h3
@@ -34,7 +34,7 @@ def command(name: str, host: str, words: tuple[str, ...]) -> None:
     Input, output and exit status are the program's. It ends with the fabric. In its arguments,
     names of hosts stand for their addresses.
     """
-    require_root()
+    require_fabrics()
     replace_by(RunningFabric(names_of(name)), host, words)
 
 

@@ -9,7 +9,7 @@ from knotless.cli.answer import Answer, Cycle, Figure, Headline, Hint, Tone, pri
 from knotless.cli.options import json_option, name_option, name_words, print_json
 from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 
 EXAMPLE = """\b
 Example: knotless up ring,4 --engine dor --vcs 1 --select low-port --allow-deadlock
@@ -35,7 +35,7 @@ def command(timeout_s: float, name: str, as_json: bool) -> None:
 
     The hosts whose packets can close the cycle send until it is closed.
     """
-    require_root()
+    require_fabrics()
     deadlock = freeze(names_of(name), timeout_s)
     if as_json:
         print_json(

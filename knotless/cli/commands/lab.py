@@ -13,7 +13,7 @@ from knotless.cli.prompt import Prompt
 from knotless.emulation.names import names_of
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.report import report
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.signals import end_at_signal
 from knotless.routing.request import PlanRequest
 
@@ -43,7 +43,7 @@ def command(
     link END1 END2 up|down, switch NAME stop|start|restart; status, check, change, drain, undrain,
     cut, mend, traffic, freeze, release and web as in the shell. 'help WORD' explains each.
     """
-    require_root()
+    require_fabrics()
     end_at_signal()
     checked = checked_plan_of(spec, request, rate, delay, options)
     plan = checked.plan

@@ -11,7 +11,7 @@ from knotless.cli.options import json_option, link_argument, name_option, print_
 from knotless.emulation import lines
 from knotless.emulation.cuts import Cables
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.topologies.validate import MAX_DELAY_US
 
 EXAMPLE = """\b
@@ -67,7 +67,7 @@ def command(link: str, sender: str | None, name: str, as_json: bool, **given: fl
     a fault. Which frames are affected follows from the seed of the fabric. PAUSE and PFC are never
     affected, and buffers get the room that the link needs. Without options, show the link.
     """
-    require_root()
+    require_fabrics()
     cables = Cables.of_running(names_of(name))
     cable = cables.one(link)
     changes = {key: value for key, value in given.items() if value is not None}

@@ -14,7 +14,7 @@ from knotless.cli.output import say_json
 from knotless.cli.probes import Finding, named, names
 from knotless.cli.progress import Bar
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 
 EXAMPLE = """\b
 Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
@@ -55,7 +55,7 @@ def command(
     The exit status is 0 if all findings are good, else 1.
     """
     chosen = choice(only, names(), "--only")
-    require_root()
+    require_fabrics()
     from knotless.cli.probes._target import target
 
     probed = target(names_of(name), pairs, count)

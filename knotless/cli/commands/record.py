@@ -12,7 +12,7 @@ from knotless.emulation import state
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import names_of
 from knotless.emulation.record import record
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
 
@@ -38,7 +38,7 @@ Example: sudo knotless record run{SUFFIX} --duration 30
 @json_option
 def command(out: str, duration_s: float, every_s: float, name: str, as_json: bool) -> None:
     """Write the load, pauses, buffers and drops of all channels over time, for knotless replay."""
-    require_root()
+    require_fabrics()
     names = names_of(name)
     fabric = state.require_emulated(names)
     daemon = Daemon(names.emulator_socket, fabric.switch_index)

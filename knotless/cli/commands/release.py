@@ -9,7 +9,7 @@ from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.options import json_option, name_option, print_json
 from knotless.emulation.demonstration import release
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 
 
 @click.command("release", epilog="Example: knotless release")
@@ -20,7 +20,7 @@ def command(name: str, as_json: bool) -> None:
 
     Nothing else can end one. Programs that still send close it again.
     """
-    require_root()
+    require_fabrics()
     if not release(names_of(name)):
         raise EmulationError("the frames are dropped, but programs on hosts still send")
     if as_json:

@@ -30,7 +30,7 @@ from knotless.emulation.datapath import text_of
 from knotless.emulation.lines import fault_text
 from knotless.emulation.names import names_of, running_names
 from knotless.emulation.report import pace, report
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.choices.single_path import SinglePath
 
@@ -55,7 +55,7 @@ def command(name: str | None, details: bool, as_json: bool) -> None:
 
     The exit status is 1 if one of them has a problem, or if the fabric that is named does not run.
     """
-    require_root()
+    require_fabrics()
     names = [name] if name is not None else running_names()
     reports = [one for one in (report(names_of(each)) for each in names) if one is not None]
     if as_json:

@@ -9,7 +9,7 @@ from knotless.cli.answer import Answer, Headline, Tone, print_answer
 from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import json_option, name_option, print_json
 from knotless.emulation.names import names_of
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.switches import Switches
 
 EXAMPLE = """\b
@@ -37,7 +37,7 @@ def stop(switches: tuple[str, ...], name: str, as_json: bool) -> None:
 
     The frames in its buffers are lost, and counted as reboot. The run stays valid.
     """
-    require_root()
+    require_fabrics()
     _require(switches)
     Switches(names_of(name)).stop(*switches)
     _show(name, "stopped", switches, as_json)
@@ -52,7 +52,7 @@ def start(switches: tuple[str, ...], name: str, as_json: bool) -> None:
 
     The controller installs the rules. Links that were cut stay cut.
     """
-    require_root()
+    require_fabrics()
     _require(switches)
     Switches(names_of(name)).start(*switches)
     _show(name, "started", switches, as_json)
@@ -77,7 +77,7 @@ def restart(switches: tuple[str, ...], every: bool, name: str, as_json: bool) ->
     With --all, switches whose Open vSwitch process has died get a new one, with the namespace,
     memory allocator and priority of the one before.
     """
-    require_root()
+    require_fabrics()
     if every and switches:
         raise click.UsageError("--all names every switch: omit the others")
     if not every:

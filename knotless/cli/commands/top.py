@@ -27,10 +27,10 @@ def command(name: str, once: bool) -> None:
     come first. With --once the exit status is 1 if there is a problem, as of knotless status.
     """
     from knotless.emulation.names import names_of
-    from knotless.emulation.runtime import require_root
+    from knotless.emulation.requirements import require_fabrics
 
     names = names_of(name)
-    require_root()
+    require_fabrics()
     from knotless.web import top  # Textual takes a while to load
     from knotless.web.live import LiveFabric
 

@@ -12,8 +12,8 @@ from knotless.cli.groups import SuggestingGroup
 from knotless.cli.options import json_option, name_option, print_json
 from knotless.emulation import running_traffic, state
 from knotless.emulation.names import names_of
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.running_traffic import LIMITS_MBPS, MAX_SEED, RunningTraffic
-from knotless.emulation.runtime import require_root
 
 EXAMPLE = """\b
 Example: knotless traffic start shift:2
@@ -67,7 +67,7 @@ def start(
         raise KnotlessError("traffic start needs either a pattern, such as shift:2, or --trace")
     if trace is not None and rate_mbps is not None:
         raise KnotlessError("--rate is for patterns: hosts send a trace as fast as they can")
-    require_root()
+    require_fabrics()
     if trace is not None:
         show(running_traffic.start_trace(names_of(name), trace), as_json=as_json)
         return
@@ -80,7 +80,7 @@ def start(
 @json_option
 def stop(name: str, as_json: bool) -> None:
     """Stop the traffic. What hosts have handed over already is still sent."""
-    require_root()
+    require_fabrics()
     traffic = running_traffic.stop(names_of(name))
     if as_json:
         print_json({"stopped": None if traffic is None else traffic.as_json()})
@@ -96,7 +96,7 @@ def stop(name: str, as_json: bool) -> None:
 @json_option
 def status(name: str, as_json: bool) -> None:
     """Show which traffic runs."""
-    require_root()
+    require_fabrics()
     names = names_of(name)
     state.require_running(names)
     show(running_traffic.running(names), as_json=as_json)

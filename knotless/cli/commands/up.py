@@ -22,7 +22,7 @@ from knotless.emulation.estimate import Estimate, estimate
 from knotless.emulation.names import names_of
 from knotless.emulation.options import switch_processes
 from knotless.emulation.report import report
-from knotless.emulation.runtime import require_root
+from knotless.emulation.requirements import require_fabrics
 from knotless.emulation.supervisor import start
 from knotless.routing.request import PlanRequest
 from knotless.verification.checked_plan import CheckedPlan
@@ -59,7 +59,7 @@ def command(
 
     A plan that can deadlock under the flow control in use is refused.
     """
-    require_root()
+    require_fabrics()
     checked = checked_plan_of(spec, request, rate, delay, options)
     takes = _estimate(checked, options).text
     if web:

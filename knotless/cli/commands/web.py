@@ -49,10 +49,10 @@ def command(
         if token_file is not None:
             raise KnotlessError("--token-file is for --controller; a fabric has its own token")
         from knotless.emulation.names import names_of
-        from knotless.emulation.runtime import require_root
+        from knotless.emulation.requirements import require_fabrics
 
         names = names_of(name)
-        require_root()
+        require_fabrics()
         fabric = LiveFabric(names)
         serve_page(fabric, fabric.feed, host, port, public_origin, as_json=as_json)
         return

@@ -28,7 +28,7 @@ def test_every_file_is_in_the_list_and_has_a_command() -> None:
     assert sorted(files.keys() - SHARED) == sorted(BENCHMARKS) == list(BENCHMARKS)
     for name, one in BENCHMARKS.items():
         assert re.search(r'^if __name__ == "__main__":$', files[name], re.MULTILINE)
-        assert ("require_root()" in files[name]) == one.needs_root, name
+        assert ("require_fabrics()" in files[name]) == one.needs_root, name
 
 
 def named_benchmarks_exist(page: Path) -> None:

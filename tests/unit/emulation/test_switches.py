@@ -194,7 +194,7 @@ def test_a_part_started_by_hand_is_known_by_its_pid_file(
 def test_wrong_words_are_refused(
     words: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "require_root", lambda: None)
+    monkeypatch.setattr(command, "require_fabrics", lambda: None)
     done = CliRunner(mix_stderr=False).invoke(command.command, words)
     assert done.exit_code == 2
     assert complaint in done.stderr
@@ -204,7 +204,7 @@ def test_the_command_prints_what_became_of_the_switches(
     lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     del lab, calls
-    monkeypatch.setattr(command, "require_root", lambda: None)
+    monkeypatch.setattr(command, "require_fabrics", lambda: None)
     monkeypatch.setattr(PrivateOvs, "revive", lambda _self: {"s1"})
     run = CliRunner().invoke
     assert run(command.command, ["stop", "s1", "s3", "--name", "lab"]).output == "s1, s3: stopped\n"

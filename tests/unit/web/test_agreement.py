@@ -76,8 +76,8 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Names:
     ):
         monkeypatch.setattr(module, name, value)
     for command in (status_command, top_command):
-        monkeypatch.setattr("knotless.emulation.runtime.require_root", lambda: None)
-        monkeypatch.setattr(command, "require_root", lambda: None, raising=False)
+        monkeypatch.setattr("knotless.emulation.requirements.require_fabrics", lambda: None)
+        monkeypatch.setattr(command, "require_fabrics", lambda: None, raising=False)
     prepared = Names("t")
     prepared.directory.mkdir()
     return prepared
