@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
@@ -26,11 +26,15 @@ Costs = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Report:
-    """What the plug-in has written of a run: what files cost, and how many tests passed."""
+    """What the plug-in has written of a run: costs of files, and what became of tests.
+
+    ``skipped`` has the number of tests that were skipped for each reason.
+    """
 
     costs: Costs
     passed: int
     failed: int
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
 
 def read(report: Path) -> Report:
@@ -39,7 +43,7 @@ def read(report: Path) -> Report:
         return Report({}, 0, 0)
     text = json.loads(report.read_text(encoding="utf-8"))
     costs = {file: (row[0], row[1]) for file, row in text["costs"].items()}
-    return Report(costs, text["passed"], text["failed"])
+    return Report(costs, text["passed"], text["failed"], text["skipped"])
 
 
 def stored(file: Path = FILE) -> dict[Tier, Costs]:

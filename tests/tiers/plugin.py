@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import Any
@@ -122,10 +122,14 @@ def _give_examples(items: Iterable[pytest.Item], depth: Depth) -> None:
 # --- skips -------------------------------------------------------------------------------------
 
 
+def _reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    return report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+
+
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport, where: str) -> None:
     if not report.skipped or hasattr(report, "wasxfail"):
         return
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = _reason_of(report)
     if not is_allowed(where, reason):
         report.outcome = "failed"
         report.longrepr = f"{where}: {reason}: no row of tests/tiers/skips.py allows this skip"
@@ -157,12 +161,12 @@ def _processor_s() -> float:
 
 
 class _Recorder:
-    """What each file costs: seconds of a processor, and of a clock; and which tests have failed."""
+    """What each file costs: seconds of a processor, and of a clock; and what became of tests."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._costs: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-        self._passed, self._failed = 0, set[str]()
+        self._passed, self._failed, self._skipped = 0, set[str](), Counter[str]()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -180,6 +184,8 @@ class _Recorder:
         self._passed += report.when == "call" and report.passed
         if report.failed:
             self._failed.add(report.nodeid)
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self._skipped[_reason_of(report).removeprefix("Skipped: ")] += 1
         if not self._config.option.keep or hasattr(self._config, "workerinput"):
             return
         depth = self._config.stash[_DEPTH]
@@ -204,4 +210,5 @@ class _Recorder:
             self._config.workeroutput["costs"] = costs
         elif self._config.option.report:
             done = {"costs": costs, "passed": self._passed, "failed": len(self._failed)}
+            done["skipped"] = self._skipped
             Path(self._config.option.report).write_text(json.dumps(done), encoding="utf-8")

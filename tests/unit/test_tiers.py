@@ -174,6 +174,29 @@ def test_a_skip_without_a_row_is_a_failure(pytester: pytest.Pytester) -> None:
     ran.stdout.fnmatch_lines(["*no such reason: no row of tests/tiers/skips.py allows this skip*"])
 
 
+def test_skipped_tests_are_counted_by_reason(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = "needs root: put sudo before the command"
+    folder = pytester.mkdir("tests")
+    (folder / "test_one.py").write_text(
+        f"import pytest\n@pytest.mark.parametrize('a', range(3))\ndef test_a(a):\n"
+        f"    pytest.skip({reason!r})\ndef test_b():\n    pass\n"
+    )
+
+    def call(command: Sequence[str], _env: object, _quiet: bool) -> int:
+        words = [word for word in command if word.startswith("--report=")]
+        pytester.runpytest_inprocess("-p", "tests.tiers.plugin", *words, str(folder))
+        return 0
+
+    monkeypatch.setattr(parts, "_call", call)
+    run = parts.Run(Tier.GATE)
+    run.tests((), only=["tests/unit/test_one.py"])
+    assert run.summary() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["1 passed, 0 failed, 3 skipped", f"       3  skipped: {reason}"]
+
+
 def test_rows_of_skips_say_where_the_test_runs() -> None:
     assert all("tests/" in place and where for place, _reason, where in ALLOWED)
     assert is_allowed("tests/integration/test_a.py::test_b", "Skipped: needs root")
