@@ -35,9 +35,8 @@ dist: setup-tests  ## write the source distribution, the wheel and their bill of
 	$(BIN)/python tools/sbom.py dist/knotless.cdx.json
 	@ls -l dist
 
-demo:  ## run a fabric that deadlocks under PAUSE, and one that cannot
-	@tools/setup.sh --demo
-	$(SUDO) $(BIN)/knotless run deadlock
+demo:  ## run a fabric that deadlocks under PAUSE, and one that cannot: simulated where it must be
+	@tools/demo.sh
 
 test: setup-tests  ## run every check, and tests of every kind at small depth: the gate, ten minutes
 	$(BIN)/python -m tests.tiers gate
