@@ -119,6 +119,32 @@ def test_the_packages_that_running_needs_are_listed_without_installing_any() -> 
     assert len(packages) == len(set(packages))
 
 
+def test_tests_do_without_what_only_fabrics_need_where_nothing_can_be_installed(
+    tmp_path: Path,
+) -> None:
+    for name in ("tools/setup.sh", "core/Cargo.toml"):
+        (tmp_path / name).parent.mkdir()
+        shutil.copy(REPOSITORY / name, tmp_path / name)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("bash", "dirname", "sed", "tr", "id", "sort", "head", "awk", "rustc", "grep"):
+        (programs / name).symlink_to(shutil.which(name) or "/bin/false")
+    done = subprocess.run(
+        [tmp_path / "tools/setup.sh", "--tests"],
+        env={"PATH": str(programs), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    without = re.fullmatch(r"setup: may not install (.*): tests with fabrics .*\n", done.stdout)
+    assert without is not None, done
+    assert {"iperf3", "socat", "openmpi-bin"} <= set(without[1].split())
+    missing = re.match(r"setup: missing: (.*) \(Debian package names\)", done.stderr)
+    assert missing is not None, done.stderr
+    assert "gcc" in missing[1].split()
+    assert set(missing[1].split()).isdisjoint(without[1].split())
+
+
 def test_an_unknown_option_of_lab_image_is_refused() -> None:
     done = subprocess.run(
         ["tools/lab-image.sh", "--all"], cwd=REPOSITORY, capture_output=True, text=True, check=False
