@@ -46,6 +46,12 @@ name_option = click.option(
     help="Name of the running fabric.",
     shell_complete=complete.names,
 )
+observed_name_option = click.option(
+    "--name",
+    callback=lower_case,
+    help="Name of the running fabric.  [default: default, or the only one that runs]",
+    shell_complete=complete.names,
+)
 spec_argument = click.argument("spec", shell_complete=complete.fabrics)
 link_argument = click.argument("link", shell_complete=complete.links)
 parts_argument = click.argument(

@@ -43,15 +43,15 @@ def read_live(name: str) -> tuple[Fabric, FabricRules, str]:
     Raises
     ------
     RuleError
-        No such fabric is running, a switch does not answer, or rules change all the time.
+        A switch does not answer, or rules change all the time.
     EmulationError
-        A fabric cannot have such a name, or the user may not read running fabrics.
+        No such fabric is running or can have that name, or the user may not see running fabrics.
 
     """
     names = names_of(name)
     require_fabrics()
     if not names.fabric_file.exists():
-        raise RuleError(f"no fabric {name!r} is running; start one with knotless up")
+        raise state.no_fabric(name)
     fabric = read(names.fabric_file)
     rules, changing = _read_once(names, fabric), list[str]()
     for _ in range(_READINGS):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from knotless.base.errors import EmulationError
 from knotless.base.files import write_whole
-from knotless.emulation.names import NETNS_DIRECTORY, Names
+from knotless.base.printable import listed
+from knotless.emulation.names import NETNS_DIRECTORY, Names, names_of, running_names
 from knotless.emulation.processes import Process, alive
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats import files
@@ -80,14 +82,29 @@ def stopped_switches(names: Names) -> frozenset[str]:
         return frozenset()
 
 
+def running_fabrics() -> list[str]:
+    """Return the names of the fabrics that run, sorted; none if the user may not see them."""
+    with suppress(PermissionError):
+        states = {name: read(names_of(name)) for name in running_names()}
+        return [name for name, one in states.items() if one is not None and one.is_ready]
+    return []
+
+
+def no_fabric(name: str) -> EmulationError:
+    """Return the error of a command for a fabric that does not run; it names those that do."""
+    running = running_fabrics()
+    if not running:
+        return EmulationError(f"no fabric {name!r} is running; 'knotless up' starts one")
+    return EmulationError(
+        f"no fabric {name!r} is running; running: {listed(running)}; add --name {running[0]}"
+    )
+
+
 def require_running(names: Names) -> State:
     """Return the state of a running fabric; raises :class:`EmulationError` if it is not running."""
     state = read(names)
     if state is None or not state.is_ready:
-        raise EmulationError(
-            f"no fabric {names.name!r} is running; 'knotless up' starts one, "
-            "'knotless status' lists them"
-        )
+        raise no_fabric(names.name)
     return state
 
 

@@ -90,7 +90,5 @@ def test_packets_sent_to_a_cut_link_are_lost(knotless: Knotless, names: Names) -
 def test_nothing_running_is_one_line(knotless: Knotless, names: Names) -> None:
     done = knotless("check", "--live", "--name", names.name)
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"knotless: no fabric {names.name!r} is running; start one with knotless up\n"
-    )
+    assert done.stderr.startswith(f"knotless: no fabric {names.name!r} is running; ")
+    assert done.stderr.count("\n") == 1

@@ -7,10 +7,9 @@ import os
 import click
 
 from knotless.cli import complete
+from knotless.cli.commands._observed import observed
 from knotless.cli.commands.exec import replace_by
-from knotless.cli.options import name_option
-from knotless.emulation.names import names_of
-from knotless.emulation.requirements import require_fabrics
+from knotless.cli.options import observed_name_option
 from knotless.emulation.running_fabric import RunningFabric
 
 EXAMPLE = """\b
@@ -21,15 +20,14 @@ Example: knotless attach
 
 
 @click.command("attach", epilog=EXAMPLE)
-@name_option
+@observed_name_option
 @click.argument("host", required=False, shell_complete=complete.hosts)
-def command(name: str, host: str | None) -> None:
+def command(name: str | None, host: str | None) -> None:
     """Open the prompt of a running fabric, or a shell on HOST.
 
     Several may be open at once. Leaving one changes nothing: the fabric goes on.
     """
-    require_fabrics()
-    running = RunningFabric(names_of(name))
+    running = RunningFabric(observed(name))
     if host is not None:
         replace_by(running, host, (os.environ.get("SHELL") or "/bin/sh",))
     from knotless.cli.prompt import Prompt

@@ -7,17 +7,16 @@ from pathlib import Path
 import click
 
 from knotless.cli.answer import Answer, Headline, counted, print_answer
+from knotless.cli.commands._observed import observed
 from knotless.cli.options import (
     duration_option,
     json_option,
     link_argument,
-    name_option,
+    observed_name_option,
     print_json,
 )
 from knotless.cli.progress import Bar
 from knotless.emulation import captures
-from knotless.emulation.names import names_of
-from knotless.emulation.requirements import require_fabrics
 
 EXAMPLE = """\b
 Example: knotless capture s1:2 s1.pcap
@@ -29,14 +28,13 @@ Example: knotless capture s1:2 s1.pcap
 @link_argument
 @click.argument("file", metavar="FILE.pcap")
 @duration_option(10.0)
-@name_option
+@observed_name_option
 @json_option
-def command(link: str, file: str, duration_s: float, name: str, as_json: bool) -> None:
+def command(link: str, file: str, duration_s: float, name: str | None, as_json: bool) -> None:
     """Capture both directions of LINK (s1:2, s1-s2 or h1), PAUSE included; times are virtual."""
-    require_fabrics()
     with Bar("capturing", duration_s, counted=False, transient=True) as bar:
         result = captures.capture(
-            names_of(name),
+            observed(name),
             link,
             Path(file).absolute(),
             duration_s,

@@ -9,9 +9,8 @@ import sys
 import click
 
 from knotless.cli import complete
-from knotless.cli.options import name_option
-from knotless.emulation.names import names_of
-from knotless.emulation.requirements import require_fabrics
+from knotless.cli.commands._observed import observed
+from knotless.cli.options import observed_name_option
 from knotless.emulation.running_fabric import RunningFabric
 
 EXAMPLE = """\b
@@ -25,17 +24,16 @@ Example: knotless exec h1 ping -c 3 h3
     epilog=EXAMPLE,
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
-@name_option
+@observed_name_option
 @click.argument("host", shell_complete=complete.hosts)
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="PROGRAM...")
-def command(name: str, host: str, words: tuple[str, ...]) -> None:
+def command(name: str | None, host: str, words: tuple[str, ...]) -> None:
     """Run PROGRAM on HOST of a running fabric, as at its prompt.
 
     Input, output and exit status are the program's. It ends with the fabric. In its arguments,
     names of hosts stand for their addresses.
     """
-    require_fabrics()
-    replace_by(RunningFabric(names_of(name)), host, words)
+    replace_by(RunningFabric(observed(name)), host, words)
 
 
 def replace_by(running: RunningFabric, host: str, words: tuple[str, ...]) -> None:

@@ -6,13 +6,12 @@ import click
 
 from knotless.base.finite_range import FiniteRange
 from knotless.cli.answer import Answer, Figure, Headline, Hint, print_answer
-from knotless.cli.options import duration_option, json_option, name_option, print_json
+from knotless.cli.commands._observed import observed
+from knotless.cli.options import duration_option, json_option, observed_name_option, print_json
 from knotless.cli.progress import Bar
 from knotless.emulation import state
 from knotless.emulation.daemon import Daemon
-from knotless.emulation.names import names_of
 from knotless.emulation.record import record
-from knotless.emulation.requirements import require_fabrics
 from knotless.results import recording
 from knotless.results.recording import SUFFIX
 
@@ -34,12 +33,11 @@ Example: sudo knotless record run{SUFFIX} --duration 30
     metavar="S",
     help="Real time between two frames.",
 )
-@name_option
+@observed_name_option
 @json_option
-def command(out: str, duration_s: float, every_s: float, name: str, as_json: bool) -> None:
+def command(out: str, duration_s: float, every_s: float, name: str | None, as_json: bool) -> None:
     """Write the load, pauses, buffers and drops of all channels over time, for knotless replay."""
-    require_fabrics()
-    names = names_of(name)
+    names = observed(name)
     fabric = state.require_emulated(names)
     daemon = Daemon(names.emulator_socket, fabric.switch_index)
     with Bar("recording", duration_s, counted=False, transient=True) as bar:

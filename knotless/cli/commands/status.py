@@ -31,6 +31,7 @@ from knotless.emulation.lines import fault_text
 from knotless.emulation.names import names_of, running_names
 from knotless.emulation.report import pace, report
 from knotless.emulation.requirements import require_fabrics
+from knotless.emulation.state import no_fabric
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.choices.single_path import SinglePath
 
@@ -53,18 +54,20 @@ _SHOWN = 8
 def command(name: str | None, details: bool, as_json: bool) -> None:
     """Show the running fabrics, whether their switches have their rules, and problems.
 
-    The exit status is 1 if one of them has a problem, or if the fabric that is named does not run.
+    The exit status is 1 if one of them has a problem, 2 if the fabric that is named does not run.
     """
     require_fabrics()
     names = [name] if name is not None else running_names()
     reports = [one for one in (report(names_of(each)) for each in names) if one is not None]
     if as_json:
         say_json({"fabrics": reports})
-    elif not reports:
-        print_answer(Answer(Headline(f"fabric {name!r}" if name else "all fabrics", "not running")))
+    if name is not None and not reports:
+        raise no_fabric(name)
+    if not reports and not as_json:
+        print_answer(Answer(Headline("all fabrics", "not running")))
     for one in [] if as_json else reports:
         print_answer(status_answer(one), details=details)
-    if any(one["problems"] for one in reports) or (name is not None and not reports):
+    if any(one["problems"] for one in reports):
         sys.exit(1)
 
 

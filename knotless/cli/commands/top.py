@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from knotless.cli.options import name_option
+from knotless.cli.commands._observed import observed
+from knotless.cli.options import observed_name_option
 from knotless.cli.output import say
 
 EXAMPLE = """\b
@@ -18,19 +19,15 @@ Example: sudo knotless top
 
 
 @click.command("top", epilog=EXAMPLE)
-@name_option
+@observed_name_option
 @click.option("--once", is_flag=True, help="Print the view once, as text, and end.")
-def command(name: str, once: bool) -> None:
+def command(name: str | None, once: bool) -> None:
     """Show the channels of a running fabric, busiest first, and explain a deadlock.
 
     The same data as knotless web. q quits, s sorts, i shows idle channels. Channels of a deadlock
     come first. With --once the exit status is 1 if there is a problem, as of knotless status.
     """
-    from knotless.emulation.names import names_of
-    from knotless.emulation.requirements import require_fabrics
-
-    names = names_of(name)
-    require_fabrics()
+    names = observed(name)
     from knotless.web import top  # Textual takes a while to load
     from knotless.web.live import LiveFabric
 

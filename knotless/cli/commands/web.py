@@ -5,12 +5,12 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import click
-from click.core import ParameterSource
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text
+from knotless.cli.commands._observed import observed
 from knotless.cli.commands._page import page_options, serve_page
-from knotless.cli.options import name_option
+from knotless.cli.options import observed_name_option
 
 EXAMPLE = """\b
 Example: sudo knotless web
@@ -20,7 +20,7 @@ Example: sudo knotless web
 
 
 @click.command("web", epilog=EXAMPLE)
-@name_option
+@observed_name_option
 @click.option(
     "--controller", metavar="URL", help="Show a controller of ours instead of a fabric of ours."
 )
@@ -29,7 +29,7 @@ Example: sudo knotless web
 )
 @page_options
 def command(
-    name: str,
+    name: str | None,
     controller: str | None,
     token_file: str | None,
     host: str,
@@ -48,15 +48,10 @@ def command(
     if controller is None:
         if token_file is not None:
             raise KnotlessError("--token-file is for --controller; a fabric has its own token")
-        from knotless.emulation.names import names_of
-        from knotless.emulation.requirements import require_fabrics
-
-        names = names_of(name)
-        require_fabrics()
-        fabric = LiveFabric(names)
+        fabric = LiveFabric(observed(name))
         serve_page(fabric, fabric.feed, host, port, public_origin, as_json=as_json)
         return
-    if click.get_current_context().get_parameter_source("name") is ParameterSource.COMMANDLINE:
+    if name is not None:
         raise KnotlessError("give either --name of a fabric or --controller")
     token = None if token_file is None else read_text(token_file).strip()
     watched = LiveController(_address(controller), token)

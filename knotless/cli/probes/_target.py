@@ -221,10 +221,7 @@ def target(names: Names, pairs: Sequence[tuple[str, str]], count: int) -> Target
     hosts half the fabric apart. Raises EmulationError if no such fabric is running, or
     if it has no plan or no captures.
     """
-    running = state.read(names)
-    if running is None or not running.running or running.phase != "ready":
-        raise EmulationError(f"no fabric {names.name!r} is running: start one with 'knotless up'")
-    settings = running.settings
+    settings = state.require_running(names).settings
     if settings["controller"] != "ryu" or settings["links"] != "emulated":
         raise EmulationError(
             f"fabric {names.name!r}: probes need our controller and emulated links"

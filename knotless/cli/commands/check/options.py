@@ -14,7 +14,7 @@ from knotless.cli.commands._verdict_options import (
     SwitchOptions,
     flow_control_option,
 )
-from knotless.cli.options import details_option, grouped, json_option, name_option
+from knotless.cli.options import details_option, grouped, json_option, observed_name_option
 
 REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
 
@@ -28,7 +28,7 @@ class Source:
 
     paths: tuple[str, ...]
     live: bool
-    name: str
+    name: str | None
     hosts: tuple[str, ...]
     routes: str | None
     flow_control: str
@@ -41,7 +41,7 @@ source_options = grouped(
     click.option(
         "--live", is_flag=True, help="Check the rules in the switches of a running fabric."
     ),
-    name_option,
+    observed_name_option,
     click.option(
         "--hosts",
         multiple=True,

@@ -9,13 +9,14 @@ from typing import NoReturn
 from knotless.base.errors import KnotlessError
 from knotless.base.flow_control import AUTO
 from knotless.cli.answer import Several
+from knotless.cli.commands._observed import observed
 from knotless.cli.commands.check.answer import Extras, draw_cycle, print_verdict
 from knotless.cli.commands.check.failures import certified, engine_certificate, report_of
-from knotless.cli.commands.check.options import CheckOptions, FailureOptions, Source
+from knotless.cli.commands.check.options import CheckOptions, FailureOptions
 from knotless.cli.commands.check.sarif import write_sarif
 from knotless.cli.commands.check.trace import follow
 from knotless.emulation.cuts import Cables
-from knotless.emulation.names import names_of
+from knotless.emulation.names import Names
 from knotless.emulation.ovs_dump import live_multicast, read_live
 from knotless.emulation.state import stopped_switches
 from knotless.forwarding.openflow.directory import read_dir, read_multicast, read_tags
@@ -55,7 +56,8 @@ def check_rules(options: CheckOptions) -> NoReturn:
     The status of the process is 1 unless all is well.
     """
     source, output = options.source, options.output
-    read = _read_live(source.name) if source.live else _read_dir(source.paths[0])
+    names = observed(source.name) if source.live else None
+    read = _read_dir(source.paths[0]) if names is None else _read_live(names)
     state = read.state()
     if options.query.pair is not None:
         follow(state, *options.query.pair, as_json=output.as_json)
@@ -66,18 +68,18 @@ def check_rules(options: CheckOptions) -> NoReturn:
     else:
         longest = options.switches.packet_bytes
         verdict = verdict_with_switches(state, settings, control, packet_bytes=longest)
-    if source.live:
-        verdict = _with_outages(verdict, read, control, source)
+    if names is not None:
+        verdict = _with_outages(verdict, read, control, names)
     certificate = _certificate(read, verdict, options.failures)
     if output.draw is not None:
         draw_cycle(read.fabric, state.channels, output.draw, verdict.cycle)
     if output.sarif is not None:
-        where = f"fabric:{source.name}" if source.live else source.paths[0]
+        where = source.paths[0] if names is None else f"fabric:{names.name}"
         write_sarif(output.sarif, verdict, certificate, [where])
     values = verdict.as_json()
     print_verdict(
         verdict,
-        ["--live", "--name", source.name] if source.live else source.paths,
+        source.paths if names is None else ["--live", "--name", names.name],
         {key: value for key, value in values.items() if key not in _HIDDEN},
         [Several([f"note: {line}" for line in verdict.notes], "notes")],
         Extras(certificate, freeze=options.freeze.find(state, verdict.flow_control, settings)),
@@ -85,10 +87,10 @@ def check_rules(options: CheckOptions) -> NoReturn:
     )
 
 
-def _read_live(name: str) -> _Rules:
-    fabric, rules, in_use = read_live(name)
-    tags = read_tags(fabric, names_of(name).directory)
-    return _Rules(fabric, rules, live_multicast(fabric, name), tags, in_use)
+def _read_live(names: Names) -> _Rules:
+    fabric, rules, in_use = read_live(names.name)
+    tags = read_tags(fabric, names.directory)
+    return _Rules(fabric, rules, live_multicast(fabric, names.name), tags, in_use)
 
 
 def _read_dir(directory: str) -> _Rules:
@@ -97,9 +99,8 @@ def _read_dir(directory: str) -> _Rules:
     return _Rules(fabric, rules, groups, tags, AUTO)
 
 
-def _with_outages(verdict: Verdict, read: _Rules, control: str, source: Source) -> Verdict:
+def _with_outages(verdict: Verdict, read: _Rules, control: str, names: Names) -> Verdict:
     """Return the verdict with what cut links lose, and the switches that are stopped."""
-    names = names_of(source.name)
     cut, links = Cables.of_running(names).cut_links()
     if links:
         effective = replace(read, rules=cut.rules_in_effect(read.fabric, read.rules))
