@@ -16,7 +16,8 @@ switch that is stopped lose it at their far end only, and are cut or mended as o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,6 +25,7 @@ from knotless.base.errors import EmulationError
 from knotless.emulation import namespaces, state, wiring
 from knotless.emulation.daemon import Daemon
 from knotless.emulation.names import Names
+from knotless.emulation.undo import taking_back
 from knotless.emulation.wiring import Cable, End
 from knotless.topologies.formats import files
 from knotless.topologies.link_names import LinkNames
@@ -118,19 +120,20 @@ class Cables:
 
         ``sender`` is the end whose frames alone are dropped; None stands for both. Raises
         :class:`EmulationError` if the emulator does not answer, or for a silent cut of a plain
-        link.
+        link; the link is then as it was.
         """
         if sender is not None and not silent:
             raise EmulationError("one direction can only be cut silently")
         channel = _channel_from(cable, sender)
         if silent and not self._emulated:
             raise EmulationError("plain links have no emulator that could drop frames silently")
-        if self._emulated:
-            # First the frames: the emulator must not send on an interface that is down.
-            if sender is not None:
-                self._daemon.set_link(cable.name, up=True)
-            self._daemon.set_link(cable.name, up=False, channel=channel)
-        self._set_carriers({cable: not silent})
+        with self._restoring(cable):
+            if self._emulated:
+                # First the frames: the emulator must not send on an interface that is down.
+                if sender is not None:
+                    self._daemon.set_link(cable.name, up=True)
+                self._daemon.set_link(cable.name, up=False, channel=channel)
+            self._set_carriers({cable: not silent})
 
     def set_line(
         self, cable: Cable, changes: Mapping[str, float], *, sender: str | None = None
@@ -168,19 +171,36 @@ class Cables:
         return self._daemon.set_line(cable.name, changes, channel=channel)
 
     def mend(self, cable: Cable) -> None:
-        """Restore a link, however it was cut; raises :class:`EmulationError`."""
-        self._set_carriers({cable: False})
-        if self._emulated:
+        """Restore a link, however it was cut.
+
+        Raises :class:`EmulationError` if that cannot be done; the link is then as it was.
+        """
+        with self._restoring(cable):
+            self._set_carriers({cable: False})
+            if self._emulated:
+                self._daemon.set_link(cable.name, up=True)
+
+    @contextmanager
+    def _restoring(self, cable: Cable) -> Iterator[None]:
+        """Cut and mend a link as it was before, if the block fails."""
+        is_unplugged = cable in self._unplugged([cable])
+        dropping = self._dropping().get(cable.name, []) if self._emulated else []
+
+        def restore_frames() -> None:
             self._daemon.set_link(cable.name, up=True)
+            for channel in dropping:
+                self._daemon.set_link(cable.name, up=False, channel=channel)
+
+        with taking_back() as steps:
+            if self._emulated:
+                steps.append(restore_frames)
+            steps.append(lambda: self._set_carriers({cable: is_unplugged}))
+            yield
 
     def cuts(self) -> list[Cut]:
         """Return all links that are cut, in the fabric's order; raises :class:`EmulationError`."""
         unplugged = self._unplugged(self._cables)
-        dropping: dict[str, list[str]] = {}
-        if self._emulated:
-            for channel in self._daemon.counters()["channels"]:
-                if channel["cut"]:
-                    dropping.setdefault(channel["link"], []).append(channel["channel"])
+        dropping = self._dropping() if self._emulated else {}
         cuts = []
         for cable in self._cables:
             carrier = cable not in unplugged
@@ -188,6 +208,14 @@ class Cables:
                 channels = tuple(dropping.get(cable.name, ())) if carrier else ()
                 cuts.append(Cut(cable.name, carrier, channels))
         return cuts
+
+    def _dropping(self) -> dict[str, list[str]]:
+        """Return the channels that drop all frames, by their link."""
+        dropping: dict[str, list[str]] = {}
+        for channel in self._daemon.counters()["channels"]:
+            if channel["cut"]:
+                dropping.setdefault(channel["link"], []).append(channel["channel"])
+        return dropping
 
     def cut_links(self) -> tuple[CutLinks, list[str]]:
         """Return the channels that carry nothing now, and the names of their links.

@@ -25,6 +25,7 @@ from knotless.emulation.patience import LONGEST_STEP_S, Patience
 from knotless.emulation.processes import Process
 from knotless.emulation.runtime import machine_lock
 from knotless.emulation.traffic_program import DATAGRAM_BYTES
+from knotless.emulation.undo import taking_back
 from knotless.emulation.virtual_clock import program_environment
 from knotless.simulation.tracefile import Message, read_messages
 from knotless.topologies.fabric import Fabric
@@ -158,7 +159,9 @@ def _start(
             child.wait()
             raise EmulationError("the program that sends does not start")
         traffic = RunningTraffic(title, rate_mbps, seed, flows, time.time(), process)
-        write_whole(names.traffic_file, json.dumps(asdict(traffic)), EmulationError)
+        with taking_back() as steps:
+            steps.append(lambda: processes.end([process]))
+            write_whole(names.traffic_file, json.dumps(asdict(traffic)), EmulationError)
     return traffic
 
 

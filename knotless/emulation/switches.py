@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
+from functools import partial
 
 from knotless.base.errors import EmulationError
 from knotless.base.files import write_whole
@@ -21,6 +22,7 @@ from knotless.emulation.interface_names import interface_names
 from knotless.emulation.names import Names
 from knotless.emulation.ovs import PrivateOvs
 from knotless.emulation.runtime import Runtime, machine_lock
+from knotless.emulation.undo import Step, taking_back
 from knotless.topologies.fabric import Switch
 from knotless.topologies.formats import files
 
@@ -30,7 +32,9 @@ _SHOWN = 4
 class Switches:
     """The switches of the running fabric with these names.
 
-    Raises :class:`EmulationError` if it is not running.
+    What fails after a part of it was done is taken back, except that frames in buffers are lost,
+    and that a switch whose restart fails stays stopped. Raises :class:`EmulationError` if it is
+    not running.
     """
 
     def __init__(self, names: Names) -> None:
@@ -94,23 +98,27 @@ class Switches:
 
     def _stop(self, switches: Collection[Switch]) -> None:
         stopping = {switch.name for switch in switches}
-        # First the frames: what the emulator gets from the bridge that goes is of before.
-        self._tell_emulator(stopping, up=False)
-        self._record(state.stopped_switches(self._names) | stopping)
-        self._cables.update_carriers(stopping)
-        self._ovs.remove_switches(stopping)
+        with taking_back() as steps:
+            # First the frames: what the emulator gets from the bridge that goes is of before.
+            self._tell_emulator(stopping, steps, up=False)
+            self._record(state.stopped_switches(self._names) | stopping, stopping, steps)
+            self._cables.update_carriers(stopping)
+            self._ovs.remove_switches(stopping)
 
     def _start(self, switches: Collection[Switch]) -> None:
         starting = {switch.name for switch in switches}
-        self._ovs.add_switches(list(switches), self._ports, self._targets)
-        self._record(state.stopped_switches(self._names) - starting)
-        self._cables.update_carriers(starting)
-        self._tell_emulator(starting, up=True)
+        with taking_back() as steps:
+            steps.append(lambda: self._ovs.remove_switches(starting))
+            self._ovs.add_switches(list(switches), self._ports, self._targets)
+            self._record(state.stopped_switches(self._names) - starting, starting, steps)
+            self._cables.update_carriers(starting)
+            self._tell_emulator(starting, steps, up=True)
 
-    def _tell_emulator(self, switches: Collection[str], *, up: bool) -> None:
+    def _tell_emulator(self, switches: Collection[str], undo: list[Step], *, up: bool) -> None:
         if self._daemon is not None:
             for name in switches:
                 self._daemon.set_switch(name, up=up)
+                undo.append(partial(self._daemon.set_switch, name, up=not up))
 
     def _named(self, names: Collection[str], stopped: bool | None = None) -> list[Switch]:
         """Return the switches of these names, which must be stopped or not."""
@@ -136,5 +144,12 @@ class Switches:
                 raise EmulationError(f"switch {switch.name}: {error}; {how}") from error
         return switches
 
-    def _record(self, stopped: Collection[str]) -> None:
+    def _record(self, stopped: Collection[str], changed: Collection[str], undo: list[Step]) -> None:
+        """Write which switches are stopped; what takes that back also restores carriers."""
+        before = state.stopped_switches(self._names)
+        self._write(stopped)
+        undo.append(lambda: self._cables.update_carriers(changed))
+        undo.append(lambda: self._write(before))
+
+    def _write(self, stopped: Collection[str]) -> None:
         write_whole(self._names.stopped_file, json.dumps(sorted(stopped)), EmulationError)

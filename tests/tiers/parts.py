@@ -187,8 +187,8 @@ def _call(command: Sequence[str], env: Mapping[str, str] | None, quiet: bool) ->
         cwd=REPOSITORY,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE if quiet else [],
-        stderr=subprocess.STDOUT if quiet else [],
+        stdout=subprocess.PIPE if quiet else None,
+        stderr=subprocess.STDOUT if quiet else None,
         text=True,
         check=False,
     )

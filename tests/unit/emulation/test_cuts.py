@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -321,3 +322,65 @@ def test_whatever_stops_and_is_cut_each_end_has_the_carrier_that_it_should(
                 if owner not in kernel.stopped:
                     assert kernel.carrier(owner) == lit
         event(f"{min(len(kernel.stopped), 2)} stopped, {min(len(kernel.cut), 2)} cut")
+
+
+@pytest.mark.parametrize("fails_at", range(6))
+@pytest.mark.parametrize("before", ["whole", "silently", "one direction", "unplugged"])
+@pytest.mark.parametrize("action", ["cut", "mend", "silently", "one direction"])
+def test_whichever_effect_fails_the_link_is_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, action: str, before: str, fails_at: int
+) -> None:
+    """Each request to emulator and kernel fails once; those that take effects back do not."""
+    kernel = Kernel(monkeypatch, RING, plain=False)
+    cables, dropping, left = kernel.cables, {"s1:2": False, "s2:3": False}, [100]
+    cable = cables.one("s1-s2")
+
+    def step() -> None:
+        left[0] -= 1
+        if left[0] == -1:
+            raise EmulationError("refused")
+
+    def request(do: str, **fields: Any) -> dict[str, Any]:
+        if do == "link":
+            step()
+            for channel in [fields["channel"]] if "channel" in fields else dropping:
+                dropping[channel] = not fields["up"]
+        cut = [{"channel": c, "link": cable.name, "cut": is_cut} for c, is_cut in dropping.items()]
+        return {"channels": cut}
+
+    def batch(lines: list[str], *, namespace: str) -> None:
+        for line in lines:  # 'ip -batch' stops at the first line that fails
+            step()
+            kernel.batch([line], namespace=namespace)
+
+    monkeypatch.setattr(cables._daemon, "request", request)
+    monkeypatch.setattr(namespaces, "ip_batch", batch)
+    actions = {
+        "whole": lambda: None,
+        "mend": lambda: cables.mend(cable),
+        "cut": lambda: cables.cut(cable),
+        "unplugged": lambda: cables.cut(cable),
+        "silently": lambda: cables.cut(cable, silent=True),
+        "one direction": lambda: cables.cut(cable, silent=True, sender="s2"),
+    }
+    actions[before]()
+    was = (dict(dropping), set(kernel.down), cables.cuts())
+    left[0] = fails_at
+    with suppress(EmulationError):
+        actions[action]()
+        assert left[0] >= 0, "it has fewer effects"
+        return
+    assert (dropping, kernel.down, cables.cuts()) == was
+
+
+def test_what_cannot_be_taken_back_is_said(recorder: Recorder) -> None:
+    cables = cables_of(RING, recorder)
+
+    def request(do: str, **fields: Any) -> dict[str, Any]:
+        if do == "link" and fields["up"]:
+            raise EmulationError("the link emulator has ended")
+        return recorder.request(do, **fields)
+
+    cables._daemon.request = request  # type: ignore[method-assign]
+    with pytest.raises(EmulationError, match="ended; what was done before is not taken back: the"):
+        cables.mend(cables.one("s1-s2"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from knotless.emulation.ovs_process import OvsProcess
 from knotless.emulation.state import State
 from knotless.emulation.switches import Switches
 from knotless.topologies import load
+from knotless.topologies.fabric import Switch
 from knotless.topologies.formats.files import to_text
 
 
@@ -150,6 +151,55 @@ def test_without_the_emulator_nothing_stops(
         Switches(lab).stop("s1")
     assert calls == []
     assert state.stopped_switches(lab) == set()
+
+
+@pytest.mark.parametrize("action", ["stop", "start"])
+@pytest.mark.parametrize("fails", ["emulator", "record", "carriers", "bridges"])
+def test_whichever_effect_fails_the_switches_are_as_they_were(
+    lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch, action: str, fails: str
+) -> None:
+    """One of s1 and s2 has changed when the request for the other one fails, once."""
+    switches = Switches(lab)
+    if action == "start":
+        switches.stop("s1", "s2")
+    emulator = dict.fromkeys(("s1", "s2"), action == "stop")
+    bridges = set(emulator) if action == "stop" else set[str]()
+    carriers = list[frozenset[str]]()
+    failed = list[str]()
+
+    def step(what: str, count: int = 1) -> None:
+        if what == fails:
+            failed.append(what)
+            if len(failed) == count:
+                raise EmulationError("refused")
+
+    def switch(_self: Daemon, name: str, *, up: bool) -> None:
+        step("emulator", 2)
+        emulator[name] = up
+
+    def update(_self: Cables, _switches: set[str]) -> None:
+        step("carriers")
+        carriers.append(state.stopped_switches(lab))
+
+    def add(_self: PrivateOvs, added: Sequence[Switch], *_: object) -> None:
+        bridges.update(one.name for one in added)
+        step("bridges")
+
+    def remove(_self: PrivateOvs, removed: set[str]) -> None:
+        step("bridges")
+        bridges.difference_update(removed)
+
+    write = switches._write
+    monkeypatch.setattr(Daemon, "set_switch", switch)
+    monkeypatch.setattr(Cables, "update_carriers", update)
+    monkeypatch.setattr(PrivateOvs, "add_switches", add)
+    monkeypatch.setattr(PrivateOvs, "remove_switches", remove)
+    monkeypatch.setattr(switches, "_write", lambda stopped: (step("record"), write(stopped)))
+    was = (dict(emulator), set(bridges), state.stopped_switches(lab))
+    with pytest.raises(EmulationError, match="^refused$"):
+        getattr(switches, action)("s1", "s2")
+    assert (emulator, bridges, state.stopped_switches(lab)) == was
+    assert carriers[-1:] in ([], [was[2]])
 
 
 @pytest.fixture
