@@ -18,7 +18,8 @@ from typing import Any, Self
 from knotless.base.errors import StateError
 from knotless.base.files import open_binary, write_whole
 
-MAGIC = b"knotless sections 1\n"
+_KIND = b"knotless sections "
+MAGIC = _KIND + b"1\n"
 MAX_BYTES = 8 << 30
 _HEAD = struct.Struct("<Q16s")
 _MAX_TABLE = 1 << 20
@@ -44,6 +45,17 @@ def write_sections(path: str | Path, sections: Mapping[str, bytes]) -> None:
     text += b" " * (-(len(MAGIC) + _HEAD.size + len(text)) % _ALIGNED)
     head = MAGIC + _HEAD.pack(len(text), digest(text))
     write_whole(path, b"".join([head, text, *padded]), StateError)
+
+
+def refuse_to_replace(path: str | Path) -> None:
+    """Raise StateError if a file is there that :func:`write_sections` has not written."""
+    file = Path(path)
+    if not file.is_file() or file.stat().st_size == 0:
+        return
+    with open_binary(file, StateError, MAX_BYTES) as opened:
+        start = opened.read(len(_KIND))
+    if start != _KIND:
+        raise StateError(f"{path} is no state of a check, and is not replaced: name another file")
 
 
 class Sections:

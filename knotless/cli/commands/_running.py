@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
 from knotless.base.errors import EmulationError, KnotlessError
+from knotless.base.files import folder_for_files
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed, rich_text
 from knotless.cli.answer import (
@@ -87,7 +90,9 @@ def perform(path: str, body: Mapping[str, object], request: RequestOptions) -> N
     require_fabrics()
     controller = Controller(names_of(request.name))
     settings = {"dry_run": request.dry_run, "rules": request.out is not None}
-    answer = _request(controller, path, {**body, **settings}, request)
+    with nullcontext() if request.out is None else folder_for_files(Path(request.out)):
+        # A change whose steps cannot be written is not made.
+        answer = _request(controller, path, {**body, **settings}, request)
     save(answer.pop("files", None), answer, request.out)
     if answer["performed"]:
         seconds = _await_routes(controller, request.timeout_s, quiet=request.as_json)

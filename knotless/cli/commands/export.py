@@ -37,6 +37,7 @@ from knotless.importers.sources import Source
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.routing.vlans import host_tags
+from knotless.topologies.formats.switch_files import files_to_remove
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.checked_plan import CheckedPlan, refuse_deadlock
 from knotless.verification.imported import verdict_of_imported
@@ -285,7 +286,8 @@ def _refuse_losses(verdict: Verdict, how: str) -> None:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write the files; tags.json of an earlier export would contradict them."""
-    tags = [folder / host_tags.FILE] if host_tags.FILE not in files else []
+    """Write the files; those of an earlier export would contradict them."""
+    others = [folder / host_tags.FILE] if host_tags.FILE not in files else []
+    others += files_to_remove(folder, files, KnotlessError)
     with folder_for_files(folder):
-        write_all({folder / name: text for name, text in files.items()}, remove=tags)
+        write_all({folder / name: text for name, text in files.items()}, remove=others)

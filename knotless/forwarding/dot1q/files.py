@@ -9,10 +9,11 @@ from pathlib import Path
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.files import read_text
 from knotless.forwarding.dot1q.model import L2Fabric, L2Switch
-from knotless.forwarding.dot1q.target import FABRIC, peers_of, targets
+from knotless.forwarding.dot1q.target import peers_of, targets
 from knotless.routing.vlans import host_tags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import from_text, to_text
+from knotless.topologies.formats.switch_files import FABRIC
 
 DEFAULT = ".json"
 

@@ -10,9 +10,6 @@ from knotless.base.plugins import plugins
 from knotless.forwarding.dot1q.model import L2Switch
 from knotless.topologies.fabric import Fabric
 
-FABRIC = "fabric.json"
-"""The file of an export that holds the fabric."""
-
 
 @dataclass(frozen=True)
 class Target:

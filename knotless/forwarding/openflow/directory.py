@@ -13,6 +13,7 @@ from pathlib import Path
 from knotless.base.errors import PlanError, RuleError
 from knotless.base.files import folder_for_files, read_text, write_all
 from knotless.base.memory import collector_paused
+from knotless.base.printable import listed
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.openflow.written import WrittenRules
@@ -22,8 +23,8 @@ from knotless.routing.vlans import host_tags
 from knotless.routing.vlans.host_tags import HostTags
 from knotless.topologies.fabric import Fabric
 from knotless.topologies.formats.files import read, to_text
+from knotless.topologies.formats.switch_files import FABRIC, RULES, files_to_remove, other_files
 
-FABRIC = "fabric.json"
 MULTICAST = "multicast.json"
 MAX_FILE_BYTES = 256 * 1024 * 1024
 
@@ -64,18 +65,32 @@ def write_dir(
 
 
 def write_files(files: Mapping[str, str], directory: str | Path) -> None:
-    """Write the files of a directory of rules, and remove others that it may have had.
+    """Write the files of a directory of rules, and remove those of an earlier plan.
 
     Raises
     ------
     RuleError
-        The directory or a file cannot be written.
+        The directory or a file cannot be written, or the directory has rules of other switches
+        than those of its fabric.
 
     """
     folder = Path(directory)
     others = [folder / name for name in (MULTICAST, host_tags.FILE) if name not in files]
+    others += files_to_remove(folder, files, RuleError)
     with folder_for_files(folder, RuleError):
         write_all({folder / name: text for name, text in files.items()}, RuleError, remove=others)
+
+
+def remove_dir(directory: str | Path) -> None:
+    """Remove a directory of rules; raises RuleError if it has files that are not of its fabric."""
+    folder = Path(directory)
+    files = [FABRIC, MULTICAST, host_tags.FILE]
+    remove = [*files_to_remove(folder, (), RuleError), *(folder / name for name in files)]
+    write_all({}, RuleError, remove)
+    try:
+        folder.rmdir()
+    except OSError as error:
+        raise RuleError(f"{folder} has files of others: name a new folder") from error
 
 
 def is_dir_of_rules(path: str | Path) -> bool:
@@ -96,11 +111,17 @@ def read_dir(directory: str | Path) -> tuple[Fabric, FabricRules]:
     FabricError
         ``fabric.json`` is missing or invalid.
     RuleError
-        A file cannot be read or parsed.
+        A file cannot be read or parsed, or is of no switch of the fabric.
 
     """
     folder = Path(directory)
     fabric = read(folder / FABRIC)
+    own = {f"{switch.name}{suffix}" for switch in fabric.switches for suffix in RULES}
+    if others := [path.name for path in other_files(folder, own)]:
+        raise RuleError(
+            f"{folder}: {listed(others, 3)}: not rules of a switch in {FABRIC}, so nothing is"
+            " judged; remove them, or write the rules to a new folder"
+        )
     rules = WrittenRules()
     for switch in fabric.switches:
         flows = _text(folder / f"{switch.name}.flows")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from knotless.base.errors import RuleError
 from knotless.base.files import write_all
-from knotless.forwarding.openflow.directory import dir_files, write_files
+from knotless.forwarding.openflow.directory import dir_files, remove_dir, write_files
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.verification.changes.change import Change
@@ -201,7 +201,14 @@ def write_steps(change: Change, directory: str | Path) -> None:
 def write_step_files(
     files: Sequence[Mapping[str, str]], proof: Mapping[str, object], directory: str | Path
 ) -> None:
-    """Write what :func:`step_files` returned, and the certificate; raises RuleError."""
+    """Write what :func:`step_files` returned, and the certificate; raises RuleError.
+
+    Steps of an earlier change, which had more, are removed.
+    """
     for number, of_step in enumerate(files):
         write_files(of_step, Path(directory) / str(number))
+    later = len(files)
+    while (folder := Path(directory) / str(later)).is_dir():
+        remove_dir(folder)
+        later += 1
     write_all({Path(directory) / CERTIFICATE: json.dumps(proof, indent=1) + "\n"}, RuleError)

@@ -255,6 +255,17 @@ def test_what_needs_more_than_a_verdict_is_refused(
         )
 
 
+def test_only_a_state_is_replaced_by_a_state(fabric: Path, state: Path) -> None:
+    assert check(fabric, "--write-state", state)[0] == 0
+    config = next(fabric.rglob("*.json"))
+    before = config.read_bytes()
+    status, printed, said = check(fabric, "--write-state", config)
+    assert (status, printed, config.read_bytes()) == (2, "", before)
+    assert said == (
+        f"knotless: {config} is no state of a check, and is not replaced: name another file\n"
+    )
+
+
 def test_options_that_need_others_and_rules_of_ours_are_refused(tmp_path: Path) -> None:
     assert check("x", "--rehash")[0] == 2
     assert check("x", "--since", "a", "--write-state", "b")[0] == 2

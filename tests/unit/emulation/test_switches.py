@@ -153,10 +153,11 @@ def test_without_the_emulator_nothing_stops(
     assert state.stopped_switches(lab) == set()
 
 
+@pytest.mark.usefixtures("calls")
 @pytest.mark.parametrize("action", ["stop", "start"])
 @pytest.mark.parametrize("fails", ["emulator", "record", "carriers", "bridges"])
 def test_whichever_effect_fails_the_switches_are_as_they_were(
-    lab: Names, calls: list[str], monkeypatch: pytest.MonkeyPatch, action: str, fails: str
+    lab: Names, monkeypatch: pytest.MonkeyPatch, action: str, fails: str
 ) -> None:
     """One of s1 and s2 has changed when the request for the other one fails, once."""
     switches = Switches(lab)

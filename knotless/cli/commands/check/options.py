@@ -220,6 +220,10 @@ class CheckOptions:
             raise KnotlessError("--rehash says how --since compares files: give both")
         if self.states.write_state is not None and self.states.since is not None:
             raise KnotlessError("--write-state keeps a full check, --since avoids one: give either")
+        if self.states.write_state is not None:
+            from knotless.base.sections import refuse_to_replace  # most checks do without
+
+            refuse_to_replace(self.states.write_state)
         need_more_than_a_verdict = {
             "--live": self.source.live,
             "--pair": self.query.pair,

@@ -7,8 +7,9 @@ from typing import Any
 
 from knotless.base.errors import RuleError
 from knotless.forwarding.dot1q.model import L2Port, L2Switch, Macs
-from knotless.forwarding.dot1q.target import FABRIC, Target, peers_of
+from knotless.forwarding.dot1q.target import Target, peers_of
 from knotless.topologies.fabric import Fabric
+from knotless.topologies.formats.switch_files import FABRIC
 
 
 def _write(fabric: Fabric, switch: L2Switch) -> str:
