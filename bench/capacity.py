@@ -23,6 +23,7 @@ import psutil
 from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.base.errors import EmulationError
 from knotless.base.flow_control import FlowControl
+from knotless.cli.numbers import Number
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.requirements import require_fabrics
 from knotless.routing.plan import make_plan
@@ -331,7 +332,7 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
 @click.option("--hosts", type=click.Choice(["16", "64", "both"]), default="both", show_default=True)
 @click.option(
     "--delay-us",
-    type=click.FloatRange(0, 100_000),
+    type=Number(0, 100_000),
     default=DELAY_US,
     show_default=True,
     help="One-way delay of every emulated link, which covers the time in Open vSwitch.",

@@ -39,6 +39,7 @@ from bench.support.repair_figures import Cut, figures
 from bench.support.repair_tables import table_of_cuts
 from bench.support.watch import CHANGE_S, Watch
 from knotless.base.ports import free_port
+from knotless.cli.numbers import Whole
 from knotless.cli.priority import default_priority_option
 from knotless.emulation.network import EmulatedFabric
 from knotless.emulation.priority import Part, Priority, default_priority, prioritise
@@ -237,7 +238,7 @@ def controller_peak_mb() -> float:
 @benchmark(table_of_cuts, keys=CASE)
 @click.option("--fabric", "specs", multiple=True, default=FABRICS, show_default=True)
 @click.option("--load", "loads", multiple=True, type=click.Choice(LOADS), default=LOADS)
-@click.option("--cuts", type=click.IntRange(1, 10_000), default=25, show_default=True)
+@click.option("--cuts", type=Whole(1, 10_000), default=25, show_default=True)
 @click.option("--longest-s", default=240.0, show_default=True, help="Time for the cuts of a case.")
 @click.option("--seed", default=1, show_default=True)
 @click.option(

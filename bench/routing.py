@@ -25,6 +25,7 @@ from bench.support.opensm import (
     torus_file,
 )
 from knotless.base.errors import KnotlessError
+from knotless.cli.numbers import Whole
 from knotless.routing.engine import engine_named
 from knotless.routing.graphs.channels import channels_of
 from knotless.routing.graphs.task import MAX_VCS, Task
@@ -244,7 +245,7 @@ def _ms(value: float | None) -> str:
     "--only", multiple=True, type=click.Choice(list(ROWS)), help="Measure these fabrics only."
 )
 @click.option("--engine", "engines", multiple=True, help="Measure these of our engines only.")
-@click.option("--repeat", default=5, show_default=True, type=click.IntRange(1, 1000))
+@click.option("--repeat", default=5, show_default=True, type=Whole(1, 1000))
 def main(run: Run, only: tuple[str, ...], engines: tuple[str, ...], repeat: int) -> None:
     """Compare routing times of our engines and OpenSM's on the same fabrics, in one run.
 

@@ -23,6 +23,7 @@ import click
 from bench.support.entry import Run, benchmark, machine_line, run_benchmark
 from knotless.base.errors import KnotlessError
 from knotless.base.package import python_module
+from knotless.cli.numbers import Whole
 from knotless.importers.manifest import TICK_NS
 
 SIZE = (32, 16, 8, 32)
@@ -152,8 +153,8 @@ def table_of(run: Mapping[str, Any]) -> list[str]:
 
 
 @benchmark(table_of)
-@click.option("--times", type=click.IntRange(1, 1000), default=5, show_default=True)
-@click.option("--failures", type=click.IntRange(0, 1), default=1, show_default=True)
+@click.option("--times", type=Whole(1, 1000), default=5, show_default=True)
+@click.option("--failures", type=Whole(0, 1), default=1, show_default=True)
 def main(run: Run, times: int, failures: int) -> None:
     """Time checks of a Clos network of 1,024 switches, before and after files have changed.
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from bench.support.entry import run_benchmark
+from knotless.cli.numbers import Whole
 from tests.support.router_dumps import End, RouterNet
 from tests.support.router_nets import clos
 
@@ -67,10 +68,10 @@ def write(folder: Path, pods: int, leaves: int, aggregations: int, cores: int) -
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("pods", type=click.IntRange(1), default=32)
-@click.argument("leaves", type=click.IntRange(1), default=16)
-@click.argument("aggregations", type=click.IntRange(1), default=8)
-@click.argument("cores", type=click.IntRange(1), default=32)
+@click.argument("pods", type=Whole(1), default=32)
+@click.argument("leaves", type=Whole(1), default=16)
+@click.argument("aggregations", type=Whole(1), default=8)
+@click.argument("cores", type=Whole(1), default=32)
 def main(folder: Path, pods: int, leaves: int, aggregations: int, cores: int) -> None:
     """Write the files of SONiC switches to FOLDER, by default 1,024 of them.
 

@@ -26,6 +26,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import read_text, write_whole
+from knotless.cli.numbers import Whole
 from knotless.emulation.signals import end_at_signal
 from knotless.results.machine import machine, versions
 
@@ -93,7 +94,7 @@ def case_option(measure: Callable[[int], Row]) -> Callable[[Command], Command]:
             context.exit()
 
     return click.option(
-        "--case", type=int, callback=show, expose_value=False, is_eager=True, hidden=True
+        "--case", type=Whole(), callback=show, expose_value=False, is_eager=True, hidden=True
     )
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import SECONDS
 from knotless.cli import complete
+from knotless.cli.numbers import Number
 from knotless.cli.output import say, say_json
 from knotless.emulation.names import DEFAULT_NAME
 
@@ -85,10 +86,9 @@ def duration_option(default_s: float) -> Callable[[Command], Command]:
     return click.option(
         "--duration",
         "duration_s",
-        type=FiniteRange(min=0.01, max=86400),
+        type=Number(min=0.01, max=86400, unit=SECONDS),
         default=default_s,
         show_default=True,
-        metavar="S",
         help="Real time; Ctrl-C ends it earlier.",
     )
 

@@ -5,11 +5,8 @@ Pure functions.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
-
-from knotless.base.errors import KnotlessError
 
 SHARES = {
     "loss": "loses",
@@ -18,25 +15,6 @@ SHARES = {
     "reorder": "reorders",
 }
 """What a line does to a share of frames at random, and the verb for it."""
-_SHARE = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e-?[0-9]+)?(%?)")
-
-
-def share(text: str) -> float:
-    """Return a share of frames, written ``1%`` or ``0.01``; raises KnotlessError.
-
-    Examples
-    --------
-    >>> share("1%"), share("0.5"), share("100%")
-    (0.01, 0.5, 1.0)
-
-    """
-    match = _SHARE.fullmatch(text)
-    value = -1.0 if match is None else float(text.removesuffix("%"))
-    if match is not None and match[2]:
-        value /= 100
-    if not 0 <= value <= 1:
-        raise KnotlessError(f"{text[:40]!r} is no share of frames: write 1%, or 0.01")
-    return value
 
 
 def line_text(line: Mapping[str, Any]) -> str:

@@ -103,7 +103,7 @@ def test_a_delay_beyond_all_sense() -> None:
     words = ["simulate", "ring,4", "--pattern", "shift:1", "--delay", "1e300"]
     done = CliRunner(mix_stderr=False).invoke(main, words, prog_name="knotless")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "1e+300 is not in the range" in done.stderr
+    assert "1e300 is not " in done.stderr
 
 
 def test_ctrl_c_at_any_moment(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import MBPS, SECONDS
 from knotless.cli.answer import (
     Answer,
     Headline,
@@ -22,6 +22,7 @@ from knotless.cli.answer import (
     print_answer,
 )
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import MAX_SLOW_DOWN
 from knotless.cli.output import say, say_json
 from knotless.cli.priority import PRIORITY
@@ -205,17 +206,17 @@ def _shared(places: Sequence[str]) -> list[click.Parameter]:
         click.Option(["--quick"], is_flag=True, help="A small set that shows the main result."),
         click.Option(
             ["--repeats"],
-            type=click.IntRange(1, MAX_REPEATS),
+            type=Whole(1, MAX_REPEATS),
             default=1,
             show_default=True,
             help="Runs of each case.",
         ),
-        click.Option(["--seed"], type=click.IntRange(0, 2**32 - 1), default=1, show_default=True),
-        click.Option(["--duration"], type=float, metavar="S", help="Measured time per run, s."),
-        click.Option(["--rate"], type=float, metavar="MBPS", help="Rate of every link, Mbit/s."),
+        click.Option(["--seed"], type=Whole(0, 2**32 - 1), default=1, show_default=True),
+        click.Option(["--duration"], type=Number(unit=SECONDS), help="Measured time per run, s."),
+        click.Option(["--rate"], type=Number(unit=MBPS), help="Rate of every link, Mbit/s."),
         click.Option(
             ["--slow-down"],
-            type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
+            type=Number(min=1, max=MAX_SLOW_DOWN),
             default=1.0,
             show_default=True,
             metavar="K",

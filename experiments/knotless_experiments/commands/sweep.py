@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from knotless.cli.answer import Answer, Headline, Hint, Tone, counted, print_answer
+from knotless.cli.numbers import Whole
 from knotless.cli.options import json_option, print_json
 from knotless.cli.output import say
 from knotless.cli.progress import Bar, terminated_as_interrupted
@@ -46,7 +47,7 @@ class PointBar(Bar):
 @click.option("--out", metavar="DIR", help="The sweep's folder [default: results/sweep-FILE].")
 @click.option(
     "--workers",
-    type=click.IntRange(1, MOST_WORKERS),
+    type=Whole(1, MOST_WORKERS),
     help="Processes on this machine [default: one per core].",
 )
 @click.option(

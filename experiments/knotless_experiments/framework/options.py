@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from knotless.base.name_lists import names_in
+from knotless.base.quantities import MICROSECONDS
+from knotless.cli.numbers import Number
 from knotless_experiments.framework.experiment import EMULATION, Common, ExperimentError
 
 LEAST_EMULATED_DELAY_US, LONGEST_DELAY_US = 0.1, 1e6
@@ -63,5 +65,7 @@ def list_option(name: str, text: str) -> click.Option:
 def delay_option(usual_us: float) -> click.Option:
     """Return the option for the delay of every link."""
     return click.Option(
-        ["--delay"], type=float, metavar="US", help=f"Delay of every link (default: {usual_us:g})."
+        ["--delay"],
+        type=Number(unit=MICROSECONDS),
+        help=f"Delay of every link (default: {usual_us:g}).",
     )

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import MICROSECONDS, SHARE
+from knotless.cli.numbers import Number
 from knotless_experiments.messages.logp import PAPER_001, LogP
 
 
@@ -23,10 +24,9 @@ def logp_options() -> list[click.Option]:
     """Return these and options for messages that follow each other or arrive together."""
     share = click.Option(
         ["--interrupt"],
-        type=FiniteRange(0, 1),
+        type=Number(0, 1, unit=SHARE),
         default=PAPER_001.interrupt_us / PAPER_001.receive_us,
         show_default="0.35",
-        metavar="SHARE",
         help="Simulation: part of o_r that messages that arrive together cost only once.",
     )
     return [*overhead_options(), _time("--gap", PAPER_001.gap_us, "g"), share]
@@ -47,9 +47,8 @@ def costs_of(options: Mapping[str, Any]) -> LogP:
 def _time(option: str, default_us: float, what: str) -> click.Option:
     return click.Option(
         [option],
-        type=FiniteRange(0, 1e6),
+        type=Number(0, 1e6, unit=MICROSECONDS),
         default=default_us,
         show_default=True,
-        metavar="US",
         help=f"Simulation: LogP's {what}.",
     )

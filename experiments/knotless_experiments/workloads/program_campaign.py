@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from knotless.base.engine_name import AUTO_ENGINE
+from knotless.cli.numbers import Whole
 from knotless.routing.request import PlanRequest
 from knotless.topologies.fabric import Fabric, Host, hosts_across_switches
 from knotless_experiments.framework.campaign import Campaign
@@ -153,7 +154,7 @@ def program_options(least_processes: int) -> tuple[click.Option, ...]:
         ),
         click.Option(
             ["--processes"],
-            type=click.IntRange(least_processes, MOST_PROCESSES),
+            type=Whole(least_processes, MOST_PROCESSES),
             help="At most one per host, spread evenly over the switches.",
         ),
     )

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import SHARE
 from knotless.cli.commands._plan_options import ROUTES, SWITCHES, plan_options
 from knotless.cli.commands._switch_options import (
     DELAY,
@@ -19,6 +19,7 @@ from knotless.cli.commands._switch_options import (
     watchdog_options,
 )
 from knotless.cli.help import under
+from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import (
     MAX_SLOW_DOWN,
     fabric_of,
@@ -46,8 +47,8 @@ _ROUTES = [
     own_name_option,
 ]
 _LINKS = [
-    click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
-    click.option("--delay", type=DELAY, metavar="US", help="Delay of every link, us."),
+    click.option("--rate", type=RATE, help="Rate of every link, Mbit/s."),
+    click.option("--delay", type=DELAY, help="Delay of every link, us."),
 ]
 _CONTROLLER = [
     click.option(
@@ -60,20 +61,20 @@ _CONTROLLER = [
     click.option(
         "--port",
         "openflow_port",
-        type=click.IntRange(0, 65535),
+        type=Whole(0, 65535),
         help="OpenFlow port of the controller on 127.0.0.1; by default 6653 with --tls (0: any free"
         " one) and --controller remote, else none (0): switches use a Unix socket.",
     ),
     click.option(
         "--rest-port",
-        type=click.IntRange(0, 65535),
+        type=Whole(0, 65535),
         default=8080,
         show_default=True,
         help="REST port of our controller on 127.0.0.1; 0 is any free one.",
     ),
     click.option(
         "--controllers",
-        type=click.IntRange(1, 9),
+        type=Whole(1, 9),
         default=1,
         show_default=True,
         metavar="N",
@@ -98,7 +99,7 @@ _EMULATION = [
     ),
     click.option(
         "--slow-down",
-        type=FiniteRange(min=1, max=MAX_SLOW_DOWN),
+        type=Number(min=1, max=MAX_SLOW_DOWN),
         default=1.0,
         show_default=True,
         metavar="K",
@@ -120,7 +121,7 @@ _EMULATION = [
     ),
     click.option(
         "--switch-processes",
-        type=click.IntRange(1, MOST_PROCESSES),
+        type=Whole(1, MOST_PROCESSES),
         metavar="N",
         help="Open vSwitch processes that share the switches [default: 1, or one for each"
         f" {PORTS_OF_EACH} ports of a fabric with more than {PORTS_OF_ONE}].",
@@ -134,8 +135,7 @@ _SWITCHES = [
     click.option(
         "--host-pause",
         "pause_share",
-        type=FiniteRange(min=0, max=1),
-        metavar="SHARE",
+        type=Number(min=0, max=1, unit=SHARE),
         help="Share of time for which a host may pause its link; beyond it, it is ignored [default:"
         " 0.6]. 1: no limit.",
     ),

@@ -13,6 +13,7 @@ import click
 from knotless.base.errors import EmulationError
 from knotless.base.http_rules import public_origin as origin_of
 from knotless.base.printable import json_text
+from knotless.cli.numbers import Whole
 from knotless.cli.options import with_options
 from knotless.cli.output import say
 
@@ -27,7 +28,7 @@ START_LIMIT_S = 30.0
 _OPTIONS = (
     click.option(
         "--port",
-        type=click.IntRange(0, 65535),
+        type=Whole(0, 65535),
         default=PORT,
         show_default=True,
         help="Port of the page; 0 is any free one.",

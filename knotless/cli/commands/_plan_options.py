@@ -16,6 +16,7 @@ from knotless.base.flow_control import CHOICES
 from knotless.cli import complete
 from knotless.cli.commands._verdict_options import FLOW_CONTROL, one_of
 from knotless.cli.help import under
+from knotless.cli.numbers import Whole
 from knotless.routing.choices.layers import DEFAULT_LAYERS
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.engine import loaded_engine
@@ -58,7 +59,7 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         " if that lacks the multipath asked for. A name that ends in .py is a file of yours that"
         " defines one.",
     },
-    "vcs": {"type": int, "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
+    "vcs": {"type": Whole(), "help": f"Virtual channels that the plan may use (1 to {MAX_VCS})."},
     "select": {
         **one_of(SELECTIONS),
         "help": "Among equal paths: spread the hosts of a switch, or low-port first.",
@@ -71,7 +72,7 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         **one_of(ASSIGNMENTS),
         "help": "Share a VLAN where next hops agree (default), or where links form a tree (tree).",
     },
-    "max_vlans": {"type": int, "help": "VLANs that the plan may use."},
+    "max_vlans": {"type": Whole(), "help": "VLANs that the plan may use."},
     "root": {"help": "Root switch, for engines that have one (default: the first switch)."},
     "multicast": {
         "multiple": True,
@@ -101,13 +102,12 @@ _OPTIONS: Mapping[str, dict[str, Any]] = {
         "help": f"All equal next hops instead of one path for each pair: {_DESCRIBED}.",
     },
     "layers": {
-        "type": int,
-        "metavar": "N",
+        "type": Whole(),
         "help": f"Number of layers of --multipath layers (1 to {MAX_LAYERS}; {DEFAULT_LAYERS} by"
         " default).",
     },
     "hash_seed": {
-        "type": int,
+        "type": Whole(),
         "help": "Seed of the hash of --multipath ecmp and layers, 0 to"
         f" {MAX_HASH_SEED}: another seed, other paths.",
     },

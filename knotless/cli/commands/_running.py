@@ -16,6 +16,7 @@ from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.files import folder_for_files
 from knotless.base.flow_control import FlowControl
 from knotless.base.printable import listed, rich_text
+from knotless.base.quantities import SECONDS
 from knotless.cli.answer import (
     Answer,
     Figure,
@@ -26,6 +27,7 @@ from knotless.cli.answer import (
     Tone,
     print_answer,
 )
+from knotless.cli.numbers import Number
 from knotless.cli.options import details_option, grouped, json_option, name_option, print_json
 from knotless.emulation.names import names_of
 from knotless.emulation.requirements import require_fabrics
@@ -69,10 +71,9 @@ change_options = grouped(
     click.option(
         "--timeout",
         "timeout_s",
-        type=click.FloatRange(min=0.1, max=86400),
+        type=Number(min=0.1, max=86400, unit=SECONDS),
         default=120.0,
         show_default=True,
-        metavar="S",
         help="Time to wait for an earlier change, and until all frames follow the new routes.",
     ),
     name_option,

@@ -11,14 +11,15 @@ import click
 from knotless._core.simulator import BROADCAST_BURST_BYTES, BROADCAST_SHARE, CREDIT_UNIT_BYTES
 from knotless.base.broadcasts import LEAST_BURST_BYTES, MOST_BURST_BYTES
 from knotless.base.errors import KnotlessError
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE
 from knotless.cli.commands._verdict_options import read_switch_file, switch_file_option
+from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import with_options
 from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES
 from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 
-RATE = FiniteRange(min=0, min_open=True, max=MAX_RATE_MBPS)
-DELAY = FiniteRange(min=0, max=MAX_DELAY_US)
+RATE = Number(0, MAX_RATE_MBPS, MBPS, min_open=True)
+DELAY = Number(0, MAX_DELAY_US, MICROSECONDS)
 _SWITCH = "Shared buffers, lossless priorities, schedulers and ECN of switches."
 
 
@@ -62,8 +63,7 @@ class _CreditUnit(click.ParamType):
 credit_bytes_option = click.option(
     "--credit-bytes",
     "credit",
-    type=click.IntRange(1, 2**40),
-    metavar="BYTES",
+    type=Whole(1, 2**40, unit=BYTES),
     help="Under credits: ingress buffer of each virtual channel [default: XOFF and headroom].",
 )
 credit_unit_option = click.option(
@@ -96,16 +96,14 @@ _BROADCASTS = [
     click.option(
         "--broadcast-limit",
         "broadcast_share",
-        type=FiniteRange(min=0, max=1),
-        metavar="SHARE",
+        type=Number(min=0, max=1, unit=SHARE),
         help="Share of its line that a host may fill with broadcasts and frames to undeclared"
         f" multicast groups; its switch drops the rest [default: {BROADCAST_SHARE}]. 0: no limit,"
         " only a line that names the host.",
     ),
     click.option(
         "--broadcast-burst",
-        type=click.IntRange(LEAST_BURST_BYTES, MOST_BURST_BYTES),
-        metavar="BYTES",
+        type=Whole(LEAST_BURST_BYTES, MOST_BURST_BYTES, unit=BYTES),
         help=f"Bytes of them that may come at once [default: {BROADCAST_BURST_BYTES}].",
     ),
 ]
@@ -134,14 +132,12 @@ LONGEST_US = 1e9
 _WATCHDOG = [
     click.option(
         "--watchdog",
-        type=FiniteRange(min=1, max=LONGEST_US),
-        metavar="US",
+        type=Number(min=1, max=LONGEST_US, unit=MICROSECONDS),
         help="Detect a storm when frames wait for a paused queue of a switch for this long.",
     ),
     click.option(
         "--watchdog-restore",
-        type=FiniteRange(min=0, max=LONGEST_US),
-        metavar="US",
+        type=Number(min=0, max=LONGEST_US, unit=MICROSECONDS),
         help="The storm is over when the queue was not paused for this long [default: twice"
         " --watchdog].",
     ),

@@ -13,7 +13,9 @@ from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
 from knotless.base.flow_control import AUTO, CHOICES
 from knotless.base.packets import MAX_PACKET_BYTES
+from knotless.base.quantities import BYTES
 from knotless.cli import complete
+from knotless.cli.numbers import Whole
 from knotless.cli.options import grouped
 
 if TYPE_CHECKING:
@@ -72,7 +74,7 @@ judged_switch_options = grouped(
     switch_file_option("Settings of the switches: judge their buffers too."),
     click.option(
         "--packet-bytes",
-        type=click.IntRange(1, MAX_PACKET_BYTES),
+        type=Whole(1, MAX_PACKET_BYTES, unit=BYTES),
         default=1500,
         show_default=True,
         help="Longest packet (MTU): what --switch must reserve and have headroom for.",

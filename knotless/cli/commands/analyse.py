@@ -29,6 +29,7 @@ from knotless.cli.answer import (
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
 from knotless.cli.commands._verdict_answer import engine_name
 from knotless.cli.help import Command
+from knotless.cli.numbers import Whole
 from knotless.cli.options import (
     details_option,
     fabric_of,
@@ -66,14 +67,14 @@ _HASHED = {
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     default=1,
     show_default=True,
     help="Seed of random patterns.",
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(min=1, max=10_000),
+    type=Whole(min=1, max=10_000),
     default=100,
     show_default=True,
     help="Seeds of the hash of --multipath ecmp and layers, from 0 on.",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import SECONDS
 from knotless.cli.answer import Answer, Cycle, Figure, Headline, Hint, Tone, print_answer
+from knotless.cli.numbers import Number
 from knotless.cli.options import json_option, name_option, name_words, print_json
 from knotless.emulation.demonstration import FREEZE_LIMIT_S, freeze
 from knotless.emulation.names import names_of
@@ -22,10 +23,9 @@ Example: knotless up ring,4 --engine dor --vcs 1 --select low-port --allow-deadl
 @click.option(
     "--timeout",
     "timeout_s",
-    type=FiniteRange(min=1, max=3600),
+    type=Number(min=1, max=3600, unit=SECONDS),
     default=FREEZE_LIMIT_S,
     show_default=True,
-    metavar="S",
     help="Time to wait for the deadlock.",
 )
 @name_option

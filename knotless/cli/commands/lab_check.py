@@ -10,6 +10,7 @@ import click
 
 from knotless.base.errors import KnotlessError
 from knotless.cli.answer import Answer, Headline, Several, Table, Tone, print_answer
+from knotless.cli.numbers import Whole
 from knotless.cli.options import json_option, name_option, print_json
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Example: cp -r labs/02-read-a-proof/skeleton my-lab-2
 
 
 @click.command("lab-check", epilog=EXAMPLE)
-@click.argument("number", metavar="N", type=click.IntRange(1, LABS))
+@click.argument("number", metavar="N", type=Whole(1, LABS))
 @click.option("--work", default=".", show_default=True, metavar="DIR", help="The student's folder.")
 @click.option(
     "--all",

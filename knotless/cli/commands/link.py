@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from knotless.base.errors import KnotlessError
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import MBPS, MICROSECONDS, SHARE
 from knotless.cli.answer import Answer, Headline, Several, print_answer
+from knotless.cli.numbers import Number
 from knotless.cli.options import json_option, link_argument, name_option, print_json
 from knotless.emulation import lines
 from knotless.emulation.cuts import Cables
@@ -21,43 +21,29 @@ Example: knotless link s1-s2 --loss 1%
 """
 
 
-class Share(click.ParamType):
-    """A share of frames: ``1%`` or ``0.01``."""
-
-    name = "share"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return it as a number from 0 to 1."""
-        try:
-            return lines.share(str(value))
-        except KnotlessError as problem:
-            self.fail(str(problem), param, ctx)
+SHARE_OF_FRAMES = Number(0, 1, SHARE)
 
 
 @click.command("link", epilog=EXAMPLE)
 @link_argument
 @click.option("--from", "sender", metavar="END", help="Change only what this end sends.")
-@click.option("--rate", "rate_mbps", type=FiniteRange(min=0.001, max=400_000), metavar="MBIT/S")
+@click.option("--rate", "rate_mbps", type=Number(min=0.001, max=400_000, unit=MBPS))
 @click.option(
     "--delay",
     "delay_us",
-    type=FiniteRange(min=0, max=MAX_DELAY_US),
-    metavar="US",
-    help="One-way delay, in microseconds of virtual time.",
+    type=Number(min=0, max=MAX_DELAY_US, unit=MICROSECONDS),
+    help="One-way delay, in virtual time.",
 )
 @click.option(
     "--jitter",
     "jitter_us",
-    type=FiniteRange(min=0, max=MAX_DELAY_US),
-    metavar="US",
+    type=Number(min=0, max=MAX_DELAY_US, unit=MICROSECONDS),
     help="Frames arrive up to this much later, at random but in order.",
 )
-@click.option("--loss", type=Share(), metavar="P", help="Lose this share of frames: 1% or 0.01.")
-@click.option("--corrupt", type=Share(), metavar="P", help="Damage it; the receiver drops it.")
-@click.option("--duplicate", type=Share(), metavar="P", help="Carry it twice.")
-@click.option("--reorder", type=Share(), metavar="P", help="Have it arrive two frames late.")
+@click.option("--loss", type=SHARE_OF_FRAMES, help="Lose this share of frames: 1% or 0.01.")
+@click.option("--corrupt", type=SHARE_OF_FRAMES, help="Damage it; the receiver drops it.")
+@click.option("--duplicate", type=SHARE_OF_FRAMES, help="Carry it twice.")
+@click.option("--reorder", type=SHARE_OF_FRAMES, help="Have it arrive two frames late.")
 @name_option
 @json_option
 def command(link: str, sender: str | None, name: str, as_json: bool, **given: float | None) -> None:

@@ -17,6 +17,7 @@ from knotless.base.suggestions import suggestion
 from knotless.cli import complete
 from knotless.cli.commands._plan_options import changed_plan_options
 from knotless.cli.help import Command
+from knotless.cli.numbers import Whole
 from knotless.cli.options import own_name_option
 from knotless.cli.priority import priority_option
 
@@ -78,7 +79,7 @@ _REFUSED = {
 @click.option("--ipbase", "-i", default="10.0.0.0/8", show_default=True, help="Addresses of hosts.")
 @click.option("--verbosity", "-v", default="info", show_default=True, help="Mininet's log level.")
 @click.option("--wait", "-w", is_flag=True, help="Has no effect: switches are always waited for.")
-@click.option("--twait", "-t", type=int, help="Has no effect, as --wait.")
+@click.option("--twait", "-t", type=Whole(), help="Has no effect, as --wait.")
 @click.option("--nolistenport", is_flag=True, help="Has no effect: switches never listen.")
 @click.option("--clean", "-c", is_flag=True, help="Is refused.")
 @click.option("--xterms", "-x", is_flag=True, help="Is refused.")

@@ -9,6 +9,7 @@ import click
 
 from knotless.base.name_lists import choice
 from knotless.cli.answer import Answer, Headline, Several, Tone, counted, print_answer
+from knotless.cli.numbers import Whole
 from knotless.cli.options import json_option, name_option
 from knotless.cli.output import say_json
 from knotless.cli.probes import Finding, named, names
@@ -36,7 +37,7 @@ Example: knotless up torus,4,4 --engine dor; knotless probe; knotless down
 @click.option(
     "--pairs",
     "count",
-    type=click.IntRange(1, 1000),
+    type=Whole(1, 1000),
     default=4,
     show_default=True,
     help="Without --pair: this number of pairs, half the fabric apart.",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import SECONDS
 from knotless.cli.answer import Answer, Figure, Headline, Hint, print_answer
 from knotless.cli.commands._observed import observed
+from knotless.cli.numbers import Number
 from knotless.cli.options import duration_option, json_option, observed_name_option, print_json
 from knotless.cli.progress import Bar
 from knotless.emulation import state
@@ -27,10 +28,9 @@ Example: sudo knotless record run{SUFFIX} --duration 30
 @click.option(
     "--every",
     "every_s",
-    type=FiniteRange(min=0.01, max=3600),
+    type=Number(min=0.01, max=3600, unit=SECONDS),
     default=0.25,
     show_default=True,
-    metavar="S",
     help="Real time between two frames.",
 )
 @observed_name_option

@@ -12,6 +12,7 @@ from knotless.base.files import write_whole
 from knotless.base.flow_control import AUTO
 from knotless.cli.answer import Answer, Headline, print_answer
 from knotless.cli.commands._page import page_options, serve_page
+from knotless.cli.numbers import Whole
 from knotless.cli.output import say, say_json
 from knotless.results import recording
 from knotless.results.recording import SUFFIX, file_of_row
@@ -33,7 +34,7 @@ Example: knotless simulate ring,4 --engine dor --vcs 1 --select low-port \\
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "--row",
-    type=click.IntRange(min=0),
+    type=Whole(min=0),
     metavar="N",
     help="Of knotless run --record: the row of the run (default: the first that was recorded).",
 )

@@ -14,6 +14,7 @@ from knotless.cli.answer import Answer, Figure, Group, Headline, Tone, print_ans
 from knotless.cli.commands._plan_options import plan_options, without_option
 from knotless.cli.commands._verdict_answer import engine_name
 from knotless.cli.help import Command
+from knotless.cli.numbers import Whole
 from knotless.cli.options import details_option, fabric_of, json_option, spec_argument
 from knotless.routing.graphs.channels import Ints
 from knotless.routing.plan import make_plan
@@ -36,9 +37,7 @@ from knotless.traffic.schedules.search import SearchResult, find_schedule, some_
 @click.option("--shift", "as_shift", is_flag=True, help="Phase i: host S sends to S + i, mod N.")
 @click.option("--hosts", metavar="LIST|COUNT", help="Only these hosts (h1,h5,..), or a number.")
 @without_option
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of the search."
-)
+@click.option("--seed", type=Whole(min=0), default=1, show_default=True, help="Seed of the search.")
 @plan_options()
 @details_option
 @json_option

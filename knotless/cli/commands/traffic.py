@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from knotless.base.errors import KnotlessError
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import MBPS
 from knotless.cli import complete
 from knotless.cli.answer import Answer, Headline, counted, print_answer
 from knotless.cli.groups import SuggestingGroup
+from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import json_option, name_option, print_json
 from knotless.emulation import running_traffic, state
 from knotless.emulation.names import names_of
@@ -43,11 +44,10 @@ Example: knotless traffic start shift:2 --rate 5
 @click.option(
     "--rate",
     "rate_mbps",
-    type=FiniteRange(*LIMITS_MBPS),
-    metavar="MBPS",
+    type=Number(*LIMITS_MBPS, unit=MBPS),
     help="Rate of each host, in virtual time (default: as fast as it can).",
 )
-@click.option("--seed", type=click.IntRange(0, MAX_SEED), default=1, show_default=True)
+@click.option("--seed", type=Whole(0, MAX_SEED), default=1, show_default=True)
 @name_option
 @json_option
 def start(

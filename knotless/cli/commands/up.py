@@ -14,6 +14,7 @@ from knotless.cli.commands._fabric import checked_plan_of, fabric_options
 from knotless.cli.commands._page import PORT, start_page
 from knotless.cli.commands._verdict_answer import deadlock_reasons, engine_name, verdict_headline
 from knotless.cli.help import Command
+from knotless.cli.numbers import Whole
 from knotless.cli.options import name_words
 from knotless.cli.output import say_json
 from knotless.emulation.controller import free_port
@@ -40,7 +41,7 @@ Example: knotless up torus,4,4 --engine dor
 @click.option("--web", is_flag=True, help="Serve a live page, as knotless web does.")
 @click.option(
     "--web-port",
-    type=click.IntRange(0, 65535),
+    type=Whole(0, 65535),
     default=PORT,
     show_default=True,
     help="Port of the page on 127.0.0.1; 0 is any free one.",

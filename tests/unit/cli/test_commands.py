@@ -122,7 +122,7 @@ def test_topology_writes_and_draws(spec: str, ending: str, tmp_path: Path) -> No
         (["plan", "mehs,4", "--engine", "dor"], "did you mean 'mesh'?"),
         (["plan", "mesh,4,4", "--engine", "dorr"], "did you mean 'dor'?"),
         (["plan", "--engine", "dor"], "Missing argument 'SPEC'"),
-        (["plan", "mesh,4,4", "--engine", "dor", "--vcs", "x"], "'x' is not a valid integer"),
+        (["plan", "mesh,4,4", "--engine", "dor", "--vcs", "x"], "'x' is no whole number"),
         (["plan", "mesh,4,4", "--engine=dor", "--out", "/nowhere/p.json"], "cannot be written"),
         (["plan", "mesh,4,4\x1b[31m", "--engine", "dor"], "is not a fabric spec"),
         (["topology", "ring,4", "--draw", "a.gif"], "must end in .svg or .png or .pdf"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -355,7 +356,7 @@ def test_whichever_effect_fails_the_link_is_as_it_was(
 
     monkeypatch.setattr(cables._daemon, "request", request)
     monkeypatch.setattr(namespaces, "ip_batch", batch)
-    actions = {
+    actions: dict[str, Callable[[], object]] = {
         "whole": lambda: None,
         "mend": lambda: cables.mend(cable),
         "cut": lambda: cables.cut(cable),

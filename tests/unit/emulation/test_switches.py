@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -190,12 +190,16 @@ def test_whichever_effect_fails_the_switches_are_as_they_were(
         step("bridges")
         bridges.difference_update(removed)
 
+    def record(stopped: Collection[str]) -> None:
+        step("record")
+        write(stopped)
+
     write = switches._write
     monkeypatch.setattr(Daemon, "set_switch", switch)
     monkeypatch.setattr(Cables, "update_carriers", update)
     monkeypatch.setattr(PrivateOvs, "add_switches", add)
     monkeypatch.setattr(PrivateOvs, "remove_switches", remove)
-    monkeypatch.setattr(switches, "_write", lambda stopped: (step("record"), write(stopped)))
+    monkeypatch.setattr(switches, "_write", record)
     was = (dict(emulator), set(bridges), state.stopped_switches(lab))
     with pytest.raises(EmulationError, match="^refused$"):
         getattr(switches, action)("s1", "s2")

@@ -241,7 +241,7 @@ def test_unreadable_work_is_one_line_with_status_2(tmp_path: Path) -> None:
     for words, message in (
         (("1", "--work", tmp_path), "answers.yaml: line 1: not YAML"),
         (("1", "--work", tmp_path / "none"), "there is no such folder"),
-        (("11",), "11 is not in the range"),
+        (("11",), "11 is not from 1 to 10"),
     ):
         done = lab_check(*words, *["--files-only"] * (words != ("11",)))
         assert done.exit_code == 2

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from knotless.base.errors import SimulationError
 from knotless.cli.commands.simulate import command
-from knotless.cli.commands.simulate.options import DEADLOCKED
+from knotless.cli.commands.simulate.options import FAILED
 from knotless.cli.main import main
 
 CYCLIC = ["ring,4", "--engine", "dor", "--vcs", "1", "--select", "low-port", "--pattern", "shift:2"]
@@ -41,13 +41,26 @@ def test_json_has_the_public_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status"), [(CYCLIC, DEADLOCKED), ([*CYCLIC[:1], "--pattern", "shift:1"], 0)]
+    ("arguments", "status"), [(CYCLIC, FAILED), ([*CYCLIC[:1], "--pattern", "shift:1"], 0)]
 )
 def test_a_deadlock_fails_when_asked_to(arguments: list[str], status: int) -> None:
     done = CliRunner().invoke(
         command, [*arguments, "--fail-on-deadlock", "--json"], standalone_mode=False
     )
     assert done.return_value == status
+
+
+def test_a_run_that_ends_too_early_says_so_first_and_fails_when_asked_to() -> None:
+    early = ["ring,4", "--engine", "updown", "--pattern", "shift:1", "--duration", "1us"]
+    done = CliRunner().invoke(command, early, standalone_mode=False)
+    assert done.return_value == 0
+    assert done.output.splitlines()[0].endswith(
+        "nothing delivered in 1 us: give a longer --duration"
+    )
+    asked = [*early, "--fail-on-nothing-delivered"]
+    assert CliRunner().invoke(command, asked, standalone_mode=False).return_value == FAILED
+    asked[asked.index("1us")] = "10ms"
+    assert CliRunner().invoke(command, asked, standalone_mode=False).return_value == 0
 
 
 @pytest.mark.parametrize(

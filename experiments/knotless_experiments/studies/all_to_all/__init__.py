@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from knotless.base.name_lists import choice
+from knotless.cli.numbers import Whole
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
     ANALYSIS,
@@ -96,7 +97,9 @@ EXPERIMENT = Experiment(
         list_option("--configuration", "Some of S1 .. S3', L1 .. L6."),
         list_option("--schedule", f"Some of {', '.join(SCHEDULES)}."),
         list_option("--share", f"Hosts of L1 .. L6, per cent: some of {', '.join(_SHARES)}."),
-        click.Option(["--datagrams"], type=int, metavar="N", help="From each host to each other."),
+        click.Option(
+            ["--datagrams"], type=Whole(), metavar="N", help="From each host to each other."
+        ),
         delay_option(DELAY_US),
     ),
     columns=COLUMNS,

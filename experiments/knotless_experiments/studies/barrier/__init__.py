@@ -13,7 +13,8 @@ from typing import Any
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import MICROSECONDS
+from knotless.cli.numbers import Number, Whole
 from knotless.emulation.wiring import wire
 from knotless.topologies import load
 from knotless_experiments.framework.experiment import (
@@ -149,38 +150,39 @@ EXPERIMENT = Experiment(
         ),
         click.Option(
             ["--barriers"],
-            type=click.IntRange(1, 1_000_000),
+            type=Whole(1, 1_000_000),
             help="Barriers of a run (default: 100).",
         ),
         click.Option(
             ["--lists"],
-            type=click.IntRange(0, 1000),
+            type=Whole(0, 1000),
             default=0,
             show_default=True,
             help="Random visiting lists of unicast, --barriers each; 0: the order of the hosts.",
         ),
         click.Option(
             ["--computing"],
-            type=FiniteRange(0, 1e6),
+            type=Number(0, 1e6, unit=MICROSECONDS),
             default=30.0,
             show_default=True,
-            metavar="US",
             help="Time between two barriers.",
         ),
         click.Option(
-            ["--delay"], type=FiniteRange(0, 1e6), metavar="US", help="Delay of every link."
+            ["--delay"],
+            type=Number(0, 1e6, unit=MICROSECONDS),
+            help="Delay of every link.",
         ),
         *logp_options(),
         click.Option(
             ["--bytes", "message_bytes"],
-            type=click.IntRange(8, 1500),
+            type=Whole(8, 1500),
             default=46,
             show_default=True,
             help="Simulation: payload of a message.",
         ),
         click.Option(
             ["--cut-through"],
-            type=click.IntRange(0, 1500),
+            type=Whole(0, 1500),
             default=0,
             show_default=True,
             help="Simulation: switches forward after this many bytes; 0: after all.",

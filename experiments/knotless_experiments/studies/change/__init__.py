@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.base.quantities import SECONDS
+from knotless.cli.numbers import Number
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
     EMULATION,
@@ -72,8 +74,7 @@ EXPERIMENT = Experiment(
         list_option("--way", f"Some of {', '.join(WAYS)} (default: all)."),
         click.Option(
             ["--spread"],
-            type=float,
-            metavar="S",
+            type=Number(unit=SECONDS),
             help="Switches take the rules of a step at random times within this time, s"
             f" (default: {DEFAULT_SPREAD_S:g}).",
         ),

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.cli.numbers import Whole
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import SIMULATION, Common, Experiment, shown_by
 from knotless_experiments.framework.options import delay_of, delay_option, duration_of, list_option
@@ -74,7 +75,7 @@ EXPERIMENT = Experiment(
         list_option("--traffic", "permutation, 3-permutations, or both (default)."),
         click.Option(
             ["--seeds"],
-            type=click.IntRange(1, MAX_SEEDS),
+            type=Whole(1, MAX_SEEDS),
             metavar="N",
             help=f"Runs of each case, each with its own seed (default: {DEFAULT_SEEDS}).",
         ),

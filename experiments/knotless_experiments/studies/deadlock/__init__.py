@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotless.base.finite_range import FiniteRange
 from knotless.base.flow_control import FLOW_CONTROLS
+from knotless.base.quantities import MICROSECONDS
+from knotless.cli.numbers import Number
 from knotless.routing.vlans.assignment import TAGGINGS
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
@@ -103,14 +104,12 @@ EXPERIMENT = Experiment(
         list_option("--protocol", f"Some of {', '.join(PROTOCOLS)} (default: all)."),
         click.Option(
             ["--delay"],
-            type=float,
-            metavar="US",
+            type=Number(unit=MICROSECONDS),
             help="Delay of every link (default: that of the pattern's fabric).",
         ),
         click.Option(
             ["--watchdog"],
-            type=FiniteRange(1, 1e9),
-            metavar="US",
+            type=Number(1, 1e9, unit=MICROSECONDS),
             help="Simulation: switches empty queues that were paused for longer.",
         ),
         switch_option(),

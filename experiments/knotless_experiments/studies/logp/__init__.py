@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.quantities import MICROSECONDS
+from knotless.cli.numbers import Number, Whole
 from knotless.emulation.wiring import wire
 from knotless_experiments.framework.experiment import (
     EMULATION,
@@ -174,11 +175,13 @@ EXPERIMENT = Experiment(
         click.Option(["--engine"], default="updown", show_default=True, help="Routing engine."),
         click.Option(
             ["--pairs"],
-            type=click.IntRange(1, MAX_PAIRS),
+            type=Whole(1, MAX_PAIRS),
             help=f"Pairs of hosts, at random (default: {PAIRS}).",
         ),
         click.Option(
-            ["--delay"], type=FiniteRange(0, 1e6), metavar="US", help="Delay of every link."
+            ["--delay"],
+            type=Number(0, 1e6, unit=MICROSECONDS),
+            help="Delay of every link.",
         ),
         *logp_options(),
     ),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.cli.numbers import Number
 from knotless_experiments.framework.experiment import (
     EMULATION,
     SIMULATION,
@@ -68,7 +68,7 @@ EXPERIMENT = Experiment(
         click.Option(["--traces"], metavar="DIR", help="Keep what each process sent and received."),
         click.Option(
             ["--computing"],
-            type=FiniteRange(0, 1000),
+            type=Number(0, 1000),
             default=0.0,
             show_default=True,
             help="Simulation: a factor for the recorded times of computing.",

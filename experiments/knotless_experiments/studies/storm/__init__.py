@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.base.quantities import SHARE
+from knotless.cli.numbers import Number
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
     SIMULATION,
@@ -85,8 +87,7 @@ EXPERIMENT = Experiment(
         ),
         click.Option(
             ["--load"],
-            type=float,
-            metavar="SHARE",
+            type=Number(unit=SHARE),
             help=f"Share of its line that each host sends (default: {DEFAULT_LOAD:g}).",
         ),
         delay_option(DEFAULT_DELAY_US),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from knotless.cli.numbers import Whole
 from knotless_experiments.framework.campaign import Campaign
 from knotless_experiments.framework.experiment import (
     EMULATION,
@@ -104,7 +105,7 @@ EXPERIMENT = Experiment(
         delay_option(DELAY_US),
         click.Option(
             ["--cut-through"],
-            type=click.IntRange(0, 1500),
+            type=Whole(0, 1500),
             default=0,
             show_default=True,
             help="Simulation: switches forward after this many bytes; 0: after all.",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from knotless.cli.numbers import Whole
 from knotless_experiments.framework.experiment import (
     EMULATION,
     SIMULATION,
@@ -135,7 +136,7 @@ def fabric_options() -> tuple[click.Option, ...]:
         ),
         click.Option(
             ["--count"],
-            type=click.IntRange(10, 1_000_000),
+            type=Whole(10, 1_000_000),
             help=f"Round trips of each size (default: {COUNT}).",
         ),
         *overhead_options(),

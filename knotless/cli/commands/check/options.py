@@ -14,6 +14,7 @@ from knotless.cli.commands._verdict_options import (
     SwitchOptions,
     flow_control_option,
 )
+from knotless.cli.numbers import Whole
 from knotless.cli.options import details_option, grouped, json_option, observed_name_option
 
 REACTIONS = ("bgp", "bgp-valley-free", "static", "local", "engine")
@@ -102,7 +103,7 @@ failure_options = grouped(
     click.option(
         "--failures",
         "max_failed",
-        type=int,
+        type=Whole(),
         default=0,
         metavar="K",
         help="Also try every failure of a link or switch (1), or every two of them (2).",
@@ -119,9 +120,10 @@ failure_options = grouped(
         shell_complete=complete.engines,
         help="The engine of --react engine.",
     ),
-    click.option("--seed", default=1, show_default=True, help="Seed of samples."),
+    click.option("--seed", type=Whole(), default=1, show_default=True, help="Seed of samples."),
     click.option(
         "--samples",
+        type=Whole(),
         default=20_000,
         show_default=True,
         help="Pairs of failures to try; of more, this many are drawn.",

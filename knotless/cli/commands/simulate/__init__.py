@@ -14,7 +14,7 @@ from knotless.cli.commands._plan_options import SWITCHES, plan_options
 from knotless.cli.commands._switch_options import broadcast_options, watchdog_options
 from knotless.cli.commands.simulate.answer import simulation_answer
 from knotless.cli.commands.simulate.options import (
-    DEADLOCKED,
+    FAILED,
     HostOptions,
     LinkOptions,
     Output,
@@ -130,7 +130,9 @@ def command(
     else:
         tree = [*tree_lines(trees)] if output.pause_tree else []
         print_answer(simulation_answer(spec, result, tree), details=output.details)
-    return DEADLOCKED if output.fail_on_deadlock and values["deadlock"] else 0
+    deadlocked = output.fail_on_deadlock and values["deadlock"]
+    undelivered = output.fail_on_nothing_delivered and not values["packets"]
+    return FAILED if deadlocked or undelivered else 0
 
 
 def _simulated(scenario: Scenario, cores: int, output: Output) -> Result:

@@ -59,9 +59,12 @@ def _headline(result: Result, values: Mapping[str, Any]) -> Headline:
         if values["deadlocks"] > 1:
             rest.append(f"the first of {values['deadlocks']:,} times")
         return Headline(subject, "froze", ", ".join([*rest, *parts]), Tone.BAD)
+    simulated = Figure("", values["simulated_us"], "us").text
+    if not values["packets"] and not lost:
+        early = f"in {simulated}: give a longer --duration"
+        return Headline(subject, parts[0], early, tone=Tone.BAD)
     if parts:
         return Headline(subject, ", ".join(parts), tone=Tone.BAD)
-    simulated = Figure("", values["simulated_us"], "us").text
     return Headline(subject, "no deadlock, no frame lost", f"in {simulated}")
 
 

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import click
 
-from knotless.base.finite_range import FiniteRange
+from knotless.base.errors import KnotlessError
+from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE, number
 from knotless.base.switch_settings import SwitchFile
 from knotless.cli.commands._switch_options import (
     DELAY,
@@ -18,6 +19,7 @@ from knotless.cli.commands._switch_options import (
     switch_option,
 )
 from knotless.cli.commands.simulate.traffic import TrafficOptions, WorkloadOptions, workload_of
+from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import details_option, each_value, grouped, json_option
 from knotless.results.recording import SUFFIX
 from knotless.routing.plan import make_plan
@@ -39,24 +41,24 @@ from knotless.simulation.workload import Flows
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.patterns import pattern_named
 
-DEADLOCKED = 3
-"""Exit status for ``--fail-on-deadlock``."""
+FAILED = 3
+"""Exit status for ``--fail-on-deadlock`` and ``--fail-on-nothing-delivered``."""
 
 
 def _receiver_rate(text: str) -> tuple[str, float]:
-    host, equals, rate_mbps = text.rpartition("=")
+    host, equals, rate = text.rpartition("=")
     try:
-        return host, float(rate_mbps if equals else "")
-    except ValueError:
+        return host, number(rate if equals else "", MBPS)
+    except KnotlessError:
         hint = f"{text!r}: a host and the rate at which it receives are written HOST=MBPS"
         raise SimulationError(hint) from None
 
 
 def _link_and_time(text: str) -> tuple[str, float]:
-    channel, _, time_us = text.rpartition("@")
+    channel, _, at = text.rpartition("@")
     try:
-        return channel, float(time_us)
-    except ValueError:
+        return channel, number(at, MICROSECONDS)
+    except KnotlessError:
         hint = f"{text!r}: a link and a time are written SWITCH:PORT@MICROSECONDS"
         raise SimulationError(hint) from None
 
@@ -66,8 +68,9 @@ def _host_pause(text: str) -> HostPause:
     begins, dash, ends = times.partition("-")
     try:
         if at and host:
-            return HostPause(float(begins), host, float(ends) if dash else None)
-    except ValueError:
+            end_us = number(ends, MICROSECONDS) if dash else None
+            return HostPause(number(begins, MICROSECONDS), host, end_us)
+    except KnotlessError:
         pass
     raise SimulationError(
         f"{text!r}: a host and when it pauses its link are written HOST@MICROSECONDS, or with"
@@ -116,10 +119,9 @@ host_options = grouped(
     click.option(
         "--host-pause",
         "pause_share",
-        type=FiniteRange(min=0, max=1),
+        type=Number(min=0, max=1, unit=SHARE),
         default=PauseLimit().share,
         show_default=True,
-        metavar="SHARE",
         help="Share of time for which a host may pause its link; beyond it, it is ignored. 1: no"
         " limit.",
     ),
@@ -129,13 +131,19 @@ buffer_options = grouped(
     "buffers",
     Buffers,
     click.option(
-        "--xoff", type=int, metavar="BYTES", help="Ingress occupancy that pauses a sender."
+        "--xoff",
+        type=Whole(unit=BYTES),
+        help="Ingress occupancy that pauses a sender.",
     ),
-    click.option("--xon", type=int, metavar="BYTES", help="Ingress occupancy that resumes it."),
-    click.option("--headroom", type=int, metavar="BYTES", help="Ingress buffer above XOFF."),
+    click.option("--xon", type=Whole(unit=BYTES), help="Ingress occupancy that resumes it."),
+    click.option("--headroom", type=Whole(unit=BYTES), help="Ingress buffer above XOFF."),
     credit_bytes_option,
     credit_unit_option,
-    click.option("--queue", type=int, metavar="BYTES", help="Egress queue without flow control."),
+    click.option(
+        "--queue",
+        type=Whole(unit=BYTES),
+        help="Egress queue without flow control.",
+    ),
 )
 
 
@@ -154,17 +162,15 @@ switch_options = grouped(
     switch_option,
     click.option(
         "--cut-through",
-        type=int,
+        type=Whole(unit=BYTES),
         default=0,
-        metavar="BYTES",
         help="Forward a frame once this much has arrived [default: all of it].",
     ),
     click.option(
         "--ugal-threshold",
-        type=int,
+        type=Whole(unit=BYTES),
         default=0,
         show_default=True,
-        metavar="BYTES",
         help="With --engine ugal, how many more bytes times hops the minimal path may have queued.",
     ),
 )
@@ -189,8 +195,8 @@ class LinkOptions:
 link_options = grouped(
     "links",
     LinkOptions,
-    click.option("--rate", type=RATE, metavar="MBPS", help="Rate of every link, Mbit/s."),
-    click.option("--delay", type=DELAY, metavar="US", help="Delay of every link."),
+    click.option("--rate", type=RATE, help="Rate of every link, Mbit/s."),
+    click.option("--delay", type=DELAY, help="Delay of every link."),
     click.option(
         "--cut",
         multiple=True,
@@ -221,23 +227,27 @@ class RunOptions:
 run_options = grouped(
     "run",
     RunOptions,
-    click.option("--warm-up", type=float, default=0.0, metavar="US", help="Time not counted."),
+    click.option(
+        "--warm-up",
+        type=Number(unit=MICROSECONDS),
+        default=0.0,
+        help="Time not counted.",
+    ),
     click.option(
         "--duration",
-        type=float,
-        metavar="US",
+        type=Number(unit=MICROSECONDS),
         help=f"Virtual time [default: time of {DEFAULT_PACKETS} packets, or until all is sent].",
     ),
     click.option(
         "--seed",
-        type=click.IntRange(min=0),
+        type=Whole(min=0),
         default=1,
         show_default=True,
         help="Seed of all randomness.",
     ),
     click.option(
         "--cores",
-        type=click.IntRange(1, MAX_CORES),
+        type=Whole(1, MAX_CORES),
         default=1,
         show_default=True,
         help="Cores to use, with the same result.",
@@ -250,6 +260,7 @@ class Output:
     """Files to write, and what is printed."""
 
     fail_on_deadlock: bool
+    fail_on_nothing_delivered: bool
     out: str | None
     fct: bool
     plot: str | None
@@ -263,7 +274,12 @@ class Output:
 output_options = grouped(
     "output",
     Output,
-    click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {DEADLOCKED} on deadlock."),
+    click.option("--fail-on-deadlock", is_flag=True, help=f"Exit with {FAILED} on deadlock."),
+    click.option(
+        "--fail-on-nothing-delivered",
+        is_flag=True,
+        help=f"Exit with {FAILED} if no packet arrives.",
+    ),
     click.option("--out", metavar="F.json", help="Write every flow and channel to this file."),
     click.option(
         "--fct",
@@ -285,8 +301,7 @@ output_options = grouped(
     click.option(
         "--every",
         "every_us",
-        type=FiniteRange(min=0.001, max=1e12),
-        metavar="US",
+        type=Number(min=0.001, max=1e12, unit=MICROSECONDS),
         help="Virtual time between two recorded frames [default: a 500th of the duration, or 100"
         " us].",
     ),

@@ -6,7 +6,9 @@ from dataclasses import asdict, dataclass
 
 import click
 
+from knotless.base.quantities import BYTES, MICROSECONDS, SHARE
 from knotless.cli import complete
+from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import each_value, grouped
 from knotless.routing.multicast import ALL
 from knotless.simulation import Load, SimulationError
@@ -83,7 +85,7 @@ traffic_options = grouped(
     ),
     click.option(
         "--computing",
-        type=float,
+        type=Number(),
         default=1.0,
         show_default=True,
         metavar="FACTOR",
@@ -98,7 +100,10 @@ traffic_options = grouped(
         help="This host sends to multicast group N, or to all hosts (HOST=all); may be repeated.",
     ),
     click.option(
-        "--load", "load_share", type=float, help="Fraction of each sender's line, 0 to 1."
+        "--load",
+        "load_share",
+        type=Number(unit=SHARE),
+        help="Fraction of each sender's line, 0 to 1.",
     ),
     click.option(
         "--arrivals",
@@ -106,12 +111,18 @@ traffic_options = grouped(
         help="Arrival of messages [default: poisson with --load, acknowledged with"
         " --message-bytes, else saturate].",
     ),
-    click.option("--message-bytes", type=int, help="Length of a message [default: one packet]."),
-    click.option("--messages", type=int, default=1, show_default=True, help="Messages per flow."),
+    click.option(
+        "--message-bytes", type=Whole(unit=BYTES), help="Length of a message [default: one packet]."
+    ),
+    click.option(
+        "--messages", type=Whole(), default=1, show_default=True, help="Messages per flow."
+    ),
     click.option(
         "--barrier/--no-barrier", default=True, help="Wait between the phases of a pattern."
     ),
-    click.option("--packet-bytes", type=int, default=1500, show_default=True, help="MTU."),
+    click.option(
+        "--packet-bytes", type=Whole(unit=BYTES), default=1500, show_default=True, help="MTU."
+    ),
     click.option(
         "--turns",
         "take_turns",
@@ -193,7 +204,7 @@ workload_options = grouped(
         help=f"Flows of random sizes at --load [default: {DEFAULT_LOAD}] between random hosts or"
         f" those of --pattern: {', '.join(PUBLISHED)}, or a file of bytes,probability.",
     ),
-    click.option("--flows", type=int, metavar="N", help="Number of flows of --sizes."),
+    click.option("--flows", type=Whole(), metavar="N", help="Number of flows of --sizes."),
     click.option(
         "--incast",
         metavar="N:BYTES",
@@ -202,14 +213,17 @@ workload_options = grouped(
     click.option(
         "--incast-to", metavar="HOST", help="The receiver [default: drawn for each incast]."
     ),
-    click.option("--incast-every", type=float, metavar="US", help="Time between two incasts."),
+    click.option(
+        "--incast-every",
+        type=Number(unit=MICROSECONDS),
+        help="Time between two incasts.",
+    ),
     click.option(
         "--incast-load",
-        type=float,
-        metavar="SHARE",
+        type=Number(unit=SHARE),
         help="Random incasts that take this share of the line of each possible receiver.",
     ),
-    click.option("--incasts", type=int, metavar="N", help="Number of incasts."),
+    click.option("--incasts", type=Whole(), metavar="N", help="Number of incasts."),
     click.option(
         "--collective",
         metavar="NAME[:HOSTS]",

@@ -1,0 +1,107 @@
+"""The types of all options that are numbers: within limits, with or without a unit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from knotless.base.errors import KnotlessError
+from knotless.base.quantities import PLAIN, Unit, number
+
+
+class Number(click.FloatRange):
+    """A number in the bare unit of ``unit``; the other arguments are those of click's type."""
+
+    def __init__(
+        self,
+        min: float | None = None,
+        max: float | None = None,
+        unit: Unit = PLAIN,
+        *,
+        min_open: bool = False,
+    ) -> None:
+        super().__init__(min, max, min_open)
+        self.unit = unit
+
+    def get_metavar(self, param: click.Parameter) -> str:
+        """Return what stands for a value in the help."""
+        del param
+        return self.unit.placeholder
+
+    def _describe_range(self) -> str:
+        return limits(self, self.unit)
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number; fails as click's own types do."""
+        try:
+            converted = number(value, self.unit) if isinstance(value, str) else float(value)
+        except KnotlessError as error:
+            self.fail(str(error), param, ctx)
+        if not is_within(self, converted):
+            self.fail(f"{value} is not {limits(self, self.unit)}", param, ctx)
+        return converted
+
+
+class Whole(click.IntRange):
+    """A whole number in the bare unit of ``unit``; the other arguments are those of click's."""
+
+    def __init__(
+        self,
+        min: int | None = None,
+        max: int | None = None,
+        unit: Unit = PLAIN,
+    ) -> None:
+        super().__init__(min, max)
+        self.unit = unit
+
+    def get_metavar(self, param: click.Parameter) -> str:
+        """Return what stands for a value in the help."""
+        del param
+        return self.unit.placeholder
+
+    def _describe_range(self) -> str:
+        return limits(self, self.unit)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number; fails as click's own types do."""
+        try:
+            exact = _digits(value)
+            converted = number(str(value), self.unit) if exact is None else exact
+        except KnotlessError as error:
+            self.fail(str(error).replace("is no number", "is no whole number"), param, ctx)
+        if converted != int(converted):
+            self.fail(f"{value} is no whole number", param, ctx)
+        if not is_within(self, converted):
+            self.fail(f"{value} is not {limits(self, self.unit)}", param, ctx)
+        return int(converted)
+
+
+def _digits(value: object) -> int | None:
+    """Return a whole number that is written in digits alone, exact however long it is."""
+    text = str(value).strip()
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdecimal() and len(digits) < 100 else None
+
+
+def is_within(limited: click.FloatRange | click.IntRange, value: float) -> bool:
+    """Tell whether a number is within the limits of a type."""
+    least, most = limited.min, limited.max
+    if least is not None and (value < least or (limited.min_open and value == least)):
+        return False
+    return most is None or value <= most
+
+
+def limits(limited: click.FloatRange | click.IntRange, unit: Unit) -> str:
+    """Return the limits of a type, as ``from 0 to 65,535``; empty if there are none."""
+    least, most = (None if each is None else f"{each:,.12g}" for each in (limited.min, limited.max))
+    bare = f" {unit.bare}" if unit.bare else ""
+    if least is not None and limited.min_open:
+        return f"above {least}" + ("" if most is None else f" and at most {most}") + bare
+    if least is None and most is None:
+        return ""
+    if least is None or most is None:
+        return (f"at least {least}" if most is None else f"at most {most}") + bare
+    return f"from {least} to {most}{bare}"
