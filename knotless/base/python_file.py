@@ -69,6 +69,10 @@ def complaint(path: Path, problem: Exception) -> str:
         lines, reason = [problem.lineno], problem.msg
     elif isinstance(problem, ModuleNotFoundError) and (new := _new_name(problem.name or "")):
         reason = f"there is no module {problem.name}: import {new}"
+    elif isinstance(problem, KeyError):
+        reason = f"there is no key {problem}"
+    elif isinstance(problem, MemoryError):
+        reason = "it needs more memory than it may have: does it go in a circle?"
     else:
         reason = f"{type(problem).__name__}: {problem}".removesuffix(": ")
     where = f", line {lines[-1]}" if lines else ""

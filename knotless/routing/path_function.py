@@ -15,6 +15,56 @@ PathFunction = Callable[[int, int], Sequence[int]]
 """Returns the channels of the path from one switch to another, both given by their index."""
 
 
+def path_by_steps(task: Task, next_switch: Callable[[int, int], int]) -> PathFunction:
+    """Return the function that goes from switch to switch, each given by its index.
+
+    Parameters
+    ----------
+    task : Task
+        The input of the engine.
+    next_switch : callable
+        Returns the neighbour to which a packet goes, from the switch where it is and the one at
+        which it ends.
+
+    Returns
+    -------
+    callable
+        Returns the channels of the path between two switches. It raises PlanError, with the
+        switches passed, if a step leads to no neighbour or back to a switch of the path.
+
+    Examples
+    --------
+    >>> from knotless.routing.graphs.channels import channels_of
+    >>> from knotless.topologies import load
+    >>> ring = load("ring,4")
+    >>> task = Task(ring, channels_of(ring), vcs=None, select="low-port", root=None)
+    >>> path_by_steps(task, lambda at, end: (at + 1) % 4)(0, 3)
+    [0, 2, 4]
+
+    """
+    names = task.channels.names
+    ends = zip(task.channels.tail.tolist(), task.channels.head.tolist(), strict=True)
+    channel_to = {(near, far): channel for channel, (near, far) in enumerate(ends)}
+
+    def path(start: int, end: int) -> list[int]:
+        taken: list[int] = []
+        passed = [start]
+        while (at := passed[-1]) != end:
+            further = next_switch(at, end)
+            so_far = f"path from {names[start]} to {names[end]}: after"
+            so_far += f" {' '.join(names[switch] for switch in passed)}"
+            if (at, further) not in channel_to:
+                near = ", ".join(f"{far} ({names[far]})" for a, far in channel_to if a == at)
+                raise PlanError(f"{so_far} comes {further}, which is no neighbour: {near}")
+            if further in passed:
+                raise PlanError(f"{so_far} comes {names[further]} again: it goes in a circle")
+            taken.append(channel_to[at, further])
+            passed.append(further)
+        return taken
+
+    return path
+
+
 def routes_of_paths(task: Task, path: PathFunction, trees: Ints | None = None) -> ExplicitRoutes:
     """Return the routes in which all packets between two switches take one path, on one VC.
 

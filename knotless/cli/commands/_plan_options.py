@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import click
@@ -17,6 +18,7 @@ from knotless.cli import complete
 from knotless.cli.commands._verdict_options import FLOW_CONTROL, one_of
 from knotless.cli.help import under
 from knotless.cli.numbers import Whole
+from knotless.cli.user_code import watch
 from knotless.routing.choices.layers import DEFAULT_LAYERS
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.engine import loaded_engine
@@ -43,8 +45,12 @@ def _multicast(
     return parse(texts)
 
 
-def _engine(_context: click.Context, _parameter: click.Parameter, name: str) -> str:
-    return ",".join(loaded_engine(one) for one in name.split(","))  # --compare has several
+def _engine(context: click.Context, _parameter: click.Parameter, name: str) -> str:
+    engines = name.split(",")  # --compare has several
+    for one in engines:
+        if one.endswith(".py"):
+            context.call_on_close(watch(str(Path(one).absolute())))
+    return ",".join(map(loaded_engine, engines))
 
 
 def _default(name: str) -> Any:

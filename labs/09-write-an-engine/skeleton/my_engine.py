@@ -1,14 +1,12 @@
 """My engine for meshes."""
 
 from knotless.routing.engine import Engine
-from knotless.routing.path_function import routes_of_paths
+from knotless.routing.path_function import path_by_steps, routes_of_paths
 
 
 def route(task):
     """Return the routes of a mesh: switch x + width * y is in column x and row y."""
     width = int(task.fabric.name.split(",")[1])  # mesh,WIDTH,HEIGHT
-    ends = zip(task.channels.tail.tolist(), task.channels.head.tolist(), strict=True)
-    channel_to = {(near, far): channel for channel, (near, far) in enumerate(ends)}
 
     def next_switch(at, end):
         """Return the switch to which a packet for the switch `end` goes from the switch `at`."""
@@ -17,15 +15,7 @@ def route(task):
         # TODO: choose a neighbour that is nearer to the end: at + 1, at - 1, at + width, at - width
         raise NotImplementedError("choose a neighbour")
 
-    def path(start, end):
-        taken, at = [], start
-        while at != end:
-            further = next_switch(at, end)
-            taken.append(channel_to[at, further])
-            at = further
-        return taken
-
-    return routes_of_paths(task, path)
+    return routes_of_paths(task, path_by_steps(task, next_switch))
 
 
 ENGINE = Engine(name="mine", summary="my engine for meshes", route=route)
