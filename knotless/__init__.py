@@ -18,15 +18,33 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from knotless.base.suggestions import suggestion
+
 if TYPE_CHECKING:
+    from knotless.base.errors import KnotlessError
     from knotless.fabric import fabric, running
     from knotless.frames import frame
-    from knotless.notebook import advise, analyse, check, compile, draw, load, plan, simulate
+    from knotless.notebook import (
+        Plan,
+        Verdict,
+        advise,
+        analyse,
+        check,
+        compile,
+        draw,
+        load,
+        plan,
+        simulate,
+    )
     from knotless.topologies.formats.graphs import from_networkx, to_networkx
 
-__all__ = ["advise", "analyse", "check", "compile", "draw", "fabric", "frame", "from_networkx"]
-__all__ += ["load", "plan", "running", "simulate", "to_networkx"]
+    __version__: str
+
+__all__ = ["KnotlessError", "Plan", "Verdict", "advise", "analyse", "check", "compile", "draw"]
+__all__ += ["fabric", "frame", "from_networkx", "load", "plan", "running", "simulate"]
+__all__ += ["to_networkx"]
 _ELSEWHERE = {
+    "KnotlessError": "knotless.base.errors",
     "fabric": "knotless.fabric",
     "running": "knotless.fabric",
     "frame": "knotless.frames",
@@ -39,7 +57,13 @@ def __getattr__(name: str) -> Any:
     """Import a function on first use, by default from :mod:`knotless.notebook`."""
     if name in __all__:
         return getattr(import_module(_ELSEWHERE.get(name, "knotless.notebook")), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        from knotless.base.package import version
+
+        return version()
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise AttributeError(f"knotless has no {name!r}; {suggestion(name, __all__)}")
 
 
 def __dir__() -> list[str]:

@@ -44,6 +44,10 @@ def frame(source: HasChannels | str | Path) -> Any:
         paused = kn.frame(fabric).paused_us - before.paused_us
 
     """
+    if not isinstance(source, str | Path) and not hasattr(source, "channels"):
+        raise KnotlessError(
+            f"source: {type(source).__name__} is neither a running fabric nor the folder of a run"
+        )
     try:
         pandas = import_module("pandas")
     except ImportError:

@@ -20,7 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from knotless.base.errors import PlanError
+from knotless.arguments import checked
+from knotless.base.errors import KnotlessError, PlanError
 from knotless.base.flow_control import AUTO
 from knotless.forwarding.openflow.compiled import CompiledRules
 from knotless.forwarding.openflow.directory import write_dir
@@ -32,7 +33,7 @@ from knotless.simulation.result import OPTIONAL_KEYS
 from knotless.simulation.run import simulate as run_scenario
 from knotless.simulation.scenario import Scenario
 from knotless.simulation.traffic import Load
-from knotless.topologies import load
+from knotless.topologies import load as load_fabric
 from knotless.topologies.fabric import Fabric, with_lines
 from knotless.traffic.analysis import analyse as analyse_plan
 from knotless.traffic.patterns import pattern_named
@@ -42,8 +43,8 @@ from knotless.verification.checked_plan import CheckedPlan
 from knotless.verification.comparison import ALL, compare
 from knotless.verification.explanation import explain
 
-__all__ = ["Plan", "Rules", "advise", "analyse", "check", "compile", "draw", "load", "plan"]
-__all__ += ["simulate"]
+__all__ = ["Plan", "Rules", "Verdict", "advise", "analyse", "check", "compile", "draw", "load"]
+__all__ += ["plan", "simulate"]
 COMPARED = {
     "load": "max_channel_load",
     "bound": "load_bound",
@@ -179,8 +180,29 @@ class Rules:
         return Figures(title, values)._repr_html_()
 
 
+class Verdict(Figures):
+    """The figures of a check: whether rules deliver all and can deadlock."""
+
+    @property
+    def safe(self) -> bool | None:
+        """Whether the rules cannot deadlock; None if that is unknown."""
+        safe: bool | None = self["safe"]
+        return safe
+
+    @property
+    def acyclic(self) -> bool | None:
+        """Whether the dependencies have no cycle; None if that is unknown."""
+        acyclic: bool | None = self["acyclic"]
+        return acyclic
+
+    @property
+    def cycle(self) -> list[str]:
+        """A cycle of virtual channels that can wait for each other, or an empty list."""
+        return list(self["cycle"])
+
+
 def _fabric(given: Fabric | str) -> Fabric:
-    return load(given) if isinstance(given, str) else given
+    return load_fabric(given) if isinstance(given, str) else given
 
 
 def _planned(given: Plan | Fabric | str, options: Mapping[str, Any]) -> Plan:
@@ -192,6 +214,35 @@ def _planned(given: Plan | Fabric | str, options: Mapping[str, Any]) -> Plan:
     return given
 
 
+@checked
+def load(spec: Fabric | str) -> Fabric:
+    """Return the fabric of a spec or a file.
+
+    Parameters
+    ----------
+    spec : str, path or Fabric
+        A spec such as ``torus,4,4``, or the name of a file.
+
+    Returns
+    -------
+    Fabric
+        The fabric.
+
+    Raises
+    ------
+    SpecError, FabricError
+        There is no such fabric.
+
+    Examples
+    --------
+    >>> load("ring,4").name
+    'ring,4'
+
+    """
+    return _fabric(spec)
+
+
+@checked
 def plan(fabric: Fabric | str, **options: Any) -> Plan:
     """Plan the routes of a fabric.
 
@@ -224,6 +275,7 @@ def plan(fabric: Fabric | str, **options: Any) -> Plan:
     return Plan(CheckedPlan(make_plan(_fabric(fabric), request)), request)
 
 
+@checked
 def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
     """Compile the OpenFlow rules of a plan.
 
@@ -254,7 +306,8 @@ def compile(fabric: Plan | Fabric | str, **options: Any) -> Rules:
     return Rules(made.plan, made.checked.rules)
 
 
-def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **options: Any) -> Figures:
+@checked
+def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **options: Any) -> Verdict:
     """Read the rules back as switches would, and return the verdict on them.
 
     Parameters
@@ -268,7 +321,7 @@ def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **optio
 
     Returns
     -------
-    Figures
+    Verdict
         The keys of ``knotless check --json``; ``source`` is the
         :class:`knotless.verification.check.Verdict`.
 
@@ -298,9 +351,10 @@ def check(fabric: Rules | Plan | Fabric | str, flow_control: str = AUTO, **optio
     )
     hidden = {"fabric", "problems", "witnesses", "assumes"}
     figures = {key: value for key, value in verdict.as_json().items() if key not in hidden}
-    return Figures(f"check of {of.fabric.name}", figures, verdict.text, verdict)
+    return Verdict(f"check of {of.fabric.name}", figures, verdict.text, verdict)
 
 
+@checked
 def analyse(
     fabric: Plan | Fabric | str, pattern: str = "shift", *, seed: int = 1, **options: Any
 ) -> Figures:
@@ -342,6 +396,7 @@ def analyse(
     return Figures(title, analysis.metrics(), source=analysis)
 
 
+@checked
 def simulate(
     fabric: Plan | Fabric | str,
     pattern: str = "permutation",
@@ -415,6 +470,7 @@ def simulate(
     return Figures(f"{pattern} on {made.fabric.name}", figures, text, result)
 
 
+@checked
 def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparison:
     """Compare engines, and say which to choose and why.
 
@@ -459,6 +515,7 @@ def advise(fabric: Fabric | str, engines: str = ALL, **options: Any) -> Comparis
     return Comparison(title, columns, tuple(rows), advice.reason, advice)
 
 
+@checked
 def draw(fabric: Plan | Fabric | str, marked: Collection[tuple[str, int]] = ()) -> Drawing:
     """Draw a fabric; of a plan that can deadlock, also the cycle in red.
 
@@ -482,6 +539,11 @@ def draw(fabric: Plan | Fabric | str, marked: Collection[tuple[str, int]] = ()) 
     """
     from knotless.drawing import fabric_svg  # Matplotlib takes a second to load
 
+    if isinstance(marked, str):
+        raise KnotlessError(
+            "marked: channels to be drawn in red, such as [('s1', 2)]; to write a file:"
+            f" draw(..).save({marked!r})"
+        )
     if isinstance(fabric, Plan):
         end_of = fabric.plan.channels.end_of
         marked = marked or [end_of(name) for name in fabric.cycle]

@@ -9,13 +9,15 @@ from typing import Any
 
 from knotless.base.files import write_whole
 from knotless.base.printable import html_text, printable
+from knotless.base.suggestions import suggestion
 
 
 @dataclass(frozen=True, repr=False)
 class Figures(Mapping[str, Any]):
     """Figures by name, with a title and a line about them.
 
-    Works like a dictionary. ``source`` is the object from which the figures were taken.
+    Works like a dictionary; a figure is an attribute too. ``source`` is the object from which the
+    figures were taken.
     """
 
     title: str
@@ -26,6 +28,14 @@ class Figures(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         """Return a figure; raises KeyError."""
         return self.values_by_name[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a figure; raises AttributeError that names a similar one."""
+        if name.startswith("_"):  # asked of objects that are being made, or copied
+            raise AttributeError(name)
+        if name in self.values_by_name:
+            return self.values_by_name[name]
+        raise AttributeError(f"there is no figure {name!r}; {suggestion(name, self)}")
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names of the figures."""

@@ -8,7 +8,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -16,8 +16,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from knotless.base.errors import KnotlessError
+from knotless.base.extras import how_to_install
 from knotless.base.files import reason
-from knotless.base.package import CHECKOUT
 from knotless.base.printable import brief, protect_logs, shortened
 from knotless.cli.groups import EXPERIMENTS, GROUPS, SuggestingGroup, commands, module_of
 from knotless.cli.output import say
@@ -96,21 +96,6 @@ class Commands(SuggestingGroup):
         sys.exit(result if isinstance(result, int) else 0)
 
 
-EXTRAS: Mapping[str, str] = {
-    **dict.fromkeys(("jinja2", "matplotlib", "pyarrow"), "results"),
-    **dict.fromkeys(("cryptography", "eventlet", "ovs", "prometheus_client", "ryu"), "controller"),
-    "scapy": "controller",  # of the package itself, but not of the demo's environment
-    **dict.fromkeys(("dask", "distributed"), "sweeps"),
-    **dict.fromkeys(("starlette", "textual", "uvicorn"), "web"),
-}
-"""The extra of ``pyproject.toml`` that brings a module which not every command needs."""
-
-
-def extra_of(error: ModuleNotFoundError) -> str | None:
-    """Return the extra that is missing, or None if the module belongs to none."""
-    return EXTRAS.get((error.name or "").partition(".")[0])
-
-
 def _follows_an_interrupt(error: BaseException | None) -> bool:
     """Tell whether an error was raised while Ctrl-C was handled, such as by closing workers."""
     while error is not None:
@@ -130,9 +115,8 @@ def _end_by(error: Exception) -> NoReturn:
         _end(1)
     if isinstance(error, ModuleNotFoundError) and error.name == EXPERIMENTS:
         _end(2, f"{EXPERIMENTS} is not installed: it comes with Knotless, in experiments/")
-    if isinstance(error, ModuleNotFoundError) and (extra := extra_of(error)):
-        how = "tools/make setup" if CHECKOUT else f"pip install 'knotless[{extra}]'"
-        _end(2, f"{error.name} is not installed: {how}")
+    if isinstance(error, ModuleNotFoundError) and (line := how_to_install(error)):
+        _end(2, line)
     if isinstance(error, MemoryError):
         _end(2, f"not enough memory: {error}".removesuffix(": "))
     if isinstance(error, OSError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -173,6 +173,18 @@ def join(low: int, high: int) -> Cable:
     return Cable(low, (high,), high, (low,))
 
 
+def cables(pairs: Iterable[tuple[int, int]]) -> list[Cable]:
+    """Return a cable for each pair of switches; ports are in the order of the neighbours.
+
+    Examples
+    --------
+    >>> len(cables([(0, 1), (1, 2), (2, 0)]))
+    3
+
+    """
+    return [join(low, high) for low, high in pairs]
+
+
 def assemble(
     request: Request,
     hosts_per_switch: Sequence[int],
@@ -207,7 +219,7 @@ def assemble(
     Raises
     ------
     SpecError
-        More switches or hosts than can be numbered.
+        More switches or hosts than can be numbered, or a cable does not join two of the switches.
 
     Examples
     --------
@@ -220,6 +232,7 @@ def assemble(
     """
     need_switches(request.name, len(hosts_per_switch))
     _check_hosts(request.name, max(hosts_per_switch, default=0), sum(hosts_per_switch))
+    _check_cables(request.name, len(hosts_per_switch), cables)
     switches = tuple(Switch(f"s{i + 1}", i + 1) for i in range(len(hosts_per_switch)))
     code = codes(places) if places else range(1, len(switches) + 1)
     hosts: list[Host] = []
@@ -250,6 +263,18 @@ def assemble(
         for c in ordered
     )
     return Fabric(request.name, switches, tuple(hosts), links, grid)
+
+
+def _check_cables(spec: str, switches: int, cables: Sequence[object]) -> None:
+    """Raise SpecError for what joins no two switches, which families of users may give."""
+    for cable in cables:
+        if not isinstance(cable, Cable):
+            raise SpecError(f"{spec}: {cable!r} is no cable: make them by cables([(0, 1), (1, 2)])")
+        if cable.a == cable.b or not (0 <= cable.a < switches and 0 <= cable.b < switches):
+            raise SpecError(
+                f"{spec}: a cable joins switches {cable.a} and {cable.b}; it must join two of the"
+                f" switches 0 to {switches - 1}"
+            )
 
 
 def _check_hosts(spec: str, most: int, total: int) -> None:

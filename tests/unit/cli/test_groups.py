@@ -10,9 +10,10 @@ import pytest
 from click.shell_completion import BashComplete
 from click.testing import CliRunner
 
+from knotless.base.extras import EXTRAS, extra_of
 from knotless.base.plugins import module_names
 from knotless.cli.groups import GROUPS, OF_EXPERIMENTS, commands
-from knotless.cli.main import EXTRAS, extra_of, main
+from knotless.cli.main import main
 from knotless.emulation import names as fabric_names
 from knotless.routing.engine import engines
 from knotless.topologies import load

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +20,8 @@ from knotless.base.errors import KnotlessError, PlanError
 from knotless.cli.main import main
 from knotless.simulation import Load
 
+untyped: Any = kn
+"""For calls that types would not allow."""
 RISKY = {"engine": "dor", "vcs": 1, "select": "low-port"}
 
 
@@ -97,3 +103,87 @@ def test_the_package_imports_nothing_until_it_is_used() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
     assert set(kn.__all__) <= set(dir(kn))
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda: untyped.simulate("ring,4", seed=1.5), "seed: 1.5 is no whole number"),
+        (
+            lambda: untyped.simulate("ring,4", duration_us="fast"),
+            "duration_us: 'fast' is no time: write it as 10ms, or as a number of us",
+        ),
+        (
+            lambda: untyped.simulate("ring,4", rate_mbps=[10]),
+            r"rate_mbps: \[10\] is no rate in Mbit/s",
+        ),
+        (
+            lambda: untyped.simulate("ring,4", duration_us=float("nan")),
+            "duration_us: 'nan' is no time",
+        ),
+        (
+            lambda: untyped.simulate("ring,4", duration_s=1),
+            r"simulate\(\) has no argument 'duration_s';",
+        ),
+        (lambda: untyped.simulate("ring,4", rate="10G"), "'rate'; did you mean 'rate_mbps'?"),
+        (lambda: untyped.simulate("ring,4", 7), "pattern: 7 is no name, such as 'shift:2'"),
+        (
+            lambda: untyped.plan("ring,4", vc=1),
+            r"plan\(\) has no argument 'vc'; did you mean 'vcs'?",
+        ),
+        (
+            lambda: untyped.plan(64),
+            "fabric: 64 is no fabric, nor its file or spec, such as 'torus,4,4'",
+        ),
+        (lambda: untyped.plan(None), "fabric: None is no fabric"),
+        (lambda: untyped.load(64), "spec: 64 is no fabric"),
+        (
+            lambda: untyped.plan(),
+            r"plan\(\) takes \(fabric: .*: missing a required argument: 'fabric'",
+        ),
+        (
+            lambda: untyped.draw("ring,4", "x.svg"),
+            r"marked: channels .*: draw\(..\).save\('x.svg'\)",
+        ),
+        (
+            lambda: untyped.frame(untyped.analyse("ring,4")),
+            "source: Figures is neither a running fabric nor",
+        ),
+    ],
+)
+def test_mistakes_in_calls_say_what_is_right(call: Callable[[], object], complaint: str) -> None:
+    with pytest.raises(kn.KnotlessError, match=complaint) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def test_arguments_may_have_units() -> None:
+    bare = untyped.simulate("ring,4", "shift:2", rate_mbps=100, duration_us=2000)
+    units = untyped.simulate("ring,4", "shift:2", rate_mbps="0.1G", duration_us="2ms")
+    assert units["result_sha256"] == bare["result_sha256"]
+
+
+def test_figures_are_attributes() -> None:
+    verdict = kn.check("ring,4", engine="updown")
+    assert isinstance(verdict, kn.Verdict)
+    assert (verdict.safe, verdict.acyclic, verdict.cycle) == (True, True, [])
+    assert verdict.undelivered == verdict["undelivered"] == 0
+    assert copy.deepcopy(verdict) == verdict
+    with pytest.raises(AttributeError, match="no figure 'undeliverd'; did you mean 'undelivered'"):
+        _ = verdict.undeliverd
+
+
+def test_names_of_the_package_are_suggested() -> None:
+    assert kn.__version__ == metadata.version("knotless")
+    assert kn.Plan is type(kn.plan("ring,4"))
+    assert not hasattr(kn, "__wrapped__")
+    with pytest.raises(AttributeError, match="knotless has no 'simulte'; did you mean 'simulate'"):
+        _ = kn.simulte
+
+
+def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("knotless.drawing")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(kn.KnotlessError, match="^matplotlib.* is not installed: (tools|pip)"):
+        kn.draw("ring,4")

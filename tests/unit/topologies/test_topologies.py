@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from knotless.topologies import SpecError, load
+from knotless.topologies.family import Request, assemble, cables, join
 from knotless.topologies.numbering import codes
 from knotless.topologies.registry import families
 from knotless.topologies.spec import parse
@@ -150,3 +153,16 @@ def test_bad_specs_are_refused_in_one_line(spec: str, message: str) -> None:
         load(spec)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ((0, 1), r"mine: \(0, 1\) is no cable: make them by cables\(\[\(0, 1\), \(1, 2\)\]\)"),
+        (join(0, 2), "mine: a cable joins switches 0 and 2; it must join two of the switches 0 to"),
+        (join(1, 1), "mine: a cable joins switches 1 and 1; it must join two"),
+    ],
+)
+def test_cables_of_a_family_that_join_no_switches_are_named(wrong: Any, complaint: str) -> None:
+    with pytest.raises(SpecError, match=complaint):
+        assemble(Request("mine", ()), [1, 1], [*cables([(0, 1)]), wrong])
