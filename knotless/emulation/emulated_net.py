@@ -12,6 +12,7 @@ from typing import Any
 from knotless.base.errors import EmulationError, KnotlessError
 from knotless.base.printable import printable
 from knotless.emulation.mn import Mininet, error, output
+from knotless.emulation.real_time import RealTimeMeasurement
 from knotless.emulation.running_fabric import RunningFabric, cycle_text
 
 POLL_S = 0.1
@@ -49,6 +50,7 @@ class EmulatedNet(Mininet):  # type: ignore[misc]  # Mininet is not typed
         hosts = list(hosts or self.hosts)
         limit_s = int(float(timeout)) if timeout else PING_LIMIT_S
         pairs = [(a, b) for a in hosts for b in hosts if a != b]
+        measured = self._measurement()
         answered: dict[tuple[Any, Any], bool] = {}
         knot = self._knot()
         for node in hosts:
@@ -65,6 +67,7 @@ class EmulatedNet(Mininet):  # type: ignore[misc]  # Mininet is not typed
         output(f"*** Results: {share:.0f}% dropped ({len(pairs) - lost}/{len(pairs)} received)\n")
         if knot is not None:
             output(f"*** deadlock: {knot}; 'why' explains it\n")
+        _caution(measured)
         return share
 
     def iperf(
@@ -114,6 +117,7 @@ class EmulatedNet(Mininet):  # type: ignore[misc]  # Mininet is not typed
             raise EmulationError(f"iperf: l4Type is TCP or UDP, not {l4Type!r}")
         output(f"*** Iperf: testing {l4Type} bandwidth between {client} and {server}\n")
         udp = ["-u", "-b", str(udpBw)] if l4Type == "UDP" else []
+        measured = self._measurement()
         try:
             received, sent = self._iperf3(client, server, port, seconds, udp)
         except KnotlessError as problem:
@@ -121,6 +125,7 @@ class EmulatedNet(Mininet):  # type: ignore[misc]  # Mininet is not typed
             return [*udp[2:], "", ""]
         result = [*udp[2:], _rate(received, fmt), _rate(sent, fmt)]
         output(f"*** Results: {result}\n")
+        _caution(measured)
         return result
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:  # noqa: N802 - Mininet's
@@ -137,6 +142,9 @@ class EmulatedNet(Mininet):  # type: ignore[misc]  # Mininet is not typed
                     cables.cut(cable)
 
         self._perform(change)
+
+    def _measurement(self) -> RealTimeMeasurement | None:
+        return None if self.running is None else RealTimeMeasurement(self.running)
 
     def _require_running(self) -> RunningFabric:
         if self.running is None:
@@ -234,6 +242,12 @@ def _pings(pairs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], bool]:
 
 def _ping_words(target: Any, limit_s: int) -> list[str]:
     return ["ping", "-n", "-q", "-c", "1", "-W", str(max(1, limit_s)), target.IP()]
+
+
+def _caution(measured: RealTimeMeasurement | None) -> None:
+    """Say by how much what has been measured is wrong, if it is."""
+    if measured is not None and (caution := measured.caution()):
+        output(f"*** {caution}\n")
 
 
 def _end(program: Any) -> None:

@@ -18,6 +18,7 @@ PACKAGES = {
     "ip": "iproute2",
     "nsenter": "util-linux",
     "unshare": "util-linux",
+    "setpriv": "util-linux",
     "mnexec": "mininet",
     "ifconfig": "net-tools",
     "ethtool": "ethtool",

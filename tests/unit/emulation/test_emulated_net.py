@@ -49,7 +49,8 @@ class Running:
     """A running fabric that is deadlocked, or not."""
 
     def __init__(self, deadlock: Deadlock | None) -> None:
-        self.settings = {"virtual_clock": False}
+        self.settings, self.links = {"virtual_clock": False}, "plain"
+        self.daemon = None
         self._deadlock = deadlock
 
     def deadlock(self) -> Deadlock | None:
