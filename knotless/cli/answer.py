@@ -226,6 +226,13 @@ def answer_lines(answer: Answer, on: Screen, *, details: bool = False) -> Iterat
             yield printable(f"{_INDENT}{hint.purpose}: {shlex.join(hint.words)}")
 
 
+def written(**files: str | None) -> Iterator[str]:
+    """Yield where each of the files is that was written, by what it is; None: it was not."""
+    for what, file in files.items():
+        if file is not None:
+            yield f"{what}: {file}"
+
+
 def number(value: float, decimals: int | None = None) -> str:
     """Return a number with thousands separators and as many digits as people compare.
 

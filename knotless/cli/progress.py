@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -12,11 +13,15 @@ from typing import Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+PATIENCE_S = 1.5
+"""Time before a patient bar appears."""
+
 
 class Bar:
     """A progress bar on standard error with the remaining time, shown on terminals only.
 
     ``counted`` bars show completed steps of ``total``; ``transient`` ones disappear at the end.
+    ``patient`` ones appear only if the work takes long: most of it is done at once.
     """
 
     def __init__(
@@ -26,6 +31,7 @@ class Bar:
         *,
         counted: bool = True,
         transient: bool = False,
+        patient: bool = False,
     ) -> None:
         count = (MofNCompleteColumn(),) if counted else ()
         self._bar = Progress(
@@ -39,15 +45,23 @@ class Bar:
         self._task = self._bar.add_task(description, total=total)
         # Without a terminal Rich prints an empty line, even if it has nothing to print.
         self._seen = sys.stderr.isatty()
+        self._timer = threading.Timer(PATIENCE_S, self._bar.start) if patient else None
 
     def __enter__(self) -> Self:
-        if self._seen:
+        if self._seen and self._timer is None:
             self._bar.start()
+        elif self._seen and self._timer is not None:
+            self._timer.daemon = True
+            self._timer.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._seen:
-            self._bar.stop()
+        if not self._seen:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer.join()
+        self._bar.stop()
 
     def update(self, **what: Any) -> None:
         """Change ``total``, ``description`` or ``completed``, or ``advance`` by steps."""

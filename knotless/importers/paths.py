@@ -31,13 +31,18 @@ _COMMON = "cables"
 
 
 def read_paths(
-    paths: Sequence[str | Path], hosts: Sequence[str] = (), *, routes_by: str | None = None
+    paths: Sequence[str | Path],
+    hosts: Sequence[str] = (),
+    *,
+    routes_by: str | None = None,
+    progress: Callable[[int], None] = lambda _number: None,
 ) -> AnyFabric:
     """Return the fabric that the files, and those in the folders and archives, describe together.
 
     ``hosts`` are patterns of the names of neighbours by LLDP that are hosts, whatever they
     announce. Routes are those that files list, or taken from configurations as ``routes_by`` says,
-    one of :data:`~knotless.base.computed_routes.COMPUTED`.
+    one of :data:`~knotless.base.computed_routes.COMPUTED`. ``progress`` is told how many files
+    have been read.
 
     Files in folders and archives that no reader recognises, or that cannot be read, are listed in
     the result. If the text of one is that of a kind that is read, nothing is certain without it.
@@ -67,6 +72,7 @@ def read_paths(
                     skipped.append(file)
                 case FoundFile() as read:
                     recognised.append(read)
+            progress(number + 1)
         skipped += [NotRead(text, "not a regular file") for text in special]
         return assembled(str(paths[0]), recognised, hosts, skipped, routes_by=routes_by)
 

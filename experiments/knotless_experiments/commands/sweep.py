@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from knotless.cli.answer import Answer, Headline, Hint, Tone, counted, print_answer
+from knotless.cli.answer import Answer, Headline, Hint, Tone, counted, print_answer, written
 from knotless.cli.numbers import Whole
 from knotless.cli.options import json_option, print_json
 from knotless.cli.output import say
@@ -107,6 +107,6 @@ def _answer(file: str, path: Path, points: int, failed: int, plot: str | None) -
     drawing = ["knotless", "sweep", file, "--out", str(path), "--plot", f"{Path(file).stem}.svg"]
     return Answer(
         Headline(file, counted(points, "points"), rest, tone),
-        why=[f"values: {path / 'samples.parquet'}", *([] if plot is None else [f"figure: {plot}"])],
+        why=[*written(values=str(path / "samples.parquet"), figure=plot)],
         hints=[Hint("draw it", drawing)] if plot is None else [],
     )

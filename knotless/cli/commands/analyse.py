@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ from knotless.cli.answer import (
     counted,
     number,
     print_answer,
+    written,
 )
 from knotless.cli.commands._plan_options import PLAN_OPTIONS, plan_options
 from knotless.cli.commands._verdict_answer import engine_name
@@ -154,7 +156,10 @@ def command(
     if as_json:
         print_json({**values, "channels_by_load": _channels_by_load(lines, contention)})
     else:
-        print_answer(_answer(spec, values, loads, lines), details=details)
+        answer = _answer(spec, values, loads, lines)
+        remarks = [*written(figure=plot, loads=out)]
+        hints = [*answer.hints, *([_drawing(spec)] if plot is None else [])]
+        print_answer(replace(answer, remarks=remarks, hints=hints), details=details)
 
 
 def _answer(spec: str, values: Mapping[str, Any], loads: Mapping[str, int], lines: Lines) -> Answer:
@@ -192,6 +197,11 @@ def _answer(spec: str, values: Mapping[str, Any], loads: Mapping[str, int], line
             Group("flows on the busiest channels", {n: between[n] for n in busiest[:_BUSIEST]}),
         ],
     )
+
+
+def _drawing(spec: str) -> Hint:
+    given = [spec, *given_options(*PLAN_OPTIONS, "pattern_name", "seed")]
+    return Hint("draw loads and rates", ["knotless", "analyse", *given, "--plot", "loads.svg"])
 
 
 def _hint(spec: str) -> Hint:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from knotless.base.errors import PlanError
 from knotless.base.files import write_whole
 from knotless.base.printable import listed
-from knotless.cli.answer import Answer, Figure, Group, Hint, Several, print_answer
+from knotless.cli.answer import Answer, Figure, Group, Hint, Several, print_answer, written
 from knotless.cli.commands._comparison import compared, comparison_answer
 from knotless.cli.commands._plan_options import (
     PLAN_OPTIONS,
@@ -42,6 +43,7 @@ from knotless.cli.options import (
     print_json,
     spec_argument,
 )
+from knotless.cli.progress import Bar
 from knotless.routing.plan import make_plan
 from knotless.routing.plan_json import plan_to_json
 from knotless.routing.repair import repair
@@ -122,16 +124,20 @@ def command(
         raise PlanError("--engine all needs --compare")
     fabric = fabric_of(spec)
     failures = Failures.from_names(fabric, without)
-    plan = make_plan(fabric, request)
-    if freeze.freezing and not plan.choice.has_rules:
-        raise PlanError(f"--freeze: what {plan.multipath} chooses depends on time; omit it")
-    figures: dict[str, object] = {}
-    if failures:
-        repaired = repair(plan, failures)
-        plan, figures = repaired.plan, repaired.summary()
     settings = switches.switch_settings
-    checked = CheckedPlan(plan, settings, switches.packet_bytes)
-    summary = checked.summary() | figures
+    with Bar("choosing paths", 3, counted=False, transient=True, patient=True) as bar:
+        plan = make_plan(fabric, request)
+        if freeze.freezing and not plan.choice.has_rules:
+            raise PlanError(f"--freeze: what {plan.multipath} chooses depends on time; omit it")
+        figures: dict[str, object] = {}
+        if failures:
+            repaired = repair(plan, failures)
+            plan, figures = repaired.plan, repaired.summary()
+        bar.update(completed=1, description="following all packets")
+        checked = CheckedPlan(plan, settings, switches.packet_bytes)
+        is_safe = checked.verdict.safe and not checked.verdict.losses
+        bar.update(completed=2, description="making rules")
+        summary = checked.summary() | figures
     explanation = explain(checked, request) if explaining else {}
     traffic = freeze.find(checked.state, plan.flow_control, settings, request.hash_seed)
     summary |= {} if traffic is None else traffic.as_json()
@@ -142,8 +148,9 @@ def command(
     else:
         lines = [] if traffic is None else traffic.lines
         answer = _answer(spec, checked, summary, explanation=explanation, freeze=lines)
+        answer = replace(answer, remarks=[*answer.remarks, *written(plan=out)])
         print_answer(answer, details=details)
-    return 0 if checked.verdict.safe and not checked.verdict.losses else 1
+    return 0 if is_safe else 1
 
 
 def _refuse_for_multipath(request: PlanRequest, options: Mapping[str, bool]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import click
 
 from knotless.base.errors import KnotlessError
 from knotless.base.files import write_whole
-from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer
+from knotless.cli.answer import Answer, Figure, Group, Headline, Hint, print_answer, written
 from knotless.cli.options import details_option, fabric_of, json_option, spec_argument
 from knotless.cli.output import say
 from knotless.topologies.fabric import Fabric
@@ -18,7 +19,13 @@ from knotless.topologies.formats.files import to_text
 @click.command(name="topology")
 @spec_argument
 @click.option("--out", metavar="F.json", help="Write the fabric to this file as JSON.")
-@click.option("--draw", metavar="F.svg", help="Draw the fabric to this file (SVG, PNG or PDF).")
+@click.option(
+    "--draw",
+    metavar="F.svg",
+    is_flag=False,
+    flag_value="",
+    help="Draw the fabric to this file (SVG, PNG or PDF).",
+)
 @click.option("--ports", is_flag=True, help="With --draw: write the ports of links as well.")
 @details_option
 @json_option
@@ -35,6 +42,12 @@ def command(
     Example: knotless topology cables.csv --out fabric.json
     """
     fabric = fabric_of(spec)
+    if draw == "":
+        name = f"{fabric.name.replace(',', '-').replace('/', '-')}.svg"
+        raise KnotlessError(
+            f"--draw writes a drawing of {fabric.name}: name its file, such as --draw {name} (or"
+            " .png, .pdf)"
+        )
     if out is not None:
         write_whole(out, to_text(fabric))
     if draw is not None:
@@ -46,7 +59,8 @@ def command(
     if as_json:
         say(to_text(fabric), nl=False)
         return
-    print_answer(_answer(spec, fabric), details=details)
+    answer = replace(_answer(spec, fabric), remarks=[*written(drawing=draw, fabric=out)])
+    print_answer(answer, details=details)
 
 
 def _answer(spec: str, fabric: Fabric) -> Answer:

@@ -18,6 +18,7 @@ from knotless.cli.answer import (
     Several,
     Tone,
     print_answer,
+    written,
 )
 from knotless.cli.commands._verdict_answer import (
     NOTES,
@@ -95,7 +96,7 @@ def print_verdict(
             _headline(verdict, extras),
             why=[*_why(verdict, extras)],
             figures=[*_delivered(verdict), *load_and_paths(verdict)],
-            remarks=[*notes, *_remarks(verdict, extras)],
+            remarks=[*notes, *_remarks(verdict, extras), *_files(output)],
             hints=[*_hints(verdict, what, has_more=extras != Extras())],
             details=[
                 Group("check", values),
@@ -120,6 +121,10 @@ def _remarks(verdict: Verdict | ImportedVerdict, extras: Extras) -> Iterator[Rea
         yield f"assumed: {'; '.join(verdict.assumes)}"
     if extras.remedies is not None and (verdict.safe is not True or not extras.survives):
         yield from _remedy_lines(extras.remedies)
+
+
+def _files(output: Output) -> Iterator[str]:
+    return written(drawing=output.draw, findings=output.sarif)
 
 
 def _headline(verdict: Verdict | ImportedVerdict, extras: Extras) -> Headline:

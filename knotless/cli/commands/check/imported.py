@@ -18,12 +18,14 @@ from knotless.cli.commands.check.failures import (
     proven_remedies,
     report_of,
 )
-from knotless.cli.commands.check.options import CheckOptions, FailureOptions
+from knotless.cli.commands.check.options import CheckOptions, FailureOptions, Source
 from knotless.cli.commands.check.since import what_a_state_is_for
 from knotless.cli.commands.check.trace import follow
 from knotless.cli.options import print_json
 from knotless.cli.output import say
+from knotless.cli.progress import Bar
 from knotless.importers.fabric import AnyFabric, RulesFabric, TableFabric
+from knotless.importers.listing import listed_files
 from knotless.importers.manifest import listed_now, records_of
 from knotless.importers.paths import read_paths
 from knotless.importers.reactions import default_reaction
@@ -46,7 +48,7 @@ def check_imported(options: CheckOptions) -> None:
         )
     begun_ns = time.time_ns()
     seen = [] if options.states.write_state is None else listed_now(source.paths)
-    imported = read_paths(source.paths, source.hosts, routes_by=source.routes)
+    imported = _read(source)
     if query.explain is not None:
         _print_explanation(imported, query.explain, as_json=output.as_json)
         return
@@ -78,6 +80,18 @@ def check_imported(options: CheckOptions) -> None:
 
         freeze = find_freeze_of_imported(imported, verdict)
     print_imported(verdict, source, Extras(report, remedies, freeze), output)
+
+
+def _read(source: Source) -> AnyFabric:
+    """Return the fabric of the files; of a folder with many, show how many are read."""
+    files = sum(1 for _ in listed_files(source.paths))
+    total = files if files > 1 else None  # an archive has more
+    with Bar("reading files", total, transient=True, patient=True) as bar:
+
+        def read_one(number: int) -> None:
+            bar.update(completed=number)
+
+        return read_paths(source.paths, source.hosts, routes_by=source.routes, progress=read_one)
 
 
 def _print_explanation(imported: AnyFabric, port: str, *, as_json: bool) -> None:

@@ -129,7 +129,7 @@ def command(
         print_json({**values, "pause_tree": trees} if output.pause_tree else values)
     else:
         tree = [*tree_lines(trees)] if output.pause_tree else []
-        print_answer(simulation_answer(spec, result, tree), details=output.details)
+        print_answer(simulation_answer(spec, result, tree, output), details=output.details)
     deadlocked = output.fail_on_deadlock and values["deadlock"]
     undelivered = output.fail_on_nothing_delivered and not values["packets"]
     return FAILED if deadlocked or undelivered else 0

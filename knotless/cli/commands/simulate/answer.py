@@ -17,9 +17,11 @@ from knotless.cli.answer import (
     Several,
     Table,
     Tone,
+    written,
 )
 from knotless.cli.commands._plan_options import PLAN_OPTIONS
 from knotless.cli.commands._verdict_answer import engine_name
+from knotless.cli.commands.simulate.options import Output
 from knotless.cli.options import given_options
 from knotless.simulation import Result
 from knotless.simulation.result import OPTIONAL_KEYS
@@ -29,15 +31,16 @@ _TREE = 10
 """Lines of a tree of pauses that a terminal shows."""
 
 
-def simulation_answer(spec: str, result: Result, tree: Sequence[str]) -> Answer:
+def simulation_answer(spec: str, result: Result, tree: Sequence[str], output: Output) -> Answer:
     """Return what to say about a simulation; ``tree`` are the lines of its trees of pauses."""
     values = result.summary()
     return Answer(
         _headline(result, values),
         why=[*_why(result, values), Several(tree, "lines of pauses", _TREE)],
         figures=[*_figures(result, values)],
-        tables=[*_completions(values)],
-        hints=[*_hints(spec, result, values)],
+        tables=[*_completions(values, is_drawn=output.plot is not None)],
+        remarks=[*written(figure=output.plot, recording=output.record, values=output.out)],
+        hints=[*_hints(spec, result, values, output)],
         details=[*_details(values)],
     )
 
@@ -121,15 +124,16 @@ def _figures(result: Result, values: Mapping[str, Any]) -> Iterator[Figure]:
     yield Figure("busiest channel", 100 * values["max_channel_load"], "% of its line")
 
 
-def _completions(values: Mapping[str, Any]) -> Iterator[Table]:
+def _completions(values: Mapping[str, Any], *, is_drawn: bool) -> Iterator[Table]:
     """Yield completion times and slowdowns of all messages, and by size."""
+    how = "" if is_drawn else " (--plot F.svg draws them)"
     times, slowdowns = values["fct_us"], values["slowdown"]
     if times is None or not times["messages"]:
         return
     headings = ["bytes", "messages", "mean", "p50", "p99", "max"]
     slow: Mapping[str, Any] = _by_size(slowdowns) if slowdowns is not None else {}
     yield Table(
-        "completion times of messages, us" + ("; slowdown: the 99th percentile" if slow else ""),
+        f"completion times of messages, us{'; slowdown: the 99th percentile' if slow else ''}{how}",
         [*headings, *(["slowdown"] if slow else [])],
         [
             [size, *(row[key] for key in headings[1:]), *([slow[size]["p99"]] if slow else [])]
@@ -146,8 +150,10 @@ def _by_size(counted: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return rows
 
 
-def _hints(spec: str, result: Result, values: Mapping[str, Any]) -> Iterator[Hint]:
+def _hints(spec: str, result: Result, values: Mapping[str, Any], output: Output) -> Iterator[Hint]:
     given = [spec, *given_options(*PLAN_OPTIONS)]
+    if output.record is not None:
+        yield Hint("watch it", ["knotless", "replay", output.record])
     if values["deadlock"]:
         yield Hint("see which packets close the cycle", ["knotless", "plan", *given])
         control = given_options("flow_control")
