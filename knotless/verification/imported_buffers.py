@@ -13,8 +13,7 @@ from knotless.importers.switch_settings import ReadGroup, ReadSettings, file_of
 from knotless.routing.graphs.channels import PRIORITIES
 from knotless.routing.graphs.dependencies import Edges, virtual_channel
 from knotless.verification.pool_waits import PoolStep, Share, Waits, pool_cycle
-from knotless.verification.switch_ends import SwitchEnds
-from knotless.verification.switch_losses import losses_of_tables
+from knotless.verification.switch_losses import SwitchEnds, losses_of_tables
 
 
 def losses_in(imported: TableFabric) -> list[str]:

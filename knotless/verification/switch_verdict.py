@@ -27,8 +27,7 @@ from knotless.routing.graphs.dependencies import (
 from knotless.verification.check import Verdict, verdict_of
 from knotless.verification.dependencies import Wait, blocking_steps, witnesses_of_steps
 from knotless.verification.pool_waits import Waits, pool_cycle
-from knotless.verification.switch_ends import SwitchEnds
-from knotless.verification.switch_losses import losses_of
+from knotless.verification.switch_losses import SwitchEnds, losses_of
 from knotless.verification.verdict_parts import Witness, is_pool, theorem_of
 
 FRAME_OVERHEAD_BYTES = 22
