@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from knotless.forwarding.openflow.rules import Group, Rule
+
 End = tuple[int, int]
 """A switch (its index) and a port."""
 Hop = tuple[int, int, int]
@@ -98,12 +100,14 @@ class Switch:
 
     def __new__(cls, rules: object) -> Switch: ...
     @staticmethod
-    def written(flows: str, groups: str) -> Switch | None:
-        """Return the switch whose rules and groups are in texts as we write them.
+    def written(flows: str, groups: str) -> Switch:
+        """Return the switch whose rules and groups are in texts of ovs-ofctl.
 
-        None if anything is in another form, or sends to all ports or to no port of the switch by
-        the number of a reserved port: :func:`forwarding.openflow.ofctl_parser.parse` reads it.
+        Raises ValueError as :func:`parse_rules`.
         """
+    @property
+    def floods(self) -> bool:
+        """Whether a rule or group sends to all ports of the switch: FLOOD or ALL."""
     def equals(self, other: Switch) -> bool:
         """Tell whether the rules and groups are the same."""
     def outputs(
@@ -347,23 +351,38 @@ class Compiled:
     def switches(self) -> list[Switch]:
         """Return the rules of each switch, in the order of the state."""
 
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return the rules as columns, one entry per rule; -1 if a field is not matched or set.
+    def rules(self, switch: int) -> tuple[tuple[Rule, ...], tuple[Group, ...]]:
+        """Return the rules, in their order, and the groups of a switch."""
 
-        table, priority, in_port, metadata, eth_type, vlan_pcp, write_metadata, goto
-        source_ip : the IPv4 address of the sender in ARP frames, if that is the ``eth_type``, which
-            then also have ``eth_src`` as its hardware address; else that of IPv4 packets
-        eth_dst, eth_src, vlan_vid, each with NAME_mask: the bits that are matched, 0 for none
-        actions : the number of an action list
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """(switches,) the number of rules of each switch."""
 
-        Further columns: ``rule_ends`` and ``group_ends`` (switches,) are where the rules and groups
-        of each switch end; ``bucket_ends`` (groups,) where those of each group end in ``buckets``,
-        which are numbers of action lists;
-        ``list_ends`` (lists,) where each list ends in ``action_kind`` and ``action_argument``.
-        Kinds: 0 output to a port, 1 push a tag, 2 pop it, 3 set the VLAN, 4 set the priority, 5
-        apply a group of the switch, numbered from 1, 6 choose one of the ports that follow as
-        actions of kind 7, by a hash with this basis.
-        """
+    @property
+    def groups(self) -> int:
+        """The number of groups of all switches."""
+
+    def equals(self, other: Compiled) -> bool:
+        """Tell whether all rules and groups are the same, compiled in the same order."""
+
+COOKIE: int
+"""That of compiled rules."""
+TOP_PRIORITY: int
+"""That of a rule which cannot be read and may have any priority."""
+
+def parse_rules(flows: str, groups: str) -> tuple[tuple[Rule, ...], tuple[Group, ...]]:
+    """Return the rules and groups that texts of ovs-ofctl describe.
+
+    Raises ValueError with the line that cannot be parsed or represented.
+    """
+
+def parse_known_rules(
+    text: str, ports: dict[str, int]
+) -> tuple[tuple[Rule, ...], tuple[Group, ...], list[str], tuple[Rule, ...]]:
+    """Return the rules and groups that can be read, what is wrong elsewhere, and unread rules.
+
+    See :class:`knotless.forwarding.openflow.ofctl_parser.KnownRules`.
+    """
 
 def compile_rules(
     state: State,

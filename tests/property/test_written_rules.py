@@ -1,8 +1,9 @@
-"""Rules in text that the core reads are those that the parser reads, damaged or not."""
+"""Rules in text: those of the core and those of Python are the same, damaged or not."""
 
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from knotless.forwarding.openflow.directory import read_dir, write_dir
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.ofctl_writer import write
 from knotless.forwarding.openflow.reader import state_of_rules
-from knotless.forwarding.openflow.rules import FabricRules
+from knotless.forwarding.openflow.rules import FabricRules, Output
 from knotless.routing.plan import make_plan
 from knotless.topologies import Fabric, load
 from knotless.verification.check import verdict_of
@@ -38,19 +39,15 @@ def rules_of(spec: str, engine: str) -> tuple[Fabric, FabricRules]:
 
 
 @pytest.mark.parametrize(("spec", "engine"), PLANS)
-def test_the_core_reads_all_that_is_written(spec: str, engine: str) -> None:
+def test_all_that_is_written_is_read(spec: str, engine: str) -> None:
     _, rules = rules_of(spec, engine)
     for held in rules.values():
-        switch = Switch.written(*write(held))
-        assert switch is not None
+        flows, groups = write(held)
+        switch = Switch.written(flows, groups)
         assert switch.equals(held.parsed)
-        if len(held.rules) > 1:
-            flows, groups = write(held)
-            lines = flows.splitlines(keepends=True)
-            other = Switch.written("".join(lines[1:]), groups)
-            assert other is not None
-            assert not switch.equals(other)
-            assert Switch.written("".join(reversed(lines)), groups) is None
+        lines = flows.splitlines(keepends=True)
+        assert switch.equals(Switch.written("".join(reversed(lines)), groups))
+        assert not switch.equals(Switch.written("".join(lines[1:]), groups))
 
 
 def damaged(text: str, pick: random.Random) -> str:
@@ -74,27 +71,43 @@ def damaged(text: str, pick: random.Random) -> str:
 
 
 @pytest.mark.parametrize(("spec", "engine"), PLANS)
-def test_what_the_core_reads_is_what_the_parser_reads(spec: str, engine: str) -> None:
+def test_damaged_text_is_refused_or_read_alike(spec: str, engine: str) -> None:
     ((_, pick),) = seeded([1])
     _, rules = rules_of(spec, engine)
     texts = [write(held) for held in rules.values()]
-    alike = 0
+    read = 0
     for _ in range(DAMAGED_TEXTS):
         flows, groups = pick.choice(texts)
         if groups and pick.random() < 0.3:
             groups = damaged(groups, pick)
         else:
             flows = damaged(flows, pick)
-        switch = Switch.written(flows, groups)
-        if switch is not None:
-            assert switch.equals(parse(flows, groups).parsed), (flows, groups)
-            alike += 1
-    assert 0 < alike < DAMAGED_TEXTS
+        try:
+            held = parse(flows, groups)
+        except RuleError as error:
+            with pytest.raises(ValueError, match=re.escape(str(error))):
+                Switch.written(flows, groups)
+        else:
+            assert parse(*write(held)) == held
+            assert Switch.written(flows, groups).equals(held.parsed), (flows, groups)
+            read += 1
+    assert 0 < read < DAMAGED_TEXTS
 
 
-@pytest.mark.parametrize("text", ["", "cookie=0x1,table=0,priority=1 actions=output:4294967291\n"])
-def test_rules_that_send_to_all_ports_are_left_to_the_parser(text: str) -> None:
-    assert (Switch.written(text, "") is None) == bool(text)
+@pytest.mark.parametrize(("to", "floods"), [("4294967291", True), ("ALL", True), ("4", False)])
+def test_rules_that_send_to_all_ports_name_those_of_the_fabric(
+    to: str, floods: bool, tmp_path: Path
+) -> None:
+    fabric = load("ring,3")
+    write_dir(fabric, {}, tmp_path)
+    text = f"priority=1 actions=output:{to}\n"
+    (tmp_path / "s1.flows").write_text(text)
+    assert Switch.written(text, "").floods == floods
+    state = state_of_rules(*read_dir(tmp_path))
+    assert len(state.dependencies) == 0
+    _, written = read_dir(tmp_path)
+    flooding = written["s1"].flooding((1, 2, 3)).rules[0].actions
+    assert flooding == ((Output(1), Output(2), Output(3)) if floods else (Output(4),))
 
 
 def test_a_damaged_line_of_a_file_is_found(tmp_path: Path) -> None:

@@ -107,8 +107,7 @@ fn a_flood_must_reach_each_host_once_whichever_set_it_takes() {
 /// A switch that sends everything to a port.
 fn to(port: u32) -> Arc<Switch> {
     let actions = vec![Action::Output(port)];
-    let rule =
-        Rule { table: 0, priority: 1, fields: Vec::new(), actions, metadata: None, goto: None };
+    let rule = Rule { priority: 1, actions, ..Rule::default() };
     Arc::new(Switch::new(vec![rule], Vec::new()))
 }
 

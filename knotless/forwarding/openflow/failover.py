@@ -83,10 +83,10 @@ class ProtectedRules(CompiledRules):
         """The rules of all switches in the core's form, while all ports are up."""
         return [self[name].parsed for name in self.names]
 
-    def equal_columns(self, other: CompiledRules) -> bool:
+    def is_compiled_alike(self, other: CompiledRules) -> bool:
         """Tell whether the rules of all switches are equal, listed in the same order."""
         is_alike = isinstance(other, ProtectedRules) and other._added == self._added
-        return is_alike and super().equal_columns(other)
+        return is_alike and super().is_compiled_alike(other)
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:

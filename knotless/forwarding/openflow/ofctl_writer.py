@@ -11,14 +11,9 @@ from __future__ import annotations
 import ipaddress
 from functools import lru_cache
 
-from knotless.forwarding.openflow.ofctl_parser import (
-    ADDRESSES,
-    CHOOSE,
-    MACS,
-    MAX_KNOWN,
-    PORTS,
-)
 from knotless.forwarding.openflow.rules import (
+    CONTROLLER,
+    IN_PORT,
     Action,
     Choose,
     Field,
@@ -33,6 +28,18 @@ from knotless.forwarding.openflow.rules import (
 )
 from knotless.topologies.numbering import mac_text
 
+CHOOSE = (
+    "move:NXM_OF_ETH_SRC[]->NXM_NX_XXREG0[0..47],"
+    "move:NXM_OF_ETH_DST[0..23]->NXM_OF_ETH_SRC[24..47],"
+    "bundle_load(eth_src,{basis},hrw,ofport,OXM_OF_METADATA[0..15],members:{ports}),"
+    "move:NXM_NX_XXREG0[0..47]->NXM_OF_ETH_SRC[]"
+)
+"""The actions of a choice; :class:`knotless.forwarding.openflow.rules.Choose` says what they do."""
+_MACS = ("eth_dst", "eth_src", "arp_sha", "arp_tha")
+_ADDRESSES = ("ipv4_src", "ipv4_dst", "arp_spa", "arp_tpa")
+_PORTS = {IN_PORT: "IN_PORT", CONTROLLER: "CONTROLLER"}
+_MAX_KNOWN = 1 << 17
+"""The most values whose text is kept: those of one fabric's switches are mostly the same."""
 _WRITTEN = {"ipv4_src": "nw_src", "ipv4_dst": "nw_dst", "ip_proto": "nw_proto"}
 """The names that ovs-ofctl has instead of OpenFlow's."""
 
@@ -53,14 +60,14 @@ def _rule_text(rule: Rule) -> str:
     return f"{','.join(parts)} actions={','.join(instructions) or 'drop'}"
 
 
-@lru_cache(MAX_KNOWN)
+@lru_cache(_MAX_KNOWN)
 def _field_text(field: Field) -> str:
     def shown(value: int) -> str:
-        if field.name in MACS:
+        if field.name in _MACS:
             return mac_text(value)
         if field.name in ("in_port", "vlan_pcp", "arp_op", "ip_proto") and field.mask is None:
             return str(value)
-        if field.name in ADDRESSES:
+        if field.name in _ADDRESSES:
             return str(ipaddress.IPv4Address(value))
         return f"{value:#x}"
 
@@ -68,7 +75,7 @@ def _field_text(field: Field) -> str:
     return f"{_WRITTEN.get(field.name, field.name)}={shown(field.value)}{mask}"
 
 
-@lru_cache(MAX_KNOWN)
+@lru_cache(_MAX_KNOWN)
 def _actions_text(actions: tuple[Action, ...]) -> str:
     return ",".join(map(_action_text, actions))
 
@@ -76,14 +83,13 @@ def _actions_text(actions: tuple[Action, ...]) -> str:
 def _action_text(action: Action) -> str:
     match action:
         case Output(port):
-            name = next((name for name, number in PORTS.items() if number == port), str(port))
-            return f"output:{name}" if name.isdigit() else name
+            return _PORTS.get(port, f"output:{port}")
         case PushVlan():
             return "push_vlan:0x8100"
         case PopVlan():
             return "pop_vlan"
         case SetField(name, value):
-            shown = mac_text(value) if name in MACS else str(value)
+            shown = mac_text(value) if name in _MACS else str(value)
             return f"set_field:{shown}->{_WRITTEN.get(name, name)}"
         case ToGroup(group_id):
             return f"group:{group_id}"

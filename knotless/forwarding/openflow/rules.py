@@ -1,9 +1,9 @@
-"""The model of OpenFlow 1.3 rules, independent of the make of the switch.
+"""OpenFlow 1.3 rules as Python sees them, independent of the make of the switch.
 
-The same values are made by :mod:`knotless.forwarding.openflow.compiler`, turned into messages by
-the controller, read from ovs-ofctl text by :mod:`knotless.forwarding.openflow.ofctl_parser` and
-written to it by :mod:`knotless.forwarding.openflow.ofctl_writer`, and read as a forwarding state by
-:mod:`knotless.forwarding.openflow.reader`.
+Rules belong to the core, which compiles and parses them and follows frames through them
+(``core/forwarding/src/openflow/rule.rs``); ``core/python/src/forwarding/views.rs`` makes these
+values of them. Python changes and compares them, the controller turns them into messages, and
+:mod:`knotless.forwarding.openflow.ofctl_writer` writes them.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class SwitchRules:
 
         Raises OverflowError if a number is out of range.
         """
-        return core.Switch(self.live())
+        return core.Switch(self)
 
     @cached_property
     def values_set(self) -> frozenset[tuple[str, int]]:
@@ -215,7 +215,7 @@ class SwitchRules:
         return SwitchRules(self.rules, tuple(group.live(down) for group in self.groups))
 
 
-COOKIE = 0x6B6E6F74
+COOKIE = core.COOKIE
 """'knot': the cookie of every rule that Knotless installs."""
 
 FabricRules = Mapping[str, SwitchRules]

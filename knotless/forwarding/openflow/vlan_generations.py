@@ -260,7 +260,7 @@ def _joined(name: str, first: SwitchRules, second: SwitchRules) -> SwitchRules:
 
 def same_rules(a: FabricRules, b: FabricRules) -> bool:
     """Tell whether all switches have the same rules and groups in both."""
-    if isinstance(a, CompiledRules) and isinstance(b, CompiledRules) and a.equal_columns(b):
+    if isinstance(a, CompiledRules) and isinstance(b, CompiledRules) and a.is_compiled_alike(b):
         return True
     nothing = SwitchRules(())
     return all(a.get(name, nothing) == b.get(name, nothing) for name in {*a, *b})

@@ -1,7 +1,6 @@
-"""Rules read from files, without an object for each rule where the core reads the text.
+"""Rules read from files, without an object of Python for each rule until one is wanted.
 
-The core reads what :mod:`knotless.forwarding.openflow.ofctl_writer` writes. Large fabrics have
-millions of rules, and the check needs those in the core's form only.
+Large fabrics have millions of rules, and the check needs those in the core's form only.
 """
 
 from __future__ import annotations
@@ -9,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from knotless._core import forwarding as core
+from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.ofctl_parser import parse
 from knotless.forwarding.openflow.rules import SwitchRules
 
 
 class WrittenRules(Mapping[str, SwitchRules]):
-    """The rules of each switch by name; those that the core has read are parsed on access.
+    """The rules of each switch by name.
 
-    ``parsed`` are these in the core's form: none of them sends to all ports of its switch.
-    ``others`` are the rules of the other switches, and what was accessed.
+    ``parsed`` are those in the core's form that send to no reserved port for all ports of the
+    switch. ``others`` are the rules of the other switches, and what was accessed.
     """
 
     def __init__(self) -> None:
@@ -27,8 +27,11 @@ class WrittenRules(Mapping[str, SwitchRules]):
 
     def add(self, name: str, flows: str, groups: str) -> None:
         """Add the rules of a switch in text of ovs-ofctl; raises RuleError as :func:`parse`."""
-        switch = core.Switch.written(flows, groups)
-        if switch is None:
+        try:
+            switch = core.Switch.written(flows, groups)
+        except ValueError as error:
+            raise RuleError(str(error)) from None
+        if switch.floods:
             self.others[name] = parse(flows, groups)
         else:
             self.parsed[name] = switch

@@ -9,8 +9,8 @@ import pytest
 from knotless.base.errors import RuleError
 from knotless.forwarding.openflow.compiler import compile_rules
 from knotless.forwarding.openflow.directory import read_dir, write_dir
-from knotless.forwarding.openflow.ofctl_parser import CHOOSE, parse, parse_known
-from knotless.forwarding.openflow.ofctl_writer import write
+from knotless.forwarding.openflow.ofctl_parser import parse, parse_known
+from knotless.forwarding.openflow.ofctl_writer import CHOOSE, write
 from knotless.forwarding.openflow.rules import (
     CONTROLLER,
     IN_PORT,

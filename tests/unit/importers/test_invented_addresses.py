@@ -21,4 +21,4 @@ def test_imported_addresses_are_invented(source: str) -> None:
     assert fabric.hosts
     assert all(host.ip_invented for host in fabric.hosts)
     checked = compile_rules(make_plan(fabric, "updown", source_check="ip"))
-    assert checked.equal_columns(compile_rules(make_plan(fabric, "updown")))
+    assert checked.is_compiled_alike(compile_rules(make_plan(fabric, "updown")))

@@ -4,13 +4,14 @@ use std::collections::btree_map::{BTreeMap, Entry};
 
 use super::forward::HostsDiffer;
 use super::listing::{priorities, Listings, Match};
-use super::rules::{Action, Masked, Rule, Rules, ADMISSION, FORWARD};
+use super::rules::{Masked, Rule, Rules, ADMISSION, FORWARD};
 use super::sets::Sets;
 use super::space::Space;
 use super::ternary::Minimiser;
 use super::view::{Admitted, Ports, Tag, Unicasts};
 use super::vlans::{exactly, Vlans, NO_VLAN, TAGGED};
 use super::Refused;
+use crate::openflow::rule::Action;
 use crate::state::{Hop, State, Step};
 
 /// MAC control (PAUSE, PFC), LLDP and similar frames are never forwarded (IEEE 802.1Q, 8.6.3).
@@ -232,8 +233,9 @@ impl Admission<'_> {
                 rule
             } else {
                 let (vlan, priority) = tags[found.class as usize - 1];
-                let retag = [Action::SetPriority(priority)];
-                let tag = [Action::PushVlan, Action::SetVlan(vlan), Action::SetPriority(priority)];
+                let retag = [Action::set_priority(priority)];
+                let tag =
+                    [Action::PushVlan, Action::set_vlan(vlan), Action::set_priority(priority)];
                 let actions: &[Action] = if self.host_tags { &retag } else { &tag };
                 Rule { actions: rules.lists.id(actions), ..rule.goto(FORWARD) }
             };

@@ -5,12 +5,13 @@ use rustc_hash::FxHashMap;
 use super::admission::GROUP_BIT;
 use super::forward::HostsDiffer;
 use super::listing::{priorities, Listings};
-use super::rules::{Action, Masked, Rule, Rules, FORWARD};
+use super::rules::{Masked, Rule, Rules, FORWARD};
 use super::sets::Sets;
 use super::space::Space;
 use super::ternary::{Minimiser, NO_CLASS};
 use super::view::Ports;
 use super::vlans::TAGGED;
+use crate::openflow::rule::Action;
 use crate::state::{Hop, State, Step};
 
 const BROADCAST: u16 = 300;
@@ -105,7 +106,7 @@ impl Groups {
                 match how {
                     How::Delivered => rules.lists.id(&[Action::PopVlan, out]),
                     How::Kept => rules.lists.id(&[out]),
-                    How::Set(priority) => rules.lists.id(&[Action::SetPriority(priority), out]),
+                    How::Set(priority) => rules.lists.id(&[Action::set_priority(priority), out]),
                 }
             };
             let buckets: Vec<u32> = copies.iter().map(bucket).collect();

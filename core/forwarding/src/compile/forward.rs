@@ -1,13 +1,14 @@
 //! Table forward, unicasts: destination, and VLAN where it matters, -> out port.
 
 use super::listing::{priorities, Labelled, Listings, Match};
-use super::rules::{Action, Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
+use super::rules::{Masked, Rule, Rules, FORWARD, VIRTUAL_CHANNEL};
 use super::sets::Sets;
 use super::space::Space;
 use super::ternary::Minimiser;
 use super::view::{Ports, Unicasts, DROP, SETS};
 use super::vlans::PRESENT;
 use crate::fabric::Channel;
+use crate::openflow::rule::Action;
 use crate::state::State;
 
 /// The class of dropped packets. Packets that no rule matches are dropped too.
@@ -222,12 +223,9 @@ pub fn add(
                 None => rule,
                 Some(set @ SETS..) => {
                     let onward = &unicasts.sets[(set - SETS) as usize];
-                    let member =
-                        |&channel: &Channel| Action::Member(state.fabric.leaves(channel).1);
-                    let members = onward.iter().map(member);
-                    let list: Vec<Action> =
-                        [Action::Choose(basis)].into_iter().chain(members).collect();
-                    Rule { actions: rules.lists.id(&list), ..rule }.goto(VIRTUAL_CHANNEL)
+                    let port = |&channel: &Channel| state.fabric.leaves(channel).1;
+                    let choice = Action::Choose { ports: onward.iter().map(port).collect(), basis };
+                    Rule { actions: rules.lists.id(&[choice]), ..rule }.goto(VIRTUAL_CHANNEL)
                 }
                 Some(channel) => {
                     let write_metadata = state.fabric.leaves(channel).1 as i32;

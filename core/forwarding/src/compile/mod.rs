@@ -15,7 +15,7 @@ mod bits;
 mod floods;
 mod forward;
 mod listing;
-mod readable;
+pub mod readable;
 pub mod rules;
 mod sets;
 mod sources;
@@ -32,13 +32,14 @@ use admission::{Admission, Stop, NEVER};
 use floods::Floods;
 use forward::HostsDiffer;
 use listing::Listings;
-use rules::{Action, Rule, Rules, FORWARD, OUTPUT};
+use rules::{Rule, Rules, FORWARD, OUTPUT};
 pub use sources::Sources;
 use space::Space;
 use ternary::Minimiser;
 use view::{Ports, Unicasts};
 use vlans::Vlans;
 
+use crate::openflow::rule::Action;
 use crate::state::State;
 
 /// The most switches on which orders of bits are tried.

@@ -1,91 +1,71 @@
-//! Compiled rules as those that are read.
+//! Compiled rules as those of any switch.
 
-use super::rules::{part, Action, Masked, Rule, Rules};
+use super::rules::{part, Masked, Rule, Rules};
 use crate::openflow::groups::Buckets;
 use crate::openflow::rule::{self, Field, ARP};
 use crate::openflow::switch::Switch;
 
-/// The bits that a VLAN match has: the number, and whether there is a tag.
-const VLAN_BITS: u64 = 0x1FFF;
-const VLAN_PRESENT: u16 = 0x1000;
+/// 'knot': the cookie of every rule that is compiled.
+pub const COOKIE: u64 = 0x6B6E_6F74;
 
 impl Rules {
+    /// The rules of a switch, in the order in which they were compiled.
+    pub fn rules_of(&self, switch: usize) -> Vec<rule::Rule> {
+        self.rules[part(&self.ends, switch)].iter().map(|rule| self.read(rule)).collect()
+    }
+
+    /// The groups of a switch, each with its number.
+    pub fn groups_of(&self, switch: usize) -> Vec<(u32, Buckets)> {
+        let group = |group: usize| {
+            let buckets = self.buckets[part(&self.bucket_ends, group)].iter();
+            let lists = buckets.map(|&list| self.lists.list(list).to_vec()).collect();
+            Buckets { lists, ..Buckets::default() }
+        };
+        (1..).zip(part(&self.group_ends, switch).map(group)).collect()
+    }
+
     /// The rules of all switches, made ready for looking up.
     pub fn switches(&self) -> Vec<Switch> {
-        (0..self.ends.len())
-            .map(|number| {
-                let rules = &self.rules[part(&self.ends, number)];
-                let groups = (1..).zip(part(&self.group_ends, number)).map(|(id, group)| {
-                    let buckets = self.buckets[part(&self.bucket_ends, group)].iter();
-                    let lists = buckets.map(|&list| self.list(list)).collect();
-                    (id, Buckets { lists, selects: false })
-                });
-                Switch::new(
-                    rules.iter().map(|rule| self.readable(rule)).collect(),
-                    groups.collect(),
-                )
-            })
-            .collect()
+        let switch = |number| Switch::new(self.rules_of(number), self.groups_of(number));
+        (0..self.ends.len()).map(switch).collect()
     }
 
-    fn list(&self, number: u32) -> Vec<rule::Action> {
-        let list = &self.lists.actions[part(&self.lists.ends, number as usize)];
-        let mut actions = Vec::with_capacity(list.len());
-        for &action in list {
-            actions.push(match action {
-                Action::Output(port) => rule::Action::Output(port),
-                Action::PushVlan => rule::Action::PushVlan,
-                Action::PopVlan => rule::Action::PopVlan,
-                Action::SetVlan(vlan) => rule::Action::SetVid(VLAN_PRESENT | vlan),
-                Action::SetPriority(priority) => rule::Action::SetPcp(priority),
-                Action::Group(group) => rule::Action::Group(group),
-                Action::Choose(_) => rule::Action::Choose(Vec::new()),
-                Action::Member(port) => {
-                    if let Some(rule::Action::Choose(ports)) = actions.last_mut() {
-                        ports.push(port);
-                    }
-                    continue;
-                }
-            });
-        }
-        actions
-    }
-
-    fn readable(&self, rule: &Rule) -> rule::Rule {
+    fn read(&self, rule: &Rule) -> rule::Rule {
         let mut fields = Vec::new();
-        for (field, value) in [
-            (Field::InPort, rule.in_port),
-            (Field::Metadata, rule.metadata),
-            (Field::EthType, rule.eth_type),
-            (Field::VlanPcp, rule.vlan_pcp),
-        ] {
-            fields.extend(u64::try_from(value).ok().map(|value| (field, value, None)));
+        let inside = u64::try_from(rule.source_ip).ok();
+        if let Some(ip) = inside.filter(|_| rule.eth_type == i32::from(ARP)) {
+            fields.push((Field::ArpSha, rule.eth_src.value, None));
+            fields.push((Field::ArpSpa, ip, None));
         }
-        if let Ok(ip) = u64::try_from(rule.source_ip) {
-            if rule.eth_type == i32::from(ARP) {
-                fields.push((Field::ArpSha, rule.eth_src.value, None));
-                fields.push((Field::ArpSpa, ip, None));
-            } else {
-                fields.push((Field::Ipv4Src, ip, None));
-            }
+        masked(&mut fields, Field::EthDst, rule.eth_dst);
+        masked(&mut fields, Field::EthSrc, rule.eth_src);
+        exact(&mut fields, Field::EthType, rule.eth_type);
+        exact(&mut fields, Field::InPort, rule.in_port);
+        if let Some(ip) = inside.filter(|_| rule.eth_type != i32::from(ARP)) {
+            fields.push((Field::Ipv4Src, ip, None));
         }
-        let all = Masked::address(0).mask;
-        for (field, Masked { value, mask }, all) in [
-            (Field::EthDst, rule.eth_dst, all),
-            (Field::EthSrc, rule.eth_src, all),
-            (Field::VlanVid, rule.vlan, VLAN_BITS),
-        ] {
-            if mask != 0 {
-                fields.push((field, value, (mask != all).then_some(mask)));
-            }
-        }
+        exact(&mut fields, Field::Metadata, rule.metadata);
+        exact(&mut fields, Field::VlanPcp, rule.vlan_pcp);
+        masked(&mut fields, Field::VlanVid, rule.vlan);
         rule::Rule {
             table: rule.table,
             priority: rule.priority.into(),
             fields,
-            actions: self.list(rule.actions),
+            actions: self.lists.list(rule.actions).to_vec(),
             metadata: u64::try_from(rule.write_metadata).ok(),
             goto: u8::try_from(rule.goto).ok(),
+            cookie: COOKIE,
         }
     }
+}
+
+/// Adds a field that a rule matches, unless it is negative.
+fn exact(fields: &mut Vec<rule::Matched>, field: Field, value: i32) {
+    fields.extend(u64::try_from(value).ok().map(|value| (field, value, None)));
+}
+
+/// Adds a field of which a rule matches some bits, unless it matches none.
+fn masked(fields: &mut Vec<rule::Matched>, field: Field, Masked { value, mask }: Masked) {
+    let matched = (field, value, (mask != field.all_bits()).then_some(mask));
+    fields.extend((mask != 0).then_some(matched));
 }

@@ -1,8 +1,11 @@
 //! Rules of all switches in columns.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+
+use crate::openflow::rule::Action;
 
 /// Tables of a switch.
 pub const ADMISSION: u8 = 0;
@@ -15,28 +18,6 @@ pub const OUTPUT: u8 = 3;
 
 /// No value where a rule has one that is not negative.
 pub const NONE: i32 = -1;
-
-/// An action, as OpenFlow 1.3 has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// Send out of a port.
-    Output(u32),
-    /// Put an 802.1Q tag on.
-    PushVlan,
-    /// Take the outer tag off.
-    PopVlan,
-    /// Set the VLAN, without the bit that says that there is one.
-    SetVlan(u16),
-    /// Set the priority.
-    SetPriority(u8),
-    /// Hand over to a group of the switch.
-    Group(u32),
-    /// Write one of the ports of the following [`Action::Member`] to the metadata, by a hash that
-    /// begins with this basis.
-    Choose(u16),
-    /// A port of the [`Action::Choose`] before it.
-    Member(u32),
-}
 
 /// What is matched in a field: `value` in the bits of `mask`; an empty mask matches anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -54,8 +35,12 @@ impl Masked {
     }
 }
 
-/// One rule. Ports, the priority of a tag and such are -1 where they are not matched or not set.
-#[derive(Debug, Clone, Copy)]
+/// One rule, as it is compiled. Ports, the priority of a tag and such are -1 where they are not
+/// matched or not set.
+///
+/// A plan can have millions, which are sorted and joined while they are made: so these are small, can
+/// be copied, and share their actions. [`Rules::read`] makes rules of them as all others have them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rule {
     /// See [`ADMISSION`].
     pub table: u8,
@@ -126,17 +111,19 @@ pub(super) fn part(ends: &[u32], number: usize) -> Range<usize> {
 /// Lists of actions, each distinct one kept once; 0 is the empty one.
 #[derive(Debug)]
 pub struct ActionLists {
-    /// Where each list ends in `actions`.
-    pub ends: Vec<u32>,
-    /// The lists one after the other.
-    pub actions: Vec<Action>,
-    ids: FxHashMap<Box<[Action]>, u32>,
+    lists: Vec<Arc<[Action]>>,
+    ids: FxHashMap<Arc<[Action]>, u32>,
 }
-
 impl Default for ActionLists {
     fn default() -> Self {
-        let ids = [(Box::default(), 0)].into_iter().collect();
-        Self { ends: vec![0], actions: Vec::new(), ids }
+        let none: Arc<[Action]> = Arc::default();
+        Self { lists: vec![none.clone()], ids: [(none, 0)].into_iter().collect() }
+    }
+}
+
+impl PartialEq for ActionLists {
+    fn eq(&self, other: &Self) -> bool {
+        self.lists == other.lists
     }
 }
 
@@ -146,16 +133,20 @@ impl ActionLists {
         if let Some(&id) = self.ids.get(list) {
             return id;
         }
-        let id = self.ends.len() as u32;
-        self.actions.extend(list);
-        self.ends.push(self.actions.len() as u32);
-        self.ids.insert(list.into(), id);
+        let id = self.lists.len() as u32;
+        self.lists.push(list.into());
+        self.ids.insert(self.lists[id as usize].clone(), id);
         id
+    }
+
+    /// A list by its number.
+    pub(super) fn list(&self, number: u32) -> &[Action] {
+        &self.lists[number as usize]
     }
 }
 
 /// The rules and groups of all switches.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Rules {
     /// Switch by switch; in a switch by table and priority, high first.
     pub rules: Vec<Rule>,
@@ -172,11 +163,14 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// How many rules each switch has.
+    pub fn counts(&self) -> Vec<i64> {
+        (0..self.ends.len()).map(|switch| part(&self.ends, switch).len() as i64).collect()
+    }
+
     /// Adds the switches of others behind these.
     pub fn append(&mut self, others: &Self) {
-        let lists: Vec<u32> = (0..others.lists.ends.len())
-            .map(|number| self.lists.id(&others.lists.actions[part(&others.lists.ends, number)]))
-            .collect();
+        let lists: Vec<u32> = others.lists.lists.iter().map(|list| self.lists.id(list)).collect();
         let list = |number: u32| lists[number as usize];
         let moved = |ends: &mut Vec<u32>, others: &[u32]| {
             let first = ends.last().copied().unwrap_or(0);

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::rules::{Action, Rule, Rules, NONE, OUTPUT, VIRTUAL_CHANNEL};
+use super::rules::{Rule, Rules, NONE, OUTPUT, VIRTUAL_CHANNEL};
+use crate::openflow::rule::Action;
 
 type Turn = (u32, u32, u8);
 
@@ -100,7 +101,7 @@ pub fn add(turns: &FxHashMap<Turn, u8>, rules: &mut Rules) {
             metadata: port(out_port),
             vlan: super::vlans::TAGGED,
             vlan_pcp: was.map_or(NONE, i32::from),
-            actions: rules.lists.id(&[Action::SetPriority(becomes)]),
+            actions: rules.lists.id(&[Action::set_priority(becomes)]),
             ..Rule::new(VIRTUAL_CHANNEL, ranks[&pattern]).goto(OUTPUT)
         });
     }

@@ -350,12 +350,10 @@ mod tests {
     /// Switches of which each matches some addresses with masks, and one exactly.
     fn switches(count: u64) -> Vec<Generations> {
         let rule = |value: u64, mask: Option<u64>| Rule {
-            table: 0,
             priority: 1,
             fields: vec![(Field::EthDst, value, mask)],
             actions: vec![Action::Output(1)],
-            metadata: None,
-            goto: None,
+            ..Rule::default()
         };
         let of_switch = |at: u64| {
             let masked = (0..at % 5).map(|bit| rule(at & 1 << bit, Some(1 << bit | 0xF00)));

@@ -10,12 +10,25 @@ const MOST_NESTED_GROUPS: usize = 8;
 pub(super) const MOST_CHOICES: usize = 64;
 
 /// What a group does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Buckets {
     /// Lists of actions.
     pub lists: Vec<Vec<Action>>,
+    /// Of a group of type fast failover: the port of each list; the first whose port is up counts.
+    pub watch: Vec<u32>,
     /// The switch applies any one of them to a frame (type select), else each to a copy of it.
     pub selects: bool,
+}
+
+impl Buckets {
+    /// What the group does while all ports are up, as one that watches none.
+    pub(super) fn while_all_are_up(mut self) -> Self {
+        if !self.watch.is_empty() {
+            self.lists.truncate(1);
+            self.watch.clear();
+        }
+        self
+    }
 }
 
 /// By place: what each rule may do that uses groups of type select, or chooses a port. A rule with
@@ -26,7 +39,9 @@ pub(super) fn alternatives(
 ) -> FxHashMap<u32, Vec<Vec<Action>>> {
     let select = |action: &Action| -> Option<Vec<Action>> {
         match action {
-            Action::Choose(ports) => Some(ports.iter().map(|&port| Action::Chosen(port)).collect()),
+            Action::Choose { ports, .. } => {
+                Some(ports.iter().map(|&port| Action::Chosen(port)).collect())
+            }
             Action::Group(number) => {
                 let of = groups.get(number).filter(|of| of.selects)?;
                 let buckets = 0..of.lists.len() as u32;

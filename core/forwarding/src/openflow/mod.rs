@@ -13,3 +13,4 @@ pub mod switch;
 mod table;
 pub mod tags;
 pub mod text;
+pub mod text_values;

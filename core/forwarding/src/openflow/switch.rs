@@ -6,13 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::groups::{alternatives, count_actions, Buckets, MOST_CHOICES};
 use super::problem::Problem;
-use super::rule::{Action, Frame, Rule};
+use super::rule::{Action, Field, Frame, Rule, ALL, CONTROLLER, FLOOD, IN_PORT};
 use super::table::Table;
 use super::tags::Tags;
 
-/// The reserved port that sends a frame back on the port of arrival.
-const IN_PORT: u32 = 0xFFFF_FFF8;
-const CONTROLLER: u32 = 0xFFFF_FFFD;
 /// The most actions followed for one frame in one switch, groups included: foreign rules may copy
 /// without end.
 const MOST_ACTIONS: usize = 10_000;
@@ -56,7 +53,7 @@ impl PartialEq for Switch {
 }
 
 impl Switch {
-    /// Indexes rules.
+    /// Indexes rules, which can all be followed. All ports are up.
     pub fn new(mut rules: Vec<Rule>, groups: Vec<(u32, Buckets)>) -> Self {
         rules.sort_by_key(|rule| -rule.priority);
         let mut run_ends = vec![rules.len() as u32; rules.len()];
@@ -85,7 +82,7 @@ impl Switch {
                 of_port.push(ip);
             }
         }
-        let groups = groups.into_iter().collect();
+        let groups = groups.into_iter().map(|(id, group)| (id, group.while_all_are_up())).collect();
         let alternatives = alternatives(&rules, &groups);
         let actions = count_actions(&groups);
         Self { tables, rules, run_ends, sources, actions, alternatives, groups }
@@ -94,6 +91,13 @@ impl Switch {
     /// The rules, by priority.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
+    }
+
+    /// Whether a rule or a group sends to all ports of the switch.
+    pub fn floods(&self) -> bool {
+        let lists = self.groups.values().flat_map(|group| &group.lists);
+        let mut actions = lists.chain(self.rules.iter().map(|rule| &rule.actions)).flatten();
+        actions.any(|action| matches!(action, Action::Output(FLOOD | ALL)))
     }
 
     /// The IPv4 addresses that rules match as sources of frames that arrive on `in_port`.
@@ -225,14 +229,15 @@ impl Switch {
             Action::PushVlan => tags.push()?,
             Action::PopVlan if tags.is_empty() => return Err(Problem::UntaggedPop),
             Action::PopVlan => tags.pop(),
-            Action::SetVid(vid) => {
+            Action::Set(Field::VlanVid, vid) => {
                 let tag = tags.outer().ok_or(Problem::UntaggedSet("vlan_vid"))?;
-                *tag = *tag & !0xFFF | vid & 0xFFF;
+                *tag = *tag & !0xFFF | (vid & 0xFFF) as u16;
             }
-            Action::SetPcp(priority) => {
+            Action::Set(Field::VlanPcp, priority @ ..8) => {
                 let tag = tags.outer().ok_or(Problem::UntaggedSet("vlan_pcp"))?;
-                *tag = *tag & 0x1FFF | u16::from(*priority) << 13;
+                *tag = *tag & 0x1FFF | (*priority as u16) << 13;
             }
+            Action::Set(field, _) => return Err(Problem::SetsOther(field.name().to_owned())),
             Action::Group(number) => {
                 let buckets = self.groups.get(number).ok_or(Problem::NoGroup(*number))?;
                 let actions = self.actions.get(number).ok_or(Problem::EndlessGroups(*number))?;
@@ -257,7 +262,7 @@ impl Switch {
                 passage.metadata = passage.metadata & !0xFFFF | u64::from(*port & 0xFFFF);
             }
             // One with more ports than are followed: it is in no alternative.
-            Action::Choose(_) => return Err(Problem::ChoiceNotFollowed),
+            Action::Choose { .. } => return Err(Problem::ChoiceNotFollowed),
             Action::SetOther(name) => return Err(Problem::SetsOther(name.clone())),
             Action::Other => return Err(Problem::OtherAction),
         }
@@ -277,17 +282,16 @@ fn add_set(sets: &mut Vec<Copies>, first: usize, copies: Copies) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rule::{Field, ALL_48};
+    use super::super::rule::ALL_48;
     use super::*;
 
     /// What a switch does whose only rule uses group 1; group i uses group i + 1 in each bucket.
     fn follow(groups: u32, buckets: usize, last: Action) -> (usize, bool, Vec<Problem>) {
         let actions = vec![Action::Group(1)];
-        let fields = Vec::new();
-        let rule = Rule { table: 0, priority: 1, fields, actions, metadata: None, goto: None };
+        let rule = Rule { priority: 1, actions, ..Rule::default() };
         let group = |number: u32| {
             let used = if number == groups { last.clone() } else { Action::Group(number + 1) };
-            (number, Buckets { lists: vec![vec![used]; buckets], selects: false })
+            (number, Buckets { lists: vec![vec![used]; buckets], ..Buckets::default() })
         };
         let switch = Switch::new(vec![rule], (1..=groups).map(group).collect());
         let frame =
@@ -301,12 +305,10 @@ mod tests {
     /// destination, port).
     fn choices(rules: &[(i64, Option<u64>, u32)]) -> Vec<Vec<u32>> {
         let rule = |&(priority, mask, port): &(i64, Option<u64>, u32)| Rule {
-            table: 0,
             priority,
             fields: mask.map(|mask| (Field::EthDst, 1, Some(mask))).into_iter().collect(),
             actions: vec![Action::Output(port)],
-            metadata: None,
-            goto: None,
+            ..Rule::default()
         };
         let switch = Switch::new(rules.iter().map(rule).collect(), Vec::new());
         let frame =
@@ -338,8 +340,7 @@ mod tests {
             (from..from + count).map(|port| vec![Action::Output(port)]).collect()
         };
         let follow = |actions: Vec<Action>, groups: Vec<(u32, Buckets)>| {
-            let fields = Vec::new();
-            let rule = Rule { table: 0, priority: 1, fields, actions, metadata: None, goto: None };
+            let rule = Rule { priority: 1, actions, ..Rule::default() };
             let switch = Switch::new(vec![rule], groups);
             let tags = Tags::default();
             let frame = Frame { eth_dst: 1, eth_src: 2, eth_type: 0x800, source_ip: 0, tags };
@@ -350,15 +351,16 @@ mod tests {
             ports.sort();
             (ports, problems)
         };
-        let select =
-            |number, from, count| (number, Buckets { lists: lists(from, count), selects: true });
+        let select = |number, from, count| {
+            (number, Buckets { lists: lists(from, count), selects: true, ..Buckets::default() })
+        };
         let one = follow(vec![Action::Group(1)], vec![select(1, 1, 3)]);
         assert_eq!(one, (vec![vec![1], vec![2], vec![3]], vec![]));
         let two = vec![Action::Group(1), Action::Group(2)];
         let both = follow(two, vec![select(1, 1, 2), select(2, 5, 2)]);
         assert_eq!(both.0, [[1, 5], [1, 6], [2, 5], [2, 6]]);
         assert_eq!(follow(vec![Action::Group(1)], vec![select(1, 1, 0)]).0, [Vec::<u32>::new()]);
-        let all = Buckets { lists: vec![vec![Action::Group(1)]], selects: false };
+        let all = Buckets { lists: vec![vec![Action::Group(1)]], ..Buckets::default() };
         let nested = follow(vec![Action::Group(2)], vec![select(1, 1, 2), (2, all)]);
         assert_eq!(nested, (vec![vec![]], vec![Problem::SelectNotFollowed(1)]));
         let many = follow(vec![Action::Group(1)], vec![select(1, 1, 70)]);
@@ -374,6 +376,7 @@ mod tests {
             actions,
             metadata: (table == 0).then_some(0x7_0009),
             goto,
+            cookie: 0,
         };
         let follow = |ports: Vec<u32>| {
             let out = |port: u32| {
@@ -381,7 +384,7 @@ mod tests {
                 rule(2, chosen, vec![Action::Output(port)], None)
             };
             let last: Vec<Rule> = (2..=80).map(out).collect();
-            let choose = rule(1, Vec::new(), vec![Action::Choose(ports)], Some(2));
+            let choose = rule(1, Vec::new(), vec![Action::Choose { ports, basis: 0 }], Some(2));
             let first = rule(0, Vec::new(), Vec::new(), Some(1));
             let rules = [first, choose].into_iter().chain(last).collect();
             let switch = Switch::new(rules, Vec::new());

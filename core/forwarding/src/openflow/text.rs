@@ -1,181 +1,388 @@
-//! Rules read from text in the one form in which Knotless writes them.
+//! Rules read from text of ovs-ofctl, by OpenFlow 1.3.
 //!
-//! That form is a part of what ovs-ofctl writes: `cookie=0x..,table=..,priority=..`, the fields of
-//! the match in alphabetical order, and ` actions=..`; rules in their order. The parser in Python
-//! reads all other forms, and says what is wrong where. What this one reads, both read alike.
-
-use std::str::Lines;
+//! Read is what `ovs-ofctl -O OpenFlow13 dump-flows` and `dump-groups` print, rules of other
+//! programs included as far as [`Rule`] can hold them, and what Knotless writes. See ovs-ofctl(8),
+//! ovs-actions(7) and ovs-fields(7).
 
 use super::groups::Buckets;
-use super::rule::{Action, Field, Rule, ALL_48};
+use super::rule::{Action, Field, Matched, Rule, CONTROLLER, IN_PORT, VLAN_PRESENT};
+use super::text_values::{field_of_ovs, fields, number, quoted, set_value, Ports, TextError};
 
-const IN_PORT: u32 = 0xFFFF_FFF8;
-/// Ports from here on are reserved, and written by their names.
-const FIRST_RESERVED: u64 = 0xFFFF_FF00;
+/// The priority of a rule without one.
+const DEFAULT_PRIORITY: u64 = 0x8000;
+/// That of a rule which cannot be read and may have any priority.
+pub const TOP_PRIORITY: i64 = 0x1_0000;
 const HIGHEST_TABLE: u64 = 254;
-
-/// A field of a match by its place in the order in which these are written: value and mask.
-type Matched = (u8, u64, Option<u64>);
-
-/// The fields by the names that they have in text, in the order of the names that OpenFlow has, each
-/// with the greatest value.
-const FIELDS: [(&str, Field, u64); 10] = [
-    ("arp_sha", Field::ArpSha, ALL_48),
-    ("arp_spa", Field::ArpSpa, u32::MAX as u64),
-    ("eth_dst", Field::EthDst, ALL_48),
-    ("eth_src", Field::EthSrc, ALL_48),
-    ("eth_type", Field::EthType, 0xFFFF),
-    ("in_port", Field::InPort, FIRST_RESERVED - 1),
-    ("nw_src", Field::Ipv4Src, u32::MAX as u64),
-    ("metadata", Field::Metadata, u64::MAX),
-    ("vlan_pcp", Field::VlanPcp, 7),
-    ("vlan_vid", Field::VlanVid, 0x1FFF),
+const HIGHEST_GROUP: u64 = 0xFFFF_FF00;
+const VLAN_TAG: u64 = 0x8100;
+/// Actions that do not change the path of a packet: it may be dropped, late, or have another TTL.
+const PATHLESS: [&str; 3] = ["set_queue:", "meter:", "note:"];
+/// The actions of a choice, of which bundle_load has the basis of its hash and the ports. What they
+/// do is said of `Choose` in `knotless/forwarding/openflow/rules.py`.
+const CHOICE: [&str; 4] = [
+    "move:NXM_OF_ETH_SRC[]->NXM_NX_XXREG0[0..47]",
+    "move:NXM_OF_ETH_DST[0..23]->NXM_OF_ETH_SRC[24..47]",
+    "bundle_load(eth_src,",
+    "move:NXM_NX_XXREG0[0..47]->NXM_OF_ETH_SRC[]",
 ];
 
-/// The rules and the numbered groups of a switch.
-pub type Parsed = (Vec<Rule>, Vec<(u32, Buckets)>);
-
-/// The rules and groups that are written so; None if anything is written in another way, or if rules
-/// are among them that cannot be followed.
-pub fn parse(flows: &str, groups: &str) -> Option<Parsed> {
-    let mut last: Option<(u8, i64, Vec<Matched>)> = None;
-    let mut rules = Vec::new();
-    for line in lines(flows)? {
-        let (rule, fields) = rule(line)?;
-        let key = Some((rule.table, -rule.priority, fields));
-        if last > key || !rule.is_followed() {
-            return None;
-        }
-        last = key;
-        rules.push(rule);
-    }
-    let mut found: Vec<(u32, Buckets)> = Vec::new();
-    for line in lines(groups)? {
-        let group = group(line)?;
-        if found.last().is_some_and(|&(last, _)| last >= group.0) {
-            return None;
-        }
-        found.push(group);
-    }
-    Some((rules, found))
+/// The rules of a switch in the order of [`Rule::in_order`], and its groups by number.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    /// The rules.
+    pub rules: Vec<Rule>,
+    /// The groups.
+    pub groups: Vec<(u32, Buckets)>,
 }
 
-/// The lines of a text without characters that end lines elsewhere.
-fn lines(text: &str) -> Option<Lines<'_>> {
-    let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n'));
-    (plain && (text.is_empty() || text.ends_with('\n'))).then(|| text.lines())
+/// What can be read of a text.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// The rules and groups that can be read; of a group that is there twice, the last one.
+    pub parsed: Parsed,
+    /// What is wrong with each other line.
+    pub faults: Vec<String>,
+    /// The rules on these lines, without actions: each matches at least what the rule does.
+    pub unread: Vec<Rule>,
 }
 
-fn rule(line: &str) -> Option<(Rule, Vec<Matched>)> {
-    let (head, instructions) = line.split_once(" actions=")?;
-    let mut parts = head.split(',');
-    hexadecimal(parts.next()?.strip_prefix("cookie=")?, u64::MAX)?;
-    let table = decimal(parts.next()?.strip_prefix("table=")?, HIGHEST_TABLE)? as u8;
-    let priority = decimal(parts.next()?.strip_prefix("priority=")?, 0xFFFF)? as i64;
-    let mut matched: Vec<Matched> = Vec::new();
-    for part in parts {
-        let field = field(part)?;
-        if matched.last().is_some_and(|last| last.0 >= field.0) {
-            return None;
-        }
-        matched.push(field);
+/// Returns the rules that both texts describe.
+pub fn parse(flows: &str, groups: &str) -> Result<Parsed, TextError> {
+    let ports = Ports::default();
+    let mut parsed = Parsed::default();
+    for (number, line) in lines(flows) {
+        let rule = rule(line, &ports).map_err(|error| error.within("flow line", number))?;
+        parsed.rules.push(rule);
     }
-    let named = |&(place, value, mask): &Matched| (FIELDS[usize::from(place)].1, value, mask);
-    let fields: Vec<_> = matched.iter().map(named).collect();
-    let has = |wanted: Field| fields.iter().any(|&(field, ..)| field == wanted);
-    if has(Field::VlanPcp) && !has(Field::VlanVid) {
-        return None;
+    for (number, line) in lines(groups) {
+        let group = group(line, &ports).map_err(|error| error.within("group line", number))?;
+        parsed.groups.push(group);
     }
-    let (mut actions, mut metadata, mut goto) = (Vec::new(), None, None);
-    for part in instructions.split(',').filter(|_| instructions != "drop") {
-        if let Some(to) = part.strip_prefix("goto_table:") {
-            if goto.replace(decimal(to, HIGHEST_TABLE)? as u8).is_some() {
-                return None;
-            }
-        } else if let Some(value) = part.strip_prefix("write_metadata:") {
-            if metadata.replace(hexadecimal(value, u64::MAX)?).is_some() {
-                return None;
-            }
+    parsed.rules.sort_by(Rule::in_order);
+    parsed.groups.sort_by_key(|&(id, _)| id);
+    Ok(parsed)
+}
+
+/// Returns the rules and groups of a text that can be read, and what is wrong with others.
+pub fn parse_known(text: &str, ports: &Ports) -> Known {
+    let mut known = Known::default();
+    let Parsed { rules, groups } = &mut known.parsed;
+    for (number, line) in lines(text) {
+        let is_group = line.starts_with("group_id=");
+        let read = if is_group {
+            group(line, ports).map(|group| {
+                groups.retain(|&(id, _)| id != group.0);
+                groups.push(group);
+            })
         } else {
-            actions.push(action(part)?);
+            rule(line, ports).map(|rule| rules.push(rule))
+        };
+        if let Err(error) = read {
+            known.faults.push(error.within("line", number).to_string());
+            known.unread.extend((!is_group).then(|| unread(line, ports)));
         }
     }
-    Some((Rule { table, priority, fields, actions, metadata, goto }, matched))
+    rules.sort_by(Rule::in_order);
+    groups.sort_by_key(|&(id, _)| id);
+    known
 }
 
-fn field(text: &str) -> Option<Matched> {
-    let (name, value) = text.split_once('=')?;
-    let place = FIELDS.iter().position(|of| of.0 == name)?;
-    let (_, field, most) = FIELDS[place];
-    let read = |text: &str| match field {
-        Field::ArpSha | Field::EthDst | Field::EthSrc => mac(text),
-        Field::ArpSpa | Field::Ipv4Src => address(text),
-        Field::InPort | Field::VlanPcp => decimal(text, most),
-        Field::EthType | Field::Metadata | Field::VlanVid => hexadecimal(text, most),
-    };
-    let Some((value, mask)) = value.split_once('/') else {
-        return Some((place as u8, read(value)?, None));
-    };
-    if !matches!(field, Field::EthDst | Field::EthSrc | Field::VlanVid) {
-        return None;
-    }
-    let mask = read(mask)?;
-    let value = read(value)? & mask;
-    (mask != 0).then_some((place as u8, value, (mask != most).then_some(mask)))
-}
-
-fn action(text: &str) -> Option<Action> {
-    Some(match text.split_once(':') {
-        None if text == "pop_vlan" => Action::PopVlan,
-        None if text == "IN_PORT" => Action::Output(IN_PORT),
-        Some(("push_vlan", "0x8100")) => Action::PushVlan,
-        Some(("output", port)) => Action::Output(decimal(port, FIRST_RESERVED - 1)? as u32),
-        Some(("group", number)) => Action::Group(decimal(number, u32::MAX.into())? as u32),
-        Some(("set_field", what)) => match what.split_once("->")? {
-            (vlan, "vlan_vid") => Action::SetVid((decimal(vlan, 0x1FFF)? & 0xFFF) as u16),
-            (priority, "vlan_pcp") => Action::SetPcp(decimal(priority, 7)? as u8),
-            _ => return None,
-        },
-        _ => return None,
+/// The lines with their numbers, without comments, empty lines and the headers of dumps.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let bare = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let numbered = (1..).zip(bare);
+    numbered.filter(|(_, line)| {
+        !line.is_empty() && !line.starts_with("OFPST_") && !line.starts_with("NXST_")
     })
 }
 
-fn group(line: &str) -> Option<(u32, Buckets)> {
-    let mut parts = line.split(",bucket=");
-    let number = parts.next()?.strip_prefix("group_id=")?.strip_suffix(",type=all")?;
-    let bucket = |text: &str| {
-        let actions = text.strip_prefix("actions=")?;
-        actions.split(',').filter(|_| actions != "drop").map(action).collect::<Option<Vec<_>>>()
+/// The parts of a match or of the attributes of a group.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let separates = |c: char| c == ',' || c.is_whitespace();
+    text.split(separates).filter(|part| !part.is_empty())
+}
+
+fn rule(line: &str, ports: &Ports) -> Result<Rule, TextError> {
+    let Some((head, instructions)) = line.split_once("actions=") else {
+        return Err(TextError::new("actions= is missing"));
     };
-    let lists = parts.map(bucket).collect::<Option<_>>()?;
-    Some((decimal(number, FIRST_RESERVED)? as u32, Buckets { lists, selects: false }))
-}
-
-fn decimal(text: &str, most: u64) -> Option<u64> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let value = text.parse().ok().filter(|_| is_number)?;
-    (value <= most).then_some(value)
-}
-
-fn hexadecimal(text: &str, most: u64) -> Option<u64> {
-    let value = digits(text.strip_prefix("0x")?)?;
-    (value <= most).then_some(value)
-}
-
-fn digits(text: &str) -> Option<u64> {
-    let is_number = (1..=16).contains(&text.len()) && text.bytes().all(|of| of.is_ascii_hexdigit());
-    u64::from_str_radix(text, 16).ok().filter(|_| is_number)
-}
-
-fn mac(text: &str) -> Option<u64> {
-    let mut bytes = text.split(':');
-    let mut value = 0;
-    for _ in 0..6 {
-        value = value << 8 | bytes.next().filter(|byte| byte.len() == 2).and_then(digits)?;
+    let mut rule = Rule { priority: DEFAULT_PRIORITY as i64, ..Rule::default() };
+    for part in parts(head) {
+        match part.split_once('=').unwrap_or((part, "")) {
+            ("table", value) => rule.table = number(value, HIGHEST_TABLE)? as u8,
+            ("priority", value) => rule.priority = number(value, 0xFFFF)? as i64,
+            ("cookie", value) => rule.cookie = number(value, u64::MAX)?,
+            (name, value) => fields(name, value, ports, |field| match_once(&mut rule, field))?,
+        }
     }
-    bytes.next().is_none().then_some(value)
+    let has = |wanted: Field| rule.fields.iter().any(|&(field, ..)| field == wanted);
+    if has(Field::VlanPcp) && !has(Field::VlanVid) {
+        rule.fields.push((Field::VlanVid, VLAN_PRESENT, Some(VLAN_PRESENT)));
+    }
+    rule.fields.sort_unstable();
+    instruct(instructions, ports, &mut rule)?;
+    Ok(rule)
 }
 
-fn address(text: &str) -> Option<u64> {
-    text.parse::<std::net::Ipv4Addr>().ok().map(|address| u32::from(address).into())
+fn match_once(rule: &mut Rule, field: Matched) -> Result<(), TextError> {
+    match rule.fields.iter().find(|known| known.0 == field.0) {
+        None => rule.fields.push(field),
+        Some(known) if *known == field => {}
+        Some(_) => return Err(TextError::new(format!("{} is matched twice", field.0.name()))),
+    }
+    Ok(())
+}
+
+/// What a rule that cannot be read matches at least.
+fn unread(line: &str, ports: &Ports) -> Rule {
+    let anything = Rule { priority: TOP_PRIORITY, ..Rule::default() };
+    let Some((head, _)) = line.split_once("actions=") else { return anything };
+    let mut rule = Rule { priority: DEFAULT_PRIORITY as i64, ..Rule::default() };
+    for part in parts(head) {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        match name {
+            "table" => match number(value, HIGHEST_TABLE) {
+                Ok(table) => rule.table = table as u8,
+                Err(_) => return anything,
+            },
+            "priority" => match number(value, 0xFFFF) {
+                Ok(priority) => rule.priority = priority as i64,
+                Err(_) => return anything,
+            },
+            "cookie" => {}
+            _ => {
+                // Of a field that is matched twice, the first; nothing of one that is not read.
+                let mut known: Vec<Matched> = Vec::new();
+                let read = fields(name, value, ports, |field| {
+                    known.push(field);
+                    Ok(())
+                });
+                for field in known.into_iter().filter(|_| read.is_ok()) {
+                    let _is_first = match_once(&mut rule, field);
+                }
+            }
+        }
+    }
+    rule.fields.sort_unstable();
+    rule
+}
+
+/// Reads what a rule does. The action set, which clear_actions empties, is empty: write_actions is
+/// refused.
+fn instruct(text: &str, ports: &Ports, rule: &mut Rule) -> Result<(), TextError> {
+    let parts: Vec<&str> = outside_parentheses(text).collect();
+    let mut rest = &parts[..];
+    while let Some((&part, after)) = rest.split_first() {
+        if let Some(choice) = choice(rest, ports)? {
+            rule.actions.push(choice);
+            rest = &rest[CHOICE.len()..];
+            continue;
+        }
+        rest = after;
+        if let Some(table) = part.strip_prefix("goto_table:") {
+            rule.goto = Some(number(table, HIGHEST_TABLE)? as u8);
+        } else if let Some(text) = part.strip_prefix("write_metadata:") {
+            let (value, mask) = text.split_once('/').unwrap_or((text, ""));
+            if !mask.is_empty() && number(mask, u64::MAX)? != u64::MAX {
+                return Err(TextError::new("write_metadata with a mask is not supported"));
+            }
+            rule.metadata = Some(number(value, u64::MAX)?);
+        } else if !is_pathless(part) {
+            rule.actions.push(action(part, ports)?);
+        }
+    }
+    Ok(())
+}
+
+fn is_pathless(part: &str) -> bool {
+    ["drop", "clear_actions", "", "dec_ttl", "pop_queue"].contains(&part)
+        || part.starts_with("dec_ttl(") && part.ends_with(')')
+        || PATHLESS.iter().any(|prefix| part.starts_with(prefix))
+}
+
+/// The parts of a list of actions: between commas outside parentheses.
+fn outside_parentheses(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let separates = move |c: char| {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        c == ',' && depth == 0
+    };
+    text.split(separates).map(str::trim)
+}
+
+/// The choice with which the parts of a list begin, if they do.
+fn choice(parts: &[&str], ports: &Ports) -> Result<Option<Action>, TextError> {
+    let [first, second, bundle, last, ..] = parts else { return Ok(None) };
+    if [*first, *second, *last] != [CHOICE[0], CHOICE[1], CHOICE[3]] {
+        return Ok(None);
+    }
+    let how = "hrw,ofport,OXM_OF_METADATA[0..15]";
+    let arguments = bundle.strip_prefix(CHOICE[2]).and_then(|text| text.strip_suffix(')'));
+    let (basis, arguments) = arguments.and_then(|text| text.split_once(',')).unwrap_or_default();
+    let members = arguments.strip_prefix(how).and_then(|text| {
+        // Open vSwitch before 2.15 calls members slaves.
+        text.strip_prefix(",members:").or_else(|| text.strip_prefix(",slaves:"))
+    });
+    let is_number = !basis.is_empty() && basis.bytes().all(|byte| byte.is_ascii_digit());
+    let is_list = |text: &&str| is_number && !text.is_empty() && !text.contains(')');
+    let Some(members) = members.filter(is_list) else { return Ok(None) };
+    let ports = members.split(',').map(|port| ports.port(port)).collect::<Result<_, _>>()?;
+    Ok(Some(Action::Choose { ports, basis: number(basis, 0xFFFF)? as u16 }))
+}
+
+fn action(text: &str, ports: &Ports) -> Result<Action, TextError> {
+    let (name, argument) = text.split_once(':').unwrap_or((text, ""));
+    Ok(match name {
+        "pop_vlan" | "strip_vlan" if name == text => Action::PopVlan,
+        "IN_PORT" if name == text => Action::Output(IN_PORT),
+        "CONTROLLER" => Action::Output(CONTROLLER),
+        _ if ports.has(text) => Action::Output(ports.port(text)?),
+        "output" => Action::Output(ports.port(argument)?),
+        "enqueue" => Action::Output(ports.port(argument.split(':').next().unwrap_or_default())?),
+        "push_vlan" => {
+            if number(argument, 0xFFFF)? != VLAN_TAG {
+                let wanted = "is not supported; the tag type must be 0x8100";
+                return Err(TextError::new(format!("action {} {wanted}", quoted(text, 60))));
+            }
+            Action::PushVlan
+        }
+        "group" => Action::Group(number(argument, u32::MAX.into())? as u32),
+        "mod_vlan_vid" => Action::Set(Field::VlanVid, VLAN_PRESENT | number(argument, 0xFFF)?),
+        "mod_vlan_pcp" => Action::Set(Field::VlanPcp, number(argument, 7)?),
+        _ => {
+            let set = argument.split_once("->").filter(|_| name == "set_field");
+            let set = set.and_then(|(value, field)| Some((value, field_of_ovs(field)?)));
+            let Some((value, field)) = set else { return Err(unsupported(text)) };
+            Action::Set(field, set_value(field, value)?.ok_or_else(|| unsupported(text))?)
+        }
+    })
+}
+
+fn unsupported(action: &str) -> TextError {
+    TextError::new(format!("action {} is not supported", quoted(action, 60)))
+}
+
+fn group(line: &str, ports: &Ports) -> Result<(u32, Buckets), TextError> {
+    let mut texts = line.split("bucket=").map(|text| {
+        let text = text.trim_end();
+        text.strip_suffix(',').unwrap_or(text)
+    });
+    let (mut id, mut kind) = (None, "all");
+    for part in parts(texts.next().unwrap_or_default()) {
+        match part.split_once('=').unwrap_or((part, "")) {
+            ("group_id", value) => id = Some(value),
+            ("type", value) => kind = value,
+            _ => {}
+        }
+    }
+    let is_failover = matches!(kind, "ff" | "fast_failover");
+    if !is_failover && !matches!(kind, "all" | "select") {
+        let wanted = "are not supported; only all, select and ff are";
+        return Err(TextError::new(format!("groups of type {} {wanted}", quoted(kind, 60))));
+    }
+    let id = id.ok_or_else(|| TextError::new("group_id= is missing"))?;
+    let mut buckets = Buckets { selects: kind == "select", ..Buckets::default() };
+    for text in texts {
+        if is_failover {
+            let port = watched(text).ok_or_else(|| {
+                TextError::new("a bucket of a group of type ff without a watch_port")
+            })?;
+            buckets.watch.push(ports.port(port)?);
+        }
+        let mut does = Rule::default();
+        instruct(
+            text.split_once("actions=").map_or(text, |(_, actions)| actions),
+            ports,
+            &mut does,
+        )?;
+        if does.metadata.is_some() || does.goto.is_some() {
+            return Err(TextError::new("a group cannot go to a table"));
+        }
+        buckets.lists.push(does.actions);
+    }
+    Ok((number(id, HIGHEST_GROUP)? as u32, buckets))
+}
+
+/// The port that a bucket watches, before its actions.
+fn watched(bucket: &str) -> Option<&str> {
+    let (_, port) = bucket.split('=').next()?.split_once("watch_port:")?;
+    Some(port.split_once(',')?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rule::{CONTROLLER, FLOOD};
+    use super::*;
+
+    const COUNTERS: &str = "cookie=0x1, duration=3.5s, table=2, n_packets=0, n_bytes=0, ";
+
+    fn fault(flows: &str, groups: &str) -> String {
+        parse(flows, groups).expect_err("it cannot be read").to_string()
+    }
+
+    #[test]
+    fn rules_are_read_as_dumps_and_files_have_them() {
+        let dump = format!(
+            "OFPST_FLOW reply (OF1.3):\n {COUNTERS}priority=7,ip,in_port=3,nw_dst=10.1.0.0/16,\
+             dl_vlan_pcp=5 actions=strip_vlan,mod_vlan_vid:5,FLOOD,dec_ttl(1,2),goto_table:3\n\
+             # nothing\n priority=9 actions=CONTROLLER:65535\n"
+        );
+        let Parsed { rules, .. } = parse(&dump, "").expect("it is a dump");
+        let fields = vec![
+            (Field::EthType, 0x0800, None),
+            (Field::InPort, 3, None),
+            (Field::Ipv4Dst, 0x0A01_0000, Some(0xFFFF_0000)),
+            (Field::VlanPcp, 5, None),
+            (Field::VlanVid, 0x1000, Some(0x1000)),
+        ];
+        let actions = vec![Action::PopVlan, Action::set_vlan(5), Action::Output(FLOOD)];
+        let first =
+            Rule { priority: 9, actions: vec![Action::Output(CONTROLLER)], ..Rule::default() };
+        let goto = Some(3);
+        let last = Rule { table: 2, priority: 7, fields, actions, goto, cookie: 1, metadata: None };
+        assert_eq!(rules, [first, last]);
+    }
+
+    #[test]
+    fn groups_are_read_with_the_ports_that_they_watch() {
+        let text = "group_id=7,type=ff,bucket=bucket_id:0,watch_port:2,actions=output:2,\
+                    bucket=watch_port:3,actions=pop_vlan,output:3\n\
+                    group_id=4,type=select, bucket=output:1,bucket=weight:9,actions=drop\n";
+        let Parsed { groups, .. } = parse("", text).expect("they are groups");
+        let out = Action::Output;
+        let select = vec![vec![out(1)], vec![]];
+        let failover = vec![vec![out(2)], vec![Action::PopVlan, out(3)]];
+        let expected = [
+            (4, Buckets { lists: select, watch: vec![], selects: true }),
+            (7, Buckets { lists: failover, watch: vec![2, 3], selects: false }),
+        ];
+        assert_eq!(groups, expected);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        let line = fault("actions=drop\n\npriority=x actions=drop", "");
+        assert_eq!(line, "flow line 3: 'x' is not a number");
+        assert_eq!(fault("", "type=all"), "group line 1: group_id= is missing");
+        assert_eq!(
+            fault("in_port=1,in_port=2 actions=", ""),
+            "flow line 1: in_port is matched twice"
+        );
+        assert!(fault("dl_dst=a'b actions=", "").contains("\"a'b\" is not a MAC"));
+    }
+
+    #[test]
+    fn lines_that_cannot_be_read_leave_what_they_match_at_least() {
+        let text = "table=1,priority=3,in_port=\"a\",tun_id=4 actions=output:1\nhello\n\
+                    in_port=a actions=b\ngroup_id=1,type=indirect\n";
+        let known = parse_known(text, &Ports::named([("a".into(), 5), ("b".into(), 6)]));
+        let from_a = vec![(Field::InPort, 5, None)];
+        let unread = Rule { table: 1, priority: 3, fields: from_a.clone(), ..Rule::default() };
+        let anything = Rule { priority: TOP_PRIORITY, ..Rule::default() };
+        assert_eq!(known.unread, [unread, anything]);
+        assert_eq!(known.faults.len(), 3);
+        assert_eq!(known.parsed.rules.len(), 1);
+        assert_eq!(known.parsed.rules[0].fields, from_a);
+        assert_eq!(known.parsed.rules[0].actions, [Action::Output(6)]);
+    }
 }

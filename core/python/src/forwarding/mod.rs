@@ -8,8 +8,11 @@ mod plan;
 mod rules;
 mod state;
 mod tables;
+mod views;
 mod what_if;
 
+use ::forwarding::compile::readable::COOKIE;
+use ::forwarding::openflow::text::TOP_PRIORITY;
 use pyo3::prelude::*;
 
 pub(crate) use state::PyState;
@@ -24,5 +27,9 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan::of_plan, module)?)?;
     module.add_function(wrap_pyfunction!(state::of_rules, module)?)?;
     module.add_function(wrap_pyfunction!(tables::of_changed_tables, module)?)?;
-    module.add_function(wrap_pyfunction!(tables::of_tables, module)?)
+    module.add_function(wrap_pyfunction!(tables::of_tables, module)?)?;
+    module.add_function(wrap_pyfunction!(views::parse_rules, module)?)?;
+    module.add_function(wrap_pyfunction!(views::parse_known_rules, module)?)?;
+    module.add("COOKIE", COOKIE)?;
+    module.add("TOP_PRIORITY", TOP_PRIORITY)
 }

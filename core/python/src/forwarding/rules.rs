@@ -1,4 +1,4 @@
-//! Rules of Python as the core's.
+//! Rules of Python, or in text, as the core's.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,27 +8,13 @@ use forwarding::openflow::problem::Problem;
 use forwarding::openflow::rule::{Action, Field, Frame, Rule};
 use forwarding::openflow::switch::Switch;
 use forwarding::openflow::tags::Tags;
-use forwarding::openflow::text::parse;
+use forwarding::openflow::text::{self, Parsed};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-fn field_named(name: &str) -> Option<Field> {
-    Some(match name {
-        "in_port" => Field::InPort,
-        "metadata" => Field::Metadata,
-        "eth_dst" => Field::EthDst,
-        "eth_src" => Field::EthSrc,
-        "eth_type" => Field::EthType,
-        "vlan_vid" => Field::VlanVid,
-        "vlan_pcp" => Field::VlanPcp,
-        "arp_sha" => Field::ArpSha,
-        "arp_spa" => Field::ArpSpa,
-        "ipv4_src" => Field::Ipv4Src,
-        _ => return None,
-    })
-}
+use super::views::wrong;
 
 fn action(value: &Bound<'_, PyAny>) -> PyResult<Action> {
     let py = value.py();
@@ -42,17 +28,18 @@ fn action(value: &Bound<'_, PyAny>) -> PyResult<Action> {
         "SetField" => {
             let name: Bound<'_, PyString> = value.getattr(intern!(py, "name"))?.extract()?;
             let set: u64 = value.getattr(intern!(py, "value"))?.extract()?;
-            match name.to_str()? {
-                "vlan_vid" => Action::SetVid((set & 0xFFF) as u16),
-                "vlan_pcp" if set < 8 => Action::SetPcp(set as u8),
-                other => Action::SetOther(other.to_owned()),
-            }
+            let name = name.to_str()?;
+            Field::named(name)
+                .map_or_else(|| Action::SetOther(name.to_owned()), |field| Action::Set(field, set))
         }
         "ToGroup" => {
             let group: u64 = value.getattr(intern!(py, "group_id"))?.extract()?;
             u32::try_from(group).map_or(Action::Other, Action::Group)
         }
-        "Choose" => Action::Choose(value.getattr(intern!(py, "ports"))?.extract()?),
+        "Choose" => Action::Choose {
+            ports: value.getattr(intern!(py, "ports"))?.extract()?,
+            basis: value.getattr(intern!(py, "basis"))?.extract()?,
+        },
         _ => Action::Other,
     })
 }
@@ -61,65 +48,46 @@ fn actions(values: &Bound<'_, PyAny>) -> PyResult<Vec<Action>> {
     values.try_iter()?.map(|value| action(&value?)).collect()
 }
 
-/// A rule, or the name of a field that it matches and that is not followed.
+/// A rule that is left out, since it cannot be followed: its table, and a field that it matches.
+pub type Unfollowed = (u8, String);
+
+/// A rule, or the name of a field that no rule of the core matches.
 fn rule(value: &Bound<'_, PyAny>) -> PyResult<Result<Rule, Unfollowed>> {
     let py = value.py();
-    let (mut fields, mut inside) = (Vec::new(), None);
+    let table = value.getattr(intern!(py, "table"))?.extract()?;
+    let mut fields = Vec::new();
     for field in value.getattr(intern!(py, "match"))?.try_iter()? {
         let field = field?;
         let name: Bound<'_, PyString> = field.getattr(intern!(py, "name"))?.extract()?;
-        let Some(number) = field_named(name.to_str()?) else {
-            let table = value.getattr(intern!(py, "table"))?.extract()?;
+        let Some(named) = Field::named(name.to_str()?) else {
             return Ok(Err((table, name.to_str()?.to_owned())));
         };
-        if matches!(number, Field::ArpSha | Field::ArpSpa | Field::Ipv4Src) {
-            inside = Some(name.to_str()?.to_owned());
-        }
         let wanted = field.getattr(intern!(py, "value"))?.extract()?;
-        fields.push((number, wanted, field.getattr(intern!(py, "mask"))?.extract()?));
+        fields.push((named, wanted, field.getattr(intern!(py, "mask"))?.extract()?));
     }
-    let rule = Rule {
-        table: value.getattr(intern!(py, "table"))?.extract()?,
+    Ok(Ok(Rule {
+        table,
         priority: value.getattr(intern!(py, "priority"))?.extract()?,
         fields,
         actions: actions(&value.getattr(intern!(py, "actions"))?)?,
         metadata: value.getattr(intern!(py, "metadata"))?.extract()?,
         goto: value.getattr(intern!(py, "goto"))?.extract()?,
-    };
-    if rule.is_followed() {
-        return Ok(Ok(rule));
-    }
-    Ok(Err((rule.table, inside.unwrap_or_default())))
+        cookie: value.getattr(intern!(py, "cookie"))?.extract()?,
+    }))
 }
 
-/// A rule that is left out: its table, and a field that it matches.
-pub type Unfollowed = (u8, String);
-
-/// A switch, and the rules that are left out since they match what is not followed.
-pub fn switch(value: &Bound<'_, PyAny>) -> PyResult<(Switch, BTreeSet<Unfollowed>)> {
+fn group(value: &Bound<'_, PyAny>) -> PyResult<Buckets> {
     let py = value.py();
-    let mut rules = Vec::new();
-    let mut left_out = BTreeSet::new();
-    for one in value.getattr(intern!(py, "rules"))?.try_iter()? {
-        match rule(&one?)? {
-            Ok(made) => rules.push(made),
-            Err(unfollowed) => {
-                left_out.insert(unfollowed);
-            }
-        }
-    }
-    let mut groups = Vec::new();
-    for group in value.getattr(intern!(py, "groups"))?.try_iter()? {
-        let group = group?;
-        let number: u64 = group.getattr(intern!(py, "group_id"))?.extract()?;
-        let buckets = group.getattr(intern!(py, "buckets"))?;
-        let lists: PyResult<_> = buckets.try_iter()?.map(|bucket| actions(&bucket?)).collect();
-        let selects = group.getattr(intern!(py, "selects"))?.extract()?;
-        if let Ok(number) = u32::try_from(number) {
-            groups.push((number, Buckets { lists: lists?, selects }));
-        }
-    }
-    Ok((Switch::new(rules, groups), left_out))
+    let lists: PyResult<_> = value
+        .getattr(intern!(py, "buckets"))?
+        .try_iter()?
+        .map(|bucket| actions(&bucket?))
+        .collect();
+    Ok(Buckets {
+        lists: lists?,
+        watch: value.getattr(intern!(py, "watch"))?.extract()?,
+        selects: value.getattr(intern!(py, "selects"))?.extract()?,
+    })
 }
 
 /// Copies that leave: the port and the tags of each.
@@ -134,23 +102,65 @@ pub struct PySwitch {
     pub left_out: BTreeSet<Unfollowed>,
 }
 
-impl From<(Switch, BTreeSet<Unfollowed>)> for PySwitch {
-    fn from((switch, left_out): (Switch, BTreeSet<Unfollowed>)) -> Self {
-        Self { switch: Arc::new(switch), left_out }
+impl PySwitch {
+    /// The switch that has these rules and groups; rules that cannot be followed are left out.
+    fn of(
+        mut rules: Vec<Rule>,
+        groups: Vec<(u32, Buckets)>,
+        mut left_out: BTreeSet<Unfollowed>,
+    ) -> Self {
+        rules.retain(|rule| {
+            let field = rule.unfollowed();
+            left_out.extend(field.map(|field| (rule.table, field.name().to_owned())));
+            field.is_none()
+        });
+        Self { switch: Arc::new(Switch::new(rules, groups)), left_out }
+    }
+}
+
+impl From<Switch> for PySwitch {
+    fn from(switch: Switch) -> Self {
+        Self { switch: Arc::new(switch), left_out: BTreeSet::new() }
     }
 }
 
 #[pymethods]
 impl PySwitch {
     #[new]
-    fn new(rules: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(switch(rules)?.into())
+    fn new(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = value.py();
+        let (mut rules, mut left_out) = (Vec::new(), BTreeSet::new());
+        for one in value.getattr(intern!(py, "rules"))?.try_iter()? {
+            match rule(&one?)? {
+                Ok(made) => rules.push(made),
+                Err(unfollowed) => {
+                    left_out.insert(unfollowed);
+                }
+            }
+        }
+        let mut groups = Vec::new();
+        for one in value.getattr(intern!(py, "groups"))?.try_iter()? {
+            let one = one?;
+            let number: u64 = one.getattr(intern!(py, "group_id"))?.extract()?;
+            if let Ok(number) = u32::try_from(number) {
+                groups.push((number, group(&one)?));
+            }
+        }
+        Ok(Self::of(rules, groups, left_out))
     }
 
     #[staticmethod]
-    fn written(py: Python<'_>, flows: &str, groups: &str) -> Option<Self> {
-        let made = py.detach(|| parse(flows, groups).map(|(of, groups)| Switch::new(of, groups)));
-        made.map(|switch| (switch, BTreeSet::new()).into())
+    fn written(py: Python<'_>, flows: &str, groups: &str) -> PyResult<Self> {
+        let read = py.detach(|| {
+            let Parsed { rules, groups } = text::parse(flows, groups)?;
+            Ok(Self::of(rules, groups, BTreeSet::new()))
+        });
+        read.map_err(wrong)
+    }
+
+    #[getter]
+    fn floods(&self) -> bool {
+        self.switch.floods()
     }
 
     fn equals(&self, other: &Self) -> bool {
