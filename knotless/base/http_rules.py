@@ -19,7 +19,6 @@ from __future__ import annotations
 import hmac
 import ipaddress
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from knotless.base.errors import KnotlessError
+from knotless.base.token_bucket import TokenBucket
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"(?!.*\.\.)[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?")
@@ -215,32 +215,23 @@ def has_token(headers: Mapping[str, str], token: str | None) -> bool:
     return token is not None and right and scheme == _SCHEME
 
 
-class Pace:
-    """Spreads the requests without token over time, in the order in which they come.
+def request_turns(limits: Limits = LIMITS) -> TokenBucket:
+    """Return the bucket of :func:`turn_s`."""
+    return TokenBucket(limits.requests_per_s, limits.burst)
 
-    Each takes a place, at ``requests_per_s``; ``burst`` places that nobody took are kept.
+
+def turn_s(turns: TokenBucket, now_s: float, limits: Limits = LIMITS) -> float:
+    """Return how long a request without token that comes now waits: they have turns in order.
+
+    Raises
+    ------
+    HttpError
+        429: so many wait that it would be longer than a request may take.
+
     """
-
-    def __init__(self, limits: Limits = LIMITS) -> None:
-        self._interval_s = 1 / limits.requests_per_s
-        self._burst_s = limits.burst * self._interval_s
-        self._longest_s = limits.request_s
-        self._next_s = -math.inf  # a clock may have begun at 0 just now
-
-    def wait_s(self, now_s: float) -> float:
-        """Return how long a request that comes now has to wait.
-
-        Raises
-        ------
-        HttpError
-            429: so many wait that it would be longer than a request may take.
-
-        """
-        place = max(self._next_s, now_s - self._burst_s)
-        wait = max(0.0, place + self._interval_s - now_s)
-        if wait > self._longest_s:
-            raise HttpError(
-                HTTPStatus.TOO_MANY_REQUESTS, "too many requests without token: try again later"
-            )
-        self._next_s = place + self._interval_s
-        return wait
+    wait_s = turns.reserve_s(now_s, limits.request_s)
+    if wait_s is None:
+        raise HttpError(
+            HTTPStatus.TOO_MANY_REQUESTS, "too many requests without token: try again later"
+        )
+    return wait_s

@@ -19,9 +19,10 @@ from knotless.base.http_rules import (
     HttpError,
     Limits,
     OwnNames,
-    Pace,
     body_bytes,
     has_token,
+    request_turns,
+    turn_s,
 )
 
 PAGE_LIMITS = replace(LIMITS, head_bytes=16 << 10)
@@ -60,7 +61,7 @@ class Guard:
         limits: Limits = PAGE_LIMITS,
     ) -> None:
         self._app, self._names, self._token, self._limits = app, names, token, limits
-        self._pace = Pace(limits)
+        self._turns = request_turns(limits)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse it."""
@@ -81,7 +82,7 @@ class Guard:
             headers = Headers(scope=scope)
             self._check(scope, headers)
             if not has_token(headers, self._token()):
-                await asyncio.sleep(self._pace.wait_s(time.monotonic()))
+                await asyncio.sleep(turn_s(self._turns, time.monotonic(), self._limits))
             with suppress(ClientDisconnect):
                 await self._app(scope, receive, send_with_headers)
         except HttpError as refused:

@@ -39,9 +39,47 @@ impl BroadcastLimit {
         BroadcastLimit { share_ppm, burst_bytes, drops: true }
     }
 
+    /// The tokens that a line earns in each unit of time.
+    fn earns(&self, rate_bps: u64) -> u128 {
+        u128::from(rate_bps) * u128::from(self.share_ppm)
+    }
+
     /// The share of the line, from 0 to 1.
     pub fn share(&self) -> f64 {
         f64::from(self.share_ppm) / WHOLE as f64
+    }
+}
+
+/// A bucket that tokens fill at a rate, in whole numbers: results do not depend on rounding.
+#[derive(Clone, Copy, Debug)]
+struct TokenBucket {
+    /// Tokens in each unit of time.
+    rate: u128,
+    /// The most tokens that are kept.
+    burst: u128,
+    /// Tokens at time `at`.
+    tokens: u128,
+    at: Time,
+}
+
+impl TokenBucket {
+    fn advance(&mut self, now: Time) {
+        let earned = u128::from(now.saturating_sub(self.at)) * self.rate;
+        self.tokens = self.tokens.saturating_add(earned).min(self.burst);
+        self.at = self.at.max(now);
+    }
+
+    fn set_rate(&mut self, now: Time, rate: u128) {
+        self.advance(now);
+        self.rate = rate;
+    }
+
+    /// Takes tokens, if there are enough.
+    fn take(&mut self, now: Time, needed: u128) -> bool {
+        self.advance(now);
+        let left = self.tokens.checked_sub(needed);
+        self.tokens = left.unwrap_or(self.tokens);
+        left.is_some()
     }
 }
 
@@ -49,10 +87,7 @@ impl BroadcastLimit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BroadcastMeter {
     limit: BroadcastLimit,
-    rate_bps: u64,
-    /// Tokens at time `at`.
-    tokens: u128,
-    at: Time,
+    bucket: TokenBucket,
     /// Frames beyond the limit, and when the last one came.
     pub over: u64,
     pub last_over: Option<Time>,
@@ -60,39 +95,25 @@ pub(crate) struct BroadcastMeter {
 
 impl BroadcastMeter {
     pub fn new(limit: BroadcastLimit, rate_bps: u64) -> BroadcastMeter {
-        let tokens = capacity(&limit);
-        BroadcastMeter { limit, rate_bps, tokens, at: 0, over: 0, last_over: None }
+        let burst = 8 * u128::from(limit.burst_bytes) * BIT;
+        let bucket = TokenBucket { rate: limit.earns(rate_bps), burst, tokens: burst, at: 0 };
+        BroadcastMeter { limit, bucket, over: 0, last_over: None }
     }
 
     /// The line has another rate from `now` on.
     pub fn set_rate(&mut self, now: Time, rate_bps: u64) {
-        self.advance(now);
-        self.rate_bps = rate_bps;
-    }
-
-    fn advance(&mut self, now: Time) {
-        let elapsed = u128::from(now.saturating_sub(self.at));
-        let earned = elapsed * u128::from(self.rate_bps) * u128::from(self.limit.share_ppm);
-        self.tokens = self.tokens.saturating_add(earned).min(capacity(&self.limit));
-        self.at = self.at.max(now);
+        self.bucket.set_rate(now, self.limit.earns(rate_bps));
     }
 
     /// Whether a frame of `bytes` bytes, FCS included, may pass at `now`.
     pub fn passes(&mut self, now: Time, bytes: u32) -> bool {
-        self.advance(now);
-        let needed = 8 * u128::from(wire_bytes(bytes)) * BIT;
-        if let Some(left) = self.tokens.checked_sub(needed) {
-            self.tokens = left;
+        if self.bucket.take(now, 8 * u128::from(wire_bytes(bytes)) * BIT) {
             return true;
         }
         self.over += 1;
         self.last_over = Some(now);
         !self.limit.drops
     }
-}
-
-fn capacity(limit: &BroadcastLimit) -> u128 {
-    8 * u128::from(limit.burst_bytes) * BIT
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ from struct import Struct
 
 from ryu.ofproto import ofproto_v1_3 as ofp
 
+from knotless.base.token_bucket import TokenBucket
 from knotless.controller.openflow import messages
 from knotless.controller.openflow.elements import WireError
 from knotless.controller.reconcile import PROBE_COOKIE
@@ -42,25 +43,6 @@ class Limits:
 
 
 @dataclass
-class Allowance:
-    """A token bucket: what may come over a long time, and at once."""
-
-    limits: Limits
-    left: float
-    since_s: float
-
-    def take(self, now_s: float) -> bool:
-        """Take one; False if none is left."""
-        earned = (now_s - self.since_s) * self.limits.unasked_per_s
-        self.left = min(self.limits.unasked_burst, self.left + earned)
-        self.since_s = now_s
-        if self.left < 1:
-            return False
-        self.left -= 1
-        return True
-
-
-@dataclass
 class Guard:
     """The state of one connection; ``now_s`` is always the caller's monotonic clock."""
 
@@ -79,14 +61,13 @@ class Guard:
     """Transaction of each multipart request that is not yet answered -> bytes of its reply."""
     _sent: int = 0
     """Messages sent that the switch has not answered; it need not answer all."""
-    _packets: Allowance = field(init=False)
-    _notices: Allowance = field(init=False)
+    _packets: TokenBucket = field(init=False)
+    _notices: TokenBucket = field(init=False)
     """Of what may be dropped (:data:`_DROPPED`), and of all else that nobody asked for."""
 
     def __post_init__(self) -> None:
-        burst = self.limits.unasked_burst
-        self._packets = Allowance(self.limits, burst, self.connected_s)
-        self._notices = Allowance(self.limits, burst, self.connected_s)
+        rate, burst = self.limits.unasked_per_s, self.limits.unasked_burst
+        self._packets, self._notices = TokenBucket(rate, burst), TokenBucket(rate, burst)
 
     def check_handshake(self, now_s: float) -> None:
         """Raise WireError for a switch that has not introduced itself in time."""

@@ -13,7 +13,15 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
-from knotless.base.http_rules import LIMITS, HttpError, Limits, OwnNames, Pace, body_bytes
+from knotless.base.http_rules import (
+    LIMITS,
+    HttpError,
+    Limits,
+    OwnNames,
+    body_bytes,
+    request_turns,
+    turn_s,
+)
 from knotless.controller import runtime
 from knotless.controller.rest.api import (
     END_OF_HEAD,
@@ -38,7 +46,7 @@ class Server:
         self._socket = runtime.listen(address, limits.connections)
         self._api = api
         self._limits = limits
-        self._pace = Pace(limits)
+        self._turns = request_turns(limits)
         self._threads = runtime.Threads()
         self._open = 0
         self._asking: dict[Any, None] = {}
@@ -101,7 +109,7 @@ class Server:
             with runtime.time_limit(limits.request_s):
                 request = receive(connection.recv, limits)
             if not self._api.access.has_token(request):
-                runtime.sleep(self._pace.wait_s(runtime.now_s()))
+                runtime.sleep(turn_s(self._turns, runtime.now_s(), self._limits))
             self._asking.pop(runtime.current_thread(), None)
             response = self._api.answer(request)
         except HttpError as refusal:

@@ -25,12 +25,13 @@ from knotless.base.http_rules import (
     HttpError,
     Limits,
     OwnNames,
-    Pace,
     body_bytes,
     dns_name,
     has_token,
     json_object,
     public_origin,
+    request_turns,
+    turn_s,
 )
 from knotless.base.ports import free_port
 from knotless.web.feed import Feed
@@ -257,19 +258,19 @@ def test_requests_without_token_have_a_pace_and_others_none(start: Start) -> Non
 
 
 def test_a_burst_is_free_just_after_the_machine_has_started() -> None:
-    pace = Pace(Limits(requests_per_s=0.001, burst=2))
-    assert [pace.wait_s(1.0), pace.wait_s(1.0)] == [0.0, 0.0]
+    turns = request_turns(Limits(requests_per_s=0.001, burst=2))
+    assert [turn_s(turns, 1.0), turn_s(turns, 1.0)] == [0.0, 0.0]
     with pytest.raises(HttpError):
-        pace.wait_s(1.0)
+        turn_s(turns, 1.0)
 
 
 @given(st.lists(st.floats(0, 0.05), min_size=1, max_size=400))
 def test_no_second_has_more_requests_than_are_permitted(gaps: list[float]) -> None:
-    pace, now_s, served_s = Pace(Limits(requests_per_s=50, burst=10)), 100.0, []
+    turns, now_s, served_s = request_turns(Limits(requests_per_s=50, burst=10)), 100.0, []
     for gap in gaps:
         now_s += gap
         try:
-            wait_s = pace.wait_s(now_s)
+            wait_s = turn_s(turns, now_s)
         except HttpError:
             continue
         assert 0 <= wait_s <= LIMITS.request_s
