@@ -13,8 +13,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use graph::cycle::shortest;
+
 use crate::alternatives::AlternativesId;
-use crate::cycle::smallest_cycle;
 use crate::entries::Hold;
 use crate::ids::{ChannelId, VirtualChannel};
 use crate::model::Model;
@@ -88,13 +89,10 @@ pub fn deadlock_of<P>(
             break;
         }
     }
-    let mut edges: BTreeMap<VirtualChannel, BTreeSet<VirtualChannel>> = BTreeMap::new();
-    for wait in waits.iter().filter(|wait| copies[0].is_held(wait, &members)) {
-        if members.contains(&wait.ingress) {
-            edges.entry(wait.ingress).or_default().insert(wait.queue);
-        }
-    }
-    Some(Deadlock { cycle: smallest_cycle(&edges), members: members.into_iter().collect() })
+    let waits = waits.iter().filter(|wait| copies[0].is_held(wait, &members));
+    let among = waits.filter(|wait| members.contains(&wait.ingress));
+    let edges: Vec<_> = among.map(|wait| (wait.ingress, wait.queue)).collect();
+    Some(Deadlock { cycle: shortest(&edges), members: members.into_iter().collect() })
 }
 
 /// See [`Model::paused_by_switches`] and [`deadlock_of`].

@@ -175,7 +175,6 @@ mod channel;
 mod config;
 mod counters;
 mod credits;
-mod cycle;
 mod deadlock;
 mod defaults;
 mod entries;

@@ -293,13 +293,8 @@ impl WhatIf {
     /// A cycle of the edges found in this evaluation, with its witnesses.
     fn close(&mut self, undelivered: u64) -> Answer {
         let found = || self.explorer.found.iter().map(|&edge| self.explorer.edges[edge as usize]);
-        let before: Vec<i64> = found().map(|edge| i64::from(edge.holds)).collect();
-        let after: Vec<i64> = found().map(|edge| i64::from(edge.requests)).collect();
-        let nodes: Vec<u32> = shortest(&before, &after)
-            .unwrap_or_default()
-            .into_iter()
-            .map(|node| node as u32)
-            .collect();
+        let edges: Vec<(u32, u32)> = found().map(|edge| (edge.holds, edge.requests)).collect();
+        let nodes = shortest(&edges);
         let steps = nodes.iter().zip(nodes.iter().cycle().skip(1));
         let known =
             steps.filter_map(|(&holds, &requests)| self.explorer.known_edge(holds, requests));

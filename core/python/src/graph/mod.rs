@@ -3,6 +3,7 @@
 use graph::blocking::{Blocking, Waits};
 use graph::{acyclic, cycle, trees, HostRows};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray3};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use arrays::{refused, square, Ints, Mask, Matrix, Vector};
@@ -83,7 +84,11 @@ fn shortest_cycle(
     after: PyReadonlyArray1<'_, i64>,
 ) -> PyResult<Vec<i64>> {
     let (before, after) = (before.as_slice()?, after.as_slice()?);
-    py.detach(|| cycle::shortest(before, after)).map_err(refused)
+    if before.len() != after.len() {
+        return Err(PyValueError::new_err("an edge needs two nodes"));
+    }
+    let edges: Vec<(i64, i64)> = before.iter().copied().zip(after.iter().copied()).collect();
+    Ok(py.detach(|| cycle::shortest(&edges)))
 }
 
 #[pyfunction]
