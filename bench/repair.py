@@ -152,7 +152,7 @@ def measure(
     most = carried(plan) if load_name == HALF else None
     hops_per_s = IDLE_HOPS_PER_S if most is None else most / 2
     frames_per_s = hops_per_s / channels_per_frame(plan) / len(fabric.hosts)
-    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
     lab = lab_of(plan)
     if attack == "switches":
         lab.openflow_port = free_port()  # by default nobody else can reach the controller
@@ -169,7 +169,7 @@ def measure(
             deadlocks = 0
             psutil.cpu_percent()
             while len(changes) < 2 * cuts and time.monotonic() - began < longest_s:
-                link = dice.choice(fabric.links)
+                link = rng.choice(fabric.links)
                 for failed in (True, False):
                     changes.append(change(lab, watch, link, failed=failed, silent=silent))
                     settle(lab, failed=failed, soon=soon)

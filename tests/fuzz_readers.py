@@ -97,74 +97,74 @@ def _is_archive(source: Source) -> bool:
     return source.path.name.endswith(".gz")
 
 
-def damaged(data: bytes, draw: random.Random) -> bytes:
+def damaged(data: bytes, rng: random.Random) -> bytes:
     """Return a file with one to three damages."""
-    for _ in range(draw.randint(1, 3)):
-        kind = draw.random()
-        begin, end = sorted(draw.randrange(len(data) + 1) for _ in range(2))
+    for _ in range(rng.randint(1, 3)):
+        kind = rng.random()
+        begin, end = sorted(rng.randrange(len(data) + 1) for _ in range(2))
         if kind < 0.1:
             data = data[:begin]
         elif kind < 0.25 and data:
             flipped = bytearray(data)
-            for _ in range(draw.choice((1, 1, 8))):
-                flipped[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+            for _ in range(rng.choice((1, 1, 8))):
+                flipped[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             data = bytes(flipped)
         elif kind < 0.35:
             data = data[:end] + data[begin:]
         elif kind < 0.45:
-            data = data[:begin] + data[min(end, begin + draw.randint(0, 400)) :]
+            data = data[:begin] + data[min(end, begin + rng.randint(0, 400)) :]
         elif kind < 0.55:
-            other = draw.choice(draw.choice(bases()).sources).data
-            start = draw.randrange(len(other) + 1)
-            data = data[:begin] + other[start : start + draw.randint(0, 300)] + data[begin:]
+            other = rng.choice(rng.choice(bases()).sources).data
+            start = rng.randrange(len(other) + 1)
+            data = data[:begin] + other[start : start + rng.randint(0, 300)] + data[begin:]
         elif kind < 0.8 and data[:1] in (b"{", b"["):
-            data = _changed_json(data, draw)
+            data = _changed_json(data, rng)
         else:
-            data = data[:begin] + draw.choice(PIECES) + data[begin + draw.randint(0, 12) :]
+            data = data[:begin] + rng.choice(PIECES) + data[begin + rng.randint(0, 12) :]
     return data
 
 
-def _changed_json(data: bytes, draw: random.Random) -> bytes:
+def _changed_json(data: bytes, rng: random.Random) -> bytes:
     """Return JSON with a value that is removed, exchanged, or of another type."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
         return data
-    inner, steps = value, draw.randint(0, 6)
+    inner, steps = value, rng.randint(0, 6)
     while isinstance(inner, dict | list) and inner:
         keys = list(inner) if isinstance(inner, dict) else range(len(inner))
-        key: Any = draw.choice(keys)
+        key: Any = rng.choice(keys)
         parent, inner = inner, inner[key]
         steps -= 1
         if steps >= 0 and isinstance(inner, dict | list) and inner:
             continue
-        kind = draw.random()
+        kind = rng.random()
         if kind < 0.2:
             del parent[key]
         elif kind < 0.4 and isinstance(parent, dict):
-            parent[draw.choice(("", "x", "Vrf1", "10.0.0.0/33", str(key)[:-1]))] = parent.pop(key)
+            parent[rng.choice(("", "x", "Vrf1", "10.0.0.0/33", str(key)[:-1]))] = parent.pop(key)
         elif kind < 0.6:
-            parent[key] = draw.choice(list(parent.values()) if isinstance(parent, dict) else parent)
+            parent[key] = rng.choice(list(parent.values()) if isinstance(parent, dict) else parent)
         else:
-            parent[key] = draw.choice(VALUES)
+            parent[key] = rng.choice(VALUES)
         break
     return json.dumps(value).encode()
 
 
 def case(number: int, seed: int) -> Ended:
     """Run one case."""
-    draw = random.Random(f"{seed}/{number}")  # noqa: S311
-    base = draw.choice(bases())
-    place = draw.randrange(len(base.sources))
+    rng = random.Random(f"{seed}/{number}")  # noqa: S311
+    base = rng.choice(bases())
+    place = rng.randrange(len(base.sources))
     source = base.sources[place]
     name = f"{source.path.parent.name}/{source.path.name}"
     complaint, wrong = "", None
     signal.setitimer(signal.ITIMER_VIRTUAL, CPU_LIMIT_S)
     try:
         if _is_archive(source):
-            _judge_archive(source.data, draw)
+            _judge_archive(source.data, rng)
         else:
-            changed = Source(source.path, False, damaged(source.data, draw), source.device)
+            changed = Source(source.path, False, damaged(source.data, rng), source.device)
             now = _read(changed, base.routes_by)
             read = [*base.files[:place], now, *base.files[place + 1 :]]
             files = [file for file in read if isinstance(file, FoundFile)]
@@ -186,12 +186,12 @@ def case(number: int, seed: int) -> Ended:
     return Ended(number, name, complaint, wrong)
 
 
-def _judge_archive(data: bytes, draw: random.Random) -> None:
+def _judge_archive(data: bytes, rng: random.Random) -> None:
     """Damage an archive, or the tar archive in it; read it from disk."""
     data = (
-        damaged(data, draw)
-        if draw.random() < 0.3
-        else gzip.compress(damaged(gzip.decompress(data), draw), 0)
+        damaged(data, rng)
+        if rng.random() < 0.3
+        else gzip.compress(damaged(gzip.decompress(data), rng), 0)
     )
     with tempfile.NamedTemporaryFile(prefix="knotless-fuzz-") as file:
         file.write(data)

@@ -190,13 +190,13 @@ def main() -> int:
     by_file: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         by_file.setdefault(mutant.file, []).append(mutant)
-    dice = random.Random(asked.seed)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(asked.seed)  # noqa: S311 - repeatable, not secret
     gate = deep = 0
     for _ in range(asked.skip):
-        dice.choice(by_file[dice.choice(sorted(by_file))])
+        rng.choice(by_file[rng.choice(sorted(by_file))])
     try:
         while deep < asked.count:
-            row = judged(root, dice.choice(by_file[dice.choice(sorted(by_file))]))
+            row = judged(root, rng.choice(by_file[rng.choice(sorted(by_file))]))
             deep += bool(row["deep"])
             gate += bool(row["gate"])
             sys.stdout.write(json.dumps(row) + "\n")

@@ -46,24 +46,24 @@ def prove(safe: int, unsafe: int, first_seed: int = 0) -> Outcome:
     for seed in _numbers(first_seed):
         if outcome.safe >= safe and outcome.unsafe >= unsafe:
             return outcome
-        pick = random.Random(seed)  # noqa: S311 - it only has to be repeatable
-        fabric = load(pick.choice(SPECS)) if pick.random() < 0.7 else small_fabric(pick)
+        rng = random.Random(seed)  # noqa: S311 - it only has to be repeatable
+        fabric = load(rng.choice(SPECS)) if rng.random() < 0.7 else small_fabric(rng)
         try:
-            plan = make_plan(fabric, pick.choice(ENGINES))
+            plan = make_plan(fabric, rng.choice(ENGINES))
         except PlanError:
             continue
-        rules = foreign(compile_rules(plan), random_rules(fabric, pick))
+        rules = foreign(compile_rules(plan), random_rules(fabric, rng))
         verdict = check(fabric, rules, flow_control="pause")
         if verdict.acyclic and outcome.safe < safe:
             outcome.safe += 1
-            if LosslessNetwork(fabric, rules, pick).freezes(_any(fabric, rules, pick)):
+            if LosslessNetwork(fabric, rules, rng).freezes(_any(fabric, rules, rng)):
                 outcome.frozen_although_safe.append(f"seed {seed}: {fabric.name}")
         if verdict.acyclic or outcome.unsafe >= unsafe or next(ties(rules), None) is not None:
             continue
         if check(fabric, rules, flow_control="pause", any_address=False).acyclic:
             outcome.unsafe += 1
             sends = _witnesses(fabric, verdict)
-            if not any(_freezes(fabric, rules, sends, pick, room) for room in (1, 2, 4)):
+            if not any(_freezes(fabric, rules, sends, rng, room) for room in (1, 2, 4)):
                 shown = ", ".join(f"{step.packet}: {step.held}" for step in verdict.witnesses)
                 outcome.not_frozen.append(f"seed {seed}: {fabric.name}: {shown}")
     raise AssertionError("unreachable: seeds never end")
@@ -79,24 +79,24 @@ def _freezes(
     fabric: Fabric,
     rules: FabricRules,
     sends: dict[str, list[Sent]],
-    pick: random.Random,
+    rng: random.Random,
     room: int,
 ) -> bool:
-    return LosslessNetwork(fabric, rules, pick, room).freezes(sends)
+    return LosslessNetwork(fabric, rules, rng, room).freezes(sends)
 
 
-def _any(fabric: Fabric, rules: FabricRules, pick: random.Random) -> dict[str, list[Sent]]:
+def _any(fabric: Fabric, rules: FabricRules, rng: random.Random) -> dict[str, list[Sent]]:
     """Return what hosts send: a fourth each to hosts, unknown addresses, all, and groups."""
     hosts = [mac_value(host.mac) for host in fabric.hosts]
-    others = [a for a in addresses(fabric, rules, pick) if a not in hosts]
+    others = [a for a in addresses(fabric, rules, rng) if a not in hosts]
     unknown = [a for a in others if not a >> 40 & 1]
     groups = [a for a in others if a >> 40 & 1]
     kinds = (hosts, unknown, [BROADCAST], groups)
     sends: dict[str, list[Sent]] = {}
     for host in fabric.hosts:
         kinds_of_host = [[a for a in kind if a != mac_value(host.mac)] or kind for kind in kinds]
-        drawn = [pick.choice(pick.choice(kinds_of_host)) for _ in range(400)]
-        sends[host.name] = [(to, pick.choice([IPV4, IPV4, ARP, IPV6])) for to in drawn]
+        drawn = [rng.choice(rng.choice(kinds_of_host)) for _ in range(400)]
+        sends[host.name] = [(to, rng.choice([IPV4, IPV4, ARP, IPV6])) for to in drawn]
     return sends
 
 

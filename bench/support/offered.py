@@ -64,8 +64,8 @@ def lab_of(plan: Plan) -> EmulatedFabric:
 def channels_per_frame(plan: Plan) -> float:
     """Return the mean number of channels on the paths of all-to-all frames, of 400 pairs."""
     names = [host.name for host in plan.fabric.hosts]
-    dice = random.Random(1)  # noqa: S311 - repeatable, not secret
-    pairs = [(dice.choice(names), dice.choice(names)) for _ in range(400)]
+    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
+    pairs = [(rng.choice(names), rng.choice(names)) for _ in range(400)]
     channels = [len(plan.path(a, b)) + 1 for a, b in pairs if a != b]
     return sum(channels) / len(channels)
 

@@ -175,15 +175,15 @@ def find_freeze(
             reason = "what hosts send to each other, to all and to groups closes no cycle"
             return Freeze(False, reason=reason, assumes=ASSUMES_OF_BOUND)
         return Freeze(None, reason="cycles need broadcasts or unknown addresses, and none is sent")
-    chance = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
     tried = 0
-    for pairs in islice(_candidates(simulated, chance), searches):
+    for pairs in islice(_candidates(simulated, rng), searches):
         if simulated.events > MAX_EVENTS:
             break
         tried += 1
         flows = [Sends(*pair, simulated.longest_bytes) for pair in pairs]
         if simulated.freeze(flows):
-            flows = _smallest(simulated, _irreducible(simulated, flows, chance))
+            flows = _smallest(simulated, _irreducible(simulated, flows, rng))
             deadlock = simulated.deadlock(flows)
             assert deadlock is not None  # noqa: S101 - the same run has frozen before
             after_us, cycle = deadlock
@@ -239,9 +239,9 @@ class Switches:
         if self._state.pairs <= MAX_PAIRS:
             every = list(permutations(range(hosts), 2))
         else:
-            pick = random.Random(self._seed)  # noqa: S311 - not for secrets
+            rng = random.Random(self._seed)  # noqa: S311 - not for secrets
             every = [(a, b) for a, b in self._state.dependencies[:, 4:].tolist() if b < hosts]
-            every += [(pick.randrange(hosts), pick.randrange(hosts)) for _ in range(MAX_PAIRS)]
+            every += [(rng.randrange(hosts), rng.randrange(hosts)) for _ in range(MAX_PAIRS)]
             every = [(a, b) for a, b in every if a != b]
         names = [host.name for host in self._state.fabric.hosts]
         for pair in dict.fromkeys(every):
@@ -371,9 +371,9 @@ class Switches:
         """Return whether flows freeze the switches, and also if they start at other times."""
         if not flows or self.deadlock(flows) is None:
             return False
-        chance = random.Random(self._seed)  # noqa: S311 - not for secrets
+        rng = random.Random(self._seed)  # noqa: S311 - not for secrets
         return all(
-            self.deadlock(flows, [chance.randrange(_START_SPREAD_PACKETS) for _ in flows])
+            self.deadlock(flows, [rng.randrange(_START_SPREAD_PACKETS) for _ in flows])
             for _ in range(OTHER_STARTS)
         )
 
@@ -423,7 +423,7 @@ def _steps_of_cycles(steps: Iterable[Step]) -> frozenset[Step]:
         left = inside
 
 
-def _candidates(switches: Switches, chance: random.Random) -> Iterator[Sequence[Pair]]:
+def _candidates(switches: Switches, rng: random.Random) -> Iterator[Sequence[Pair]]:
     """Yield sets of pairs that may freeze: first all that use a cycle, then those of one cycle."""
     pairs_of = switches.pairs_of
     uses = Counter(pair for pairs in pairs_of.values() for pair in pairs)
@@ -431,31 +431,29 @@ def _candidates(switches: Switches, chance: random.Random) -> Iterator[Sequence[
     yield list(uses)
     yield [pair for pair, steps in uses.items() if 2 * steps >= most]
     for search in count():
-        cycle = _random_cycle(sorted(_steps_of_cycles(pairs_of)), chance)
-        chosen = {
-            chance.choice(pairs_of[step]): None for step in cycle for _ in range(1 + search % 3)
-        }
+        cycle = _random_cycle(sorted(_steps_of_cycles(pairs_of)), rng)
+        chosen = {rng.choice(pairs_of[step]): None for step in cycle for _ in range(1 + search % 3)}
         if search % 2:  # others, which hold frames of the cycle up
-            chosen |= dict.fromkeys(chance.sample(list(uses), min(len(uses), len(cycle))))
+            chosen |= dict.fromkeys(rng.sample(list(uses), min(len(uses), len(cycle))))
         yield list(chosen)
 
 
-def _random_cycle(steps: Sequence[Step], chance: random.Random) -> list[Step]:
+def _random_cycle(steps: Sequence[Step], rng: random.Random) -> list[Step]:
     """Return a cycle of these steps, each of which another one follows."""
     after: dict[int, list[Step]] = {}
     for step in steps:
         after.setdefault(step[0], []).append(step)
-    walk = [chance.choice(steps)]
+    walk = [rng.choice(steps)]
     seen = {walk[0][0]: 0}
     while (node := walk[-1][1]) not in seen:
         seen[node] = len(walk)
-        walk.append(chance.choice(after[node]))
+        walk.append(rng.choice(after[node]))
     return walk[seen[node] :]
 
 
-def _irreducible(switches: Switches, flows: Sequence[Sends], chance: random.Random) -> list[Sends]:
+def _irreducible(switches: Switches, flows: Sequence[Sends], rng: random.Random) -> list[Sends]:
     """Leave out flows while the others freeze: first many at once, at last one by one."""
-    kept = chance.sample(list(flows), len(flows))
+    kept = rng.sample(list(flows), len(flows))
     part = len(kept) // 2
     while part:
         before, place = len(kept), 0

@@ -231,10 +231,10 @@ def _sets(singles: Sequence[Failure], pairs: int, count: int, seed: int) -> Iter
         combinations = itertools.combinations(singles, 2) if pairs else ()
         yield from (one + other for one, other in combinations)
         return
-    draw = random.Random(seed)  # noqa: S311 - a sample, not a secret
+    rng = random.Random(seed)  # noqa: S311 - a sample, not a secret
     drawn: set[tuple[int, int]] = set()
     while len(drawn) < count:
-        a, b = sorted(draw.sample(range(len(singles)), 2))
+        a, b = sorted(rng.sample(range(len(singles)), 2))
         if (a, b) not in drawn:
             drawn.add((a, b))
             yield singles[a] + singles[b]

@@ -254,13 +254,13 @@ def test_a_switch_that_comes_back_is_repaired(ready: BareFabric) -> None:
 
 INTRUDER = """
 import random, socket, struct
-dice = random.Random(1)
+rng = random.Random(1)
 hello = struct.pack("!BBHI", 4, 0, 8, 1)
 features = struct.pack("!BBHI", 4, 6, 32, 2) + struct.pack("!QIBB2xII", 3, 0, 254, 0, 0, 0)
 ports = struct.pack("!BBHI", 4, 19, 16, 3) + struct.pack("!HH4x", 13, 0)
 for number in range(60):
-    noise = dice.randbytes(dice.randrange(1, 400))
-    kind = dice.randrange(0, 30)
+    noise = rng.randbytes(rng.randrange(1, 400))
+    kind = rng.randrange(0, 30)
     framed = struct.pack("!BBHI", 4, kind, 8 + len(noise), 4) + noise
     opening = [b"", hello, hello + features, hello + features + ports][number % 4]
     with socket.create_connection(("127.0.0.1", 6653)) as s:

@@ -175,7 +175,7 @@ def test_parts_come_and_go_away_and_no_frame_is_lost() -> None:
 def test_a_killed_controller_finishes_the_change_and_no_frame_is_lost(changes: int) -> None:
     config = f"{CONFIG}\nstate_file: state.json"
     other = replace(RING, links=(RING.links[0], *RING.links[2:], CHORD), grid=None)
-    dice = random.Random(1)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
     interrupted = 0
     with BareFabric(RING) as fabric:
         fabric.add_link(CHORD)
@@ -186,7 +186,7 @@ def test_a_killed_controller_finishes_the_change_and_no_frame_is_lost(changes: i
             for number in range(changes):
                 declared = (other, RING)[number % 2]
                 declare(fabric, declared)
-                seen = None if number < 2 else dice.choice(RING.switches).name
+                seen = None if number < 2 else rng.choice(RING.switches).name
                 interrupted += restarted(fabric, pings, config, seen)
                 assert fabric.get("/fabric")["links"] == to_json(declared)["links"]
                 assert fabric.get("/status")["problems"] == []

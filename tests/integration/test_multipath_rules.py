@@ -36,7 +36,7 @@ def test_open_vswitch_takes_the_paths_that_the_hash_says(spec: str, seed: int) -
     plan = make_plan(load(spec), multipath="ecmp", hash_seed=seed)
     rules, hosts = compile_rules(plan), plan.fabric.hosts
     fabric = DummyFabric(plan.fabric, rules)
-    chance = random.Random(1)  # noqa: S311 - no secret
+    rng = random.Random(1)  # noqa: S311 - no secret
     taken = set()
     try:
         fabric.start()
@@ -44,9 +44,9 @@ def test_open_vswitch_takes_the_paths_that_the_hash_says(spec: str, seed: int) -
             flows, groups = (fabric.ofctl(verb, name) for verb in ("dump-flows", "dump-groups"))
             assert parse(flows, groups) == of_switch
         for _ in range(60):
-            source, to = chance.sample(range(len(hosts)), 2)
+            source, to = rng.sample(range(len(hosts)), 2)
             flow = f"in_port={hosts[source].port},dl_src={hosts[source].mac}"
-            flow += f",dl_dst={hosts[to].mac},dl_type={chance.choice([0x0800, 0x0806])}"
+            flow += f",dl_dst={hosts[to].mac},dl_type={rng.choice([0x0800, 0x0806])}"
             text = fabric.appctl("ofproto/trace", hosts[source].switch, flow)
             passed = re.findall(r'^ *bridge\("(\w+)"\)', text, re.MULTILINE)
             assert passed == switches_of(plan, seed, source, to), text

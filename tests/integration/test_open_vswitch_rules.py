@@ -67,25 +67,25 @@ def test_open_vswitch_agrees(running: DummyFabric) -> None:
     for name, of_switch in rules.items():
         flows, groups = running.ofctl("dump-flows", name), running.ofctl("dump-groups", name)
         assert parse(flows, groups) == of_switch
-    chance = random.Random(1)  # noqa: S311 - no secret
+    rng = random.Random(1)  # noqa: S311 - no secret
     macs = [mac_value(host.mac) for host in fabric.hosts]
     strange = [0xFFFFFFFFFFFF, 0x01005E000001, 0x0180C2000001, 0x020000000199, 0x020000FFFF01]
     delivered = 0
     for _ in range(40):
-        source = chance.choice(fabric.hosts)
+        source = rng.choice(fabric.hosts)
         frame = Frame(
-            chance.choice(macs + strange),
-            mac_value(source.mac) if chance.random() < 0.9 else chance.choice(macs),
-            chance.choice([0x0800, 0x0806]),
-            () if chance.random() < 0.9 else (2,),
+            rng.choice(macs + strange),
+            mac_value(source.mac) if rng.random() < 0.9 else rng.choice(macs),
+            rng.choice([0x0800, 0x0806]),
+            () if rng.random() < 0.9 else (2,),
         )
         here = (source.switch, source.port, frame)
         assert running.trace(*here) == _follow(fabric, rules, *here), here
         delivered += bool(running.trace(*here))
     assert delivered >= 10
     for _ in range(40 if fabric.links else 0):
-        link = chance.choice(fabric.links)
-        tags = (chance.randrange(8) << 13 | chance.choice([1, 2, 2, 2, 3, 4]),)
-        frame = Frame(chance.choice(macs + strange), chance.choice(macs), 0x0800, tags)
+        link = rng.choice(fabric.links)
+        tags = (rng.randrange(8) << 13 | rng.choice([1, 2, 2, 2, 3, 4]),)
+        frame = Frame(rng.choice(macs + strange), rng.choice(macs), 0x0800, tags)
         here = (link.b, link.b_port, frame)
         assert running.trace(*here) == _follow(fabric, rules, *here), here

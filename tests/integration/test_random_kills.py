@@ -44,7 +44,7 @@ def credit_files(held: HeldNamespaces) -> list[str]:
     return [name for name in files if int(name.partition("-")[0]) in held.inodes]
 
 
-def victim(names: Names, role: str, chosen: random.Random) -> int | None:
+def victim(names: Names, role: str, rng: random.Random) -> int | None:
     """Return a process of this role, or any process of the fabric; None if there is none yet."""
     stored = state.read(names)
     if stored is None:
@@ -54,13 +54,13 @@ def victim(names: Names, role: str, chosen: random.Random) -> int | None:
     if role != "any":
         return pids.get(role) or None
     marked = sorted(process.pid for process in processes.marked(names.name))
-    return chosen.choice(marked) if marked else None
+    return rng.choice(marked) if marked else None
 
 
 @pytest.mark.seeds(KILLS)
 def test_nothing_is_left(seed: int, names: Names, knotless: Knotless, remains: Remains) -> None:
-    chosen = random.Random(seed)  # noqa: S311 - not for secrets
-    role, wait_s = ROLES[seed % len(ROLES)], chosen.uniform(0.2, LONGEST_S)
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
+    role, wait_s = ROLES[seed % len(ROLES)], rng.uniform(0.2, LONGEST_S)
     before = rules(), interfaces()
     command = [str(Path(sys.executable).with_name("knotless")), "up", "ring,4"]
     with HeldNamespaces(names) as held:
@@ -70,7 +70,7 @@ def test_nothing_is_left(seed: int, names: Names, knotless: Knotless, remains: R
             stderr=subprocess.DEVNULL,
         ) as starting:
             moment, limit = Limit(wait_s), Limit()
-            while not moment.is_over or (pid := victim(names, role, chosen)) is None:
+            while not moment.is_over or (pid := victim(names, role, rng)) is None:
                 limit.check(role)
                 held.add()
                 time.sleep(0.02)

@@ -65,8 +65,8 @@ def fabric() -> Iterator[BareFabric]:
 class Storm:
     """What is done to the switches; each kind returns the switch, and what undoes foreign rules."""
 
-    def __init__(self, fabric: BareFabric, draw: random.Random) -> None:
-        self._fabric, self._draw = fabric, draw
+    def __init__(self, fabric: BareFabric, rng: random.Random) -> None:
+        self._fabric, self._draw = fabric, rng
         self._names = [switch.name for switch in fabric.fabric.switches]
         self.kinds: dict[str, Callable[[str], bool]] = {
             "a rule is deleted": self._one_rule,

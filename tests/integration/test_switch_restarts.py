@@ -155,16 +155,16 @@ def test_a_storm_of_failures_ends_well(
     fabric: EmulatedFabric, knotless: Knotless, seed: int
 ) -> None:
     """Switches stop, start and restart, and links are cut and mended, in a random order."""
-    chosen = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     fabric.daemon.reset()
     names = [switch.name for switch in fabric.fabric.switches]
     links = [link.name for link in fabric.fabric.links]
     links += [host.name for host in fabric.fabric.hosts]
     cut: set[str] = set()
     for _ in range(20):
-        name, link = chosen.choice(names), chosen.choice(links)
+        name, link = rng.choice(names), rng.choice(links)
         stopped = state.stopped_switches(fabric.names)
-        match chosen.choice(["stop or start", "restart", "cut or mend"]):
+        match rng.choice(["stop or start", "restart", "cut or mend"]):
             case "restart":
                 fabric.switches.restart(name)
             case "stop or start" if name in stopped:

@@ -59,7 +59,7 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
     start: Start, knotless: Knotless
 ) -> None:
     fabric = start("ring,4", REQUEST, controllers=2)
-    dice = random.Random(1)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
     name = ("--name", fabric.name)
     token = fabric.names.token_file.read_text().strip()
     unfinished = 0
@@ -76,7 +76,7 @@ def test_the_successor_finishes_a_change_and_no_frame_is_lost(
                 report = rest.post(address, "/change", plan, token)
                 assert len(report["steps"]) > 1
                 until("a step", lambda: fabric.controller_status()["routes"]["older_rules"] > 0)
-                time.sleep(dice.uniform(0, 0.05))
+                time.sleep(rng.uniform(0, 0.05))
                 kill(fabric, first)
             await_takeover(fabric, other)
             unfinished += "a change was not finished" in log.read_text()[before:]
@@ -137,7 +137,7 @@ def test_the_successor_finishes_a_change_of_the_fabric_and_no_frame_is_lost(
     fabric = start("ring,4", REQUEST, controllers=2)
     whole = load("ring,4")
     less = replace(whole, links=(whole.links[0], *whole.links[2:]), grid=None)
-    dice = random.Random(2)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(2)  # noqa: S311 - repeatable, not secret
     names = fabric.names
     token = names.token_file.read_text().strip()
     file = names.overrides_file.with_stem(f"{names.overrides_file.stem}-change")
@@ -150,7 +150,7 @@ def test_the_successor_finishes_a_change_of_the_fabric_and_no_frame_is_lost(
             for controller in (1 - first, first):  # the standby first
                 address = (rest.ADDRESS, fabric.controller_ports[controller].rest)
                 assert rest.post(address, "/reload", {}, token)["result"] == "changed"
-            time.sleep(dice.uniform(0, 0.05))
+            time.sleep(rng.uniform(0, 0.05))
             kill(fabric, first)
             unfinished += not json.loads(file.read_text())["complete"]
             await_takeover(fabric, 1 - first)

@@ -50,19 +50,19 @@ def test_our_plans_hold_for_addresses_that_no_host_has(spec: str, engine: str, v
         assert not has_cycle(dependencies(plan.fabric, rules, tried, [0x0800]))
 
 
-def foreign_rules_agree(pick: random.Random) -> bool | None:
+def foreign_rules_agree(rng: random.Random) -> bool | None:
     """Compare the verdict on a plan with foreign rules with that of packets followed one by one.
 
     Returns whether it cannot deadlock; None if the engine refuses the fabric.
     """
-    fabric = pick.choice([load("ring,4"), load("ring,5"), load("mesh,3,3"), small_fabric(pick)])
-    engine = pick.choice(["updown", "prefix", "lturn", "dl", "minimal"])
+    fabric = rng.choice([load("ring,4"), load("ring,5"), load("mesh,3,3"), small_fabric(rng)])
+    engine = rng.choice(["updown", "prefix", "lturn", "dl", "minimal"])
     try:
         plan = make_plan(fabric, engine, vcs=1 if engine == "dl" else None)
     except PlanError:
         return None
-    rules = foreign(compile_rules(plan), random_rules(fabric, pick))
-    edges = dependencies(fabric, rules, addresses(fabric, rules, pick))
+    rules = foreign(compile_rules(plan), random_rules(fabric, rng))
+    edges = dependencies(fabric, rules, addresses(fabric, rules, rng))
     state = state_of_rules(fabric, rules)
     verdict = verdict_of(state, "pause")
     assert verdict.acyclic is not has_cycle(edges)
@@ -78,7 +78,7 @@ def foreign_rules_agree(pick: random.Random) -> bool | None:
 @pytest.mark.parametrize("part", range(4))
 def test_foreign_rules_are_judged_as_packets_followed_one_by_one(part: int) -> None:
     seeds = range(part * 60, part * 60 + 60)
-    verdicts = Counter(foreign_rules_agree(pick) for _, pick in seeded(seeds))
+    verdicts = Counter(foreign_rules_agree(rng) for _, rng in seeded(seeds))
     assert min(verdicts[True], verdicts[False]) > 10
 
 

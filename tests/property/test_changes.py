@@ -206,11 +206,11 @@ ENGINES = ("updown", "updown", "lturn", "rturn", "dl", "lash", "prefix", "sbp", 
 
 
 def _plan(
-    fabric: Fabric, pick: random.Random, tagging: Sequence[str] = ("switch", "switch", "host")
+    fabric: Fabric, rng: random.Random, tagging: Sequence[str] = ("switch", "switch", "host")
 ) -> Plan:
-    engine = pick.choice(ENGINES)
-    root = pick.choice(fabric.switches).name if engine == "updown" else None
-    return make_plan(fabric, engine, root=root, tagging=pick.choice(tagging))
+    engine = rng.choice(ENGINES)
+    root = rng.choice(fabric.switches).name if engine == "updown" else None
+    return make_plan(fabric, engine, root=root, tagging=rng.choice(tagging))
 
 
 def _good_under_pause(plan: Plan) -> bool:
@@ -253,17 +253,17 @@ def _walk(change: Change, folder: Path) -> None:
 def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
     """The next change counts the packets of the steps that were not drained."""
     proven = 0
-    for seed, pick in seeded(range(block * 60, block * 60 + 60)):
-        fabric = small_fabric(pick)
-        old, new = _plan(fabric, pick), _plan(fabric, pick)
+    for seed, rng in seeded(range(block * 60, block * 60 + 60)):
+        fabric = small_fabric(rng)
+        old, new = _plan(fabric, rng), _plan(fabric, rng)
         before = _installed(old, FlowControl.PFC)
         change = plan_change(before, new)
-        without = pick.randrange(len(fabric.links))
+        without = rng.randrange(len(fabric.links))
         cut = replace(fabric, links=fabric.links[:without] + fabric.links[without + 1 :])
         if change.tier < 2 or set(parts(cut, NO_FAILURES)) != {0}:
             continue
         held = [Generation(before.rules, before.tags)]
-        for step in change.steps[: pick.randint(1, 2)]:
+        for step in change.steps[: rng.randint(1, 2)]:
             held.append(Generation(step.rules, step.tags))
         halfway = replace(
             before,
@@ -272,7 +272,7 @@ def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
             tags=held[-1].tags,
             older_generations=tuple(held[:-1]),
         )
-        repair = plan_change(halfway, _plan(cut, pick))
+        repair = plan_change(halfway, _plan(cut, rng))
         assert repair.proven
         held += [Generation(step.rules, step.tags) for step in repair.steps[:1]]
         folders = [tmp_path / str(seed) / str(number) for number in range(len(held))]
@@ -292,10 +292,10 @@ def test_a_link_is_cut_during_a_change(block: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", range(6))
 def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> None:
     tiers: set[int] = set()
-    for seed, pick in seeded(range(block * 20, block * 20 + 20)):
-        fabric = small_fabric(pick, most_switches=5, most_hosts=5)
-        old, new = _plan(fabric, pick), _plan(fabric, pick)
-        flow_control = pick.choice((FlowControl.PAUSE, FlowControl.PFC))
+    for seed, rng in seeded(range(block * 20, block * 20 + 20)):
+        fabric = small_fabric(rng, most_switches=5, most_hosts=5)
+        old, new = _plan(fabric, rng), _plan(fabric, rng)
+        flow_control = rng.choice((FlowControl.PAUSE, FlowControl.PFC))
         before = _installed(old, flow_control)
         if flow_control == "pause" and not all(_good_under_pause(rules) for rules in (old, new)):
             with pytest.raises(PlanError, match="CAN DEADLOCK under PAUSE"):
@@ -312,9 +312,9 @@ def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> No
 def test_changes_follow_each_other(flow_control: str) -> None:
     """Each change starts from the rules that the last one left, in any VLAN generation."""
     tiers: set[int] = set()
-    for _, pick in seeded(range(2000, 2030)):
-        fabric = small_fabric(pick)
-        plans = [_plan(fabric, pick) for _ in range(5)]
+    for _, rng in seeded(range(2000, 2030)):
+        fabric = small_fabric(rng)
+        plans = [_plan(fabric, rng) for _ in range(5)]
         if flow_control == "pause":
             plans = [plan for plan in plans if _good_under_pause(plan)]
         if not plans:

@@ -52,10 +52,10 @@ def _without(held: SwitchRules, rule: Rule) -> list[Rule]:
 
 
 def _rule_on_a_path(
-    fabric: Fabric, rules: FabricRules, pick: random.Random
+    fabric: Fabric, rules: FabricRules, rng: random.Random
 ) -> tuple[int, int, str, Rule]:
     """Return a source, a target, and a switch with a rule that decides about a packet of theirs."""
-    source, target = pick.sample(range(len(fabric.hosts)), 2)
+    source, target = rng.sample(range(len(fabric.hosts)), 2)
     a, b = fabric.hosts[source], fabric.hosts[target]
     follower, passed = OneByOne(fabric, rules), []
     name, port = a.switch, a.port
@@ -68,7 +68,7 @@ def _rule_on_a_path(
         channel = follower.channels.leaving[fabric.switch_index[name], out]
         name = follower.channels.names[follower.channels.head[channel]]
         port = int(follower.channels.in_port[channel])
-    name, port, frame = pick.choice(passed)
+    name, port, frame = rng.choice(passed)
     held = rules[name]
     sent = Pipeline(name, held).outputs(port, frame)
 
@@ -76,7 +76,7 @@ def _rule_on_a_path(
         left = SwitchRules(tuple(_without(held, rule)), held.groups)
         return Pipeline(name, left).outputs(port, frame) != sent
 
-    return source, target, name, pick.choice([rule for rule in held.rules if decides(rule)])
+    return source, target, name, rng.choice([rule for rule in held.rules if decides(rule)])
 
 
 def _damaged(
@@ -103,8 +103,8 @@ def test_one_damaged_rule_is_found(spec: str) -> None:
     intact = state_of_rules(fabric, rules)
     assert verdict_of(intact, plan.flow_control).failed == 0
     failed = 0
-    for seed, pick in seeded(range(12)):
-        source, target, name, rule = _rule_on_a_path(fabric, rules, pick)
+    for seed, rng in seeded(range(12)):
+        source, target, name, rule = _rule_on_a_path(fabric, rules, rng)
         state = state_of_rules(
             fabric, _damaged(fabric, rules, name, rule, DAMAGES[seed % len(DAMAGES)])
         )
@@ -123,8 +123,8 @@ def test_one_damaged_rule_is_found(spec: str) -> None:
 def test_what_a_damaged_rule_does_is_found_packet_by_packet() -> None:
     fabric = load("fattree3,6")
     rules = dict(compile_rules(make_plan(fabric)))
-    for seed, pick in seeded(range(12)):
-        *_, name, rule = _rule_on_a_path(fabric, rules, pick)
+    for seed, rng in seeded(range(12)):
+        *_, name, rule = _rule_on_a_path(fabric, rules, rng)
         # Of rules with equal priority the follower takes one, the check considers all.
         damage = DAMAGES[seed % 2]
         damaged = _damaged(fabric, rules, name, rule, damage)

@@ -20,7 +20,7 @@ DPID = 1
 def connected(case: Case, switch: ModelSwitch) -> Any:
     """Connect a switch, whoever else has its dpid; return the connection."""
     datapath = SimpleNamespace(
-        id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, dice=case.dice, ports=switch.ports
+        id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, rng=case.rng, ports=switch.ports
     )
     datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
     case.controller.connected(datapath)

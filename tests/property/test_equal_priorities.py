@@ -36,17 +36,17 @@ def test_our_own_rules_do_not_tie(spec: str) -> None:
 
 def _random_rules(seed: int, fabric: Fabric) -> tuple[Rule, ...]:
     """Return rules with two priorities that match bits of destinations and send to one port."""
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     macs = [mac_value(host.mac) for host in fabric.hosts]
     ports = [host.port for host in fabric.hosts]
     rules = []
-    for _ in range(draw.randint(2, 12)):
-        mac = draw.randrange(len(macs))
-        mask = draw.choice([None, 1 << draw.randrange(16), 0xFF, 0xFFFF])
+    for _ in range(rng.randint(2, 12)):
+        mac = rng.randrange(len(macs))
+        mask = rng.choice([None, 1 << rng.randrange(16), 0xFF, 0xFFFF])
         value = macs[mac] if mask is None else macs[mac] & mask
         match = (Field("eth_dst", value, mask),)
-        port = ports[mac] if draw.random() < 0.7 else draw.choice(ports)
-        rules.append(Rule(0, draw.choice([4, 5]), match, (Output(port),)))
+        port = ports[mac] if rng.random() < 0.7 else rng.choice(ports)
+        rules.append(Rule(0, rng.choice([4, 5]), match, (Output(port),)))
     return tuple(rules)
 
 

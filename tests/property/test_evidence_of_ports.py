@@ -43,12 +43,12 @@ def ring(count: int) -> RouterNet:
 
 def drawn(seed: int) -> RouterNet:
     """Return a ring, a leaf-spine with a fault, or a random fabric, without LAGs."""
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     if seed % 3 == 0:
-        return ring(draw.randint(3, 6))
+        return ring(rng.randint(3, 6))
     if seed % 3 == 1:
-        net = leaf_spine(draw.randint(2, 4), 2)
-        lost = draw.choice(net.routers[:-2])
+        net = leaf_spine(rng.randint(2, 4), 2)
+        lost = rng.choice(net.routers[:-2])
         net.routes["spine0"][f"10.{lost[-1]}.0.0/24"] = [("169.254.0.9", "Ethernet0")]
         return net
     net = random_net(seed)
@@ -185,10 +185,10 @@ def test_hosts_behind_a_sub_interface_of_sonic(name: str, tmp_path: Path) -> Non
 
 @pytest.mark.seeds(60)
 def test_leaving_a_router_out_makes_nothing_safe(seed: int, tmp_path: Path) -> None:
-    net, draw = drawn(seed), random.Random(seed)  # noqa: S311
+    net, rng = drawn(seed), random.Random(seed)  # noqa: S311
     folder = write_frr(net, tmp_path / "fabric")
     whole = judged(folder)
-    left_out = draw.choice(net.routers)
+    left_out = rng.choice(net.routers)
     for file in (folder / left_out).iterdir():
         file.unlink()
     (folder / left_out).rmdir()
@@ -207,8 +207,8 @@ def test_leaving_a_router_out_makes_nothing_safe(seed: int, tmp_path: Path) -> N
 @pytest.mark.seeds(40)
 def test_every_witness_is_a_packet_of_the_files(seed: int, tmp_path: Path) -> None:
     """Each holds one channel and then requests the next, as a second program follows it."""
-    net, draw = random_net(seed), random.Random(seed)  # noqa: S311
-    add_stale_routes(net, draw)
+    net, rng = random_net(seed), random.Random(seed)  # noqa: S311
+    add_stale_routes(net, rng)
     verdict = judged(net.write(tmp_path))
     for step in verdict.witnesses:
         router, _, interface = step.source.partition("-")
@@ -232,8 +232,8 @@ def test_every_witness_is_a_packet_of_the_files(seed: int, tmp_path: Path) -> No
 @pytest.mark.seeds(30)
 def test_addresses_of_routers_end_at_them(seed: int, tmp_path: Path) -> None:
     """A packet to a loopback or an end of a cable goes no further, whatever a default says."""
-    draw = random.Random(seed)  # noqa: S311
-    net = leaf_spine(draw.randint(2, 4), 2)
+    rng = random.Random(seed)  # noqa: S311
+    net = leaf_spine(rng.randint(2, 4), 2)
     ends: dict[str, str] = {}
     for number, router in enumerate(net.routers):
         loopback = f"10.99.0.{number}"
@@ -246,7 +246,7 @@ def test_addresses_of_routers_end_at_them(seed: int, tmp_path: Path) -> None:
             ends[address] = router
     for router in net.routers:
         ports = net.ports(router)
-        net.routes[router]["0.0.0.0/0"] = [("169.254.9.9", draw.choice(ports))]
+        net.routes[router]["0.0.0.0/0"] = [("169.254.9.9", rng.choice(ports))]
         for address, home in ends.items():
             near = [p for (r, p), (peer, _) in net.peers.items() if (r, peer) == (router, home)]
             if address.startswith("10.99") and near:
@@ -264,11 +264,11 @@ def test_addresses_of_routers_end_at_them(seed: int, tmp_path: Path) -> None:
 
 @pytest.mark.seeds(20)
 def test_exchanged_networks_leave_somebody_undelivered(seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
-    net = leaf_spine(draw.randint(2, 4), draw.randint(1, 3))
-    router = draw.choice([name for name in net.routers if name.startswith("leaf")])
+    rng = random.Random(seed)  # noqa: S311
+    net = leaf_spine(rng.randint(2, 4), rng.randint(1, 3))
+    router = rng.choice([name for name in net.routers if name.startswith("leaf")])
     own = f"10.{router[-1]}.0.0/24"
-    other = draw.choice([prefix for prefix in net.routes[router] if prefix != own])
+    other = rng.choice([prefix for prefix in net.routes[router] if prefix != own])
     routes = net.routes[router]
     routes[own], routes[other] = routes[other], routes[own]
     assert judged(net.write(tmp_path)).undelivered > 0

@@ -49,9 +49,9 @@ class Case:
     """
 
     def __init__(
-        self, pick: random.Random, file: Path | None = None, active: Case | None = None
+        self, rng: random.Random, file: Path | None = None, active: Case | None = None
     ) -> None:
-        self.pick, self.file = pick, file
+        self.rng, self.file = rng, file
         self.connections: dict[str, Any] = {}
         self.is_calm = True
         """True if nothing has failed since all switches held their first rules."""
@@ -64,8 +64,8 @@ class Case:
             self.switches: dict[str, ModelSwitch] = active.switches
             self.start(active.state.desired, standby=True)
             return
-        self.whole = small_fabric(pick, most_switches=5, most_hosts=5)
-        parts = [part for part in (part_of(self.whole, pick) for _ in range(30)) if part]
+        self.whole = small_fabric(rng, most_switches=5, most_hosts=5)
+        parts = [part for part in (part_of(self.whole, rng) for _ in range(30)) if part]
         self.fabrics = (parts or [self.whole])[:4]
         self.start(self.desired(self.fabrics[0]))
         self.switches = {
@@ -112,7 +112,7 @@ class Case:
 
     def desired(self, fabric: Fabric) -> DesiredState:
         return DesiredState.compute(
-            Config(settle_s=0.0, engine="updown", root=self.pick.choice(fabric.switches).name),
+            Config(settle_s=0.0, engine="updown", root=self.rng.choice(fabric.switches).name),
             fabric,
         )
 
@@ -123,7 +123,7 @@ class Case:
             id=switch.dpid,
             state=MAIN_DISPATCHER,
             switch=switch,
-            dice=self.pick,
+            rng=self.rng,
             ports=switch.ports,
         )
         datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
@@ -138,13 +138,13 @@ class Case:
 
     def set_ports(self, name: str, state: Any) -> None:
         switch = self.switches[name]
-        switch.ports[self.pick.choice(list(switch.ports))] = state
+        switch.ports[self.rng.choice(list(switch.ports))] = state
         if name in self.connections:
             self.controller.ports_changed(self.connections[name])
 
     def reload(self) -> str:
         """Reload as :class:`knotless.controller.service.Service` does; return why not."""
-        new = self.desired(self.pick.choice(self.fabrics))
+        new = self.desired(self.rng.choice(self.fabrics))
         try:
             task = self.state.update.task_to(new)
             if task is None:
@@ -225,18 +225,18 @@ class Case:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
     reloads = 0
-    for seed, pick in seeded(range(block, CASES, BLOCKS)):
-        case = Case(pick)
+    for seed, rng in seeded(range(block, CASES, BLOCKS)):
+        case = Case(rng)
         case.settle()
         for _ in range(2):
             if case.reload():
                 continue
             reloads += 1
-            late = [name for name in case.state.observed.by_name if pick.random() < 0.5]
+            late = [name for name in case.state.observed.by_name if rng.random() < 0.5]
             for name in late:
                 if case.state.observed.by_name[name].is_new:
                     case.disconnect(name)  # it connects when the others may be done
-            for _ in range(pick.randrange(100)):
+            for _ in range(rng.randrange(100)):
                 case.turn()
             case.settle()
             case.assert_done()
@@ -249,14 +249,14 @@ def test_hosts_that_stay_reach_each_other_all_the_time(block: int) -> None:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_failures_during_reloads_make_no_loop(block: int) -> None:
     reasons = Counter[str]()
-    for _, pick in seeded(range(CASES + block, 2 * CASES, BLOCKS)):
-        case = Case(pick)
+    for _, rng in seeded(range(CASES + block, 2 * CASES, BLOCKS)):
+        case = Case(rng)
         case.is_calm = False
-        if pick.random() < 0.8:
+        if rng.random() < 0.8:
             case.settle()
-        for _ in range(pick.randrange(2, 20)):
-            name = pick.choice(list(case.switches))
-            match pick.randrange(5):
+        for _ in range(rng.randrange(2, 20)):
+            name = rng.choice(list(case.switches))
+            match rng.randrange(5):
                 case 0:
                     case.connect(name)
                 case 1:
@@ -264,8 +264,8 @@ def test_failures_during_reloads_make_no_loop(block: int) -> None:
                 case 2:
                     reasons[case.reload().split(",")[0][:30]] += 1
                 case 3:
-                    case.set_ports(name, pick.choice((UP, DOWN)))
-            for _ in range(pick.randrange(12)):
+                    case.set_ports(name, rng.choice((UP, DOWN)))
+            for _ in range(rng.randrange(12)):
                 case.turn()
         case.settle()
         case.assert_done()

@@ -109,11 +109,11 @@ def test_the_coverage_is_that_of_all_packets_explored_for_each_failure(
     """Also with rules that are missing, and under flow control with which failures deadlock."""
     plan = make_plan(load(spec), **request_, protection="fast-failover")
     rules = dict(compile_rules(plan))
-    dice = random.Random(spec)  # noqa: S311
+    rng = random.Random(spec)  # noqa: S311
     damaged = dict(rules)
-    for name in dice.sample(sorted(rules), 2):
+    for name in rng.sample(sorted(rules), 2):
         every = rules[name].rules
-        kept = tuple(rule for rule in every if dice.random() < 0.9)
+        kept = tuple(rule for rule in every if rng.random() < 0.9)
         damaged[name] = SwitchRules(kept, rules[name].groups)
     for given, flow_control in (
         (rules, FlowControl.PAUSE),

@@ -40,10 +40,10 @@ class Failing:
     """The updates of a fabric of which links fail one after the other, as switches take them."""
 
     def __init__(self, number: int) -> None:
-        self.dice = Random(number)  # noqa: S311 - repeatable, not secret
+        self.rng = Random(number)  # noqa: S311 - repeatable, not secret
         self.desired = desired_state(*FABRICS[number % len(FABRICS)])
         self.fabric = self.desired.fabric
-        self.links = [link.name for link in self.dice.sample(self.fabric.links, k=3)]
+        self.links = [link.name for link in self.rng.sample(self.fabric.links, k=3)]
         self.update = UpdateState(self.desired)
         self.update.is_settling = True
         self.failures = NO_FAILURES
@@ -187,7 +187,7 @@ def _before_confirmation(case: Failing) -> Iterator[bool]:
             return
         changed = case.update.begin()
         for name in sorted(changed):
-            if case.dice.random() < 0.7:
+            if case.rng.random() < 0.7:
                 case.update.confirm(name)
 
 
@@ -230,9 +230,9 @@ def test_after_ten_failures_and_returns_the_rules_are_those_of_the_plan() -> Non
         case = Failing(number)
         failed = set[str]()
         for _ in range(20):
-            link = case.dice.choice(case.fabric.links).name
+            link = case.rng.choice(case.fabric.links).name
             failed ^= {link}
-            case.update.is_settling = case.dice.random() < 0.5
+            case.update.is_settling = case.rng.random() < 0.5
             case.plan(*failed)
             case.finish()
             case.assert_all_are_served()

@@ -27,10 +27,10 @@ def restart(case: Case, desired: DesiredState) -> None:
     """Start a controller; the switches connect one after the other."""
     case.start(DesiredState.compute(desired.config, desired.fabric))
     names = list(case.switches)
-    case.pick.shuffle(names)
+    case.rng.shuffle(names)
     for name in names:
         case.connect(name)
-        for _ in range(case.pick.randrange(6)):
+        for _ in range(case.rng.randrange(6)):
             case.turn()
 
 
@@ -38,18 +38,18 @@ def restart(case: Case, desired: DesiredState) -> None:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_a_restarted_controller_finishes_the_change(block: int, tmp_path: Path) -> None:
     interrupted = 0
-    for seed, pick in seeded(range(1000 + block, 1000 + CASES, BLOCKS)):
+    for seed, rng in seeded(range(1000 + block, 1000 + CASES, BLOCKS)):
         file = tmp_path / f"{seed}.json"
-        case = Case(pick, file)
+        case = Case(rng, file)
         case.settle()
         if case.reload():
             continue
-        for _ in range(pick.choice((1, 2, 2))):
-            for _ in range(pick.randrange(60)):
+        for _ in range(rng.choice((1, 2, 2))):
+            for _ in range(rng.randrange(60)):
                 case.turn()
             interrupted += file.exists()
             case.kill()
-            for _ in range(pick.randrange(3)):
+            for _ in range(rng.randrange(3)):
                 case.turn()
             restart(case, case.state.desired)
         case.settle()
@@ -61,12 +61,12 @@ def test_a_restarted_controller_finishes_the_change(block: int, tmp_path: Path) 
 
 def test_without_the_file_switches_that_have_gone_keep_rules() -> None:
     left = 0
-    for _, pick in seeded(range(1000, 1000 + CASES, 2)):
-        case = Case(pick)
+    for _, rng in seeded(range(1000, 1000 + CASES, 2)):
+        case = Case(rng)
         case.settle()
         if case.reload():
             continue
-        for _ in range(pick.randrange(60)):
+        for _ in range(rng.randrange(60)):
             case.turn()
         case.kill()
         with suppress(AssertionError):  # nothing is proven
@@ -80,16 +80,16 @@ def test_without_the_file_switches_that_have_gone_keep_rules() -> None:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: Path) -> None:
     others = 0
-    for seed, pick in seeded(range(2000 + block, 2000 + CASES, BLOCKS)):
+    for seed, rng in seeded(range(2000 + block, 2000 + CASES, BLOCKS)):
         file = tmp_path / f"{seed}.json"
-        case = Case(pick, file)
+        case = Case(rng, file)
         case.settle()
         if case.reload():
             continue
-        for _ in range(pick.randrange(60)):
+        for _ in range(rng.randrange(60)):
             case.turn()
         case.kill()
-        new = case.desired(pick.choice(case.fabrics))
+        new = case.desired(rng.choice(case.fabrics))
         begun = UpdateJournal(file).read()
         try:
             _ = begun and begun.union.extended(new.fabric)
@@ -105,7 +105,7 @@ def test_the_configuration_may_have_been_edited_meanwhile(block: int, tmp_path: 
 
 def stand_by(case: Case) -> Case:
     """Return a standby of the active controller, connected to all switches."""
-    standby = Case(case.pick, case.file, active=case)
+    standby = Case(case.rng, case.file, active=case)
     for name in standby.switches:
         standby.connect(name)
     return standby
@@ -121,17 +121,17 @@ def follow(standby: Case, desired: DesiredState) -> None:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_a_standby_finishes_the_change(block: int, tmp_path: Path) -> None:
     interrupted = back = 0
-    for seed, pick in seeded(range(3000 + block, 3000 + CASES, BLOCKS)):
+    for seed, rng in seeded(range(3000 + block, 3000 + CASES, BLOCKS)):
         file = tmp_path / f"{seed}.json"
-        active = Case(pick, file)
+        active = Case(rng, file)
         active.settle()
         for _ in range(2):
             standby = stand_by(active)
             if active.reload():
                 continue
-            is_reloaded = pick.random() < 0.7
-            turns = pick.randrange(60)
-            when = pick.randrange(turns + 1)
+            is_reloaded = rng.random() < 0.7
+            turns = rng.randrange(60)
+            when = rng.randrange(turns + 1)
             for turn in range(turns):
                 active.turn()
                 if turn == when and is_reloaded:

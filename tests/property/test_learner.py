@@ -33,8 +33,8 @@ TURNS = 4000
 class Network:
     """Switches, cables and hosts; whatever a rule sends to the controller arrives there."""
 
-    def __init__(self, pick: random.Random, fabric: Fabric) -> None:
-        self.pick, self.fabric = pick, fabric
+    def __init__(self, rng: random.Random, fabric: Fabric) -> None:
+        self.rng, self.fabric = rng, fabric
         dpid = {switch.name: switch.dpid for switch in fabric.switches}
         ends = [((dpid[part.a], part.a_port), (dpid[part.b], part.b_port)) for part in fabric.links]
         self.cables: dict[PortId, PortId] = dict(ends) | {b: a for a, b in ends}
@@ -64,7 +64,7 @@ class Network:
             self.learner.disconnected(old)
         switch = self.switches[dpid]
         datapath = SimpleNamespace(
-            id=dpid, state=MAIN_DISPATCHER, switch=switch, dice=self.pick, ports=switch.ports
+            id=dpid, state=MAIN_DISPATCHER, switch=switch, rng=self.rng, ports=switch.ports
         )
         datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
         self.connections[dpid] = datapath
@@ -85,7 +85,7 @@ class Network:
             peer = self.cables.get((dpid, port), (dpid, port))
             if peer in self.odd:
                 # It also makes it that of another port.
-                other = self.pick.randrange(1, 9).to_bytes(3, "big")
+                other = self.rng.randrange(1, 9).to_bytes(3, "big")
                 self.arrive(peer, frame[:9] + other + frame[12:])
             if peer not in self.hosts or peer in self.odd:
                 self.arrive(peer, frame)
@@ -110,7 +110,7 @@ class Network:
             source = mac_value(host.mac).to_bytes(6, "big")
             arp = bytes.fromhex("08060001080006040001") + source + address
             self.arrive(port, b"\xff" * 6 + source + arp)
-            probe = forged.packet_out(self.pick.choice(list(self.switches)), [1], reflected=False)
+            probe = forged.packet_out(self.rng.choice(list(self.switches)), [1], reflected=False)
             self.arrive(port, sent(probe, 1))
 
     def talk_for(self, turns: int) -> None:
@@ -128,18 +128,18 @@ def matches(rule: Rule, port: int, destination: int) -> bool:
 @pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(2))
 def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
-    for seed, pick in seeded(range(block, CASES, 2)):
-        fabric = small_fabric(pick, most_switches=5, most_hosts=5)
-        network = Network(pick, fabric)
+    for seed, rng in seeded(range(block, CASES, 2)):
+        fabric = small_fabric(rng, most_switches=5, most_hosts=5)
+        network = Network(rng, fabric)
         network.begin()
-        for _ in range(pick.randrange(12)):
-            dpid = pick.choice(list(network.switches))
+        for _ in range(rng.randrange(12)):
+            dpid = rng.choice(list(network.switches))
             switch = network.switches[dpid]
-            switch.ports[pick.choice(list(switch.ports))] = pick.choice((UP, DOWN))
+            switch.ports[rng.choice(list(switch.ports))] = rng.choice((UP, DOWN))
             network.learner.ports_changed(network.connections[dpid])
-            if pick.random() < 0.2:
+            if rng.random() < 0.2:
                 network.connect(dpid)
-            for _ in range(pick.randrange(20)):
+            for _ in range(rng.randrange(20)):
                 hub.sleep(0)
         for dpid, switch in network.switches.items():
             switch.ports.update(dict.fromkeys(switch.ports, UP))
@@ -160,9 +160,9 @@ def test_a_fabric_is_learned_while_switches_come_and_go(block: int) -> None:
 
 
 def test_hosts_are_found_once_and_then_not_listened_to() -> None:
-    for seed, pick in seeded(range(500, 504)):
-        fabric = small_fabric(pick, most_switches=4, most_hosts=4)
-        network = Network(pick, fabric)
+    for seed, rng in seeded(range(500, 504)):
+        fabric = small_fabric(rng, most_switches=4, most_hosts=4)
+        network = Network(rng, fabric)
         network.begin()
         network.talk_for(100)
         for dpid, switch in network.switches.items():
@@ -180,9 +180,9 @@ def test_hosts_are_found_once_and_then_not_listened_to() -> None:
 
 
 def test_a_host_that_sends_probes_back_is_not_used_and_harms_nobody_else() -> None:
-    for seed, pick in seeded(range(600, 605)):
-        fabric = small_fabric(pick, most_switches=4, most_hosts=5)
-        network = Network(pick, fabric)
+    for seed, rng in seeded(range(600, 605)):
+        fabric = small_fabric(rng, most_switches=4, most_hosts=5)
+        network = Network(rng, fabric)
         network.odd = {next(iter(network.hosts))}
         network.begin()
         network.talk_for(100)

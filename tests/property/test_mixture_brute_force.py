@@ -24,24 +24,24 @@ from tests.support.reference_rules import RuleReference
 ENGINES = ("updown", "updown", "updown", "lturn", "rturn", "minimal", "dl", "lash", "prefix")
 
 
-def _rules(fabric: Fabric, pick: random.Random) -> FabricRules:
+def _rules(fabric: Fabric, rng: random.Random) -> FabricRules:
     """Return the rules of a random engine; sometimes a few of them are missing."""
-    engine = pick.choice(ENGINES)
-    root = pick.choice(fabric.switches).name if engine == "updown" else None
+    engine = rng.choice(ENGINES)
+    root = rng.choice(fabric.switches).name if engine == "updown" else None
     rules = dict(compile_rules(make_plan(fabric, engine, root=root)))
-    if pick.random() < 0.3:
-        name = pick.choice(fabric.switches).name
+    if rng.random() < 0.3:
+        name = rng.choice(fabric.switches).name
         held = list(rules[name].rules)
-        held.pop(pick.randrange(len(held)))
+        held.pop(rng.randrange(len(held)))
         rules[name] = SwitchRules(tuple(held), rules[name].groups)
     return rules
 
 
-def _generations(fabric: Fabric, pick: random.Random, count: int) -> list[FabricRules]:
-    generations = [_rules(fabric, pick)]
+def _generations(fabric: Fabric, rng: random.Random, count: int) -> list[FabricRules]:
+    generations = [_rules(fabric, rng)]
     while len(generations) < count:
-        new = _rules(fabric, pick)
-        kept = {s.name for s in fabric.switches if pick.random() < 0.4}
+        new = _rules(fabric, rng)
+        kept = {s.name for s in fabric.switches if rng.random() < 0.4}
         generations.append({n: generations[-1][n] if n in kept else new[n] for n in new})
     return generations
 
@@ -106,9 +106,9 @@ def _edges(fabric: Fabric, generations: list[FabricRules], lag: int) -> set[tupl
 @pytest.mark.parametrize("block", range(8))
 def test_two_generations(block: int, tmp_path: Path) -> None:
     good = 0
-    for seed, pick in seeded(range(block * 40, block * 40 + 40)):
-        fabric = small_fabric(pick)
-        old, new = _generations(fabric, pick, 2)
+    for seed, rng in seeded(range(block * 40, block * 40 + 40)):
+        fabric = small_fabric(rng)
+        old, new = _generations(fabric, rng, 2)
         verdict = _agree(fabric, [old, new], tmp_path / str(seed))
         good += verdict.ok
         differ = [name for name in old if old[name] != new[name]][:5]
@@ -125,9 +125,9 @@ def test_two_generations(block: int, tmp_path: Path) -> None:
 @pytest.mark.thin(1)
 @pytest.mark.parametrize("block", range(4))
 def test_three_generations_with_barriers(block: int, tmp_path: Path) -> None:
-    for seed, pick in seeded(range(1000 + block * 20, 1000 + block * 20 + 20)):
-        fabric = small_fabric(pick, most_switches=4, most_hosts=4)
-        _agree(fabric, _generations(fabric, pick, 3), tmp_path / str(seed))
+    for seed, rng in seeded(range(1000 + block * 20, 1000 + block * 20 + 20)):
+        fabric = small_fabric(rng, most_switches=4, most_hosts=4)
+        _agree(fabric, _generations(fabric, rng, 3), tmp_path / str(seed))
 
 
 @pytest.mark.thin(1)
@@ -135,9 +135,9 @@ def test_three_generations_with_barriers(block: int, tmp_path: Path) -> None:
 def test_generations_that_are_sent_before_the_last_is_confirmed(block: int, tmp_path: Path) -> None:
     """A switch may hold any of the last three of four; with all three, any at any time."""
     more = 0
-    for seed, pick in seeded(range(2000 + block * 20, 2000 + block * 20 + 20)):
-        fabric = small_fabric(pick, most_switches=4, most_hosts=4)
-        generations = _generations(fabric, pick, 4)
+    for seed, rng in seeded(range(2000 + block * 20, 2000 + block * 20 + 20)):
+        fabric = small_fabric(rng, most_switches=4, most_hosts=4)
+        generations = _generations(fabric, rng, 4)
         confirmed = _agree(fabric, generations, tmp_path / f"{seed}-1")
         lagging = _agree(fabric, generations, tmp_path / f"{seed}-2", lag=2)
         assert lagging.undelivered >= confirmed.undelivered

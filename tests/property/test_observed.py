@@ -21,8 +21,8 @@ class Network:
     With ``cuts`` false no link is cut.
     """
 
-    def __init__(self, fabric: Fabric, dice: random.Random, *, cuts: bool = True) -> None:
-        self.fabric, self.dice, self.cuts = fabric, dice, cuts
+    def __init__(self, fabric: Fabric, rng: random.Random, *, cuts: bool = True) -> None:
+        self.fabric, self.rng, self.cuts = fabric, rng, cuts
         self.cut: set[str] = set()
         self.dead: set[str] = set()
         self.alone: set[str] = set()
@@ -32,8 +32,8 @@ class Network:
         links = [link.name for link in self.fabric.links]
         names = [switch.name for switch in self.fabric.switches]
         switches = [(self.dead, names), (self.alone, names)]
-        kind, choices = self.dice.choice([(self.cut, links), *switches] if self.cuts else switches)
-        kind.symmetric_difference_update({self.dice.choice(choices)})
+        kind, choices = self.rng.choice([(self.cut, links), *switches] if self.cuts else switches)
+        kind.symmetric_difference_update({self.rng.choice(choices)})
 
     def ports(self, name: str) -> dict[int, bool]:
         """Return the ports of a switch as it sees them."""
@@ -47,7 +47,7 @@ class Network:
     def report(self, observed: Observed) -> None:
         """Let every switch report what it sees, in any order."""
         switches = list(observed.switches.values())
-        self.dice.shuffle(switches)
+        self.rng.shuffle(switches)
         for switch in switches:
             if switch.name in self.dead | self.alone:
                 if switch.connected:
@@ -79,9 +79,9 @@ class Network:
 
 @given(st.sampled_from(FABRICS), st.randoms(), st.integers(1, 30))
 def test_links_that_are_down_are_those_that_somebody_sees(
-    fabric: Fabric, dice: random.Random, changes: int
+    fabric: Fabric, rng: random.Random, changes: int
 ) -> None:
-    network, observed = Network(fabric, dice), Observed(fabric)
+    network, observed = Network(fabric, rng), Observed(fabric)
     for _ in network.changes(observed, changes):
         links_down = set(observed.links_down())
         assert network.down() <= links_down
@@ -98,9 +98,9 @@ def test_links_that_are_down_are_those_that_somebody_sees(
 
 @given(st.sampled_from(FABRICS), st.randoms(), st.integers(1, 10))
 def test_a_controller_that_has_just_started_sees_the_same(
-    fabric: Fabric, dice: random.Random, changes: int
+    fabric: Fabric, rng: random.Random, changes: int
 ) -> None:
-    network, old = Network(fabric, dice), Observed(fabric)
+    network, old = Network(fabric, rng), Observed(fabric)
     for _ in range(changes):
         network.change()
         network.alone.clear()
@@ -115,8 +115,8 @@ def test_a_controller_that_has_just_started_sees_the_same(
 
 @given(st.sampled_from(FABRICS), st.randoms(), st.integers(1, 30))
 def test_only_dead_switches_are_called_dead(
-    fabric: Fabric, dice: random.Random, changes: int
+    fabric: Fabric, rng: random.Random, changes: int
 ) -> None:
-    network, observed = Network(fabric, dice, cuts=False), Observed(fabric)
+    network, observed = Network(fabric, rng, cuts=False), Observed(fabric)
     for _ in network.changes(observed, changes):
         assert set(observed.switches_down()) <= network.dead

@@ -38,9 +38,9 @@ BLOCKS = 6
 ENGINES = ("updown", "updown", "lturn", "dl", "lash", "prefix")
 
 
-def desired_state(fabric: Fabric, pick: random.Random) -> DesiredState:
-    engine = pick.choice(ENGINES)
-    root = pick.choice(fabric.switches).name if engine == "updown" else None
+def desired_state(fabric: Fabric, rng: random.Random) -> DesiredState:
+    engine = rng.choice(ENGINES)
+    root = rng.choice(fabric.switches).name if engine == "updown" else None
     return DesiredState.compute(Config(engine=engine, root=root), fabric)
 
 
@@ -98,9 +98,9 @@ def walk(update: UpdatePlan, staying: frozenset[str], folder: Path) -> None:
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_every_intermediate_rule_set_is_walked(block: int, tmp_path: Path) -> None:
     tiers = Counter[int]()
-    for seed, pick in seeded(range(block, CASES, BLOCKS)):
-        fabrics = two_fabrics(pick, most_switches=6, most_hosts=5)
-        old, new = (desired_state(fabric, pick) for fabric in fabrics)
+    for seed, rng in seeded(range(block, CASES, BLOCKS)):
+        fabrics = two_fabrics(rng, most_switches=6, most_hosts=5)
+        old, new = (desired_state(fabric, rng) for fabric in fabrics)
         update = update_between(old, new)
         change = update.change
         assert change.proven

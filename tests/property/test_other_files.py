@@ -106,15 +106,15 @@ def bare(fabric: Fabric) -> tuple[object, ...]:
 
 @given(st.integers(0, 10_000), st.randoms(use_true_random=False))
 @pytest.mark.examples(0.6)
-def test_additions_to_ibnetdiscover_output_change_no_fabric(seed: int, draw: random.Random) -> None:
+def test_additions_to_ibnetdiscover_output_change_no_fabric(seed: int, rng: random.Random) -> None:
     """Headings and labels of -g, errors between lines, loopback cables, aggregation nodes."""
     subnet = random_subnet(seed)
     text = subnet.files()["ibnetdiscover.txt"]
     lines = []
     for line in text.splitlines():
-        lines.append(draw.choice(["", "", "", "Non-Chassis Nodes", "Chassis 1", *COMPLAINTS]))
+        lines.append(rng.choice(["", "", "", "Non-Chassis Nodes", "Chassis 1", *COMPLAINTS]))
         if line.startswith("["):
-            line = re.sub(r"(\[\d+\])", draw.choice([r"\1", r"\1[ext 7]"]), line)
+            line = re.sub(r"(\[\d+\])", rng.choice([r"\1", r"\1[ext 7]"]), line)
         lines.append(line)
         if line.startswith("Switch"):
             number = len(lines)
@@ -157,15 +157,15 @@ def test_the_report_of_ports_is_the_same_fabric(seed: int) -> None:
 
 
 @given(st.integers(1, 6), st.randoms(use_true_random=False))
-def test_a_graph_is_one_fabric_in_every_style_of_graphml(count: int, draw: random.Random) -> None:
+def test_a_graph_is_one_fabric_in_every_style_of_graphml(count: int, rng: random.Random) -> None:
     """Plain, directed once or both ways, as yEd draws it, kinds by default, several encodings."""
     nodes = [(f"s{i}", "switch") for i in range(count)]
-    pairs = {(draw.randrange(i), i) for i in range(1, count)}
-    pairs |= {(draw.randrange(i), i) for i in range(1, count)}
+    pairs = {(rng.randrange(i), i) for i in range(1, count)}
+    pairs |= {(rng.randrange(i), i) for i in range(1, count)}
     edges = [(f"s{a}", f"s{b}") for a, b in sorted(pairs)]
-    for number in range(draw.randint(1, 4)):
+    for number in range(rng.randint(1, 4)):
         nodes.append((f"h{number}", "host"))
-        edges.append((f"s{draw.randrange(count)}", f"h{number}"))
+        edges.append((f"s{rng.randrange(count)}", f"h{number}"))
     expected = from_graphml(written(nodes, edges), "some")
     assert len(expected.switches) == count
     assert expected.notes == ()

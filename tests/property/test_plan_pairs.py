@@ -12,8 +12,8 @@ from tests.support.random_fabrics import seeded
 @pytest.mark.parametrize("block", range(6))
 def test_every_step_between_two_plans_is_proven_and_the_last_has_the_new_rules(block: int) -> None:
     changes = []
-    for _, pick in seeded(range(block * 40, block * 40 + 40)):
-        pair = random_pair(pick)
+    for _, rng in seeded(range(block * 40, block * 40 + 40)):
+        pair = random_pair(rng)
         if pair is not None:
             changes.append(prove(pair))
     assert sum(change is not None for change in changes) > 4

@@ -35,28 +35,28 @@ Buffer = tuple[str, int, int]
 LONGEST = 1500 + FRAME_OVERHEAD_BYTES
 
 
-def random_settings(draw: random.Random, ends: list[tuple[str, int]]) -> dict[str, Any]:
+def random_settings(rng: random.Random, ends: list[tuple[str, int]]) -> dict[str, Any]:
     """Return settings of switches in which some buffers share pools, some without a reserve."""
     switches: dict[str, Any] = {}
-    likely = draw.choice([0.1, 0.5, 0.9])
-    sparse = draw.choice([0.1, 0.6, 1.0])
+    likely = rng.choice([0.1, 0.5, 0.9])
+    sparse = rng.choice([0.1, 0.6, 1.0])
     for switch in sorted({switch for switch, _ in ends}):
         ports = {}
         for port in [port for name, port in ends if name == switch]:
             groups = [
                 {
                     "priorities": [priority],
-                    "pool": draw.choice(["a", "b"]),
-                    "reserved_bytes": LONGEST - (draw.random() < likely),
+                    "pool": rng.choice(["a", "b"]),
+                    "reserved_bytes": LONGEST - (rng.random() < likely),
                     "alpha": 1.0,
                 }
                 for priority in range(3)
-                if draw.random() < sparse
+                if rng.random() < sparse
             ]
             ports[str(port)] = {"ingress": groups}
         pools = {name: {"side": "ingress", "bytes": 100_000} for name in ("a", "b")}
         switches[switch] = {"pools": pools, "ports": ports}
-        lossless = draw.choice([None, [0, 1, 2], [0, 1]])
+        lossless = rng.choice([None, [0, 1, 2], [0, 1]])
         if lossless is not None:
             switches[switch]["lossless"] = lossless
     return {"switches": switches}
@@ -107,14 +107,14 @@ def waits_with_pools(
 
 @pytest.mark.seeds(60)
 def test_plans_agree_with_frames_followed_one_by_one(seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
-    fabric = load(draw.choice(SPECS))
-    plan = make_plan(fabric, PlanRequest.from_options(select=draw.choice(["spread", "low-port"])))
+    rng = random.Random(seed)  # noqa: S311
+    fabric = load(rng.choice(SPECS))
+    plan = make_plan(fabric, PlanRequest.from_options(select=rng.choice(["spread", "low-port"])))
     ends = [(host.switch, host.port) for host in fabric.hosts]
     for link in fabric.links:
         ends += [(link.a, link.a_port), (link.b, link.b_port)]
-    content = random_settings(draw, ends)
-    lossless = draw.choice([[0, 1, 2], [0]])
+    content = random_settings(rng, ends)
+    lossless = rng.choice([[0, 1, 2], [0]])
     for settings in content["switches"].values():
         settings["lossless"] = lossless
     checked = CheckedPlan(plan)
@@ -151,16 +151,16 @@ def test_a_safe_plan_stays_safe_with_reserves_and_not_without(spec: str) -> None
             _check_witnesses(verdict.cycle, verdict.witnesses)
 
 
-def with_pools(net: RouterNet, draw: random.Random) -> dict[tuple[str, str, int], tuple[str, bool]]:
+def with_pools(net: RouterNet, rng: random.Random) -> dict[tuple[str, str, int], tuple[str, bool]]:
     """Give routers tables of buffers; return the pool and whether there is a reserve, by group."""
     groups: dict[tuple[str, str, int], tuple[str, bool]] = {}
-    likely = draw.choice([0.1, 0.5, 0.9])
+    likely = rng.choice([0.1, 0.5, 0.9])
     for router in net.routers:
         rows = {}
         for port in (*net.ports(router), HOST_PORT):
             for group in range(8):
-                if draw.random() < 0.8:
-                    pool, reserved = draw.choice(["a", "b"]), draw.random() >= likely
+                if rng.random() < 0.8:
+                    pool, reserved = rng.choice(["a", "b"]), rng.random() >= likely
                     rows[f"{port}|{group}"] = {"profile": f"{pool}{int(reserved)}"}
                     groups[router, port, group] = (pool, reserved)
         net.more.setdefault(router, {}).update(
@@ -227,8 +227,8 @@ def _pool_waits(
 
 @pytest.mark.seeds(80)
 def test_routers_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
-    net, draw = random_net(seed), random.Random(seed)  # noqa: S311
-    groups = with_pools(net, draw)
+    net, rng = random_net(seed), random.Random(seed)  # noqa: S311
+    groups = with_pools(net, rng)
     verdict = verdict_of_imported(read_paths([net.write(tmp_path)]))
     expected = acyclic_with_pools(net, groups)
     if verdict.missing:

@@ -28,28 +28,28 @@ Hop = tuple[Place, Packet]
 PACKETS = [Packet(kind, priority, bool(kind)) for kind in range(2) for priority in range(2)]
 
 
-def random_case(draw: random.Random) -> tuple[dict[str, Any], Entries]:
+def random_case(rng: random.Random) -> tuple[dict[str, Any], Entries]:
     """Return a fabric of two to four switches with a host each, and a table of any entries."""
-    names = [f"s{number}" for number in range(draw.randint(2, 4))]
+    names = [f"s{number}" for number in range(rng.randint(2, 4))]
     hosts = [{"name": f"h-{name}", "switch": name, "port": 0} for name in names]
     ports: Counter[str] = Counter()
     links = []
-    for _ in range(draw.randint(1, 4)):
-        a, b = draw.sample(names, 2)
+    for _ in range(rng.randint(1, 4)):
+        a, b = rng.sample(names, 2)
         ports.update((a, b))
         links.append({"a": a, "a_port": ports[a], "b": b, "b_port": ports[b]})
 
     def copies(switch: str, most: int) -> list[tuple[int, Packet]]:
         # The port after the last one has no cable.
-        every = range(ports[switch] + 1 + (draw.random() < 0.2))
-        count = draw.randint(0, 1) if draw.random() < 0.1 else draw.randint(1, most)
-        taken = draw.sample(every, min(count, len(every)))
-        return [(port, draw.choice(PACKETS)) for port in taken]
+        every = range(ports[switch] + 1 + (rng.random() < 0.2))
+        count = rng.randint(0, 1) if rng.random() < 0.1 else rng.randint(1, most)
+        taken = rng.sample(every, min(count, len(every)))
+        return [(port, rng.choice(PACKETS)) for port in taken]
 
-    most_copies, most_choices = draw.choice([(1, 2), (1, 3), (2, 1), (2, 2)])
+    most_copies, most_choices = rng.choice([(1, 2), (1, 3), (2, 1), (2, 2)])
     table = {
         ((name, port), packet): [
-            copies(name, most_copies) for _ in range(draw.randint(1, most_choices))
+            copies(name, most_copies) for _ in range(rng.randint(1, most_choices))
         ]
         for name in names
         for port in range(ports[name] + 1)
@@ -115,12 +115,12 @@ class EveryWalk:
 Lives = list[list[tuple[tuple[Node, ...], str]]]
 
 
-def listed_case(draw: random.Random) -> tuple[dict[str, Any], Entries, dict[Hop, Lives]]:
+def listed_case(rng: random.Random) -> tuple[dict[str, Any], Entries, dict[Hop, Lives]]:
     """Return a random case, and for a packet of each host all that can become of it."""
     while True:
-        fabric, table = random_case(draw)
+        fabric, table = random_case(rng)
         every = EveryWalk(fabric, table)
-        starts = [(place, draw.choice(PACKETS)) for place in every.hosts]
+        starts = [(place, rng.choice(PACKETS)) for place in every.hosts]
         try:
             return fabric, table, {start: list(every.lives((start,))) for start in starts}
         except TooManyError:

@@ -65,13 +65,13 @@ def test_repaired_plans_keep_the_promises_of_the_intact_plan(
     repairs_hold(promise, data, SINGLE_LINKS)
 
 
-def uneven_tree(draw: random.Random) -> Fabric | None:
+def uneven_tree(rng: random.Random) -> Fabric | None:
     """Return two or three levels with missing and parallel cables, and 0 to 3 hosts on a leaf.
 
     None if it is not connected.
     """
     levels, count = list[range](), 0
-    for size in (draw.randint(2, 5) for _ in range(draw.randint(2, 3))):
+    for size in (rng.randint(2, 5) for _ in range(rng.randint(2, 3))):
         levels.append(range(count, count + size))
         count += size
     links = [
@@ -79,9 +79,9 @@ def uneven_tree(draw: random.Random) -> Fabric | None:
         for low, high in pairwise(levels)
         for a in low
         for b in high
-        for _ in range(draw.choice((0, 1, 1, 1, 2)))
+        for _ in range(rng.choice((0, 1, 1, 1, 2)))
     ]
-    homes = [leaf for leaf in levels[0] for _ in range(draw.randint(0, 3))]
+    homes = [leaf for leaf in levels[0] for _ in range(rng.randint(0, 3))]
     hosts = [PartialHost(f"h{number}", home) for number, home in enumerate(homes, 1)]
     switches = [PartialSwitch(f"s{number}") for number in range(1, count + 1)]
     try:
@@ -96,14 +96,14 @@ def test_repaired_plans_of_uneven_trees_send_nothing_to_another_part(engine: str
     """Switches have different numbers of hosts: some tables of a VLAN have paths, others none."""
     apart = 0
     for seed in range(400):
-        draw = random.Random(seed)  # noqa: S311
-        fabric = uneven_tree(draw)
+        rng = random.Random(seed)  # noqa: S311
+        fabric = uneven_tree(rng)
         if fabric is None:
             continue
-        share = draw.choice((0.3, 0.5, 0.7))
-        cut = [link.name for link in fabric.links if draw.random() < share]
+        share = rng.choice((0.3, 0.5, 0.7))
+        cut = [link.name for link in fabric.links if rng.random() < share]
         try:
-            plan = make_plan(fabric, engine, select=draw.choice(["spread", "low-port"]))
+            plan = make_plan(fabric, engine, select=rng.choice(["spread", "low-port"]))
         except PlanError:
             continue
         outcome = check_repair(CheckedPlan(plan), Failures.from_names(fabric, cut))

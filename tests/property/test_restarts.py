@@ -162,7 +162,7 @@ def test_every_order_of_connection_is_safe(plan: str, link: int, mended: bool) -
         restart = started(seed, desired, switches, failures)
         for number in order:
             restart.connect(restart.switches[number])
-            for _ in range(restart.dice.randrange(12)):
+            for _ in range(restart.rng.randrange(12)):
                 hub.sleep(0)
                 restart.check()
         restart.settle()
@@ -180,7 +180,7 @@ def test_nothing_is_written_before_all_are_read(plan: str) -> None:
     *first, last = case.switches
     for switch in first:
         case.connect(switch)
-        turns(case.dice, 40)
+        turns(case.rng, 40)
     assert not any(switch.rules for switch in first)
     assert not any(switch.installed for switch in case.state.observed.switches.values())
     case.connect(last)

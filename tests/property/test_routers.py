@@ -41,12 +41,12 @@ def any_address_agrees(seed: int, folder: Path) -> bool | None:
     Routers have default routes and others to nobody, ports to devices without files, or both.
     Returns the verdict.
     """
-    net, draw = random_net(seed), random.Random(seed)  # noqa: S311
+    net, rng = random_net(seed), random.Random(seed)  # noqa: S311
     if seed % 3:
-        add_stale_routes(net, draw)
+        add_stale_routes(net, rng)
     uplinks = []
     if seed % 3 != 1:
-        uplinks = with_uplinks(net, sorted(draw.sample(net.routers, draw.randint(1, 2))))
+        uplinks = with_uplinks(net, sorted(rng.sample(net.routers, rng.randint(1, 2))))
     verdict = judged(net.write(folder, ("sonic", "flat", "redis")[seed % 3]))
     assert verdict.acyclic is net.acyclic_for_all(uplinks), verdict
     assert verdict.unread == [f"{router}:{port}" for router, port in uplinks]

@@ -59,36 +59,36 @@ def problems(case: Case) -> list[str]:
     return Status(case.state).problems(1e9)
 
 
-def delete_all(switch: ModelSwitch, _dice: random.Random) -> None:
+def delete_all(switch: ModelSwitch, _rng: random.Random) -> None:
     switch.rules.clear()
 
 
-def delete_some(switch: ModelSwitch, dice: random.Random) -> None:
-    for key in dice.sample(sorted(switch.rules, key=str), len(switch.rules) // 2):
+def delete_some(switch: ModelSwitch, rng: random.Random) -> None:
+    for key in rng.sample(sorted(switch.rules, key=str), len(switch.rules) // 2):
         del switch.rules[key]
 
 
-def delete_groups(switch: ModelSwitch, _dice: random.Random) -> None:
+def delete_groups(switch: ModelSwitch, _rng: random.Random) -> None:
     switch.restart()
 
 
-def change_some(switch: ModelSwitch, dice: random.Random) -> None:
-    for key in dice.sample(sorted(switch.rules, key=str), len(switch.rules) // 3):
+def change_some(switch: ModelSwitch, rng: random.Random) -> None:
+    for key in rng.sample(sorted(switch.rules, key=str), len(switch.rules) // 3):
         rule = switch.rules[key]
         actions = tuple(
-            Output(dice.choice((1, 2, 3))) if isinstance(action, Output) else action
+            Output(rng.choice((1, 2, 3))) if isinstance(action, Output) else action
             for action in rule.actions
         )
         switch.rules[key] = rule._replace(actions=actions)
 
 
-def add_ours(switch: ModelSwitch, dice: random.Random) -> None:
-    match = (Field("eth_dst", mac_value(dice.choice(FABRIC.hosts).mac)),)
-    rule = Rule(dice.randrange(4), 0xFFF0, match, (Output(dice.choice((1, 2, 3))),), cookie=COOKIE)
+def add_ours(switch: ModelSwitch, rng: random.Random) -> None:
+    match = (Field("eth_dst", mac_value(rng.choice(FABRIC.hosts).mac)),)
+    rule = Rule(rng.randrange(4), 0xFFF0, match, (Output(rng.choice((1, 2, 3))),), cookie=COOKIE)
     switch.rules[rule.key] = rule
 
 
-def change_groups(switch: ModelSwitch, _dice: random.Random) -> None:
+def change_groups(switch: ModelSwitch, _rng: random.Random) -> None:
     switch.groups = {number: Group(number, ()) for number in switch.groups}
     switch.groups[777] = Group(777, ((Output(1),),))
 
@@ -110,9 +110,9 @@ def test_what_others_have_changed_is_put_right(
 ) -> None:
     case = settled(seed)
     before = case.reports.installations
-    hurt = case.dice.choice(case.switches)
+    hurt = case.rng.choice(case.switches)
     held = dict(hurt.rules), dict(hurt.groups)
-    damage(hurt, case.dice)
+    damage(hurt, case.rng)
     is_hurt = held != (hurt.rules, hurt.groups)
     refusal = read_all(case)
     # What was in force may have been able to deadlock: then all are read, as after a takeover.

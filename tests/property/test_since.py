@@ -28,18 +28,18 @@ def compare_edits(folder: Path, seed: int, count: int) -> Counter[str]:
 
     Every third edit is of what the one before has left, so that cycles are opened as well.
     """
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     seen: Counter[str] = Counter()
     fabric, state = folder / "fabric", folder / "state"
     for number in range(count):
         if number % 3 == 0:
             shutil.rmtree(fabric, ignore_errors=True)
-            write_files(nets(draw.randrange(1000)), fabric)
+            write_files(nets(rng.randrange(1000)), fabric)
         if check(fabric, "--write-state", state)[0] not in (0, 1):
             state.unlink(missing_ok=True)
         try:
             edit = EDITS[number % len(EDITS)]
-            edit(Folder(fabric, draw))
+            edit(Folder(fabric, rng))
         except (OSError, KeyError, ValueError, TypeError, IndexError):
             continue  # an earlier edit has taken away what this one would change
         full = check(fabric, "--json")

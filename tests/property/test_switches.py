@@ -69,23 +69,23 @@ DRAINING_TURNS = 60
 """About what packets of older rules need to leave."""
 
 
-def turns(dice: random.Random, most: int = TURNS) -> None:
+def turns(rng: random.Random, most: int = TURNS) -> None:
     """Let others run for some turns."""
-    for _ in range(dice.randrange(most)):
+    for _ in range(rng.randrange(most)):
         hub.sleep(0)
 
 
 @pytest.fixture(autouse=True)
 def _slow_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have Open vSwitch, and an emulator without frames, answer late."""
-    dice = random.Random(1)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
 
     def purge_megaflows(_directory: Path) -> list[str]:
-        turns(dice)
+        turns(rng)
         return []
 
     def ask(_emulator: Path, _what: str) -> dict[str, Any]:
-        turns(dice)
+        turns(rng)
         return {"channels": {}}
 
     monkeypatch.setattr("knotless.controller.updates.scheduler.purge_megaflows", purge_megaflows)
@@ -119,7 +119,7 @@ class Case:
         desired: DesiredState = DESIRED[0],
         last_rules: LastRules | None = None,
     ) -> None:
-        self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        self.rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self.state = FabricState(desired)
         self.reports = Reports()
         session: Any = ModelSession
@@ -160,17 +160,17 @@ class Case:
         try:
             return task(*what)
         finally:
-            turns(self.dice)
+            turns(self.rng)
 
     def connect(self, switch: ModelSwitch) -> None:
         """Connect, perhaps before the end of the former connection was noticed."""
         if switch.dpid in self.connections:
-            if self.dice.random() < 0.5:
+            if self.rng.random() < 0.5:
                 self.disconnect(switch)
             else:
                 self.end_unnoticed(switch)
         datapath = SimpleNamespace(
-            id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, dice=self.dice, ports=switch.ports
+            id=switch.dpid, state=MAIN_DISPATCHER, switch=switch, rng=self.rng, ports=switch.ports
         )
         datapath.close = lambda: setattr(datapath, "state", DEAD_DISPATCHER)
         self.connections[switch.dpid] = datapath
@@ -202,22 +202,22 @@ class Case:
 
     def step(self) -> None:
         """Let one thing happen, and then others run for some turns."""
-        switch = self.dice.choice(self.switches)
-        match self.dice.randrange(7):
+        switch = self.rng.choice(self.switches)
+        match self.rng.randrange(7):
             case 0 | 1:
                 self.connect(switch)
             case 2:
                 self.disconnect(switch)
             case 3:
-                self.controller.change_to(self.dice.choice(DESIRED))
+                self.controller.change_to(self.rng.choice(DESIRED))
             case 4:
-                self.set_port(switch, self.dice.choice((2, 3)), self.dice.choice((UP, DOWN)))
+                self.set_port(switch, self.rng.choice((2, 3)), self.rng.choice((UP, DOWN)))
             case 5 if self.unnoticed:
-                late = self.unnoticed.pop(self.dice.randrange(len(self.unnoticed)))
+                late = self.unnoticed.pop(self.rng.randrange(len(self.unnoticed)))
                 self.controller.disconnected(late)
             case 6:
                 self.restart(switch)
-        for _ in range(self.dice.randrange(8)):
+        for _ in range(self.rng.randrange(8)):
             hub.sleep(0)
             self.check()
 
@@ -230,7 +230,7 @@ class Case:
                 if self.state.desired.names[candidate.dpid] == name
             )
             received, sent = switch.counters[port]
-            switch.counters[port] = received, sent + self.dice.randrange(1, 1000)
+            switch.counters[port] = received, sent + self.rng.randrange(1, 1000)
             self.set_port(switch, port, DOWN)
 
     def mend(self) -> None:
@@ -300,7 +300,7 @@ class Case:
 def test_in_the_end_every_switch_holds_what_is_wanted(part: int) -> None:
     for seed in numbers_of_the_seed(range(part * CASES // 4, (part + 1) * CASES // 4)):
         case = Case(seed)
-        for _ in range(case.dice.randrange(1, 25)):
+        for _ in range(case.rng.randrange(1, 25)):
             case.step()
         case.settle()
         routes, failures = case.state.update, case.state.failures()
@@ -387,7 +387,7 @@ def test_what_follows_a_repair_whose_planning_panics_is_repaired(
 def test_a_switch_that_restarts_unnoticed_gets_its_rules(seed: int) -> None:
     case = Case(seed)
     case.settle()
-    switch = case.dice.choice(case.switches)
+    switch = case.rng.choice(case.switches)
     for _ in range(2):
         case.restart(switch)
         for _ in range(TURNS):
@@ -395,7 +395,7 @@ def test_a_switch_that_restarts_unnoticed_gets_its_rules(seed: int) -> None:
         case.settle()
         case.held_as_wanted()
     case.restart(switch)
-    turns(case.dice)
+    turns(case.rng)
     case.restart(switch)  # the connection before is still waiting for the switch
     case.settle()
     case.held_as_wanted()
@@ -407,8 +407,8 @@ def test_a_switch_that_restarts_while_its_rules_are_read_gets_them(seed: int) ->
     case.settle()
     case.controller.stand_by()
     case.controller.lead()
-    turns(case.dice)
-    case.restart(case.dice.choice(case.switches))
+    turns(case.rng)
+    case.restart(case.rng.choice(case.switches))
     case.settle()
     case.held_as_wanted()
 
@@ -420,7 +420,7 @@ def test_a_switch_that_refuses_rules_is_not_reported_as_installed(seed: int) -> 
     full.refuses = lambda change: isinstance(change, RuleChange) and change.rule.table == 1
     for switch in case.switches:
         case.connect(switch)
-    turns(case.dice, 100)
+    turns(case.rng, 100)
     for _ in range(300):
         hub.sleep(0)
     observed = case.state.observed.switches
@@ -455,11 +455,11 @@ def test_links_that_fail_and_return_at_any_time_are_used_again(part: int) -> Non
         case = Case(seed, desired=TWO_LAYERS)
         case.settle()
         for _ in range(3):
-            case.cut(case.dice.choice(FABRIC.links))
+            case.cut(case.rng.choice(FABRIC.links))
             case.settle_routes()
-            turns(case.dice, DRAINING_TURNS)
+            turns(case.rng, DRAINING_TURNS)
             case.mend()
-            turns(case.dice)
+            turns(case.rng)
         case.settle()
         routes = case.state.update
         assert (routes.goal.failures.names, routes.problem) == ((), None), f"seed {seed}"
@@ -471,7 +471,7 @@ def test_a_controller_that_starts_again_knows_what_was_lost(seed: int, tmp_path:
     path = tmp_path / "state.json"
     case = Case(seed, ChannelLosses.beside(path))
     case.settle()
-    for link in case.dice.choices(FABRIC.links, k=2):
+    for link in case.rng.choices(FABRIC.links, k=2):
         case.cut(link)
         case.settle()
         case.mend()
@@ -507,7 +507,7 @@ def test_without_what_was_lost_packets_never_count_as_gone() -> None:
 def test_a_link_that_fails_while_packets_leave_is_not_waited_for(seed: int) -> None:
     case = Case(seed)
     case.settle()
-    first, second = case.dice.sample(FABRIC.links, k=2)
+    first, second = case.rng.sample(FABRIC.links, k=2)
     case.controller.change_to(DESIRED[1 + seed % 2])
     routes = case.state.update
     while not (routes.progress.in_flight and not routes.progress.waiting):

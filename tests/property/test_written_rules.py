@@ -50,38 +50,38 @@ def test_all_that_is_written_is_read(spec: str, engine: str) -> None:
         assert not switch.equals(Switch.written("".join(lines[1:]), groups))
 
 
-def damaged(text: str, pick: random.Random) -> str:
+def damaged(text: str, rng: random.Random) -> str:
     """Return a text in which something was replaced, removed, added, or moved."""
-    start = pick.randrange(len(text))
-    end = min(len(text), start + pick.choice([0, 1, 1, 2, 8]))
+    start = rng.randrange(len(text))
+    end = min(len(text), start + rng.choice([0, 1, 1, 2, 8]))
     lines = text.splitlines(keepends=True)
-    match pick.randrange(5):
+    match rng.randrange(5):
         case 0:
-            return text[:start] + pick.choice(ALPHABET) + text[start + 1 :]
+            return text[:start] + rng.choice(ALPHABET) + text[start + 1 :]
         case 1:
             return text[:start] + text[end:]
         case 2:
-            return text[:start] + pick.choice(ALPHABET) + text[start:]
+            return text[:start] + rng.choice(ALPHABET) + text[start:]
         case 3:
-            lines[pick.randrange(len(lines))] = pick.choice(lines)
+            lines[rng.randrange(len(lines))] = rng.choice(lines)
             return "".join(lines)
         case _:
-            parts = pick.choice(lines).replace(" ", ",").split(",")
-            return text.replace(pick.choice(parts), pick.choice(parts), 1)
+            parts = rng.choice(lines).replace(" ", ",").split(",")
+            return text.replace(rng.choice(parts), rng.choice(parts), 1)
 
 
 @pytest.mark.parametrize(("spec", "engine"), PLANS)
 def test_damaged_text_is_refused_or_read_alike(spec: str, engine: str) -> None:
-    ((_, pick),) = seeded([1])
+    ((_, rng),) = seeded([1])
     _, rules = rules_of(spec, engine)
     texts = [write(held) for held in rules.values()]
     read = 0
     for _ in range(DAMAGED_TEXTS):
-        flows, groups = pick.choice(texts)
-        if groups and pick.random() < 0.3:
-            groups = damaged(groups, pick)
+        flows, groups = rng.choice(texts)
+        if groups and rng.random() < 0.3:
+            groups = damaged(groups, rng)
         else:
-            flows = damaged(flows, pick)
+            flows = damaged(flows, rng)
         try:
             held = parse(flows, groups)
         except RuleError as error:
@@ -111,16 +111,16 @@ def test_rules_that_send_to_all_ports_name_those_of_the_fabric(
 
 
 def test_a_damaged_line_of_a_file_is_found(tmp_path: Path) -> None:
-    ((_, pick),) = seeded([2])
+    ((_, rng),) = seeded([2])
     fabric, rules = rules_of("torus,4,4", "dor")
     write_dir(fabric, rules, tmp_path)
     assert verdict_of(state_of_rules(*read_dir(tmp_path))).ok
     for _ in range(12):
-        file = tmp_path / f"{pick.choice(fabric.switches).name}.flows"
+        file = tmp_path / f"{rng.choice(fabric.switches).name}.flows"
         intact = file.read_text()
         lines = intact.splitlines(keepends=True)
         used = [i for i, line in enumerate(lines) if "table=1,priority=200" in line]
-        lines[pick.choice(used)] = ""
+        lines[rng.choice(used)] = ""
         file.write_text("".join(lines))
         _, held = read_dir(tmp_path)
         again = dict(held)

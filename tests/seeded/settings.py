@@ -24,14 +24,14 @@ _PFC = 0.3
 
 def drawn_setting(seed: int, fabric: str | None = None) -> Setting:
     """Return the setting of a seed; all of it is drawn but for a given fabric."""
-    draws = Random(seed)  # noqa: S311 - those of Draws for one seed depend on each other
-    fabric = fabric or draws.choices(list(FABRICS), list(FABRICS.values()))[0]
+    rng = Random(seed)  # noqa: S311 - those of Draws for one seed depend on each other
+    fabric = fabric or rng.choices(list(FABRICS), list(FABRICS.values()))[0]
     if fabric.startswith("random,"):
-        fabric += f",seed={1 + draws.randrange(1000)}"
-    controllers = 1 + (draws.random() < _TWO_CONTROLLERS)
-    emulator = draws.random() < _EMULATOR
+        fabric += f",seed={1 + rng.randrange(1000)}"
+    controllers = 1 + (rng.random() < _TWO_CONTROLLERS)
+    emulator = rng.random() < _EMULATOR
     # Without an emulator, not every wait for frames that nobody has counted is said.
-    options = "flow_control: pfc" if draws.random() < _PFC and emulator else ""
+    options = "flow_control: pfc" if rng.random() < _PFC and emulator else ""
     return Setting(seed, fabric, controllers, options, emulator)
 
 

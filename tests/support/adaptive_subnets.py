@@ -44,19 +44,19 @@ def far_text(subnet: Subnet, choices: Choices) -> str:
 
 def random_adaptive(seed: int) -> tuple[Subnet, Choices]:
     """Return a random subnet on VL 0, and further ports of some entries."""
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     subnet = random_subnet(seed)
     subnet.sl2vl, subnet.path_sls = {}, {}
     choices: Choices = {}
     for switch, lft in enumerate(subnet.lfts):
         ports = [port for s, port in subnet.ends if s == switch]
         for lid in lft:
-            if draw.random() < 0.3:
-                choices[switch, lid] = set(draw.sample(ports, min(2, len(ports))))
+            if rng.random() < 0.3:
+                choices[switch, lid] = set(rng.sample(ports, min(2, len(ports))))
     return subnet, choices
 
 
-def add_stale_lids(subnet: Subnet, choices: Choices, draw: random.Random) -> list[int]:
+def add_stale_lids(subnet: Subnet, choices: Choices, rng: random.Random) -> list[int]:
     """Add entries for LIDs that no port has, and return these.
 
     The static ports of the second are those of the first; the further ports differ.
@@ -64,10 +64,10 @@ def add_stale_lids(subnet: Subnet, choices: Choices, draw: random.Random) -> lis
     first, second = 500, 501
     for switch, lft in enumerate(subnet.lfts):
         ports = [port for s, port in subnet.ends if s == switch]
-        if ports and draw.random() < 0.9:
-            lft[first] = lft[second] = draw.choice(ports)
-            if draw.random() < 0.5:
-                choices[switch, second] = set(draw.sample(ports, min(2, len(ports))))
+        if ports and rng.random() < 0.9:
+            lft[first] = lft[second] = rng.choice(ports)
+            if rng.random() < 0.5:
+                choices[switch, second] = set(rng.sample(ports, min(2, len(ports))))
     return [first, second]
 
 

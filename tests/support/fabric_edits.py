@@ -12,8 +12,6 @@ from typing import Any
 from tests.support.router_dumps import HOST_PORT, RouterNet
 from tests.support.router_nets import clos, leaf_spine, random_net
 
-Draw = random.Random
-
 
 def buffered(net: RouterNet) -> RouterNet:
     """Give all ports of a fabric buffers: with headroom and a reserve, from one pool."""
@@ -67,17 +65,17 @@ def write_files(net: RouterNet, folder: Path) -> Path:
 class Folder:
     """The files of a fabric, of which one is edited."""
 
-    def __init__(self, path: Path, draw: Draw) -> None:
-        self.path, self.draw = path, draw
+    def __init__(self, path: Path, rng: random.Random) -> None:
+        self.path, self.rng = path, rng
         self.switches = sorted(entry for entry in path.iterdir() if entry.is_dir())
 
     def any_switch(self) -> Path:
         """Return the folder of a switch."""
-        return self.draw.choice(self.switches)
+        return self.rng.choice(self.switches)
 
     def any_file(self) -> Path:
         """Return any file."""
-        return self.draw.choice(sorted(file for file in self.path.rglob("*") if file.is_file()))
+        return self.rng.choice(sorted(file for file in self.path.rglob("*") if file.is_file()))
 
     def edit(self, file: Path, change: Callable[[dict[str, Any]], object]) -> None:
         """Change the JSON value in a file."""
@@ -94,7 +92,7 @@ class Folder:
         def changed(tables: dict[str, Any]) -> None:
             keys = [key for key in tables if key.startswith("ROUTE_TABLE:")]
             if keys:
-                change(tables, self.draw.choice(keys))
+                change(tables, self.rng.choice(keys))
 
         self.edit(switch / "appl_db.json", changed)
 
@@ -113,7 +111,7 @@ def _hops(fields: dict[str, str], ports: list[str]) -> None:
 def next_hop_changed(folder: Folder) -> None:
     """Send packets for a network out of another port."""
     switch = folder.any_switch()
-    port = folder.draw.choice(_cabled(switch))
+    port = folder.rng.choice(_cabled(switch))
     folder.routes(switch, lambda tables, key: _hops(tables[key], [port]))
 
 
@@ -121,11 +119,11 @@ def group_changed(folder: Folder) -> None:
     """Send packets for several networks out of other ports."""
     switch = folder.any_switch()
     ports = _cabled(switch)
-    used = folder.draw.sample(ports, folder.draw.randint(1, len(ports)))
+    used = folder.rng.sample(ports, folder.rng.randint(1, len(ports)))
 
     def changed(tables: dict[str, Any]) -> None:
         for key, fields in tables.items():
-            if key.startswith("ROUTE_TABLE:") and folder.draw.random() < 0.5:
+            if key.startswith("ROUTE_TABLE:") and folder.rng.random() < 0.5:
                 _hops(fields, used)
 
     folder.edit(switch / "appl_db.json", changed)
@@ -139,8 +137,8 @@ def route_withdrawn(folder: Folder) -> None:
 def route_added(folder: Folder) -> None:
     """Add a route to a network that perhaps nobody else knows."""
     switch = folder.any_switch()
-    port = folder.draw.choice(_cabled(switch))
-    prefix = folder.draw.choice(["10.77.0.0/24", "0.0.0.0/0", "10.0.0.0/16", "10.1.1.128/25"])
+    port = folder.rng.choice(_cabled(switch))
+    prefix = folder.rng.choice(["10.77.0.0/24", "0.0.0.0/0", "10.0.0.0/16", "10.1.1.128/25"])
     folder.edit(
         switch / "appl_db.json",
         lambda tables: _hops(tables.setdefault(f"ROUTE_TABLE:{prefix}", {}), [port]),
@@ -153,9 +151,9 @@ def member_removed(folder: Folder) -> None:
     def changed(tables: dict[str, Any]) -> None:
         several = [key for key, fields in tables.items() if "," in fields.get("ifname", "")]
         if several:
-            fields = tables[folder.draw.choice(several)]
+            fields = tables[folder.rng.choice(several)]
             ports = fields["ifname"].split(",")
-            ports.pop(folder.draw.randrange(len(ports)))
+            ports.pop(folder.rng.randrange(len(ports)))
             _hops(fields, ports)
 
     folder.edit(folder.any_switch() / "appl_db.json", changed)
@@ -179,8 +177,8 @@ def profile_changed(folder: Folder) -> None:
     def changed(tables: dict[str, Any]) -> None:
         profile = tables.get("BUFFER_PROFILE", {}).get("lossless")
         if profile is not None:
-            field = folder.draw.choice(["xoff", "size"])
-            profile[field] = folder.draw.choice(["0", "9", "9416", "120000"])
+            field = folder.rng.choice(["xoff", "size"])
+            profile[field] = folder.rng.choice(["0", "9", "9416", "120000"])
 
     folder.edit(folder.any_switch() / "config_db.json", changed)
 
@@ -191,8 +189,8 @@ def pfc_changed(folder: Folder) -> None:
     def changed(tables: dict[str, Any]) -> None:
         ports = tables.get("PORT_QOS_MAP", {})
         if ports:
-            fields = ports[folder.draw.choice(sorted(ports))]
-            fields["pfc_enable"] = folder.draw.choice(["", "3", "4", "3,4", "2,3,4"])
+            fields = ports[folder.rng.choice(sorted(ports))]
+            fields["pfc_enable"] = folder.rng.choice(["", "3", "4", "3,4", "2,3,4"])
 
     folder.edit(folder.any_switch() / "config_db.json", changed)
 
@@ -203,15 +201,15 @@ def map_changed(folder: Folder) -> None:
     def changed(tables: dict[str, Any]) -> None:
         maps = tables.get("DSCP_TO_TC_MAP", {})
         if maps:
-            of_map = maps[folder.draw.choice(sorted(maps))]
-            of_map[str(folder.draw.choice([0, 3, 4, 26]))] = str(folder.draw.choice([1, 3, 4]))
+            of_map = maps[folder.rng.choice(sorted(maps))]
+            of_map[str(folder.rng.choice([0, 3, 4, 26]))] = str(folder.rng.choice([1, 3, 4]))
 
     folder.edit(folder.any_switch() / "config_db.json", changed)
 
 
 def other_table_changed(folder: Folder) -> None:
     """Change a table that does not move packets, or add one that nobody knows."""
-    table, key = folder.draw.choice(
+    table, key = folder.rng.choice(
         [("DEVICE_METADATA", "localhost"), ("SYSLOG_SERVER", "10.0.0.9"), ("STRANGE", "x")]
     )
     folder.edit(
@@ -226,8 +224,8 @@ def cable_changed(folder: Folder) -> None:
     def changed(value: dict[str, Any]) -> None:
         heard = value["lldp"]["interface"]
         if isinstance(heard, list) and len(heard) > 1:
-            one, other = folder.draw.sample(range(len(heard)), 2)
-            if folder.draw.random() < 0.5:
+            one, other = folder.rng.sample(range(len(heard)), 2)
+            if folder.rng.random() < 0.5:
                 heard.pop(one)
             else:
                 (first,), (second,) = heard[one], heard[other]
@@ -250,11 +248,11 @@ def damaged(folder: Folder) -> None:
     data = bytearray(file.read_bytes())
     if not data:
         return
-    place = folder.draw.randrange(len(data))
-    if folder.draw.random() < 0.5:
+    place = folder.rng.randrange(len(data))
+    if folder.rng.random() < 0.5:
         del data[place:]
     else:
-        data[place] = folder.draw.choice(b'x"{}[],:\xff0')
+        data[place] = folder.rng.choice(b'x"{}[],:\xff0')
     file.write_bytes(data)
 
 
@@ -265,7 +263,7 @@ def rewritten(folder: Folder) -> None:
         value = json.loads(file.read_bytes())
     except ValueError:
         return
-    file.write_text(json.dumps(value, indent=1, sort_keys=folder.draw.random() < 0.5))
+    file.write_text(json.dumps(value, indent=1, sort_keys=folder.rng.random() < 0.5))
 
 
 def touched(folder: Folder) -> None:
@@ -281,7 +279,7 @@ def removed(folder: Folder) -> None:
 
 def renamed(folder: Folder) -> None:
     """Rename a file, or the folder of a switch."""
-    if folder.draw.random() < 0.5:
+    if folder.rng.random() < 0.5:
         file = folder.any_file()
         file.rename(file.with_name(f"other-{file.name}"))
     else:
@@ -292,7 +290,7 @@ def renamed(folder: Folder) -> None:
 def added(folder: Folder) -> None:
     """Add a file: one that nobody knows, a copy, or another switch's."""
     switch = folder.any_switch()
-    match folder.draw.randrange(3):
+    match folder.rng.randrange(3):
         case 0:
             (switch / "notes.txt").write_text("nothing that is read\n")
         case 1:

@@ -309,13 +309,13 @@ def case(name: str) -> FrrFabric:
     return copy
 
 
-def random_fabric(draw: random.Random) -> FrrFabric:
+def random_fabric(rng: random.Random) -> FrrFabric:
     """Return a leaf-spine, ring or random graph whose routers have some statements drawn."""
-    kind = draw.choice(["leaf-spine", "ring", "graph"])
+    kind = rng.choice(["leaf-spine", "ring", "graph"])
     if kind == "leaf-spine":
-        fabric = leaf_spine(draw.choice([2, 3]), one_as=draw.random() < 0.5)
+        fabric = leaf_spine(rng.choice([2, 3]), one_as=rng.random() < 0.5)
     else:
-        count = draw.randint(3, 5)
+        count = rng.randint(3, 5)
         names = [f"r{n}" for n in range(1, count + 1)]
         links = [(names[n], names[(n + 1) % count]) for n in range(count)]
         if kind == "graph":
@@ -325,65 +325,65 @@ def random_fabric(draw: random.Random) -> FrrFabric:
                 for b in names[n + 2 :]
                 if (a, b) != (names[0], names[-1])
             ]
-            links += draw.sample(chords, min(len(chords), draw.randint(0, 2)))
+            links += rng.sample(chords, min(len(chords), rng.randint(0, 2)))
         fabric = FrrFabric(
             links,
             {name: 65_000 + n for n, name in enumerate(names, 1)},
             {name: f"192.168.{n}.1/24" for n, name in enumerate(names, 1)},
         )
-    if draw.random() < 0.2:
+    if rng.random() < 0.2:
         fabric.head = TRADITIONAL
     for router in fabric.numbers:
-        for _ in range(draw.choice([0, 0, 1, 1, 2])):
-            _draw_statement(fabric, router, draw)
+        for _ in range(rng.choice([0, 0, 1, 1, 2])):
+            _draw_statement(fabric, router, rng)
     return fabric
 
 
-def _draw_statement(fabric: FrrFabric, router: str, draw: random.Random) -> None:
-    one = draw.choice(fabric.neighbours(router))
+def _draw_statement(fabric: FrrFabric, router: str, rng: random.Random) -> None:
+    one = rng.choice(fabric.neighbours(router))
     bgp, family, end = (of.setdefault(router, []) for of in (fabric.bgp, fabric.family, fabric.end))
     number = len(end)
-    lan = draw.choice([*fabric.lans.values()]).replace(".1/", ".0/")
-    match draw.randrange(15):
+    lan = rng.choice([*fabric.lans.values()]).replace(".1/", ".0/")
+    match rng.randrange(15):
         case 0:
             fabric.port[router, one.port] = ["shutdown"]
         case 1:
             bgp.append(
-                f"neighbor {one.address} {draw.choice(['shutdown', 'passive', 'password a'])}"
+                f"neighbor {one.address} {rng.choice(['shutdown', 'passive', 'password a'])}"
             )
         case 2:
-            bgp.append(draw.choice(["bgp max-med administrative", "no bgp ebgp-requires-policy"]))
+            bgp.append(rng.choice(["bgp max-med administrative", "no bgp ebgp-requires-policy"]))
         case 3:
-            family.append(f"neighbor {one.address} allowas-in {draw.randint(1, 2)}")
+            family.append(f"neighbor {one.address} allowas-in {rng.randint(1, 2)}")
         case 4:
             family.append(f"neighbor {one.address} default-originate")
         case 5:
-            family.append(f"neighbor {one.address} maximum-prefix {draw.randint(1, 12)}")
+            family.append(f"neighbor {one.address} maximum-prefix {rng.randint(1, 12)}")
         case 6:
             family.append(f"no neighbor {one.address} send-community")
         case 7:
             end.append(f"ip prefix-list L{number} seq 5 deny {lan}")
             end.append(f"ip prefix-list L{number} seq 10 permit any")
             family.append(
-                f"neighbor {one.address} prefix-list L{number} {draw.choice(['in', 'out'])}"
+                f"neighbor {one.address} prefix-list L{number} {rng.choice(['in', 'out'])}"
             )
         case 8:
-            end.append(f"ip route 172.16.{number}.0/24 {draw.choice([one.address, 'blackhole'])}")
-            family.append(draw.choice([f"network 172.16.{number}.0/24", "redistribute static"]))
+            end.append(f"ip route 172.16.{number}.0/24 {rng.choice([one.address, 'blackhole'])}")
+            family.append(rng.choice([f"network 172.16.{number}.0/24", "redistribute static"]))
         case 9:
-            end.append(f"ip route {lan} {one.address} {draw.choice([1, 5, 200])}")
+            end.append(f"ip route {lan} {one.address} {rng.choice([1, 5, 200])}")
         case 10:
             family.append(f"network 172.17.{number}.0/24")
-            bgp += ["no bgp network import-check"] * draw.randint(0, 1)
+            bgp += ["no bgp network import-check"] * rng.randint(0, 1)
         case kind:
-            way = draw.choice(["in", "out"])
+            way = rng.choice(["in", "out"])
             sets = {
-                11: f"set as-path prepend {draw.choice([*fabric.numbers.values()])}",
-                12: f"set metric {draw.randint(0, 3)}",
-                13: f"set community {draw.choice(['no-export', 'no-advertise', '65000:1'])}",
-                14: f"set local-preference {draw.choice([90, 100])}",
+                11: f"set as-path prepend {rng.choice([*fabric.numbers.values()])}",
+                12: f"set metric {rng.randint(0, 3)}",
+                13: f"set community {rng.choice(['no-export', 'no-advertise', '65000:1'])}",
+                14: f"set local-preference {rng.choice([90, 100])}",
             }
             end += [f"ip prefix-list M{number} permit {lan}", f"route-map M{number} permit 10"]
-            end += [f" match ip address prefix-list M{number}"] * draw.randint(0, 1)
+            end += [f" match ip address prefix-list M{number}"] * rng.randint(0, 1)
             end += [f" {sets[kind]}", "exit", f"route-map M{number} permit 20", "exit"]
             family.append(f"neighbor {one.address} route-map M{number} {way}")

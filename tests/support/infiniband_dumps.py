@@ -237,39 +237,39 @@ def of_plan(plan: Plan) -> Subnet | None:
 
 def random_subnet(seed: int) -> Subnet:
     """Return a connected subnet with random tables: detours, loops, holes, ports without cables."""
-    draw = random.Random(seed)  # noqa: S311
-    switches = draw.randint(1, 5)
+    rng = random.Random(seed)  # noqa: S311
+    switches = rng.randint(1, 5)
     free = [list(range(1, 20)) for _ in range(switches)]
-    pairs = [(draw.randrange(switch), switch) for switch in range(1, switches)]
-    for _ in range(draw.randint(0, 5) if switches > 1 else 0):
-        a, b = draw.sample(range(switches), 2)
+    pairs = [(rng.randrange(switch), switch) for switch in range(1, switches)]
+    for _ in range(rng.randint(0, 5) if switches > 1 else 0):
+        a, b = rng.sample(range(switches), 2)
         pairs.append((a, b))
     links = [(a, free[a].pop(0), b, free[b].pop(0)) for a, b in pairs]
     hosts = []
-    for number in range(draw.randint(2, 6)):
-        switch = draw.randrange(switches)
+    for number in range(rng.randint(2, 6)):
+        switch = rng.randrange(switches)
         hosts.append((f"node {number}", switch, free[switch].pop(0)))
     names = [f"sw{switch}" for switch in range(switches)]
-    subnet = Subnet(names, links, hosts, lmc=draw.choice([0, 0, 1, 2]))
+    subnet = Subnet(names, links, hosts, lmc=rng.choice([0, 0, 1, 2]))
     ends = subnet.ends
-    subnet.lfts = [_table(draw, subnet, switch) for switch in range(switches)]
-    if draw.random() < 0.7:
-        rows = [tuple(draw.choice([0, 0, 1, 2, 14, 15]) for _ in SLS) for _ in range(3)]
+    subnet.lfts = [_table(rng, subnet, switch) for switch in range(switches)]
+    if rng.random() < 0.7:
+        rows = [tuple(rng.choice([0, 0, 1, 2, 14, 15]) for _ in SLS) for _ in range(3)]
         plain = tuple(sl % 8 for sl in SLS)
         for switch, port_in in ends:
             for out_at, port_out in ends:
                 if switch == out_at:
-                    subnet.sl2vl[switch, port_in, port_out] = draw.choice([plain, plain, *rows])
-    if draw.random() < 0.6:
+                    subnet.sl2vl[switch, port_in, port_out] = rng.choice([plain, plain, *rows])
+    if rng.random() < 0.6:
         for source in range(len(hosts)):
             for target in range(len(hosts)):
                 for lid in subnet.lids(target):
-                    if source != target and draw.random() < draw.choice([0.6, 1.0]):
-                        subnet.path_sls[source, lid] = draw.choice([0, 0, 1, 5])
+                    if source != target and rng.random() < rng.choice([0.6, 1.0]):
+                        subnet.path_sls[source, lid] = rng.choice([0, 0, 1, 5])
     return subnet
 
 
-def _table(draw: random.Random, subnet: Subnet, switch: int) -> dict[int, int]:
+def _table(rng: random.Random, subnet: Subnet, switch: int) -> dict[int, int]:
     """Return a table whose entries mostly lead nearer, some anywhere, some nowhere."""
     table = {}
     ends = subnet.ends
@@ -290,9 +290,9 @@ def _table(draw: random.Random, subnet: Subnet, switch: int) -> dict[int, int]:
     for host, (_, home, port) in enumerate(subnet.hosts):
         for lid in subnet.lids(host):
             choices = [port] if home == switch else first[home]
-            wild = draw.random()
+            wild = rng.random()
             if wild < 0.08:
-                table[lid] = draw.choice([*ports, 30])
+                table[lid] = rng.choice([*ports, 30])
             elif wild > 0.02:
-                table[lid] = draw.choice(choices)
+                table[lid] = rng.choice(choices)
     return table

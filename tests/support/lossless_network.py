@@ -38,7 +38,7 @@ class LosslessNetwork:
     """A fabric with its rules, and packets on their way."""
 
     def __init__(
-        self, fabric: Fabric, rules: FabricRules, pick: random.Random, room: int = 2
+        self, fabric: Fabric, rules: FabricRules, rng: random.Random, room: int = 2
     ) -> None:
         self._switches = {name: of_switch.parsed for name, of_switch in rules.items()}
         self._peers: dict[End, End] = {
@@ -47,7 +47,7 @@ class LosslessNetwork:
             for port, peer in ports.items()
         }
         self._hosts = {host.name: host for host in fabric.hosts}
-        self._pick, self._room = pick, room
+        self._pick, self._room = rng, room
         self._used: dict[End, int] = {}
         self._queues: dict[End, deque[tuple[_Packet, Tags]]] = {}
         self._known: dict[tuple[End, int, Sent, Tags], list[tuple[int, Tags]]] = {}

@@ -92,7 +92,7 @@ class ModelSession:
         self.gone = False
 
     def wait(self) -> None:
-        for _ in range(self.datapath.dice.randrange(4)):
+        for _ in range(self.datapath.rng.randrange(4)):
             hub.sleep(0)
         if self.gone or self.datapath.state == DEAD_DISPATCHER:
             raise SwitchGoneError("the connection is over")
@@ -125,7 +125,7 @@ class ModelSession:
     def change(self, changes: tuple[Change, ...]) -> list[tuple[Change | None, str]]:
         refused = self.refused(changes)
         for change in changes:
-            if self.datapath.dice.random() < 0.1:
+            if self.datapath.rng.random() < 0.1:
                 self.wait()
             if (change, REFUSAL) not in refused:
                 self.datapath.switch.apply(change)

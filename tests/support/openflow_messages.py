@@ -109,25 +109,25 @@ VALID = {
 
 def forged(seed: int, count: int) -> Iterator[bytes]:
     """Yield valid messages with some bytes changed, cut or repeated; the header's length fits."""
-    drawn = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
     originals = list(VALID.values())
     for _ in range(count):
-        frame = bytearray(drawn.choice(originals))
-        for _ in range(drawn.randint(1, 4)):
-            offset = drawn.randrange(len(frame))
-            match drawn.randrange(5):
+        frame = bytearray(rng.choice(originals))
+        for _ in range(rng.randint(1, 4)):
+            offset = rng.randrange(len(frame))
+            match rng.randrange(5):
                 case 0:
-                    frame[offset] = drawn.choice(
-                        [0, 1, 4, 7, 8, 0x7F, 0x80, 0xFF, drawn.randrange(256)]
+                    frame[offset] = rng.choice(
+                        [0, 1, 4, 7, 8, 0x7F, 0x80, 0xFF, rng.randrange(256)]
                     )
                 case 1:
                     del frame[max(offset, 8) :]
                 case 2:
                     frame[offset:offset] = frame[offset : offset + 8]
                 case 3:
-                    frame[offset : offset + 2] = drawn.randrange(72).to_bytes(2, "big")
+                    frame[offset : offset + 2] = rng.randrange(72).to_bytes(2, "big")
                 case _:
-                    frame += drawn.randbytes(drawn.randrange(1, 40))
+                    frame += rng.randbytes(rng.randrange(1, 40))
         frame += bytes(max(0, 8 - len(frame)))
         frame[2:4] = min(len(frame), 65535).to_bytes(2, "big")
         yield bytes(frame[:65535])

@@ -74,40 +74,40 @@ class Pair:
         return old == new and not self.new.failures
 
 
-def random_groups(pick: random.Random, fabric: Fabric) -> dict[int, list[str]]:
+def random_groups(rng: random.Random, fabric: Fabric) -> dict[int, list[str]]:
     """Return none to three multicast groups of a fabric."""
     names = [host.name for host in fabric.hosts]
     return {
-        number: pick.sample(names, pick.randint(1, min(4, len(names))))
-        for number in pick.sample((1, 2, 3, 77), pick.choice((0, 1, 1, 2, 3)))
+        number: rng.sample(names, rng.randint(1, min(4, len(names))))
+        for number in rng.sample((1, 2, 3, 77), rng.choice((0, 1, 1, 2, 3)))
     }
 
 
-def random_options(pick: random.Random, fabric: Fabric) -> dict[str, Any]:
+def random_options(rng: random.Random, fabric: Fabric) -> dict[str, Any]:
     """Return random options of a plan."""
-    options: dict[str, Any] = {"engine": pick.choice(ENGINES)}
+    options: dict[str, Any] = {"engine": rng.choice(ENGINES)}
     choices: dict[str, tuple[float, Any]] = {
-        "select": (0.4, pick.choice(("spread", "low-port"))),
-        "vcs": (0.3, pick.randint(1, 8)),
-        "vlans": (0.3, pick.choice(("default", "tree"))),
-        "max_vlans": (0.2, pick.choice((1, 2, 5, 4093))),
-        "root": (0.3, pick.choice(fabric.switches).name),
+        "select": (0.4, rng.choice(("spread", "low-port"))),
+        "vcs": (0.3, rng.randint(1, 8)),
+        "vlans": (0.3, rng.choice(("default", "tree"))),
+        "max_vlans": (0.2, rng.choice((1, 2, 5, 4093))),
+        "root": (0.3, rng.choice(fabric.switches).name),
         "protection": (0.1, "fast-failover"),
         "tagging": (0.2, "host"),
-        "flow_control": (0.3, pick.choice(("none", "host", "switch", "pause", "pfc"))),
-        "multicast": (0.5, random_groups(pick, fabric)),
+        "flow_control": (0.3, rng.choice(("none", "host", "switch", "pause", "pfc"))),
+        "multicast": (0.5, random_groups(rng, fabric)),
     }
-    options |= {key: value for key, (share, value) in choices.items() if pick.random() < share}
+    options |= {key: value for key, (share, value) in choices.items() if rng.random() < share}
     return options
 
 
-def random_pair(pick: random.Random) -> Pair | None:
+def random_pair(rng: random.Random) -> Pair | None:
     """Return a random pair; None if there is no such plan, which is counted by its reason."""
-    fabric = load(pick.choice(SPECS)) if pick.random() < 0.5 else small_fabric(pick)
-    old_options = random_options(pick, fabric)
-    new_options = random_options(pick, fabric)
-    if pick.random() < 0.25:
-        new_options = {**old_options, "multicast": random_groups(pick, fabric)}
+    fabric = load(rng.choice(SPECS)) if rng.random() < 0.5 else small_fabric(rng)
+    old_options = random_options(rng, fabric)
+    new_options = random_options(rng, fabric)
+    if rng.random() < 0.25:
+        new_options = {**old_options, "multicast": random_groups(rng, fabric)}
     try:
         old, new = (
             make_plan(fabric, PlanRequest.from_options(**options))
@@ -116,9 +116,9 @@ def random_pair(pick: random.Random) -> Pair | None:
         failures = NO_FAILURES
         if (
             "fast-failover" not in (old.request.protection, new.request.protection)
-            and pick.random() < 0.3
+            and rng.random() < 0.3
         ):
-            failures = _random_failure(pick, fabric)
+            failures = _random_failure(rng, fabric)
         if failures:
             new = repair(new, failures).plan
         rules = compile_rules(old)
@@ -134,15 +134,15 @@ def random_pair(pick: random.Random) -> Pair | None:
         FlowControl(in_use),
         old.host_tags(),
         old.multicast,
-        plan=old if pick.random() < 0.8 else None,
+        plan=old if rng.random() < 0.8 else None,
         whole=fabric if failures else None,
     )
     return Pair(before, new, (old_options, new_options))
 
 
-def _random_failure(pick: random.Random, fabric: Fabric) -> Failures:
+def _random_failure(rng: random.Random, fabric: Fabric) -> Failures:
     """Return the failure of a link that separates nothing, or none."""
-    failures = Failures.from_names(fabric, [pick.choice(fabric.links).name])
+    failures = Failures.from_names(fabric, [rng.choice(fabric.links).name])
     return failures if set(parts(fabric, failures)) == {0} else NO_FAILURES
 
 

@@ -28,14 +28,14 @@ REAL = (
 """Only ``lo`` is fixed by Linux, and it is not among them, and must not be."""
 
 
-def renamed(net: RouterNet, draw: random.Random) -> tuple[RouterNet, dict[tuple[str, str], str]]:
+def renamed(net: RouterNet, rng: random.Random) -> tuple[RouterNet, dict[tuple[str, str], str]]:
     """Return the fabric with other names of all interfaces, and these by router and old name."""
     names: dict[tuple[str, str], str] = {}
     for router in net.routers:
         used = {port for name, port in net.peers if name == router}
         used |= {port for name, port in net.hosts if name == router}
         used |= {lag for name, lag in net.lags if name == router}
-        chosen = draw.sample(sorted(set(REAL)), len(used))
+        chosen = rng.sample(sorted(set(REAL)), len(used))
         names |= {(router, old): new for old, new in zip(sorted(used), chosen, strict=True)}
 
     def hops_of(router: str, hops: Hops) -> Hops:

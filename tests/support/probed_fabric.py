@@ -45,7 +45,7 @@ class ProbedFabric:
     """The wires of a fabric and the probes that cross them; ``cables`` is what they really join."""
 
     def __init__(self, fabric: Fabric, seed: int = 0, *, pauses: bool = True) -> None:
-        self.dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        self.rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
         self.fabric, self.observed = fabric, Observed(fabric)
         self.probing = PathMonitor(Wiring(fabric), INTERVAL_S, pauses)
         self.cables: dict[Port, Port] = dict(self.probing.wiring.declared)
@@ -96,7 +96,7 @@ class ProbedFabric:
                 continue
             self.wires[path.sender].queue.append(Frame(path, path.mode == "reflected", self.ticks))
         for port, wire in self.wires.items():
-            if self.dice.random() < self.traffic and port[0] not in self.dead:
+            if self.rng.random() < self.traffic and port[0] not in self.dead:
                 wire.queue.append(Frame(None))
             wire.paused_us += int(wire.paused * tick_s * 1e6)
             while wire.queue and not wire.paused:
@@ -108,7 +108,7 @@ class ProbedFabric:
         # Any switch may answer late.
         self.probing.read(
             suspects,
-            {p.sender: self._reading(p) for p in suspects if self.dice.random() < 0.8},
+            {p.sender: self._reading(p) for p in suspects if self.rng.random() < 0.8},
             self.now_s,
         )
         self.observed.link_faults = self.probing.faults()
@@ -120,7 +120,7 @@ class ProbedFabric:
         wire.sent += 1
         if not wire.lost and self.cables.get(port) is not None:
             # A port counts a frame when it arrives; the controller hears of a probe later.
-            frame.due_s = self.links_s + self.dice.random() * 0.01
+            frame.due_s = self.links_s + self.rng.random() * 0.01
             if wire.flying:
                 frame.due_s = max(frame.due_s, wire.flying[-1].due_s)
             wire.flying.append(frame)

@@ -26,19 +26,19 @@ def seeded(seeds: Iterable[int]) -> Iterator[tuple[int, random.Random]]:
         yield seed, random.Random(first_seed + seed)  # noqa: S311 - it only has to be repeatable
 
 
-def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int = 6) -> Fabric:
+def small_fabric(rng: random.Random, *, most_switches: int = 6, most_hosts: int = 6) -> Fabric:
     """Return a connected fabric: a random tree and a few more links, hosts anywhere."""
-    count = pick.randint(2, most_switches)
-    ends = [(pick.randrange(i), i) for i in range(1, count)]
+    count = rng.randint(2, most_switches)
+    ends = [(rng.randrange(i), i) for i in range(1, count)]
     linked = {frozenset(pair) for pair in ends}
-    for _ in range(pick.randint(0, count)):
-        pair = tuple(pick.sample(range(count), 2))
+    for _ in range(rng.randint(0, count)):
+        pair = tuple(rng.sample(range(count), 2))
         if frozenset(pair) not in linked:
             linked.add(frozenset(pair))
             ends.append((pair[0], pair[1]))
     port = [0] * count
     hosts = []
-    homes = pick.choices(range(count), k=pick.randint(2, most_hosts))
+    homes = rng.choices(range(count), k=rng.randint(2, most_hosts))
     for number, switch in enumerate(sorted(homes), 1):
         port[switch] += 1
         address = (switch + 1, port[switch])
@@ -56,25 +56,25 @@ def small_fabric(pick: random.Random, *, most_switches: int = 6, most_hosts: int
     return Fabric("random", switches, tuple(hosts), tuple(links))
 
 
-def two_fabrics(pick: random.Random, **most: int) -> tuple[Fabric, Fabric]:
+def two_fabrics(rng: random.Random, **most: int) -> tuple[Fabric, Fabric]:
     """Return two connected fabrics that share hosts: parts of a random one, often different."""
-    whole = small_fabric(pick, **most)
+    whole = small_fabric(rng, **most)
     while True:
-        first, second = part_of(whole, pick), part_of(whole, pick)
+        first, second = part_of(whole, rng), part_of(whole, rng)
         if first and second and set(first.hosts) & set(second.hosts):
             return first, second
 
 
-def part_of(whole: Fabric, pick: random.Random) -> Fabric | None:
+def part_of(whole: Fabric, rng: random.Random) -> Fabric | None:
     """Return ``whole`` without some of its parts, or None if that is no fabric."""
-    gone = [one for one in whole.switches if pick.random() < 0.15]
+    gone = [one for one in whole.switches if rng.random() < 0.15]
     names = {switch.name for switch in gone}
     part = replace(
         whole,
         switches=tuple(one for one in whole.switches if one not in gone),
-        hosts=tuple(one for one in whole.hosts if one.switch not in names and pick.random() > 0.15),
+        hosts=tuple(one for one in whole.hosts if one.switch not in names and rng.random() > 0.15),
         links=tuple(
-            one for one in whole.links if not {one.a, one.b} & names and pick.random() > 0.2
+            one for one in whole.links if not {one.a, one.b} & names and rng.random() > 0.2
         ),
     )
     try:

@@ -107,7 +107,7 @@ class Series:
     fabric: Fabric
     names: Names
     deliveries: Deliveries
-    draw: random.Random
+    rng: random.Random
     rows: dict[str, Row] = field(default_factory=dict)
     violations: list[str] = field(default_factory=list)
     agreements: int = 0
@@ -140,7 +140,7 @@ class Series:
         Kinds come in a random order, each as often as the others.
         """
         if not self._order:
-            self._order = self.draw.sample([*self._kinds], len(self._kinds))
+            self._order = self.rng.sample([*self._kinds], len(self._kinds))
         self._step, self._kind = self._step + 1, self._order.pop()
         row, began_s = self.rows[self._kind], time.monotonic()
         row.count += 1
@@ -166,7 +166,7 @@ class Series:
     def _watch(self, fault: Fault, began_s: float) -> None:
         """Ask for the status while a fault lasts, and until all is served if it should be."""
         row = self.rows[self._kind]
-        until_s = began_s + self.draw.uniform(*HELD_S)
+        until_s = began_s + self.rng.uniform(*HELD_S)
         reported_s, is_silent = None, False
         served_s = None if fault.is_served else 0.0
         while time.monotonic() < until_s or served_s is None:
@@ -253,17 +253,17 @@ class Series:
     # --- what fails --------------------------------------------------------------------------
 
     def _cut(self) -> Fault:
-        link = self.draw.choice(self.fabric.links).name
+        link = self.rng.choice(self.fabric.links).name
         return self._without(link, (rf"problem: .*link {re.escape(link)} is down",), served=True)
 
     def _cut_host(self) -> Fault:
-        host = self.draw.choice(self.fabric.hosts).name
+        host = self.rng.choice(self.fabric.hosts).name
         return self._without(host, (rf"problem: .*link of host {host} is down",), served=False)
 
     def _silent(self) -> Fault:
-        link = self.draw.choice(self.fabric.links)
+        link = self.rng.choice(self.fabric.links)
         line = rf"problem: .*link {re.escape(link.name)} loses all frames"
-        sender = self.draw.choice([None, link.a, link.b])
+        sender = self.rng.choice([None, link.a, link.b])
         return self._without(link.name, (line,), served=True, silent=True, sender=sender)
 
     def _without(self, link: str, lines: tuple[str, ...], *, served: bool, **how: Any) -> Fault:
@@ -273,8 +273,8 @@ class Series:
         return Fault(link, lines, lambda: cables.mend(cable), served)
 
     def _delete_rules(self) -> Fault:
-        switch = self.draw.choice(self.fabric.switches).name
-        match = self.draw.choice(["", *(f"table={table}" for table in range(4))])
+        switch = self.rng.choice(self.fabric.switches).name
+        match = self.rng.choice(["", *(f"table={table}" for table in range(4))])
         self._ofctl(switch, "del-flows", *([match] if match else []))
         return Fault(f"{switch} {match or 'all tables'}", (rf"problem: .*\b{switch}\b",))
 
@@ -286,12 +286,12 @@ class Series:
 
     def _reload(self) -> Fault:
         """Add a group with random members, or remove one that there is, in the configuration."""
-        number = self.draw.choice(GROUPS)
+        number = self.rng.choice(GROUPS)
         if number in self.groups:
             del self.groups[number]
         else:
             hosts = [host.name for host in self.fabric.hosts]
-            self.groups[number] = sorted(self.draw.sample(hosts, self.draw.randint(2, 6)))
+            self.groups[number] = sorted(self.rng.sample(hosts, self.rng.randint(2, 6)))
         file = self.names.controller_file
         config = yaml.safe_load(file.read_text(encoding="utf-8"))
         file.write_text(yaml.safe_dump({**config, "multicast": self.groups}), encoding="utf-8")
@@ -314,7 +314,7 @@ class Series:
         )
 
     def _stop(self) -> Fault:
-        switch = self.draw.choice(self.fabric.switches).name
+        switch = self.rng.choice(self.fabric.switches).name
         self.commands.run("switch", "stop", switch)
         return Fault(
             switch,
@@ -323,7 +323,7 @@ class Series:
         )
 
     def _restart(self) -> Fault:
-        switch = self.draw.choice(self.fabric.switches).name
+        switch = self.rng.choice(self.fabric.switches).name
         self.commands.run("switch", "restart", switch)
         return Fault(switch, (rf"problem: .*\b{switch}\b",))
 
@@ -341,7 +341,7 @@ class Series:
     def _kill_all_and_cut(self) -> Fault:
         """Nobody repairs the routes: frames to the link are lost, as the check must say."""
         dead = self._kill_controllers(range(CONTROLLERS))
-        link = self.draw.choice(self.fabric.links).name
+        link = self.rng.choice(self.fabric.links).name
         cut = self._without(link, (rf"cut: .*{re.escape(link)}",), served=False)
 
         def mend() -> None:
@@ -401,8 +401,8 @@ def measure(spec: str, seed: int, steps: int) -> dict[str, Any]:
             ends.callback(ping.wait)
             ends.callback(ping.kill)
         deliveries = ends.enter_context(Deliveries(fabric, names))
-        draw = random.Random(seed)  # noqa: S311 - repeatable, not secret
-        series = Series(fabric, names, deliveries, draw)
+        rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+        series = Series(fabric, names, deliveries, rng)
         done = 0
         while done < steps:
             done += 1

@@ -64,13 +64,13 @@ class NextHops(Reference[Packet]):
         Each virtual channel has room for one frame behind it. A frame waits for all its next hops
         at once. None moves only if it has arrived, or if all these are full.
         """
-        draw = random.Random(seed)  # noqa: S311
+        rng = random.Random(seed)  # noqa: S311
         full: dict[Node, Packet] = {}
         left = frames
         while left or full:
             # Those on their way, and some that could be sent: where they are, and what they hold.
             waiting = [(self.peer[node[:2]], packet, node) for node, packet in full.items()]
-            sent = draw.sample(pairs, min(len(pairs), 8)) if left else []
+            sent = rng.sample(pairs, min(len(pairs), 8)) if left else []
             offers = [((source, 0), Packet(to), None) for source, to in sent]
             moves: list[tuple[Node | None, Node | None, Packet]] = []
             for (switch, port), packet, held in (*waiting, *offers):
@@ -84,7 +84,7 @@ class NextHops(Reference[Packet]):
                     return True
                 left = 0  # those that can still move do, and then none
                 continue
-            leaves, enters, packet = draw.choice(moves)
+            leaves, enters, packet = rng.choice(moves)
             if leaves is None:
                 left -= 1
             else:

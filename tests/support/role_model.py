@@ -77,7 +77,7 @@ class World:
     """Runs one case."""
 
     def __init__(self, seed: int, switches: int, controllers: int, faults_s: float) -> None:
-        self.random = Random(seed)  # noqa: S311 - repeatable, not secret
+        self.rng = Random(seed)  # noqa: S311 - repeatable, not secret
         self.switches = {dpid: Switch() for dpid in range(1, switches + 1)}
         dpids = frozenset(self.switches)
         self.controllers = [
@@ -89,7 +89,7 @@ class World:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
         for controller in self.controllers:
-            self._later(self.random.uniform(0, 1), partial(self._tick, controller))
+            self._later(self.rng.uniform(0, 1), partial(self._tick, controller))
         self._later(1, self._fault)
 
     def run(self, until_s: float) -> None:
@@ -135,7 +135,7 @@ class World:
         for request in controller.election.tick(self.now_s, self._dead):
             self._send(controller, request)
         self._lead(controller)
-        self._later(interval_s * self.random.uniform(0.9, 1.1), lambda: self._tick(controller))
+        self._later(interval_s * self.rng.uniform(0.9, 1.1), lambda: self._tick(controller))
 
     def _lead(self, controller: Controller) -> None:
         """Read all rules when leading begins; then change some, as far as that is allowed."""
@@ -147,7 +147,7 @@ class World:
             controller.session = Session(election.number, self.now_s)
             self.sessions.append(controller.session)
         for dpid in controller.connections:
-            if self.random.random() < 0.5 and election.may_change(dpid, self.now_s):
+            if self.rng.random() < 0.5 and election.may_change(dpid, self.now_s):
                 self._write(controller, dpid, controller.session)
 
     def _send(self, controller: Controller, request: Request) -> None:
@@ -214,8 +214,8 @@ class World:
         self._later(connection.back_s - self.now_s, arrive)
 
     def _delay_s(self) -> float:
-        late = self.now_s < self.faults_s and self.random.random() < 0.02
-        return self.random.uniform(0.5, 3) if late else self.random.uniform(0.001, 0.02)
+        late = self.now_s < self.faults_s and self.rng.random() < 0.02
+        return self.rng.uniform(0.5, 3) if late else self.rng.uniform(0.001, 0.02)
 
     # --- faults ------------------------------------------------------------------------------
 
@@ -226,25 +226,25 @@ class World:
             for switch in self.switches.values():
                 switch.is_on = True
             return
-        controller = self.random.choice(self.controllers)
-        dpid = self.random.choice(list(self.switches))
-        match self.random.choice(("cut", "cut", "block", "partition", "hang", "restart", "off")):
+        controller = self.rng.choice(self.controllers)
+        dpid = self.rng.choice(list(self.switches))
+        match self.rng.choice(("cut", "cut", "block", "partition", "hang", "restart", "off")):
             case "cut":
                 self._cut(controller, dpid)
             case "block":
                 self._block(controller, {dpid})
             case "partition":
-                size = self.random.randint(1, len(self.switches))
-                self._block(controller, set(self.random.sample(list(self.switches), size)))
+                size = self.rng.randint(1, len(self.switches))
+                self._block(controller, set(self.rng.sample(list(self.switches), size)))
             case "hang":
-                controller.hangs_until_s = self.now_s + self.random.uniform(0.2, 6)
+                controller.hangs_until_s = self.now_s + self.rng.uniform(0.2, 6)
             case "restart":
-                self._restart({dpid} if self.random.random() < 0.5 else set(self.switches))
+                self._restart({dpid} if self.rng.random() < 0.5 else set(self.switches))
             case "off":
                 self._restart({dpid})
                 self.switches[dpid].is_on = False
-                self._later(self.random.uniform(0.5, 5), lambda: self._switch_on(dpid))
-        self._later(self.random.expovariate(1.0), self._fault)
+                self._later(self.rng.uniform(0.5, 5), lambda: self._switch_on(dpid))
+        self._later(self.rng.expovariate(1.0), self._fault)
 
     def _switch_on(self, dpid: int) -> None:
         self.switches[dpid].is_on = True
@@ -253,9 +253,7 @@ class World:
         controller.blocked |= dpids
         for dpid in dpids:
             self._cut(controller, dpid)
-        self._later(
-            self.random.uniform(0.5, 6), lambda: controller.blocked.difference_update(dpids)
-        )
+        self._later(self.rng.uniform(0.5, 6), lambda: controller.blocked.difference_update(dpids))
 
     def _cut(self, controller: Controller, dpid: int) -> None:
         """End a connection; each end notices in its own time."""
@@ -273,8 +271,8 @@ class World:
             if connection in self.switches[dpid].connections:
                 self.switches[dpid].connections.remove(connection)
 
-        self._later(self.random.uniform(0, 2), forget)
-        self._later(self.random.uniform(0, 2), forget_at_switch)
+        self._later(self.rng.uniform(0, 2), forget)
+        self._later(self.rng.uniform(0, 2), forget_at_switch)
 
     def _restart(self, dpids: set[int]) -> None:
         for dpid in dpids:

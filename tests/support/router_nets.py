@@ -102,29 +102,29 @@ def _ports(net: RouterNet) -> dict[str, list[str]]:
 
 def random_net(seed: int) -> RouterNet:
     """Return a connected fabric with random cables, LAGs, routes and priorities."""
-    draw = random.Random(seed)  # noqa: S311
-    count = draw.randint(2, 6)
+    rng = random.Random(seed)  # noqa: S311
+    count = rng.randint(2, 6)
     names = [f"r{i}" for i in range(count)]
-    pairs = [(names[draw.randrange(i)], names[i]) for i in range(1, count)]
-    for _ in range(draw.randint(0, 5)):
-        a, b = draw.sample(names, 2)
+    pairs = [(names[rng.randrange(i)], names[i]) for i in range(1, count)]
+    for _ in range(rng.randint(0, 5)):
+        a, b = rng.sample(names, 2)
         pairs.append((a, b))
     free = {name: iter(range(0, 400, 4)) for name in names}
     cables = [((a, f"Ethernet{next(free[a])}"), (b, f"Ethernet{next(free[b])}")) for a, b in pairs]
     net = RouterNet(cables, routes={name: {} for name in names})
-    if draw.random() < 0.4:
-        a, b = draw.choice(pairs)
+    if rng.random() < 0.4:
+        a, b = rng.choice(pairs)
         for near, other in ((a, b), (b, a)):
             members = [p for (r, p), (f, _) in sorted(net.peers.items()) if (r, f) == (near, other)]
             net.lags[near, "PortChannel1"] = members
-    for number in range(draw.randint(2, 4)):
-        net.hosts[draw.choice(names), f"Vlan{10 + number}"] = f"10.{number}.0.1/24"
+    for number in range(rng.randint(2, 4)):
+        net.hosts[rng.choice(names), f"Vlan{10 + number}"] = f"10.{number}.0.1/24"
     shortest_paths(net)
-    _disturb(net, draw)
+    _disturb(net, rng)
     for name in names:
-        qos = plain_qos(net.ports(name), draw.choice(["3,4", "3,4", "3", "2,3"]))
-        if draw.random() < 0.4:
-            _change(qos, draw)
+        qos = plain_qos(net.ports(name), rng.choice(["3,4", "3,4", "3", "2,3"]))
+        if rng.random() < 0.4:
+            _change(qos, rng)
         net.qos[name] = qos
     return net
 
@@ -145,26 +145,26 @@ def with_uplinks(net: RouterNet, routers: list[str]) -> list[tuple[str, str]]:
     return [(router, UPLINK) for router in routers]
 
 
-def add_stale_routes(net: RouterNet, draw: random.Random) -> None:
+def add_stale_routes(net: RouterNet, rng: random.Random) -> None:
     """Give routers a default route, and a route to a network that nobody has, at random."""
     for prefix, share in (("0.0.0.0/0", 0.9), ("10.77.0.0/24", 0.5)):
-        same = draw.random() < 0.5
+        same = rng.random() < 0.5
         for router in net.routers:
             linked = sorted({port for r, port in net.peers if r == router})
-            if linked and draw.random() < share:
-                ports = linked[:1] if same else draw.sample(linked, draw.randint(1, len(linked)))
+            if linked and rng.random() < share:
+                ports = linked[:1] if same else rng.sample(linked, rng.randint(1, len(linked)))
                 net.routes[router][prefix] = [("169.254.2.1", port) for port in ports]
 
 
-def _disturb(net: RouterNet, draw: random.Random) -> None:
+def _disturb(net: RouterNet, rng: random.Random) -> None:
     """Replace some routes by others, and add more specific ones."""
     for router in net.routers:
         linked = sorted({p for r, p in net.peers if r == router})
         for prefix, hops in list(net.routes[router].items()):
             if not hops[0][0]:
                 continue
-            chance = draw.random()
-            some = [("169.254.1.1", port) for port in draw.sample(linked, min(2, len(linked)))]
+            chance = rng.random()
+            some = [("169.254.1.1", port) for port in rng.sample(linked, min(2, len(linked)))]
             if chance < 0.12:
                 net.routes[router][prefix] = some
             elif chance < 0.15:
@@ -174,25 +174,25 @@ def _disturb(net: RouterNet, draw: random.Random) -> None:
                 net.routes[router][half] = some[:1]
 
 
-def _change(qos: Qos, draw: random.Random) -> None:
+def _change(qos: Qos, rng: random.Random) -> None:
     """Let some maps differ from the usual ones."""
     dscps = qos.maps["DSCP_TO_TC_MAP"]
-    dscps["OTHER"] = {**dscps["AZURE"], 3: draw.choice([3, 4, 1]), 10: draw.choice([1, 3])}
+    dscps["OTHER"] = {**dscps["AZURE"], 3: rng.choice([3, 4, 1]), 10: rng.choice([1, 3])}
     queues = qos.maps["TC_TO_QUEUE_MAP"]
-    queues["OTHER"] = {**queues["AZURE"], 3: draw.choice([3, 4]), 1: draw.choice([1, 3])}
+    queues["OTHER"] = {**queues["AZURE"], 3: rng.choice([3, 4]), 1: rng.choice([1, 3])}
     groups = qos.maps["TC_TO_PRIORITY_GROUP_MAP"]
-    groups["OTHER"] = {**groups["AZURE"], 4: draw.choice([3, 4, 0])}
+    groups["OTHER"] = {**groups["AZURE"], 4: rng.choice([3, 4, 0])}
     pauses = qos.maps["MAP_PFC_PRIORITY_TO_QUEUE"]
-    pauses["OTHER"] = {**pauses["AZURE"], 3: draw.choice([3, 4])}
-    if draw.random() < 0.3:
-        remarks = {tc: draw.choice([3, 4, 8, 10]) for tc in range(8)}
+    pauses["OTHER"] = {**pauses["AZURE"], 3: rng.choice([3, 4])}
+    if rng.random() < 0.3:
+        remarks = {tc: rng.choice([3, 4, 8, 10]) for tc in range(8)}
         qos.maps["TC_TO_DSCP_MAP"] = {"OTHER": remarks}
         for uses in qos.ports.values():
-            if draw.random() < 0.5:
+            if rng.random() < 0.5:
                 uses["tc_to_dscp_map"] = "OTHER"
     for uses in qos.ports.values():
         for use in list(uses):
-            if use != "pfc_enable" and draw.random() < 0.3:
+            if use != "pfc_enable" and rng.random() < 0.3:
                 uses[use] = "OTHER"
-        if draw.random() < 0.15:
-            del uses[draw.choice(list(uses))]
+        if rng.random() < 0.15:
+            del uses[rng.choice(list(uses))]

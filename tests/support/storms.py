@@ -67,15 +67,15 @@ def ring(size: int) -> RouterNet:
 
 def storm(kind: str, seed: int) -> Storm:
     """Return a ``deadlock``, a ``slow`` or ``stopped`` interface, or ``two`` of these."""
-    draw = random.Random(f"{kind}/{seed}")  # noqa: S311
+    rng = random.Random(f"{kind}/{seed}")  # noqa: S311
     if kind == "deadlock":
-        net, slow = ring(draw.randint(4, 8)), list[str]()
+        net, slow = ring(rng.randint(4, 8)), list[str]()
     else:
-        net = leaf_spine(draw.randint(3, 5), draw.randint(1, 3))
+        net = leaf_spine(rng.randint(3, 5), rng.randint(1, 3))
         leaves = [name for name in net.routers if name.startswith("leaf")]
-        slow = sorted(draw.sample(leaves, 2 if kind == "two" else 1))
+        slow = sorted(rng.sample(leaves, 2 if kind == "two" else 1))
     rates = {
-        leaf: LINK_MBPS * (draw.uniform(0.02, 0.1) if kind == "slow" else 1e-4) for leaf in slow
+        leaf: LINK_MBPS * (rng.uniform(0.02, 0.1) if kind == "slow" else 1e-4) for leaf in slow
     }
     result = Storm(net, slow, counters_only=kind == "slow" and seed % 2 == 1)
     _simulate(result, rates, seed)
@@ -170,8 +170,8 @@ FORMS = ("instorm", "pfcwd", "counters-db")
 
 def write(result: Storm, folder: Path, seed: int, left_out: Iterable[str] = ()) -> Path:
     """Write the switches except ``left_out``, each in a form in which SONiC tells about pauses."""
-    draw = random.Random(seed)  # noqa: S311
-    net, priority = result.net, draw.choice([3, 4])
+    rng = random.Random(seed)  # noqa: S311
+    net, priority = result.net, rng.choice([3, 4])
     for leaf in result.slow:
         net.more.setdefault(leaf, {})["DEVICE_NEIGHBOR"] = {
             HOST_PORT: {"name": f"gpu-of-{leaf}", "port": "eth0"}
@@ -188,7 +188,7 @@ def write(result: Storm, folder: Path, seed: int, left_out: Iterable[str] = ()) 
             continue
         ports = [*net.ports(router), HOST_PORT]
         stopped = {port for port in ports if (router, port) in result.stopped}
-        form = "counters" if result.counters_only else draw.choice(FORMS)
+        form = "counters" if result.counters_only else rng.choice(FORMS)
         states = {
             (port, queue): "stormed" if port in stopped and queue == priority else "operational"
             for port in ports

@@ -78,5 +78,5 @@ class Depth:
         """Return which of ``count`` listed cases of a test run: in the gate a draw from all."""
         if self.of(path) is not Tier.GATE or count <= gate:
             return range(count)
-        dice = random.Random(f"{self.seed} {test}")  # noqa: S311 - repeatable, not secret
-        return frozenset(dice.sample(range(count), gate))
+        rng = random.Random(f"{self.seed} {test}")  # noqa: S311 - repeatable, not secret
+        return frozenset(rng.sample(range(count), gate))

@@ -158,9 +158,9 @@ def senders(
         for flow in traffic.flows:
             server = iperf.start_server(lab.host(flow.destination))
             stack.callback(server.close)
-        chance = random.Random(seed)  # noqa: S311 - not for secrets
+        rng = random.Random(seed)  # noqa: S311 - not for secrets
         order = list(range(len(traffic.flows)))
-        chance.shuffle(order)
+        rng.shuffle(order)
         clients: dict[int, iperf.Iperf] = {}
         addresses = {host.name: host.ip for host in traffic.fabric.hosts}
         for index in order:
@@ -168,7 +168,7 @@ def senders(
             args = iperf.client_args(addresses[flow.destination], protocol, seconds)
             clients[index] = iperf.Iperf(lab.host(flow.source), args)
             stack.callback(clients[index].close)
-            time.sleep(chance.uniform(0, START_JITTER_S))
+            time.sleep(rng.uniform(0, START_JITTER_S))
         yield [clients[index] for index in range(len(traffic.flows))]
 
 

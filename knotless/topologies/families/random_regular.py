@@ -67,7 +67,7 @@ def random_regular(count: int, degree: int, seed: int) -> list[Edge]:
         if max(fewer) < max(parts):
             parts = fewer
         else:  # both swapped links were bridges
-            swapper = _Swapper(before, swapper.random)
+            swapper = _Swapper(before, swapper.rng)
     return swapper.edges
 
 
@@ -89,16 +89,16 @@ class _Swapper:
         self.edges = edges
         self.edge_set = set(edges)
         # Not used for cryptography; it only needs to be repeatable.
-        self.random = source if isinstance(source, Random) else Random(source)  # noqa: S311
+        self.rng = source if isinstance(source, Random) else Random(source)  # noqa: S311
 
     def pick(self, count: int) -> int:
         """Return a random number below ``count``."""
-        return int(self.random.random() * count)
+        return int(self.rng.random() * count)
 
     def swap(self, i: int, j: int) -> None:
         """Replace a-b, c-d at random by a-c, b-d or by a-d, b-c, if the graph stays simple."""
         (a, b), (c, d) = self.edges[i], self.edges[j]
-        if self.random.random() < 0.5:
+        if self.rng.random() < 0.5:
             c, d = d, c
         new = {(min(a, c), max(a, c)), (min(b, d), max(b, d))}
         if a == c or b == d or len(new) < 2 or new & self.edge_set:

@@ -132,7 +132,7 @@ class _Search:
     def __init__(self, lines: Lines, hosts: Ints, square: Square, seed: int) -> None:
         self.square = square
         self.count = len(hosts)
-        self.random = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed)
         # Links of hosts carry one flow in every phase, so only channels between switches matter.
         paths = [
             np.stack(lines.channels_of(_from(source, hosts))[1:-1], axis=1) for source in hosts
@@ -157,8 +157,8 @@ class _Search:
             contended = np.flatnonzero(self.costs)
             if not len(contended):
                 break
-            first = int(self.random.choice(contended))
-            others = self.random.choice(self.count, size=2, replace=False).tolist()
+            first = int(self.rng.choice(contended))
+            others = self.rng.choice(self.count, size=2, replace=False).tolist()
             phases = list(dict.fromkeys([first, *others]))
             dealt = self._redistribute(self.square[phases])
             costs = [self._cost(every) for every in dealt]
@@ -183,8 +183,8 @@ class _Search:
         """
         loads = np.zeros(self.none + 1, dtype=np.int64)
         sender = np.full(self.count, -1)
-        for source in self.random.permutation(self.count).tolist():
-            options = self.random.permutation(flows[:, source])
+        for source in self.rng.permutation(self.count).tolist():
+            options = self.rng.permutation(flows[:, source])
             paths = self.paths[source, options]
             crowd = np.where(paths < self.none, loads[paths], 0).sum(axis=1)
             to = options[int(np.argmin(crowd + self.count**2 * (sender[options] >= 0)))]
@@ -217,7 +217,7 @@ class _Search:
         onward = by_first[second]
         seen = np.zeros(self.count, dtype=bool)
         cost = self._cost(first) + self._cost(second)
-        for start in self.random.permutation(self.count).tolist():
+        for start in self.rng.permutation(self.count).tolist():
             if seen[start]:
                 continue
             cycle = [start]
@@ -228,7 +228,7 @@ class _Search:
                 break
             first[cycle], second[cycle] = second[cycle], first[cycle]
             swapped = self._cost(first) + self._cost(second)
-            if swapped > cost or (swapped == cost and self.random.random() < 0.5):
+            if swapped > cost or (swapped == cost and self.rng.random() < 0.5):
                 first[cycle], second[cycle] = second[cycle], first[cycle]
             else:
                 cost = swapped

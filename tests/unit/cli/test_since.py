@@ -163,15 +163,15 @@ def test_a_missing_state_and_one_that_is_none(fabric: Path, tmp_path: Path) -> N
 
 def test_a_damaged_state_is_not_used(fabric: Path, state: Path) -> None:
     changed(fabric)
-    whole, draw = state.read_bytes(), random.Random(3)  # noqa: S311
+    whole, rng = state.read_bytes(), random.Random(3)  # noqa: S311
     full = check(fabric, "--json")
     seen = set()
     for _ in range(40):
         data = bytearray(whole)
-        if draw.random() < 0.3:
-            del data[draw.randrange(len(data)) :]
+        if rng.random() < 0.3:
+            del data[rng.randrange(len(data)) :]
         else:
-            data[draw.randrange(len(data))] ^= draw.randrange(1, 256)
+            data[rng.randrange(len(data))] ^= rng.randrange(1, 256)
         state.write_bytes(data)
         since = check(fabric, "--since", state, "--json")
         assert since[:2] == full[:2]
@@ -183,11 +183,11 @@ def test_a_damaged_state_is_not_used(fabric: Path, state: Path) -> None:
 def test_no_section_of_a_forged_state_ends_the_program(fabric: Path, state: Path) -> None:
     """Sections of any content, with hashes that fit."""
     changed(fabric)
-    forged, draw = Sections(state), random.Random(5)  # noqa: S311
+    forged, rng = Sections(state), random.Random(5)  # noqa: S311
     sections = {name: bytes(forged.part(name)) for name in forged.names}
     about = sections["about"]
     for name, content in sections.items():
-        noise = bytes(draw.randrange(256) for _ in range(min(len(content), 4000)))
+        noise = bytes(rng.randrange(256) for _ in range(min(len(content), 4000)))
         short = content[: len(content) // 2]
         for other in (
             b"",

@@ -92,15 +92,15 @@ def test_a_switch_with_new_rules_begins_at_zero(counted: UnadmittedFrames) -> No
 @pytest.mark.seeds(50)
 def test_no_host_is_named_that_sent_only_its_own_frames(seed: int) -> None:
     """Rules are counted late, by any time up to the interval; ports at once."""
-    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    rates = {port: dice.choice([0, 30, 1000, 100_000]) for port in (1, 2, 3)}
-    forged = dict.fromkeys(rates, 0) | {dice.choice([1, 2, 3]): dice.choice([5, 300])}
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    rates = {port: rng.choice([0, 30, 1000, 100_000]) for port in (1, 2, 3)}
+    forged = dict.fromkeys(rates, 0) | {rng.choice([1, 2, 3]): rng.choice([5, 300])}
     counted = UnadmittedFrames(FABRIC)
     late_before = dict.fromkeys(rates, 0.0)
     for interval in range(8):
         now_s = interval * INTERVAL_S
         late = {
-            port: min(dice.uniform(0, INTERVAL_S), late_before[port] + INTERVAL_S) for port in rates
+            port: min(rng.uniform(0, INTERVAL_S), late_before[port] + INTERVAL_S) for port in rates
         }
         received = {port: round((rates[port] + forged[port]) * now_s) for port in rates}
         admitted = {port: round(rates[port] * max(0.0, now_s - late[port])) for port in rates}

@@ -124,10 +124,10 @@ def test_names_of_different_links_never_clash() -> None:
 @pytest.mark.examples(2)
 def test_cut_and_drain_read_one_text_alike(seed: int) -> None:
     """Names with dashes: a text names the same links for both, or both refuse it."""
-    draw = random.Random(seed)  # noqa: S311
-    names = draw.sample(["a", "b", "c", "a-b", "b-c", "a-b-c", "b-a"], 5)
-    pairs = [(draw.randrange(i), i) for i in range(1, 5)]
-    pairs += [tuple(draw.sample(range(5), 2)) for _ in range(3)]  # type: ignore[misc]
+    rng = random.Random(seed)  # noqa: S311
+    names = rng.sample(["a", "b", "c", "a-b", "b-c", "a-b-c", "b-a"], 5)
+    pairs = [(rng.randrange(i), i) for i in range(1, 5)]
+    pairs += [tuple(rng.sample(range(5), 2)) for _ in range(3)]  # type: ignore[misc]
     links = tuple(
         Link(names[a], 2 + 2 * number, names[b], 3 + 2 * number)
         for number, (a, b) in enumerate(pairs)

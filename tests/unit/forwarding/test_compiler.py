@@ -22,8 +22,8 @@ GROUP_BIT = 1 << 40
 
 def with_any_macs(fabric: Fabric) -> Fabric:
     """Return the fabric with unordered addresses; those of hosts on one switch are far apart."""
-    random = Random(3)  # noqa: S311 - it only has to be repeatable
-    macs = [mac_text(random.getrandbits(48) & ~GROUP_BIT) for _ in fabric.hosts]
+    rng = Random(3)  # noqa: S311 - it only has to be repeatable
+    macs = [mac_text(rng.getrandbits(48) & ~GROUP_BIT) for _ in fabric.hosts]
     hosts = zip(fabric.hosts, macs, strict=True)
     return replace(fabric, hosts=tuple(replace(host, mac=mac) for host, mac in hosts))
 

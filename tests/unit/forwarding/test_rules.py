@@ -136,17 +136,17 @@ def test_frames_without_a_receiver_are_dropped(
     spec: str, engine: str, random_macs: bool, tmp_path: Path
 ) -> None:
     fabric = load(spec)
-    random = Random(1)  # noqa: S311 - it only has to be repeatable
+    rng = Random(1)  # noqa: S311 - it only has to be repeatable
     if random_macs:
         hosts = tuple(
-            replace(host, mac=mac_text(random.getrandbits(48) & ~GROUP)) for host in fabric.hosts
+            replace(host, mac=mac_text(rng.getrandbits(48) & ~GROUP)) for host in fabric.hosts
         )
         fabric = replace(fabric, hosts=hosts)
     write_dir(fabric, compile_rules(make_plan(fabric, engine)), tmp_path)
     reference = RuleReference(tmp_path)
     taken = {mac_value(host.mac) for host in fabric.hosts}
     near = {mac ^ 1 << bit for mac in taken for bit in range(16)}
-    anything = {random.getrandbits(48) & ~GROUP for _ in range(100)}
+    anything = {rng.getrandbits(48) & ~GROUP for _ in range(100)}
     for source in list(reference.hosts)[::5]:
         for address in sorted(near | anything)[:: len(taken)]:
             if address not in taken:

@@ -121,10 +121,10 @@ def test_a_host_may_only_name_itself(spec: str, options: dict[str, Any], mode: s
     plan = planned(spec, options, mode)
     fabric, rules = plan.fabric, compile_rules(plan)
     plain = compile_rules(planned(spec, options, "mac"))
-    dice = random.Random(f"{spec}{mode}")  # noqa: S311 - repeatable, not secret
-    for host in dice.sample(fabric.hosts, min(6, len(fabric.hosts))):
+    rng = random.Random(f"{spec}{mode}")  # noqa: S311 - repeatable, not secret
+    for host in rng.sample(fabric.hosts, min(6, len(fabric.hosts))):
         held, unchecked = rules[host.switch], plain[host.switch]
-        other = dice.choice([each for each in fabric.hosts if each != host])
+        other = rng.choice([each for each in fabric.hosts if each != host])
         receivers = (mac_value(other.mac), BROADCAST)
         sent = [(each, vlan) for each in receivers for vlan in vlans_of(plan, host, each)]
         for to, vlan in sent:
@@ -139,7 +139,7 @@ def test_a_host_may_only_name_itself(spec: str, options: dict[str, Any], mode: s
                 assert rule.goto is not None
             forged_arp = [
                 arp(host, to, vlan, arp_spa=foreign),
-                arp(host, to, vlan, arp_spa=dice.getrandbits(32) | 1),
+                arp(host, to, vlan, arp_spa=rng.getrandbits(32) | 1),
                 arp(host, to, vlan, arp_sha=mac_value(other.mac)),
                 arp(host, to, vlan, arp_sha=mac_value(other.mac), arp_spa=0),
                 arp(host, to, vlan, arp_sha=mac_value(other.mac), arp_spa=foreign),

@@ -52,8 +52,8 @@ def test_any_map_of_the_pcp(seed: int, tmp_path: Path) -> None:
 
     If untagged packets, whose PCP is 0, are lossless, packets may change their priority on the way.
     """
-    draw = random.Random(seed)  # noqa: S311
-    classes = {str(pcp): str(draw.choice([0, 1, 2, 3, 4, 5])) for pcp in range(8)}
+    rng = random.Random(seed)  # noqa: S311
+    classes = {str(pcp): str(rng.choice([0, 1, 2, 3, 4, 5])) for pcp in range(8)}
 
     def change(config: Config) -> None:
         trust_pcp(config)
@@ -250,8 +250,8 @@ missing."""
 
 @pytest.mark.seeds(60)
 def test_any_buffers(seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
-    chosen = {port: draw.choice([*BUFFERS, ""]) for port in ("Ethernet0", "Ethernet4")}
+    rng = random.Random(seed)  # noqa: S311
+    chosen = {port: rng.choice([*BUFFERS, ""]) for port in ("Ethernet0", "Ethernet4")}
 
     def change(config: Config) -> None:
         config["BUFFER_PROFILE"] = {

@@ -48,12 +48,12 @@ def judged(*paths: Path) -> ImportedVerdict:
 @pytest.mark.parametrize("base", ["control-knot", "control-safe"])
 @pytest.mark.seeds(12)
 def test_foreign_files_change_no_verdict(base: str, seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     folder = changed(tmp_path / base, base)
     alone = judged(folder)
-    names = draw.sample(sorted(FOREIGN), draw.randint(1, 4))
+    names = rng.sample(sorted(FOREIGN), rng.randint(1, 4))
     for name in names:
-        (folder / draw.choice(["r0", "r1", "."]) / name).write_bytes(FOREIGN[name][0])
+        (folder / rng.choice(["r0", "r1", "."]) / name).write_bytes(FOREIGN[name][0])
     verdict = judged(folder)
     assert (verdict.acyclic, verdict.cycle) == (alone.acyclic, alone.cycle)
     assert (verdict.missing, verdict.notes) == (alone.missing, alone.notes)
@@ -80,13 +80,13 @@ def test_what_was_not_read_is_printed_by_reason(tmp_path: Path) -> None:
 @pytest.mark.seeds(4)
 def test_damaged_files_never_make_a_fabric_safe(name: str, seed: int, tmp_path: Path) -> None:
     """All of these fabrics can deadlock; a file is cut off, or has NaN in it."""
-    draw = random.Random(f"{name}/{seed}")  # noqa: S311
+    rng = random.Random(f"{name}/{seed}")  # noqa: S311
     folder = WRITERS[name](tmp_path / "fabric")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
-    file = draw.choice(files)
+    file = rng.choice(files)
     data = file.read_bytes()
-    place = draw.randrange(len(data) // 2, len(data) - 2)
-    text = data[:place] if draw.random() < 0.5 else data[:place] + b" NaN \xff" + data[place:]
+    place = rng.randrange(len(data) // 2, len(data) - 2)
+    text = data[:place] if rng.random() < 0.5 else data[:place] + b" NaN \xff" + data[place:]
     file.write_bytes(text)
     done = CliRunner(mix_stderr=False).invoke(main, ["check", "--json", str(folder)])
     if done.exit_code == 2:

@@ -32,13 +32,13 @@ def judged(*paths: Path) -> ImportedVerdict:
 @pytest.mark.parametrize("base", ["control-knot", "control-safe"])
 @pytest.mark.seeds(12)
 def test_json_lines_are_listed_as_not_read(base: str, seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     folder = changed(tmp_path / base, base)
     alone = judged(folder)
     events = folder / "r0" / "events.json"
-    count = draw.randint(2, 5)
-    separator = draw.choice(["\n", "\n\n", " ", "\r\n"])
-    events.write_text(separator.join(json.dumps(draw.choice(VALUES)) for _ in range(count)))
+    count = rng.randint(2, 5)
+    separator = rng.choice(["\n", "\n\n", " ", "\r\n"])
+    events.write_text(separator.join(json.dumps(rng.choice(VALUES)) for _ in range(count)))
     verdict = judged(folder)
     assert verdict.acyclic is (base == "control-safe")
     assert verdict.ignored == [str(events)]

@@ -99,19 +99,19 @@ def test_hosts_by_type_and_capability(
 @pytest.mark.seeds(20)
 def test_servers_behind_access_ports(seed: int, tmp_path: Path) -> None:
     """A server that announces a bridge or router, and what speaks against it: also other leaves."""
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     net = leaf_spine(4, 2)
-    leaves = sorted(draw.sample(net.routers[:4], draw.randint(1, 4)))
+    leaves = sorted(rng.sample(net.routers[:4], rng.randint(1, 4)))
     for leaf in leaves:
         access(net, leaf)
-    against = draw.choice(["", "", "tagged", "route"])
+    against = rng.choice(["", "", "tagged", "route"])
     if against == "tagged":
         net.more[leaves[0]]["VLAN_MEMBER"][f"Vlan10|{HOST_PORT}"]["tagging_mode"] = "tagged"
     elif against == "route":
         net.routes[leaves[0]]["10.200.0.0/24"] = [("10.0.0.9", "Vlan10")]
     folder = net.write(tmp_path)
     for leaf in leaves:
-        hear(folder, leaf, HOST_PORT, "k8s-7", draw.choice([ROUTER, BRIDGE]), "sonic")
+        hear(folder, leaf, HOST_PORT, "k8s-7", rng.choice([ROUTER, BRIDGE]), "sonic")
     verdict = judged(folder)
     is_host = against == "" and len(leaves) == 1
     assert (verdict.missing == []) is is_host

@@ -127,13 +127,13 @@ def test_random_tables_agree_with_packets_followed_one_by_one(seed: int, tmp_pat
 
 @pytest.mark.seeds(100)
 def test_old_lids_agree_with_packets_followed_one_by_one(seed: int, tmp_path: Path) -> None:
-    subnet, draw = random_subnet(seed), random.Random(seed)  # noqa: S311
+    subnet, rng = random_subnet(seed), random.Random(seed)  # noqa: S311
     stale = [500, 501, 640]
     for switch, lft in enumerate(subnet.lfts):
         ports = [port for at, port in subnet.ends if at == switch]
         for lid in stale:
-            if ports and draw.random() < 0.8:
-                lft[lid] = draw.choice(ports)
+            if ports and rng.random() < 0.8:
+                lft[lid] = rng.choice(ports)
     verdict, expected = judged(subnet.write(tmp_path)), subnet.acyclic_with(stale)
     if verdict.acyclic is None:
         assert not expected

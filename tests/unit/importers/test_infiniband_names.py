@@ -43,7 +43,7 @@ def test_a_cycle_has_the_names_of_switches(tmp_path: Path) -> None:
 
 @pytest.mark.seeds(30)
 def test_names_are_descriptions_where_these_are_distinct(seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     subnet = random_subnet(seed)
     switches = [
         ("MF0;core-{n}:MQM9700/U1", "core-{n}"),
@@ -62,11 +62,11 @@ def test_names_are_descriptions_where_these_are_distinct(seed: int, tmp_path: Pa
     ]
     expected = []
     for n in range(len(subnet.names)):
-        text, name = draw.choice(switches)
+        text, name = rng.choice(switches)
         subnet.names[n] = text.format(n=n)
         expected.append((subnet.names[n], name and name.format(n=n), f"S-{0x500000 + n:016x}"))
     for n, (_, *end) in enumerate(subnet.hosts):
-        text, name = draw.choice(hosts)
+        text, name = rng.choice(hosts)
         subnet.hosts[n] = (text.format(n=n), end[0], end[1])
         ids = f"H-{0x900000 + 2 * n:016x}"
         expected.append((subnet.hosts[n][0], name and name.format(n=n), ids))

@@ -233,18 +233,18 @@ HOSTILE = ["", "0", "-1", "99", "9" * 40, "٣", "²", "NULL", "none", "x" * 300,
 @pytest.mark.seeds(100)
 def test_hostile_values_are_left_out(seed: int, tmp_path: Path) -> None:
     """Whatever the tables hold, what is read is possible, and can be written."""
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     tables: Tables = {}
     for table, rows in POOLS.items():
         tables[table] = {}
         for key, fields in rows.items():
             changed = {
-                name: draw.choice(HOSTILE) if draw.random() < 0.3 else value
+                name: rng.choice(HOSTILE) if rng.random() < 0.3 else value
                 for name, value in fields.items()
             }
             if table == "PORT_QOS_MAP":
                 changed = dict(fields)  # read, and refused, before
-            tables[table][draw.choice(HOSTILE) if draw.random() < 0.1 else key] = changed
+            tables[table][rng.choice(HOSTILE) if rng.random() < 0.1 else key] = changed
     settings = settings_of(Router("leaf0", "leaf0", tables), PORTS)
     file, unknown = file_of({"leaf0": settings})
     path = tmp_path / "switch.yaml"
@@ -322,17 +322,17 @@ def test_settings_of_a_fabric_are_written_and_read(tmp_path: Path) -> None:
 
 @pytest.mark.seeds(20)
 def test_random_settings_are_written_and_read(seed: int, tmp_path: Path) -> None:
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     net = random_net(seed)
     for router in net.routers:
         more: Tables = {}
         for table, rows in POOLS.items():
-            if table != "PORT_QOS_MAP" and draw.random() < 0.8:
-                more[table] = {key: dict(row) for key, row in rows.items() if draw.random() < 0.9}
+            if table != "PORT_QOS_MAP" and rng.random() < 0.8:
+                more[table] = {key: dict(row) for key, row in rows.items() if rng.random() < 0.9}
                 for row in more[table].values():
                     for name in list(row):
-                        if draw.random() < 0.1:
-                            row[name] = draw.choice(["0", "7", "70000", "", "none", "-1"])
+                        if rng.random() < 0.1:
+                            row[name] = rng.choice(["0", "7", "70000", "", "none", "-1"])
         net.more[router] = more
     fabric = read_paths([net.write(tmp_path / "net")])
     assert isinstance(fabric, TableFabric)

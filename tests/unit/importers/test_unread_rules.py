@@ -114,17 +114,17 @@ def test_actions_that_change_no_path(text: str) -> None:
 @pytest.mark.seeds(60, gate=12)
 def test_no_unread_rule_can_take_a_certain_cycle_away(seed: int) -> None:
     """Whatever the unread rules do (drop, or send to some port), the certain cycle is there."""
-    draw = random.Random(seed)  # noqa: S311
-    spec, engine = draw.choice([("ring,4", "minimal"), ("torus,3,3", "dor"), ("ring,5", "minimal")])
+    rng = random.Random(seed)  # noqa: S311
+    spec, engine = rng.choice([("ring,4", "minimal"), ("torus,3,3", "dor"), ("ring,5", "minimal")])
     plan = make_plan(load(spec), engine, **({"vcs": 1} if engine == "dor" else {}))
     fabric = plan.fabric
     rules = dict(compile_rules(plan))
     unread: dict[str, tuple[Rule, ...]] = {}
-    for name in draw.sample(sorted(rules), draw.randint(1, 3)):
+    for name in rng.sample(sorted(rules), rng.randint(1, 3)):
         every = [*rules[name].rules]
-        drawn = draw.sample(every, draw.randint(1, 2))
-        match = draw.choice([drawn[0].match, (Field("eth_dst", draw.getrandbits(48)),), ()])
-        drawn.append(Rule(drawn[0].table, draw.choice([5, drawn[0].priority, 65535, 65535]), match))
+        drawn = rng.sample(every, rng.randint(1, 2))
+        match = rng.choice([drawn[0].match, (Field("eth_dst", rng.getrandbits(48)),), ()])
+        drawn.append(Rule(drawn[0].table, rng.choice([5, drawn[0].priority, 65535, 65535]), match))
         unread[name] = tuple(rule._replace(actions=(), metadata=None, goto=None) for rule in drawn)
         kept = tuple(rule for rule in every if rule not in drawn)
         rules[name] = SwitchRules(kept, rules[name].groups)
@@ -133,12 +133,12 @@ def test_no_unread_rule_can_take_a_certain_cycle_away(seed: int) -> None:
         behaves = {**rules}
         for name, left_out in unread.items():
             ports = [*fabric.neighbours[name], *fabric.hosts_at[name]]
-            made = [rule._replace(actions=_any_actions(draw, ports, most)) for rule in left_out]
+            made = [rule._replace(actions=_any_actions(rng, ports, most)) for rule in left_out]
             ordered = sorted((*rules[name].rules, *made), key=lambda rule: rule.order)
             behaves[name] = SwitchRules(tuple(ordered), rules[name].groups)
         actual = verdict_of(state_of_rules(fabric, behaves), "pause").acyclic is False
         assert actual or not certain
 
 
-def _any_actions(draw: random.Random, ports: list[int], most: int) -> tuple[Action, ...]:
-    return tuple(map(Output, draw.sample(ports, draw.randint(0, most))))
+def _any_actions(rng: random.Random, ports: list[int], most: int) -> tuple[Action, ...]:
+    return tuple(map(Output, rng.sample(ports, rng.randint(0, most))))

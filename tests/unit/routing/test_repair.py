@@ -216,15 +216,15 @@ def test_without_failures_the_command_prints_nothing_about_them() -> None:
 @pytest.mark.seeds(12)
 def test_the_first_switch_drops_what_is_for_another_part(engine: str, seed: int) -> None:
     """Fabrics that failures divide, by the rules that switches hold, in every tagging."""
-    draw = random.Random(seed)  # noqa: S311
-    fabric = load(draw.choice(["fattree,2,4,2", "fattree2,4", "fattree3,4", "lsft,3"]))
-    cut = [link.name for link in fabric.links if draw.random() < draw.choice([0.4, 0.6])]
+    rng = random.Random(seed)  # noqa: S311
+    fabric = load(rng.choice(["fattree,2,4,2", "fattree2,4", "fattree3,4", "lsft,3"]))
+    cut = [link.name for link in fabric.links if rng.random() < rng.choice([0.4, 0.6])]
     failures = Failures.from_names(fabric, cut)
     part = host_parts(fabric, failures)
     choices: dict[str, Any] = {
-        "tagging": draw.choice(["switch", "host"]),
-        "select": draw.choice(["spread", "low-port"]),
-        "protection": draw.choice(["none", "fast-failover"]),
+        "tagging": rng.choice(["switch", "host"]),
+        "select": rng.choice(["spread", "low-port"]),
+        "protection": rng.choice(["none", "fast-failover"]),
     }
     plan = repair(make_plan(fabric, engine, **choices), failures).plan
     state = state_of_rules(fabric, CheckedPlan(plan).rules, plan.multicast, plan.host_tags())

@@ -122,13 +122,13 @@ def test_a_cycle_of_packets_that_no_host_gets_is_bounded_by_what_hosts_send() ->
     assert "only hosts send" in found.lines[1]
     # It holds under 40 overloads of these switches: every host sends to all others at once.
     switches = freezing.Switches(state, FlowControl.PFC, None, 1)
-    chance = random.Random(1)  # noqa: S311 - repeatable
+    rng = random.Random(1)  # noqa: S311 - repeatable
     for _ in range(40):
         flows = [
-            freezing.Sends(*pair, chance.randrange(PACKET, switches.longest_bytes))
+            freezing.Sends(*pair, rng.randrange(PACKET, switches.longest_bytes))
             for pair in permutations(range(4), 2)
         ]
-        assert switches.deadlock(flows, [chance.randrange(8) for _ in flows]) is None
+        assert switches.deadlock(flows, [rng.randrange(8) for _ in flows]) is None
 
 
 def test_no_bound_is_claimed_where_hosts_close_the_cycle_too() -> None:
@@ -207,8 +207,8 @@ def test_settings_that_do_not_fit_are_one_line() -> None:
 
 def test_traces_of_random_plans_freeze_in_the_knot_that_was_found(tmp_path: Path) -> None:
     frozen = 0
-    for _, pick in seeded(range(60)):
-        fabric = small_fabric(pick, most_switches=10, most_hosts=20)
+    for _, rng in seeded(range(60)):
+        fabric = small_fabric(rng, most_switches=10, most_hosts=20)
         plan = make_plan(fabric, PlanRequest.from_options(engine="minimal", vcs=1))
         checked = CheckedPlan(plan)
         found = find_freeze(checked.state, plan.flow_control, searches=20)

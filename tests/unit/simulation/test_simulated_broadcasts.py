@@ -72,11 +72,11 @@ def test_a_bystander_keeps_its_rate_beside_a_host_that_floods() -> None:
 
 @pytest.mark.seeds(12)
 def test_what_passes_never_exceeds_burst_and_share_and_none_within_is_dropped(seed: int) -> None:
-    draw = random.Random(seed)  # noqa: S311 - a family of cases
-    spec = draw.choice(["ring,4", "mesh,3,3", "fattree2,4", "clos,4,hosts=2"])
-    share, burst = draw.choice([0.01, 0.05, 0.3, 1.0]), draw.choice([1542, 9000, 65_536])
-    sent = draw.choice([0.005, 0.02, 0.2, 0.9])
-    packet = draw.choice([64, 500, 1500])
+    rng = random.Random(seed)  # noqa: S311 - a family of cases
+    spec = rng.choice(["ring,4", "mesh,3,3", "fattree2,4", "clos,4,hosts=2"])
+    share, burst = rng.choice([0.01, 0.05, 0.3, 1.0]), rng.choice([1542, 9000, 65_536])
+    sent = rng.choice([0.005, 0.02, 0.2, 0.9])
+    packet = rng.choice([64, 500, 1500])
     result = run(
         spec,
         ("h1", BROADCAST),

@@ -63,35 +63,35 @@ def line_mbps(result: Result) -> float:
 @pytest.mark.examples(1.5)
 def test_no_throughput_is_above_the_line(seed: int) -> None:
     """With deadlocks, losses, ends of simulations, warm-ups and messages that stay under way."""
-    draw = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     fabric = with_lines(
-        load(draw.choice(["ring,4", "ring,4", "ring,5,hosts=2", "mesh,3,3", "clos,2,hosts=2"])),
-        draw.choice([10.0, 1000.0]),
-        draw.choice([0.0, 20.0, 500.0]),
+        load(rng.choice(["ring,4", "ring,4", "ring,5,hosts=2", "mesh,3,3", "clos,2,hosts=2"])),
+        rng.choice([10.0, 1000.0]),
+        rng.choice([0.0, 20.0, 500.0]),
     )
     grid = fabric.grid is not None
-    engine = "dor" if grid and draw.random() < 0.7 else "updown"
+    engine = "dor" if grid and rng.random() < 0.7 else "updown"
     choices: dict[str, Any] = {"vcs": 1, "select": "low-port"} if engine == "dor" else {}
-    acknowledged = draw.random() < 0.6
-    arrivals = "acknowledged" if acknowledged else draw.choice(["saturate", "poisson", "constant"])
-    ends = acknowledged and draw.random() < 0.7
-    warm_up_us = draw.choice([0.0, 0.0, 1000.0])
+    acknowledged = rng.random() < 0.6
+    arrivals = "acknowledged" if acknowledged else rng.choice(["saturate", "poisson", "constant"])
+    ends = acknowledged and rng.random() < 0.7
+    warm_up_us = rng.choice([0.0, 0.0, 1000.0])
     scenario = Scenario(
         make_plan(
-            fabric, engine, flow_control=draw.choice(["auto", "auto", "auto", "none"]), **choices
+            fabric, engine, flow_control=rng.choice(["auto", "auto", "auto", "none"]), **choices
         ),
-        draw.choice(["shift:2", "shift:2", "permutation", "uniform"])
+        rng.choice(["shift:2", "shift:2", "permutation", "uniform"])
         if arrivals != "saturate"
         else "shift:2",
         Load(
             arrivals,
-            draw.choice([0.2, 0.9]),
-            message_bytes=draw.choice([1, 4000, 300_000, 300_000]),
-            messages=draw.choice([1, 3]),
+            rng.choice([0.2, 0.9]),
+            message_bytes=rng.choice([1, 4000, 300_000, 300_000]),
+            messages=rng.choice([1, 3]),
         ),
-        buffers=Buffers(headroom=draw.choice([None, None, 500]), queue=draw.choice([None, 20_000])),
+        buffers=Buffers(headroom=rng.choice([None, None, 500]), queue=rng.choice([None, 20_000])),
         warm_up_us=warm_up_us,
-        duration_us=None if ends else warm_up_us + draw.choice([50.0, 3000.0, 100_000.0]),
+        duration_us=None if ends else warm_up_us + rng.choice([50.0, 3000.0, 100_000.0]),
         seed=seed,
     )
     result = simulate(scenario)

@@ -101,15 +101,15 @@ def test_two_hosts_cannot_be_linked() -> None:
 
 @given(st.integers(0, 10**6))
 def test_a_generated_lab_is_the_fabric_that_was_written(seed: int) -> None:
-    draw = random.Random(seed)  # noqa: S311
-    spec = draw.choice(["ring,4", "clos,3", "mesh,3,2,hosts=2", "random,8,degree=3", "fattree3,4"])
+    rng = random.Random(seed)  # noqa: S311
+    spec = rng.choice(["ring,4", "clos,3", "mesh,3,2,hosts=2", "random,8,degree=3", "fattree3,4"])
     fabric = load(spec)
     nodes: dict[str, object] = {s.name: {"kind": "sonic-vs"} for s in fabric.switches}
     nodes |= {host.name: {"kind": "linux"} for host in fabric.hosts}
     ends = [(f"{x.a}:eth{x.a_port}", f"{x.b}:eth{x.b_port}") for x in fabric.links]
     ends += [(f"{h.switch}:eth{h.port}", f"{h.name}:eth1") for h in fabric.hosts]
-    draw.shuffle(ends)
-    links = [{"endpoints": draw.sample(both, 2)} for both in ends]
+    rng.shuffle(ends)
+    links = [{"endpoints": rng.sample(both, 2)} for both in ends]
     lab = {"topology": {"nodes": nodes, "links": links}}
     read = from_containerlab(yaml.safe_dump(lab, sort_keys=False), "x")
     assert [s.name for s in read.switches] == [s.name for s in fabric.switches]

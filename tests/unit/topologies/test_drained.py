@@ -62,13 +62,11 @@ def test_neighbours_that_are_drained_together_keep_links_to_others() -> None:
 
 
 def test_no_host_loses_another_one() -> None:
-    for seed, pick in seeded(range(200)):
-        fabric = small_fabric(pick)
+    for seed, rng in seeded(range(200)):
+        fabric = small_fabric(rng)
         names = [link.name for link in fabric.links] + [s.name for s in fabric.switches]
-        failures = Failures.from_names(
-            fabric, pick.sample(names, min(len(names), pick.randrange(2)))
-        )
-        drained = pick.sample(names, min(len(names), pick.randrange(1, 4)))
+        failures = Failures.from_names(fabric, rng.sample(names, min(len(names), rng.randrange(2))))
+        drained = rng.sample(names, min(len(names), rng.randrange(1, 4)))
         avoidance = avoided(fabric, failures, drained)
         after = hosts_by_part(fabric, avoidance.failures)
         assert after == hosts_by_part(fabric, failures), f"seed {seed}"

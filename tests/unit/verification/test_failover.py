@@ -141,10 +141,10 @@ def test_the_repair_takes_over_in_proven_steps(spec: str, options: dict[str, Any
 
 
 def test_masks_match_what_they_shall_and_nothing_else() -> None:
-    draw = random.Random(5)  # noqa: S311 - a sample, not a secret
+    rng = random.Random(5)  # noqa: S311 - a sample, not a secret
     for _ in range(200):
-        addresses = draw.sample(range(64), draw.randint(2, 20))
-        place = draw.randint(1, len(addresses) - 1)
+        addresses = rng.sample(range(64), rng.randint(2, 20))
+        place = rng.randint(1, len(addresses) - 1)
         masks = masks_of(addresses)
         parts = [(address & masks[address], masks[address]) for address in addresses]
         wanted, unwanted = parts[:place], parts[place:]
@@ -165,11 +165,11 @@ def test_masks_match_what_they_shall_and_nothing_else() -> None:
 
 
 def test_a_growing_graph_refuses_just_the_edges_that_close_a_cycle() -> None:
-    draw = random.Random(6)  # noqa: S311 - a sample, not a secret
+    rng = random.Random(6)  # noqa: S311 - a sample, not a secret
     for _ in range(50):
         graph, edges = Reach.from_edges(9, ()), set[tuple[int, int]]()
         for _ in range(40):
-            edge = (draw.randrange(9), draw.randrange(9))
+            edge = (rng.randrange(9), rng.randrange(9))
             assert graph.closes(*edge) == has_cycle({*edges, edge})
             if not graph.closes(*edge):
                 graph.add(*edge)

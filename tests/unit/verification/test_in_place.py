@@ -152,9 +152,9 @@ def _walk(change: Change, folder: Path) -> None:
 @pytest.mark.parametrize("block", range(3))
 def test_every_mixture_of_a_repair_in_place_is_walked(block: int, tmp_path: Path) -> None:
     walked = 0
-    for seed, pick in seeded(range(block * 40, block * 40 + 40)):
-        plan = _plan(pick)
-        link = pick.choice(plan.fabric.links)
+    for seed, rng in seeded(range(block * 40, block * 40 + 40)):
+        plan = _plan(rng)
+        link = rng.choice(plan.fabric.links)
         failures = Failures.from_names(plan.fabric, [link.name])
         if set(parts(usable(plan.fabric, failures), NO_FAILURES)) != {0}:
             continue
@@ -166,10 +166,10 @@ def test_every_mixture_of_a_repair_in_place_is_walked(block: int, tmp_path: Path
     assert walked >= 3
 
 
-def _plan(pick: random.Random) -> Plan:
-    if pick.random() < 0.4:
-        return make_plan(load(pick.choice(("ring,5", "torus,3,3", "mesh,3,3", "ring,6"))))
-    return make_plan(small_fabric(pick), pick.choice(("updown", "lturn", "dl", "lash")))
+def _plan(rng: random.Random) -> Plan:
+    if rng.random() < 0.4:
+        return make_plan(load(rng.choice(("ring,5", "torus,3,3", "mesh,3,3", "ring,6"))))
+    return make_plan(small_fabric(rng), rng.choice(("updown", "lturn", "dl", "lash")))
 
 
 GROUPS: tuple[dict[int, list[str]], ...] = (

@@ -222,9 +222,9 @@ def test_withdrawn_routes_are_static_routes(case: str, form: str, tmp_path: Path
 
 def broken_clos(seed: int) -> RouterNet:
     """Return a Clos network of three levels without some links, routed by shortest paths."""
-    draw = random.Random(seed)  # noqa: S311
-    net = clos(draw.choice([2, 3]), 2, 2, draw.choice([1, 2]))
-    gone = set(draw.sample(range(len(net.cables)), draw.randint(2, 4)))
+    rng = random.Random(seed)  # noqa: S311
+    net = clos(rng.choice([2, 3]), 2, 2, rng.choice([1, 2]))
+    gone = set(rng.sample(range(len(net.cables)), rng.randint(2, 4)))
     net.cables = [cable for number, cable in enumerate(net.cables) if number not in gone]
     net.routes = {router: {} for router in net.routes}
     shortest_paths(net)

@@ -60,12 +60,12 @@ class SharedPools:
 
     def run(self, seed: int, events: int) -> int:
         """Let random moves happen; return how many did before none was possible."""
-        draw = random.Random(seed)  # noqa: S311
+        rng = random.Random(seed)  # noqa: S311
         for number in range(events):
             possible = self.moves()
             if not possible:
                 return number
-            self.make(*draw.choice(possible))
+            self.make(*rng.choice(possible))
         return events
 
 

@@ -90,12 +90,12 @@ def _changed(plan: Plan, earlier: str, cut: str) -> tuple[Proof, Change]:
 def test_no_step_after_a_failure_loses_more_than_the_rules_before_or_after_it(
     tmp_path: Path,
 ) -> None:
-    for seed, pick in seeded(range(40)):
-        plan = make_plan(small_fabric(pick), pick.choice(("updown", "lturn", "dl")))
+    for seed, rng in seeded(range(40)):
+        plan = make_plan(small_fabric(rng), rng.choice(("updown", "lturn", "dl")))
         names = [link.name for link in plan.fabric.links]
         whole = [n for n in names if set(parts(_without(plan.fabric, n), NO_FAILURES)) == {0}]
         if len(whole) > 1:
-            _, change = _changed(plan, *pick.sample(whole, 2))
+            _, change = _changed(plan, *rng.sample(whole, 2))
             assert change.proven
             _assert_no_mixture_loses_more(change, tmp_path / str(seed))
 

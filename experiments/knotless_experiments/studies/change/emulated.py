@@ -66,7 +66,7 @@ def emulated(
     fast as it can. Afterwards the fabric is emptied and gets its old rules back. Times are virtual,
     but for what the controller does.
     """
-    chance, traffic = random.Random(seed), _Traffic(case)  # noqa: S311 - not for secrets
+    rng, traffic = random.Random(seed), _Traffic(case)  # noqa: S311 - not for secrets
     problems = open_loop.settle(lab.daemon, case.flow_control)
     send_s = duration_s + spread_s + 2 * LEAST_BEFORE_S + open_loop.START_LIMIT_S
     send_s += CHANGE_LIMIT_S if case.way != NAIVE else 0.0
@@ -74,14 +74,14 @@ def emulated(
     with open_loop.senders(lab, traffic, "udp", send_s, seed) as clients:
         _, missing = open_loop.launch(lab, traffic, "udp", case.flow_control, clients)
         problems += missing
-        before_s = LEAST_BEFORE_S * (1 + chance.random())
+        before_s = LEAST_BEFORE_S * (1 + rng.random())
         _wait_until(lab, waiting.now_us(lab.daemon) + 1e6 * before_s)
         problems += _deadlock_before(lab)
         before_us = waiting.now_us(lab.daemon)
         order: list[str] = []
         dropped_s = 0.0
         if case.way == NAIVE:
-            order = _push(lab, naive_rules(*case.key)[1], spread_s, chance)
+            order = _push(lab, naive_rules(*case.key)[1], spread_s, rng)
         else:
             said = controller.post("/change", named(case.swap).new)
             if _is_done(lab, controller):
@@ -98,7 +98,7 @@ def emulated(
         problems.append("frames were still in the fabric after the run")
     problems += open_loop.settle(lab.daemon, case.flow_control)
     if case.way == NAIVE:
-        _push(lab, naive_rules(*case.key)[0], 0.0, chance)
+        _push(lab, naive_rules(*case.key)[0], 0.0, rng)
     elif _is_done(lab, controller):
         controller.post("/change", {})
         if not _is_done(lab, controller):
@@ -121,12 +121,12 @@ def _dropped(controller: Controller, said: Mapping[str, Any]) -> tuple[float, li
 
 
 def _push(
-    lab: EmulatedFabric, rules: Mapping[str, SwitchRules], spread_s: float, chance: random.Random
+    lab: EmulatedFabric, rules: Mapping[str, SwitchRules], spread_s: float, rng: random.Random
 ) -> list[str]:
     """Replace the rules of all switches, in random order; return the order."""
     names = list(rules)
-    chance.shuffle(names)
-    at_s = sorted(spread_s * chance.random() for _ in names)
+    rng.shuffle(names)
+    at_s = sorted(spread_s * rng.random() for _ in names)
     with TemporaryDirectory(prefix="knotless-change-") as folder:
         files = {name: Path(folder) / name for name in names}
         for name, path in files.items():

@@ -81,7 +81,7 @@ def simulated(case: Case, *, duration_s: float, spread_s: float, seed: int) -> M
     In each step, switches take their rules in random order within ``spread_s``, each at once.
     """
     fabric, key = case.routed.fabric, (case.swap, case.flow_control, case.way, case.rate_mbps)
-    chance = random.Random(seed)  # noqa: S311 - not for secrets
+    rng = random.Random(seed)  # noqa: S311 - not for secrets
     phases = phases_of(*key)
     (packet_bytes,) = theory.message_packets(theory.UDP_PAYLOAD_BYTES)
     limit_s = 2 * WARM_UP_S + len(phases) * (spread_s + DRAIN_LIMIT_S) + duration_s
@@ -98,14 +98,14 @@ def simulated(case: Case, *, duration_s: float, spread_s: float, seed: int) -> M
             state=_state(*key),
         )
     )
-    running.run_to(1e6 * WARM_UP_S * (1 + chance.random()))
+    running.run_to(1e6 * WARM_UP_S * (1 + rng.random()))
     began_us, order, problems = running.now_us, list[str](), list[str]()
     dropped_us = 0.0
     dropping_since_us: float | None = None
     for number, (before, phase) in enumerate(pairwise(phases), 1):
         changed = [name for name in fabric.switch_index if before.rules[name] != phase.rules[name]]
-        chance.shuffle(changed)
-        times_us = sorted(running.now_us + 1e6 * spread_s * chance.random() for _ in changed)
+        rng.shuffle(changed)
+        times_us = sorted(running.now_us + 1e6 * spread_s * rng.random() for _ in changed)
         if phase.drops and dropping_since_us is None:
             dropping_since_us = times_us[0]
         for name, at_us in zip(changed, times_us, strict=True):

@@ -125,8 +125,8 @@ def prepare(common: Common, options: Mapping[str, Any]) -> LogPCampaign:
     if common.on == EMULATION:
         wire(fabric)
     names = members(fabric, None)
-    random = Random(common.seed)  # noqa: S311 - a sample, repeatable, not a secret
-    chosen = [random.sample(names, 2) for _ in range(pairs * common.repeats)]
+    rng = Random(common.seed)  # noqa: S311 - a sample, repeatable, not a secret
+    chosen = [rng.sample(names, 2) for _ in range(pairs * common.repeats)]
     return LogPCampaign(
         common.on,
         Case(testbed, "shuffle", None),

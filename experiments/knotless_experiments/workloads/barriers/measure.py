@@ -72,8 +72,8 @@ def built(
 def costs(place: Place, case: Case, seed: int) -> LogP:
     """Return what a message costs between hosts of a case, averaged over pairs of them."""
     names = members(place.plan.fabric, case.hosts)
-    random = Random(seed)  # noqa: S311 - a sample, repeatable, not a secret
-    pairs = [random.sample(names, 2) for _ in range(place.pairs)]
+    rng = Random(seed)  # noqa: S311 - a sample, repeatable, not a secret
+    pairs = [rng.sample(names, 2) for _ in range(place.pairs)]
     return mean_of([place.pair(source, target) for source, target in pairs])
 
 

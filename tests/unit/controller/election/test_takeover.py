@@ -79,8 +79,8 @@ class Case:
         rules = DESIRED.rules[DESIRED.names[dpid]]
         switch.rules = {rule.key: rule for rule in map(normal, rules.rules)}
         switch.groups = {group.group_id: group for group in rules.groups}
-        dice = random.Random(dpid)  # noqa: S311 - repeatable, not secret
-        datapath = SimpleNamespace(id=dpid, state=MAIN_DISPATCHER, switch=switch, dice=dice)
+        rng = random.Random(dpid)  # noqa: S311 - repeatable, not secret
+        datapath = SimpleNamespace(id=dpid, state=MAIN_DISPATCHER, switch=switch, rng=rng)
         self.sessions[dpid] = ModelSession(datapath)
 
     def is_done(self) -> bool:

@@ -97,7 +97,7 @@ def searched() -> SearchedFabric:
 def test_a_deaf_switch_is_declared_and_comes_back(seed: int, traffic: float) -> None:
     searched = SearchedFabric(seed=seed)
     searched.traffic = traffic
-    searched.run(1.0 + searched.dice.random())
+    searched.run(1.0 + searched.rng.random())
     searched.dead.add("s6")
     began_s = searched.now_s
     while not searched.deaf.declared:
@@ -424,13 +424,13 @@ def test_a_fabric_that_changes_keeps_the_deaf_switches_that_stay(searched: Searc
 def test_delays_pauses_and_slow_links_make_no_switch_deaf(part: int) -> None:
     for seed in numbers_of_the_seed(range(5 * part, 5 * part + 5)):
         searched = SearchedFabric("ring,4", seed)
-        dice = searched.dice
-        searched.traffic = dice.random()
+        rng = searched.rng
+        searched.traffic = rng.random()
         for _ in range(200):
-            searched.stretch = dice.choice((1.0, 30.0, 300.0))
-            wire = dice.choice(list(searched.wires.values()))
-            wire.paused = dice.random() < 0.8
-            searched.run(dice.random() * 0.5)
+            searched.stretch = rng.choice((1.0, 30.0, 300.0))
+            wire = rng.choice(list(searched.wires.values()))
+            wire.paused = rng.random() < 0.8
+            searched.run(rng.random() * 0.5)
         assert searched.reports == [frozenset()], seed
 
 

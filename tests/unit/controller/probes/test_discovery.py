@@ -57,8 +57,8 @@ def learned(fabric: Fabric, declared: tuple[Host, ...] = ()) -> Discovery:
 
 
 def test_a_fabric_is_learned_as_it_is() -> None:
-    for seed, pick in seeded(range(200)):
-        fabric = small_fabric(pick)
+    for seed, rng in seeded(range(200)):
+        fabric = small_fabric(rng)
         learning = learned(fabric)
         result = learning.fabric("found")
         assert result.switches == fabric.switches, seed
@@ -225,23 +225,23 @@ def test_switches_and_ports_are_bounded() -> None:
 
 def test_hostile_events_leave_a_valid_fabric_or_none() -> None:
     complete = 0
-    for seed, pick in seeded(range(300)):
-        learning = learned(RING) if pick.random() < 0.7 else Discovery(QUIET_S)
-        for _ in range(pick.randrange(1, 40)):
-            a, b = ((pick.randrange(1, 5), pick.randrange(0, 6)) for _ in range(2))
-            match pick.randrange(8):
+    for seed, rng in seeded(range(300)):
+        learning = learned(RING) if rng.random() < 0.7 else Discovery(QUIET_S)
+        for _ in range(rng.randrange(1, 40)):
+            a, b = ((rng.randrange(1, 5), rng.randrange(0, 6)) for _ in range(2))
+            match rng.randrange(8):
                 case 0:
-                    learning.see_ports(a[0], {port: pick.random() < 0.9 for port in range(6)})
-                case 1 if pick.random() < 0.1:
+                    learning.see_ports(a[0], {port: rng.random() < 0.9 for port in range(6)})
+                case 1 if rng.random() < 0.1:
                     learning.disconnected(a[0])
                 case 2 | 3 | 4:
                     for _ in range(2):
                         learning.see_probe(a, b)
-                        if pick.random() < 0.8:
+                        if rng.random() < 0.8:
                             learning.see_probe(b, a)
                 case 5 | 6 | 7:
-                    ip = pick.choice((None, "10.0.0.1", "10.0.0.2"))
-                    learning.see_frame(a, Sender(pick.randrange(1, 8) << 1, ip))
+                    ip = rng.choice((None, "10.0.0.1", "10.0.0.2"))
+                    learning.see_frame(a, Sender(rng.randrange(1, 8) << 1, ip))
         lines = learning.problems()
         try:
             result = learning.fabric("found")

@@ -45,10 +45,10 @@ def test_the_sender_of_a_frame(data: bytes, sender: Sender | None) -> None:
 
 
 def test_no_frame_is_too_strange() -> None:
-    dice = random.Random(1)  # noqa: S311 - repeatable, not secret
+    rng = random.Random(1)  # noqa: S311 - repeatable, not secret
     for _ in range(5000):
-        data = dice.randbytes(dice.randrange(70))
-        if dice.random() < 0.7:
-            data = frame(dice.choice((0x0806, 0x0800, 0x8100)), data)
-        sender = sender_of(data[: dice.randrange(80)])
+        data = rng.randbytes(rng.randrange(70))
+        if rng.random() < 0.7:
+            data = frame(rng.choice((0x0806, 0x0800, 0x8100)), data)
+        sender = sender_of(data[: rng.randrange(80)])
         assert sender is None or 0 < sender.mac < 1 << 48

@@ -54,9 +54,9 @@ def test_a_fabric_in_use_grows_by_what_is_found() -> None:
 
 def test_random_fabrics_grow_to_the_whole() -> None:
     grown = 0
-    for seed, pick in seeded(range(300)):
-        whole = small_fabric(pick)
-        base = part_of(whole, pick)
+    for seed, rng in seeded(range(300)):
+        whole = small_fabric(rng)
+        base = part_of(whole, rng)
         if base is None or not removed(whole, base):
             continue
         grown += 1

@@ -40,7 +40,7 @@ def cut(probed: ProbedFabric, *ports: Port, lost: bool = True) -> None:
 def test_silent_loss_is_found_and_the_link_returns(ring: Fabric, seed: int, traffic: float) -> None:
     probed = ProbedFabric(ring, seed)
     probed.traffic = traffic
-    probed.run(1.0 + probed.dice.random() * INTERVAL_S)
+    probed.run(1.0 + probed.rng.random() * INTERVAL_S)
     cut(probed, A, B)
     assert probed.run_until({LINK: "silent"}) < DETECTED_S
     assert probed.observed.failures() == {LINK}
@@ -101,13 +101,13 @@ def test_a_channel_that_is_cut_while_it_is_paused_fails_when_the_pause_ends(
 def test_delays_and_pauses_raise_no_false_alarm(ring: Fabric, part: int) -> None:
     for seed in numbers_of_the_seed(range(5 * part, 5 * part + 5)):
         probed = ProbedFabric(ring, seed)
-        dice = probed.dice
-        probed.traffic = dice.random()
+        rng = probed.rng
+        probed.traffic = rng.random()
         for _ in range(300):
-            probed.stretch = dice.choice((1.0, 30.0, 300.0))
-            wire = dice.choice(list(probed.wires.values()))
-            wire.paused = dice.random() < 0.7
-            probed.run(dice.random() * 0.3)
+            probed.stretch = rng.choice((1.0, 30.0, 300.0))
+            wire = rng.choice(list(probed.wires.values()))
+            wire.paused = rng.random() < 0.7
+            probed.run(rng.random() * 0.3)
         assert probed.faults == [{}], seed
 
 

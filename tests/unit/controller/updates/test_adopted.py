@@ -40,10 +40,10 @@ def test_drained_parts_are_told_by_the_rules(
 def test_what_is_adopted_is_what_the_switches_hold() -> None:
     """Any fabric, any drained parts: its rules stay, whether or not the parts can be told."""
     told = 0
-    for seed, pick in seeded(range(60)):
-        fabric = small_fabric(pick)
+    for seed, rng in seeded(range(60)):
+        fabric = small_fabric(rng)
         names = [link.name for link in fabric.links] + [s.name for s in fabric.switches]
-        drained = Failures.from_names(fabric, pick.sample(names, min(len(names), 2))).names
+        drained = Failures.from_names(fabric, rng.sample(names, min(len(names), 2))).names
         plain = DesiredState.compute(parse(""), fabric)
         held = DesiredState.compute(parse(""), fabric, drained)
         adopted = adopted_rules(plain, NO_FAILURES, held.rules, fabric)

@@ -152,7 +152,7 @@ def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
     ahead, transition = PrecomputedRepairs(), UpdateState(desired)
     for switch in fabric.switches:
         transition.confirm(switch.name)
-    dice, seen = random.Random(1), list[Generation]()  # noqa: S311 - repeatable, not secret
+    rng, seen = random.Random(1), list[Generation]()  # noqa: S311 - repeatable, not secret
     for _ in range(10):
         task = ahead.next(transition.idle_task)
         assert task is not None
@@ -161,7 +161,7 @@ def test_the_intact_plan_is_recognised_in_each_plane_after_any_link() -> None:
         if not is_known:
             seen.append(task.held)
             ahead.keep(task, b"a way")
-        for failures in (Failures.from_names(fabric, [dice.choice(fabric.links).name]), Failures()):
+        for failures in (Failures.from_names(fabric, [rng.choice(fabric.links).name]), Failures()):
             transition.aim(desired, failures)
             task = transition.task()
             assert task is not None

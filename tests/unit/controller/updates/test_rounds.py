@@ -95,12 +95,12 @@ class Prober:
     counted: int = 0
     heard: int = 0
 
-    def move(self, dice: random.Random) -> tuple[int, int]:
+    def move(self, rng: random.Random) -> tuple[int, int]:
         """Give, count or hear one; return how many were counted as sent, and have arrived."""
-        if self.heard < self.counted and dice.random() < 0.5:
+        if self.heard < self.counted and rng.random() < 0.5:
             self.heard += 1
             return 0, 1
-        if self.counted < self.given and dice.random() < 0.5:
+        if self.counted < self.given and rng.random() < 0.5:
             self.counted += 1
             return 1, 0
         self.given += 1
@@ -114,20 +114,20 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     Ports are read one after the other, in any order, and frames move in between. Half of the
     switches also get probes, which wait a little, and then overtake all other frames.
     """
-    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    length = dice.randrange(1, 5)
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    length = rng.randrange(1, 5)
     channels: list[tuple[Port, Port]] = [
         ((f"s{i}", 1), (f"s{i + 1}", 2)) for i in range(1, length + 1)
     ]
-    queues = [deque(["old"] * dice.randrange(6)) for _ in channels]
-    sent = [len(queue) + dice.randrange(9) for queue in queues]
+    queues = [deque(["old"] * rng.randrange(6)) for _ in channels]
+    sent = [len(queue) + rng.randrange(9) for queue in queues]
     received = [count - len(queue) for count, queue in zip(sent, queues, strict=True)]
-    probes = [Prober(dice.random() < 0.5) for _ in channels]
+    probes = [Prober(rng.random() < 0.5) for _ in channels]
 
     def move() -> None:
-        position = dice.randrange(-1, length)
-        if position >= 0 and probes[position].any and dice.random() < 0.5:
-            counted, arrived = probes[position].move(dice)
+        position = rng.randrange(-1, length)
+        if position >= 0 and probes[position].any and rng.random() < 0.5:
+            counted, arrived = probes[position].move(rng)
             sent[position] += counted
             received[position] += arrived
             return
@@ -143,13 +143,13 @@ def test_no_old_frame_is_left_in_a_chain_of_queues(seed: int) -> None:
     def read() -> dict[Port, tuple[int, int]]:
         counters = {}
         ports = [(i, end) for i in range(length) for end in ("sends", "receives")]
-        for i, end in dice.sample(ports, k=len(ports)):
+        for i, end in rng.sample(ports, k=len(ports)):
             a, b = channels[i]
             if end == "sends":
                 counters[a] = (0, sent[i])
             else:
                 counters[b] = (received[i], 0)
-            for _ in range(dice.randrange(6)):
+            for _ in range(rng.randrange(6)):
                 move()
         return counters
 
@@ -173,20 +173,20 @@ def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = Fa
     Each channel has three queues, of which random ones stand still for a while, and a frame may
     change its priority from one channel to the next. New ones follow all the time.
     """
-    dice = random.Random(seed)  # noqa: S311 - repeatable, not secret
-    length = dice.randrange(1, 5)
-    queues = [[deque(["old"] * dice.randrange(4)) for _ in range(3)] for _ in range(length)]
-    arrived = [[dice.randrange(9) for _ in range(3)] for _ in range(length)]
+    rng = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    length = rng.randrange(1, 5)
+    queues = [[deque(["old"] * rng.randrange(4)) for _ in range(3)] for _ in range(length)]
+    arrived = [[rng.randrange(9) for _ in range(3)] for _ in range(length)]
 
     def move(paused: tuple[int, int]) -> None:
-        position, priority = dice.randrange(-1, length), dice.randrange(3)
+        position, priority = rng.randrange(-1, length), rng.randrange(3)
         if position >= 0 and ((position, priority) == paused or not queues[position][priority]):
             return
         frame = "new" if position < 0 else queues[position][priority].popleft()
         if position >= 0:
             arrived[position][priority] += 1
         if position + 1 < length:
-            queues[position + 1][dice.randrange(3)].append(frame)
+            queues[position + 1][rng.randrange(3)].append(frame)
 
     draining = PriorityRounds(rounds or length, ["s0:2"] if has_host else [])
     for _ in range(5000):
@@ -200,8 +200,8 @@ def left_in_a_chain(seed: int, rounds: int | None = None, *, has_host: bool = Fa
         }
         if draining.see(counted):
             return sum(queue.count("old") for by_priority in queues for queue in by_priority)
-        paused = dice.randrange(length), dice.randrange(3)
-        for _ in range(dice.randrange(12)):
+        paused = rng.randrange(length), rng.randrange(3)
+        for _ in range(rng.randrange(12)):
             move(paused)
     raise AssertionError("it never ends")
 
