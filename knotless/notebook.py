@@ -427,7 +427,7 @@ def simulate(
         Virtual time. By default the time in which a host sends 2,000 packets, or until traffic that
         ends has arrived.
     settings : mapping, optional
-        Further fields of :class:`knotless.simulation.scenario.Scenario`.
+        Further settings of :class:`knotless.simulation.scenario.Scenario`.
     **options
         The options of a plan, if a fabric is given.
 

@@ -8,10 +8,10 @@ counters to metrics.
 from __future__ import annotations
 
 from knotless.base.errors import SimulationError
-from knotless.simulation.channels import Buffers, PauseLimit
 from knotless.simulation.result import Result
 from knotless.simulation.run import simulate
-from knotless.simulation.scenario import HostPause, LinkChange, Scenario
+from knotless.simulation.scenario import Scenario
+from knotless.simulation.settings import Buffers, HostPause, LinkChange, PauseLimit
 from knotless.simulation.traffic import Load
 
 __all__ = [

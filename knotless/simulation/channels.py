@@ -1,4 +1,4 @@
-"""The simulator's channels: numbers and settings."""
+"""The simulator's channels: their numbers and settings."""
 
 from __future__ import annotations
 
@@ -13,51 +13,11 @@ from numpy.typing import NDArray
 from knotless._core import simulator
 from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
+from knotless.simulation.settings import NO_PAUSE_LIMIT, PauseLimit, Switching
+from knotless.simulation.units import picoseconds
 from knotless.topologies.fabric import Fabric, Host, Link
 
-PICOSECONDS_PER_US = 1_000_000
-
-MAX_CREDIT_UNIT_BYTES = 65_536
-
 Numbers = NDArray[np.uint64]
-
-
-@dataclass(frozen=True)
-class Buffers:
-    """Limits of every port, in bytes of frames; None is the default for the link.
-
-    ``queue`` limits an egress queue without flow control. ``xoff`` and ``xon`` are the ingress
-    occupancies at which the sender is paused and resumed; ``headroom`` is the room above ``xoff``.
-    Under credits, ``credit`` is the room of each virtual channel, by default as much as XOFF and
-    headroom have together; ``credit_unit`` are the bytes of a unit in which it is counted.
-    """
-
-    queue: int | None = None
-    xoff: int | None = None
-    xon: int | None = None
-    headroom: int | None = None
-    credit: int | None = None
-    credit_unit: int | None = None
-
-
-@dataclass(frozen=True)
-class PauseLimit:
-    """How long a host may pause the channel to it (``docs/decisions/pause-limit.md``).
-
-    A host that pauses for at most the fraction ``share`` of the time, and for ``longest_us`` at
-    once, is always obeyed; beyond that it is ignored. A share of 1 is no limit.
-    """
-
-    share: float = 0.6
-    longest_us: float = 500_000.0
-
-    def for_model(self) -> tuple[int, int] | None:
-        """Return the limit as the simulator takes it; None if there is none."""
-        permille = round(1000 * self.share)
-        return (permille, picoseconds(self.longest_us)) if permille < 1000 else None
-
-
-NO_PAUSE_LIMIT = PauseLimit(share=1.0)
 
 
 @dataclass(frozen=True)
@@ -109,17 +69,10 @@ class ChannelTable:
 
 def channel_table(
     fabric: Fabric,
-    flow_control: FlowControl,
-    buffers: Buffers,
+    switching: Switching,
     *,
     packet_bytes: int = 1500,
-    watchdog_us: float | None = None,
-    watchdog_restore_us: float | None = None,
-    watchdog_action: str = "drop",
-    broadcast_share: float = simulator.BROADCAST_SHARE,
-    broadcast_burst_bytes: int = simulator.BROADCAST_BURST_BYTES,
     pause_limit: PauseLimit = NO_PAUSE_LIMIT,
-    switch_settings: SwitchFile | None = None,
 ) -> ChannelTable:
     """Number the channels of ``fabric`` as the emulator does, and set them as it does.
 
@@ -143,11 +96,12 @@ def channel_table(
         delay_ps,
         jitter_ps,
         link >= len(fabric.links),
-        flow_control=flow_control,
+        flow_control=switching.flow_control,
         packet_bytes=packet_bytes,
-        **vars(buffers),
+        **vars(switching.buffers),
     )
-    if switch_settings is not None and buffers.headroom is None:
+    switch_settings = switching.switch_settings
+    if switch_settings is not None and switching.buffers.headroom is None:
         names = [switch.name for switch in fabric.switches]
         headroom = headroom + np.array(
             [
@@ -158,13 +112,7 @@ def channel_table(
             ],
             dtype=np.uint64,
         )
-    watchdog_ps = 0 if watchdog_us is None else max(1, picoseconds(watchdog_us))
-    restoration_ps = (
-        2 * watchdog_ps if watchdog_restore_us is None else picoseconds(watchdog_restore_us)
-    )
-    # A watchdog is a function of switches: a host's interface waits.
-    detections = np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64)
-    restorations = np.full(len(leaves), restoration_ps, dtype=np.uint64)
+    watchdog_ps, restoration_ps = _watchdog_ps(switching)
     return ChannelTable(
         names=tuple(
             hosts[-1 - switch].name if switch < 0 else f"{fabric.switches[switch].name}:{port}"
@@ -176,22 +124,23 @@ def channel_table(
         back=back,
         rate_bps=rate_bps,
         delay_ps=delay_ps,
-        flow_control=flow_control,
+        flow_control=switching.flow_control,
         queue_bytes=queue,
         xoff_bytes=xoff,
         xon_bytes=xon,
         headroom_bytes=headroom,
         credit_bytes=credit,
         credit_unit_bytes=credit_unit,
-        watchdog_ps=detections,
-        restoration_ps=restorations,
+        # A watchdog is a function of switches: a host's interface waits.
+        watchdog_ps=np.where(leaves >= 0, watchdog_ps, 0).astype(np.uint64),
+        restoration_ps=np.full(len(leaves), restoration_ps, dtype=np.uint64),
         jitter_ps=jitter,
         loss=np.array([line.loss for line in lines], dtype=np.float64)[link],
-        broadcast_share=broadcast_share,
-        broadcast_burst_bytes=broadcast_burst_bytes,
-        pause_limit=pause_limit.for_model(),
+        broadcast_share=switching.broadcast_share,
+        broadcast_burst_bytes=switching.broadcast_burst_bytes,
+        pause_limit=_pause_limit(pause_limit),
         hubs=fabric.hub is not None,
-        watchdog_action=watchdog_action,
+        watchdog_action=switching.watchdog_action,
         switches=tuple(switch.name for switch in fabric.switches),
         switch_settings=None
         if switch_settings is None
@@ -210,6 +159,19 @@ def pause_frame_headroom(
     return simulator.pause_frame_headroom_bytes(rate_bps, picoseconds(frames.response_us), longest)
 
 
+def _watchdog_ps(switching: Switching) -> tuple[int, int]:
+    """Return the detection and the restoration time of watchdogs; a detection time of 0 is none."""
+    detection_us, restoration_us = switching.watchdog_us, switching.watchdog_restore_us
+    detection_ps = 0 if detection_us is None else max(1, picoseconds(detection_us))
+    return detection_ps, 2 * detection_ps if restoration_us is None else picoseconds(restoration_us)
+
+
+def _pause_limit(limit: PauseLimit) -> tuple[int, int] | None:
+    """Return the limit as the simulator takes it, permille and time; None if there is none."""
+    permille = round(1000 * limit.share)
+    return (permille, picoseconds(limit.longest_us)) if permille < 1000 else None
+
+
 def _ends(switches: NDArray[Any], ports: NDArray[Any]) -> NDArray[np.int64]:
     """Return a number for each (switch, port), in their order."""
     return switches.astype(np.int64) << 32 | ports.astype(np.int64)
@@ -217,8 +179,3 @@ def _ends(switches: NDArray[Any], ports: NDArray[Any]) -> NDArray[np.int64]:
 
 def _bps(rate_mbps: float) -> int:
     return round(rate_mbps * 1e6)
-
-
-def picoseconds(time_us: float) -> int:
-    """Return a time in picoseconds."""
-    return round(time_us * PICOSECONDS_PER_US)

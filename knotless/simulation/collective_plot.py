@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from knotless.results.plots import BLUE, GRID, INK, RED
-from knotless.simulation.channels import PICOSECONDS_PER_US
 from knotless.simulation.result import Result
+from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.simulation.workload import CollectiveRun
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class GroupTimes:
 
 def group_times(result: Result) -> list[GroupTimes]:
     """Return the times of the groups of a collective operation; empty for other traffic."""
-    workload = result.scenario.workload
+    workload = result.scenario.demand.workload
     if not isinstance(workload, CollectiveRun) or result.ends is None:
         return []
     times_us = [

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from knotless._core.simulator import Simulation
-from knotless.simulation.channels import PICOSECONDS_PER_US
+from knotless.simulation.units import PICOSECONDS_PER_US
 
 MAX_RECORDED = 10_000_000
 """The most messages whose completion is kept: 400 MB."""

@@ -8,9 +8,9 @@ import numpy as np
 
 from knotless.base.errors import SimulationError
 from knotless.results.plots import BLUE, RED, STYLE, check_format, new_figure, write_figure
-from knotless.simulation.channels import PICOSECONDS_PER_US
 from knotless.simulation.collective_plot import GroupTimes, plot_collective
 from knotless.simulation.completion import Completions
+from knotless.simulation.units import PICOSECONDS_PER_US
 
 
 def draw_completions(

@@ -31,9 +31,11 @@ from knotless.base.flow_control import FlowControl
 from knotless.base.switch_settings import SwitchFile
 from knotless.forwarding.state import ForwardingState, Hop
 from knotless.routing.graphs.dependencies import merged, virtual_channel, waiting
-from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
+from knotless.simulation.channels import channel_table
+from knotless.simulation.settings import Switching
 from knotless.simulation.tables import tables_of
 from knotless.simulation.tracefile import MESSAGES
+from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.topologies.numbering import mac_value
 from knotless.verification.dependencies import edges_of
 
@@ -219,10 +221,8 @@ class Switches:
         try:
             self._table = channel_table(
                 state.fabric,
-                control,
-                Buffers(),
+                Switching(control, switch_settings=settings),
                 packet_bytes=PACKET_BYTES,
-                switch_settings=settings,
             )
         except ValueError as error:
             raise SimulationError(str(error)) from None

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from knotless._core.simulator import Report
-from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable
+from knotless.simulation.channels import ChannelTable
+from knotless.simulation.units import PICOSECONDS_PER_US
 
 _Channel = tuple[int, int]
 

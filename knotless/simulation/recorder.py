@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from knotless._core.simulator import GAP_BYTES, Simulation
 from knotless.results.recording import FULL, Recording
-from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
 from knotless.simulation.result import Result
 from knotless.simulation.scenario import Scenario
+from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
 from knotless.topologies.formats import files
 
 keep: ContextVar[Callable[[Recording], None] | None] = ContextVar("keep", default=None)
@@ -39,7 +39,7 @@ class Recorder:
     @classmethod
     def for_scenario(cls, scenario: Scenario, every_us: float | None = None) -> Recorder:
         """Return one for a scenario; by default it samples :data:`USUAL_SAMPLES` times."""
-        return cls(every_us or (scenario.duration_us or ENDLESS_US) / DEFAULT_SAMPLES)
+        return cls(every_us or (scenario.run.duration_us or ENDLESS_US) / DEFAULT_SAMPLES)
 
     def run(self, simulation: Simulation, progress: Callable[[], None]) -> None:
         """Run a simulation to its end; the result is the same as without a recorder."""
@@ -66,8 +66,8 @@ class Recorder:
             for before, after in zip(self._samples, self._samples[1:], strict=False)
         ]
         scenario = result.scenario
-        title = f"simulation of {scenario.pattern_name}, engine {scenario.plan.engine}, "
-        title += f"{scenario.flow_control}"
+        title = f"simulation of {scenario.demand.name}, engine {scenario.plan.engine}, "
+        title += f"{scenario.switching.flow_control}"
         return Recording(title, files.to_json(scenario.plan.fabric), table.names, frames)
 
     def _sample(self, simulation: Simulation, at_ps: int) -> _Sample:

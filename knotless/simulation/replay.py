@@ -15,11 +15,13 @@ from knotless.base.errors import SimulationError
 from knotless.base.flow_control import AUTO, resolved
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.plan import Plan
-from knotless.simulation.channels import PICOSECONDS_PER_US, Buffers, channel_table
+from knotless.simulation.channels import channel_table
 from knotless.simulation.memory import check_memory
 from knotless.simulation.program import KINDS, Program, waiting
 from knotless.simulation.run import FOREVER_PS, SLICE_EVENTS
+from knotless.simulation.settings import Switching
 from knotless.simulation.tables import tables_of
+from knotless.simulation.units import PICOSECONDS_PER_US
 
 PACKET_BYTES = 1500
 
@@ -84,7 +86,7 @@ def replay(
     """
     check_memory(plan.fabric, vlans=plan.vlan_count)
     chosen = plan.flow_control if flow_control == AUTO else resolved(flow_control, plan.vcs)
-    table = channel_table(plan.fabric, chosen, Buffers())
+    table = channel_table(plan.fabric, Switching(chosen))
     hosts = len(plan.fabric.hosts)
     processes = hosts if places is None else len(places)
     program = Program(processes, computing)

@@ -20,9 +20,10 @@ from knotless._core.simulator import (
     wire_bytes,
 )
 from knotless.base.broadcasts import BROADCAST_LIMIT, over_limit
-from knotless.simulation.channels import PICOSECONDS_PER_US, ChannelTable, picoseconds
+from knotless.simulation.channels import ChannelTable
 from knotless.simulation.completion import Completions
 from knotless.simulation.scenario import Scenario
+from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
 from knotless.simulation.verdict import verdict
 from knotless.simulation.workload import CollectiveRun
 
@@ -102,9 +103,9 @@ class Result:
         Packets of a message that is still under way count, and so does the time until they arrived.
         """
         report, time_ps = self.report, self.report.measured_ps
-        if self.scenario.duration_us is None:
+        if self.scenario.run.duration_us is None:
             last_ps = max(report.last_complete_ps, report.last_arrival_ps)
-            time_ps = last_ps - picoseconds(self.scenario.warm_up_us)
+            time_ps = last_ps - picoseconds(self.scenario.run.warm_up_us)
         return float(self.report.flow_bytes.sum()) * 8 / max(time_ps, 1) * 1e6
 
     @property
@@ -150,7 +151,7 @@ class Result:
     @property
     def problems(self) -> list[str]:
         """Hosts that have exceeded the limit of their broadcasts, a line for each."""
-        over, share = self.report.channel_broadcasts_over, self.scenario.broadcast_share
+        over, share = self.report.channel_broadcasts_over, self.scenario.switching.broadcast_share
         return [
             over_limit(self.channels.names[channel], int(over[channel]), share)
             for channel in np.flatnonzero(over).tolist()
@@ -188,12 +189,12 @@ class Result:
         if report.station_collisions.size:
             _digest_array(digest, "collisions", report.station_collisions)
             _digest_array(digest, "given_up", report.station_given_up)
-        if self.scenario.switch_settings is not None:
+        if self.scenario.switching.switch_settings is not None:
             _digest_array(digest, "marked", report.channel_marked_frames)
             digest.update(repr(report.pools).encode())
             if report.channel_pause_frames.any():
                 _digest_array(digest, "pause_frames", report.channel_pause_frames)
-        if self.scenario.transport is not None:
+        if self.scenario.endpoints.transport is not None:
             _digest_array(digest, "notifications", report.flow_notifications)
             _digest_array(digest, "retransmitted", report.flow_retransmitted)
         return digest.hexdigest()
@@ -209,9 +210,9 @@ class Result:
             "fabric": self.scenario.plan.fabric.name,
             "engine": self.scenario.plan.engine,
             **self._multipath(),
-            "pattern": self.scenario.pattern_name,
-            "flow_control": self.scenario.flow_control,
-            "seed": self.scenario.seed,
+            "pattern": self.scenario.demand.name,
+            "flow_control": self.scenario.switching.flow_control,
+            "seed": self.scenario.run.seed,
             "flows": len(self.flows),
             "packets": int(report.flow_packets.sum()),
             "packet_hops": report.packet_hops,
@@ -277,7 +278,7 @@ class Result:
 
     def _collective(self) -> dict[str, float | None]:
         """Return the time of a collective operation, its bound and their ratio."""
-        is_collective = isinstance(self.scenario.workload, CollectiveRun)
+        is_collective = isinstance(self.scenario.demand.workload, CollectiveRun)
         time_us, bound_us = self.program_us if is_collective else None, self.bound_us
         ratio = None if time_us is None or not bound_us else round(time_us / bound_us, 6)
         return {
@@ -288,7 +289,7 @@ class Result:
 
     def _transport(self) -> dict[str, Any]:
         """Return the names of the transport, and what it has counted."""
-        transport, report = self.scenario.transport, self.report
+        transport, report = self.scenario.endpoints.transport, self.report
         if transport is None:
             return dict.fromkeys(_TRANSPORT_KEYS)
         return {

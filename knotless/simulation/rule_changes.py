@@ -10,10 +10,11 @@ from __future__ import annotations
 import time
 
 from knotless.base.errors import SimulationError
-from knotless.simulation.channels import Numbers, picoseconds
+from knotless.simulation.channels import Numbers
 from knotless.simulation.result import Result
 from knotless.simulation.run import prepare
 from knotless.simulation.scenario import Scenario
+from knotless.simulation.units import picoseconds
 
 Frames = dict[tuple[str, int], int]
 

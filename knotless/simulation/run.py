@@ -8,24 +8,20 @@ from collections.abc import Callable
 from knotless._core import simulator
 from knotless._core.replay import Ends
 from knotless.base.errors import SimulationError
-from knotless.base.flow_control import FlowControl
 from knotless.routing.choices.choice import Binding
-from knotless.simulation.channels import (
-    PICOSECONDS_PER_US,
-    ChannelTable,
-    channel_table,
-    picoseconds,
-)
+from knotless.simulation.channels import ChannelTable, channel_table
 from knotless.simulation.collective_bound import collective_bound_ps
 from knotless.simulation.completion import MAX_RECORDED, Completions
 from knotless.simulation.memory import check_memory
 from knotless.simulation.program import waiting
 from knotless.simulation.recorder import Recorder, keep
 from knotless.simulation.result import Result
-from knotless.simulation.scenario import BROADCAST, Scenario
+from knotless.simulation.scenario import Scenario
+from knotless.simulation.settings import BROADCAST
 from knotless.simulation.tables import tables_of, trees_of
 from knotless.simulation.tracefile import read_trace
 from knotless.simulation.traffic import multicast_traffic, pattern_traffic
+from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
 from knotless.simulation.workload import ChakraTrace, CollectiveRun, Flows
 from knotless.topologies.numbering import mac_value
 
@@ -87,7 +83,7 @@ def simulate(
     report = simulation.report()
     # In a deadlock, or after the loss of a frame, processes wait for what does not come.
     comes = report.deadlock is None and not report.flow_lost.any()
-    if ends is not None and scenario.duration_us is None and comes:
+    if ends is not None and scenario.run.duration_us is None and comes:
         waiting(scenario.plan.fabric, ends)
     result = Result(
         scenario,
@@ -114,31 +110,25 @@ def prepare(
 
     For a recorded program, also the end times of its processes.
     """
-    scenario.validate()
-    plan = scenario.plan
-    check_memory(plan.fabric, vlans=plan.vlan_count, in_phases=scenario.in_phases)
+    scenario.check_end()
+    plan, demand = scenario.plan, scenario.demand
+    endpoints, run = scenario.endpoints, scenario.run
+    check_memory(plan.fabric, vlans=plan.vlan_count, in_phases=demand.in_phases)
     try:
         table = channel_table(
             plan.fabric,
-            FlowControl(scenario.flow_control),
-            scenario.buffers,
-            packet_bytes=scenario.packet_bytes,
-            watchdog_us=scenario.watchdog_us,
-            watchdog_restore_us=scenario.watchdog_restore_us,
-            watchdog_action=scenario.watchdog_action,
-            broadcast_share=scenario.broadcast_share,
-            broadcast_burst_bytes=scenario.broadcast_burst_bytes,
-            pause_limit=scenario.pause_limit,
-            switch_settings=scenario.switch_settings,
+            scenario.switching,
+            packet_bytes=demand.packet_bytes,
+            pause_limit=endpoints.pause_limit,
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None
     state = scenario.forwarding
-    trees = trees_of(state, table, scenario.senders)
+    trees = trees_of(state, table, demand.senders)
     traffic, flows, ends = _traffic(scenario)
     place = table.place
     changes = []
-    for change in sorted(scenario.link_changes, key=lambda change: change.at_us):
+    for change in sorted(run.link_changes, key=lambda change: change.at_us):
         if change.channel not in place:
             raise SimulationError(f"{plan.fabric.name} has no link at {change.channel!r}")
         changes.append((picoseconds(change.at_us), place[change.channel], change.up))
@@ -150,31 +140,29 @@ def prepare(
             tables_of(state, table),
             trees,
             traffic,
-            seed=scenario.seed,
-            warm_up_ps=picoseconds(scenario.warm_up_us),
-            end_ps=FOREVER_PS
-            if scenario.duration_us is None
-            else picoseconds(scenario.duration_us),
-            packet_bytes=scenario.packet_bytes,
-            header_bytes=scenario.cut_through,
+            seed=run.seed,
+            warm_up_ps=picoseconds(run.warm_up_us),
+            end_ps=FOREVER_PS if run.duration_us is None else picoseconds(run.duration_us),
+            packet_bytes=demand.packet_bytes,
+            header_bytes=scenario.switching.cut_through,
             link_changes=changes,
             broadcasts=[
-                tree for tree, (_, group) in enumerate(scenario.senders) if group == BROADCAST
+                tree for tree, (_, group) in enumerate(demand.senders) if group == BROADCAST
             ],
-            transport=scenario.transport,
+            transport=endpoints.transport,
             receivers=[
                 (plan.fabric.host_index[host], round(rate_mbps * 1e6))
-                for host, rate_mbps in scenario.receiver_rates
+                for host, rate_mbps in endpoints.receiver_rates
             ],
         )
     except ValueError as error:
         raise SimulationError(str(error)) from None
-    for pause in scenario.host_pauses:
+    for pause in endpoints.host_pauses:
         until_ps = FOREVER_PS if pause.until_us is None else picoseconds(pause.until_us)
         simulation.pause_host(
             picoseconds(pause.at_us), plan.fabric.host_index[pause.host], until_ps
         )
-    if scenario.take_turns:
+    if demand.take_turns:
         simulation.take_turns()
     match plan.choice.binding:
         case Binding.HASH:
@@ -185,16 +173,16 @@ def prepare(
         case Binding.FIRST_FREE:
             simulation.first_free()
         case Binding.QUEUES:
-            simulation.choose_at_source(scenario.ugal_threshold)
+            simulation.choose_at_source(scenario.routes.ugal_threshold)
     return simulation, table, flows, ends
 
 
 def _bounds_us(scenario: Scenario, simulation: simulator.Simulation) -> tuple[float, ...]:
     """Return the lower bound of each group of a collective operation; none on hubs."""
-    workload, fabric = scenario.workload, scenario.plan.fabric
+    workload, fabric = scenario.demand.workload, scenario.plan.fabric
     if not isinstance(workload, CollectiveRun) or fabric.hub is not None:
         return ()
-    made, packet_bytes = workload.group_transfers(fabric), scenario.packet_bytes
+    made, packet_bytes = workload.group_transfers(fabric), scenario.demand.packet_bytes
     return tuple(
         collective_bound_ps(simulation, fabric, made, places, packet_bytes) / PICOSECONDS_PER_US
         for places in workload.groups(fabric)
@@ -204,35 +192,38 @@ def _bounds_us(scenario: Scenario, simulation: simulator.Simulation) -> tuple[fl
 def _traffic(
     scenario: Scenario,
 ) -> tuple[simulator.Traffic, list[tuple[str, str]], Ends | None]:
-    fabric = scenario.plan.fabric
-    if scenario.workload is not None:
+    fabric, demand, run = scenario.plan.fabric, scenario.demand, scenario.run
+    if demand.workload is not None:
         each_host = [(host.name, "*") for host in fabric.hosts]
-        if isinstance(scenario.workload, Flows):
-            traffic, ends = scenario.workload.traffic(
+        if isinstance(demand.workload, Flows):
+            traffic, ends = demand.workload.traffic(
                 fabric,
-                scenario.chosen_pattern,
-                packet_bytes=scenario.packet_bytes,
-                seed=scenario.seed,
-                duration_us=scenario.duration_us,
+                demand.chosen_pattern,
+                packet_bytes=demand.packet_bytes,
+                seed=run.seed,
+                duration_us=run.duration_us,
             )
-        elif isinstance(scenario.workload, ChakraTrace):
-            traffic, ends = scenario.workload.traffic(fabric, scenario.computing)
+        elif isinstance(demand.workload, ChakraTrace):
+            traffic, ends = demand.workload.traffic(fabric, demand.computing)
         else:
-            traffic, ends = scenario.workload.traffic(fabric)
+            traffic, ends = demand.workload.traffic(fabric)
         return traffic, each_host, ends
-    if scenario.trace is not None:
-        traffic, ends = read_trace(scenario.trace, fabric, scenario.computing)
+    if demand.trace is not None:
+        traffic, ends = read_trace(demand.trace, fabric, demand.computing)
         return traffic, [(host.name, "*") for host in fabric.hosts], ends
-    if scenario.senders:
+    if demand.senders:
         traffic, flows = multicast_traffic(
-            fabric, scenario.senders, scenario.load, packet_bytes=scenario.packet_bytes
+            fabric,
+            demand.senders,
+            demand.load,
+            packet_bytes=demand.packet_bytes,
         )
         return traffic, flows, None
     traffic, flows = pattern_traffic(
         fabric,
-        scenario.chosen_pattern,
-        scenario.load,
-        packet_bytes=scenario.packet_bytes,
-        seed=scenario.seed,
+        demand.chosen_pattern,
+        demand.load,
+        packet_bytes=demand.packet_bytes,
+        seed=run.seed,
     )
     return traffic, flows, None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from knotless.base.errors import SimulationError
-from knotless.simulation.channels import picoseconds
+from knotless.simulation.units import picoseconds
 
 MAX_US = 1e9
 MAX_MBPS = 1e9

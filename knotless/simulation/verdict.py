@@ -13,9 +13,9 @@ from knotless._core.simulator import (
     headroom_bytes,
 )
 from knotless.base.broadcasts import BROADCAST_LIMIT
-from knotless.base.flow_control import FlowControl
-from knotless.simulation.channels import PICOSECONDS_PER_US, picoseconds
-from knotless.simulation.scenario import BROADCAST, Scenario
+from knotless.simulation.scenario import Scenario
+from knotless.simulation.settings import BROADCAST
+from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
 from knotless.traffic.theory import (
     ETHERNET_HEADER_BYTES,
     FCS_BYTES,
@@ -35,13 +35,13 @@ def cautions(scenario: Scenario) -> list[str]:
 
 
 def _headroom(scenario: Scenario) -> list[str]:
-    given, fabric = scenario.buffers.headroom, scenario.plan.fabric
-    control = FlowControl(scenario.flow_control)
+    given, fabric = scenario.switching.buffers.headroom, scenario.plan.fabric
+    control = scenario.switching.flow_control
     if given is None or control.switch_links.by_credits:
         return []
     lines = {(x.rate_mbps, x.delay_us) for x in fabric.links if control.switch_links.pauses}
     lines |= {(x.rate_mbps, x.delay_us) for x in fabric.hosts if control.host_links.pauses}
-    longest = scenario.packet_bytes + ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES + FCS_BYTES
+    longest = scenario.demand.packet_bytes + ETHERNET_HEADER_BYTES + VLAN_TAG_BYTES + FCS_BYTES
     needed, rate_mbps, delay_us = max(
         (
             (headroom_bytes(round(rate * 1e6), picoseconds(delay), longest), rate, delay)
@@ -58,11 +58,11 @@ def _headroom(scenario: Scenario) -> list[str]:
 
 
 def _credit(scenario: Scenario) -> list[str]:
-    given, fabric = scenario.buffers.credit, scenario.plan.fabric
-    if given is None or not FlowControl(scenario.flow_control).switch_links.by_credits:
+    given, fabric = scenario.switching.buffers.credit, scenario.plan.fabric
+    if given is None or not scenario.switching.flow_control.switch_links.by_credits:
         return []
-    unit = scenario.buffers.credit_unit or CREDIT_UNIT_BYTES
-    wire = packet_wire_bytes(scenario.packet_bytes, tagged=True)
+    unit = scenario.switching.buffers.credit_unit or CREDIT_UNIT_BYTES
+    wire = packet_wire_bytes(scenario.demand.packet_bytes, tagged=True)
     room = -(-(wire - GAP_BYTES) // unit) * unit
     lines = {(link.rate_mbps, link.delay_us) for link in fabric.links}
     lines |= {(host.rate_mbps, host.delay_us) for host in fabric.hosts}
@@ -74,26 +74,26 @@ def _credit(scenario: Scenario) -> list[str]:
         return []
     return [
         f"credit of {given} bytes: a link of {rate_mbps:g} Mbit/s and {delay_us:g} us needs"
-        f" {needed} to be busy all the time with frames of {scenario.packet_bytes} bytes"
+        f" {needed} to be busy all the time with frames of {scenario.demand.packet_bytes} bytes"
     ]
 
 
 def _queue(scenario: Scenario) -> list[str]:
-    given, control = scenario.buffers.queue, FlowControl(scenario.flow_control)
-    message = scenario.load.message_bytes
-    packet = min(scenario.packet_bytes, message or scenario.packet_bytes)
+    given, control = scenario.switching.buffers.queue, scenario.switching.flow_control
+    message = scenario.demand.load.message_bytes
+    packet = min(scenario.demand.packet_bytes, message or scenario.demand.packet_bytes)
     frame = packet + ETHERNET_HEADER_BYTES + FCS_BYTES
-    if given is None or control.is_lossless or given >= frame or scenario.trace is not None:
+    if given is None or control.is_lossless or given >= frame or scenario.demand.trace is not None:
         return []
     return [f"queue of {given} bytes: a frame has {frame}, and none fits into a queue"]
 
 
 def _burst(scenario: Scenario) -> list[str]:
-    given, share = scenario.broadcast_burst_bytes, scenario.broadcast_share
-    message = scenario.load.message_bytes
-    packet = min(scenario.packet_bytes, message or scenario.packet_bytes)
+    given, share = scenario.switching.broadcast_burst_bytes, scenario.switching.broadcast_share
+    message = scenario.demand.load.message_bytes
+    packet = min(scenario.demand.packet_bytes, message or scenario.demand.packet_bytes)
     needed = packet_wire_bytes(packet, tagged=False)
-    broadcasts = any(group == BROADCAST for _, group in scenario.senders)
+    broadcasts = any(group == BROADCAST for _, group in scenario.demand.senders)
     if not broadcasts or share == 0 or given >= needed:
         return []
     return [f"broadcast burst of {given} bytes: a frame has {needed}, and none passes"]

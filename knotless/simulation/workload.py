@@ -15,8 +15,8 @@ from knotless._core.schedule import GoalReader, Schedule, operation_schedule, tr
 from knotless.base.errors import SimulationError
 from knotless.base.files import open_binary, read_text
 from knotless.base.printable import shortened
-from knotless.simulation.channels import picoseconds
 from knotless.simulation.traffic import line_bytes
+from knotless.simulation.units import picoseconds
 from knotless.topologies.fabric import Fabric
 from knotless.traffic.chakra.operations import ALL_REDUCES, operations_of
 from knotless.traffic.chakra.trace import read_groups, read_ranks

@@ -164,7 +164,7 @@ def _check(points: Sequence[Settings]) -> None:
     plan = Analysis(fabric="flat,2", pattern="shift").plan()
     for point in points:
         if isinstance(point, Simulation):
-            point.scenario(plan).validate()
+            point.scenario(plan).check_end()
 
 
 def _check_value(key: str, lookup: Any, value: str) -> None:

@@ -10,7 +10,7 @@ from knotless.base.errors import SweepError
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.request import PlanRequest
 from knotless.simulation import Buffers, Load, Scenario
-from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES
+from knotless.simulation.settings import MAX_CREDIT_UNIT_BYTES
 from knotless.topologies import load
 
 ARRIVALS = Literal["poisson", "constant", "saturate", "acknowledged"]

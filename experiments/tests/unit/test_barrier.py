@@ -17,8 +17,9 @@ from knotless._core import programs, simulator
 from knotless.base.flow_control import FlowControl
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing.plan import make_plan
-from knotless.simulation.channels import Buffers, channel_table
+from knotless.simulation.channels import channel_table
 from knotless.simulation.dual_plane import dual_plane
+from knotless.simulation.settings import Switching
 from knotless.simulation.tables import tables_of
 from knotless.topologies import load
 from knotless_experiments.messages.logp import ALGORITHMS, PAPER_001, LogP, barrier_us
@@ -231,7 +232,7 @@ def test_two_networks_share_what_the_master_receives(tmp_path: Path) -> None:
 
 def test_a_dual_plane_is_two_fabrics() -> None:
     plan = make_plan(load("torus,5,5,hosts=2"), "dor")
-    table = channel_table(plan.fabric, FlowControl.PFC, Buffers())
+    table = channel_table(plan.fabric, Switching(FlowControl.PFC))
     both = dual_plane(table, len(plan.fabric.switches))
     assert len(both.names) == 2 * len(table.names)
     for number, name in enumerate(both.names):

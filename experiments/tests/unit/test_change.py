@@ -118,9 +118,8 @@ def test_a_simulation_of_one_generation_is_the_simulation_of_its_rules() -> None
             seed=5,
             state=state_of_rules(fabric, generation_rules),
         )
-        from dataclasses import replace
 
-        changing = RuleChanges(replace(about, state=both))
+        changing = RuleChanges(about.changed(state=both))
         for switch in fabric.switch_index:
             changing.hold(switch, generation)
         for at_us in (10_000, 10_001, 50_000):

@@ -148,7 +148,7 @@ def test_each_kind_of_settings_has_a_case() -> None:
 @pytest.mark.parametrize("case", inside_cases(), ids=str)
 def test_the_settings_show_in_what_is_compared(case: Case) -> None:
     result = simulate(case.scenario.lasting(WINDOW_US))
-    inside, plain = inside_simulated(result), case.scenario.switch_settings
+    inside, plain = inside_simulated(result), case.scenario.switching.switch_settings
     assert plain is not None
     # Every flow delivers, or there is a deadlock: else the emulator's senders do not start.
     assert result.knot or min(result.report.flow_packets.tolist()) >= 20

@@ -15,7 +15,7 @@ from knotless.base.quantities import BYTES, MBPS, MICROSECONDS, SHARE
 from knotless.cli.commands._verdict_options import read_switch_file, switch_file_option
 from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import with_options
-from knotless.simulation.channels import MAX_CREDIT_UNIT_BYTES
+from knotless.simulation.settings import MAX_CREDIT_UNIT_BYTES
 from knotless.topologies.validate import MAX_DELAY_US, MAX_RATE_MBPS
 
 RATE = Number(0, MAX_RATE_MBPS, MBPS, min_open=True)

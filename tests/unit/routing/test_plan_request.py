@@ -79,8 +79,8 @@ def test_a_plan_settles_automatic_choices() -> None:
 
 def test_simulations_use_the_flow_control_of_their_plan() -> None:
     plan = make_plan(load("torus,5,5"), "dor")
-    assert Scenario(plan, "shift:7").flow_control == "pfc"
-    assert Scenario(plan, "shift:7", flow_control="pause").flow_control == "pause"
+    assert Scenario(plan, "shift:7").switching.flow_control == "pfc"
+    assert Scenario(plan, "shift:7", flow_control="pause").switching.flow_control == "pause"
 
 
 def test_json_names_the_flow_control_of_the_verdict() -> None:

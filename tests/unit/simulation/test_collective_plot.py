@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from knotless.cli.commands.simulate import command
 from knotless.routing.plan import make_plan
 from knotless.simulation import Scenario, simulate
-from knotless.simulation.channels import PICOSECONDS_PER_US
 from knotless.simulation.collective_bound import collective_bound_ps
 from knotless.simulation.collective_plot import GroupTimes, group_times
 from knotless.simulation.run import prepare
+from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.simulation.workload import CollectiveRun
 from knotless.topologies import load
 
@@ -70,7 +70,7 @@ def test_each_rail_has_its_own_bound(tmp_path: Path) -> None:
         plan.fabric,
         run.transfers(plan.fabric),
         run.places(plan.fabric),
-        scenario.packet_bytes,
+        scenario.demand.packet_bytes,
     )
     assert result.bound_us == slow.bound_us == joint_ps / PICOSECONDS_PER_US
     texts = drawn(tmp_path, "rail,4,2,2", "--collective", "ring-allreduce:rails", *LINES)

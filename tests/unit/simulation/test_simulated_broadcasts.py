@@ -14,7 +14,7 @@ from knotless.base.errors import SimulationError
 from knotless.cli.commands.simulate import command
 from knotless.routing.plan import make_plan
 from knotless.simulation import Load, Result, Scenario, simulate
-from knotless.simulation.scenario import BROADCAST
+from knotless.simulation.settings import BROADCAST
 from knotless.simulation.verdict import cautions
 from knotless.topologies import load
 

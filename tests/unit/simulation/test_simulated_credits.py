@@ -69,7 +69,7 @@ def test_default_buffers_give_the_whole_line(delay_us: float) -> None:
     plan = make_plan(load(f"mesh,2,1,rate=1000,delay={delay_us}"), "dor")
     scenario = Scenario(plan, "shift:1", warm_up_us=20_000, duration_us=60_000)
     credits, pause = (
-        simulate(replace(scenario, flow_control=name)).flows_mbps for name in ("credits", "pause")
+        simulate(scenario.changed(flow_control=name)).flows_mbps for name in ("credits", "pause")
     )
     assert credits.tolist() == pytest.approx(pause.tolist(), rel=1e-3)
 
@@ -78,11 +78,11 @@ def test_default_buffers_give_the_whole_line(delay_us: float) -> None:
 def test_a_ring_freezes_under_credits_exactly_where_it_does_under_pfc(pattern: str) -> None:
     plan = make_plan(load("ring,4"), RING)
     scenario = Scenario(plan, pattern, duration_us=3e6)
-    knots = [simulate(replace(scenario, flow_control=name)).knot for name in ("pfc", "credits")]
+    knots = [simulate(scenario.changed(flow_control=name)).knot for name in ("pfc", "credits")]
     assert knots[0] == knots[1]
     assert bool(knots[0]) == (pattern == "shift:2")
     dateline = make_plan(load("ring,4"), RING.but(vcs=2))
-    result = simulate(replace(scenario, plan=dateline, flow_control="credits"))
+    result = simulate(scenario.changed(plan=dateline, flow_control="credits"))
     assert result.knot == []
     assert result.report.flow_packets.min() > 100
 
@@ -103,8 +103,8 @@ def test_frames_that_lines_lose_and_cuts_discard_cost_no_credit() -> None:
     assert lost["down"] > 0
     assert lost["headroom"] == lost["queue"] == 0
     # The rates of the last two seconds are those without cuts.
-    quiet = simulate(replace(scenario, link_changes=(), warm_up_us=2e6))
-    late = simulate(replace(scenario, warm_up_us=2e6))
+    quiet = simulate(scenario.changed(link_changes=(), warm_up_us=2e6))
+    late = simulate(scenario.changed(warm_up_us=2e6))
     assert late.flows_mbps.sum() == pytest.approx(quiet.flows_mbps.sum(), rel=0.02)
 
 
@@ -137,30 +137,32 @@ def test_seeds_decide_alone() -> None:
         buffers=Buffers(credit=2 * ROOM_BYTES),
         duration_us=200_000,
     )
-    first, second, other = (simulate(replace(scenario, seed=seed)) for seed in (1, 1, 2))
+    first, second, other = (simulate(scenario.changed(seed=seed)) for seed in (1, 1, 2))
     assert first.result_sha256 == second.result_sha256 != other.result_sha256
     assert np.any(first.report.channel_tx_frames)
 
 
 @pytest.mark.parametrize(
-    ("buffers", "text"),
+    ("limits", "text"),
     [
         (
-            Buffers(credit=1535),
+            {"credit": 1535},
             "credit of 1535 bytes is too little for a frame of 1522 bytes in units of 64: it must"
             " be at least 1536",
         ),
-        (Buffers(credit_unit=0), "a unit of credit has 1 to 65536 bytes, not 0"),
-        (Buffers(credit_unit=2**33), f"a unit of credit has 1 to 65536 bytes, not {2**33}"),
-        (Buffers(credit=-1), "credit: -1 bytes are not in"),
+        ({"credit_unit": 0}, "a unit of credit has 1 to 65536 bytes, not 0"),
+        ({"credit_unit": 2**33}, f"a unit of credit has 1 to 65536 bytes, not {2**33}"),
+        ({"credit": -1}, "credit: -1 bytes are not in"),
     ],
 )
-def test_credit_that_makes_no_sense_is_refused_in_one_line(buffers: Buffers, text: str) -> None:
-    plan = make_plan(load("ring,4"), "updown")
+def test_credit_that_makes_no_sense_is_refused_in_one_line(
+    limits: dict[str, int], text: str
+) -> None:
+    scenario = Scenario(
+        make_plan(load("ring,4"), "updown"), "shift:1", flow_control="credits", duration_us=10.0
+    )
     with pytest.raises(KnotlessError) as refused:
-        simulate(
-            Scenario(plan, "shift:1", flow_control="credits", buffers=buffers, duration_us=10.0)
-        )
+        simulate(scenario.changed(buffers=Buffers(**limits)))
     assert str(refused.value).startswith(text)
 
 
@@ -168,14 +170,14 @@ def test_credit_below_the_round_trip_is_said_before_it_slows_a_line_down() -> No
     plan = make_plan(load("ring,4,rate=10,delay=500"), "updown")
     base = Scenario(plan, "shift:1", flow_control="credits", duration_us=1e6)
     # 1.2336 ms of frame each way and 1 ms of delay: three frames are under way.
-    (said,) = cautions(replace(base, buffers=Buffers(credit=3 * ROOM_BYTES - 1)))
+    (said,) = cautions(base.changed(buffers=Buffers(credit=3 * ROOM_BYTES - 1)))
     assert said == (
         f"credit of {3 * ROOM_BYTES - 1} bytes: a link of 10 Mbit/s and 500 us needs"
         f" {3 * ROOM_BYTES} to be busy all the time with frames of 1500 bytes"
     )
     for buffers in (Buffers(credit=3 * ROOM_BYTES), Buffers(), Buffers(headroom=1)):
-        assert cautions(replace(base, buffers=buffers)) == []
-    assert cautions(replace(base, flow_control="pfc", buffers=Buffers(credit=1))) == []
+        assert cautions(base.changed(buffers=buffers)) == []
+    assert cautions(base.changed(flow_control="pfc", buffers=Buffers(credit=1))) == []
 
 
 def simulated(*words: str) -> Any:

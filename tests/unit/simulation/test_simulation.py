@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -74,7 +73,7 @@ def test_one_seed_gives_one_result() -> None:
     scenario = Scenario(plan, "uniform", Load("poisson", 0.4), duration_us=2000)
     first, again = simulate(scenario), simulate(scenario)
     assert first.result_sha256 == again.result_sha256
-    assert first.result_sha256 != simulate(replace(scenario, seed=2)).result_sha256
+    assert first.result_sha256 != simulate(scenario.changed(seed=2)).result_sha256
 
 
 @pytest.mark.parametrize("hosts", [3, 4])
@@ -143,15 +142,15 @@ def test_one_byte_less_than_the_headroom_loses_a_frame() -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "trace.csv"
         path.write_text(f"time_us,source,destination,bytes\n{lines}\n")
-        base = replace(base, pattern="trace", trace=str(path))
+        base = base.changed(pattern="trace", trace=str(path))
         xoff = 40_000
-        roomy = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=100_000)))
+        roomy = simulate(base.changed(buffers=Buffers(xoff=xoff, headroom=100_000)))
         peak = int(roomy.report.channel_ingress_peak_bytes.max())
         # 2 x (1000 Mbit/s x 5 us) in flight and two frames: the formula is an upper bound.
         assert peak - xoff <= headroom_bytes(1_000_000_000, 5_000_000, 1518)
-        exact = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=peak - xoff)))
+        exact = simulate(base.changed(buffers=Buffers(xoff=xoff, headroom=peak - xoff)))
         assert exact.lost_frames == 0
-        short = simulate(replace(base, buffers=Buffers(xoff=xoff, headroom=peak - xoff - 1)))
+        short = simulate(base.changed(buffers=Buffers(xoff=xoff, headroom=peak - xoff - 1)))
         assert short.summary()["drops"]["headroom"] > 0
 
 
@@ -193,7 +192,7 @@ def test_a_watchdog_ends_a_deadlock_in_its_way(
     assert (result["drops"]["watchdog"] > 0) == (action != "forward")
     assert result["deadlock"]
     assert result["knot_broken_us"] is not None
-    short = simulate(replace(settings, watchdog_restore_us=0.0)).summary()
+    short = simulate(settings.changed(watchdog_restore_us=0.0)).summary()
     assert short["result_sha256"] != result["result_sha256"]
 
 
@@ -208,8 +207,8 @@ def test_a_deadlock_that_a_cut_ends_is_reported() -> None:
 def test_a_cut_link_drops_frames_until_restored() -> None:
     plan = make_plan(load("ring,4,rate=1000,delay=1"), "updown")
     base = Scenario(plan, "shift:1", duration_us=30_000)
-    cut = replace(base, link_changes=(LinkChange(10_000, "h1", up=False),))
-    restored = replace(cut, link_changes=(*cut.link_changes, LinkChange(20_000, "h1", up=True)))
+    cut = base.changed(link_changes=(LinkChange(10_000, "h1", up=False),))
+    restored = cut.changed(link_changes=(*cut.run.link_changes, LinkChange(20_000, "h1", up=True)))
     whole, less, again = (simulate(s).report.flow_packets[0] for s in (base, cut, restored))
     assert less == pytest.approx(whole / 3, rel=0.01)
     assert again == pytest.approx(whole * 2 / 3, rel=0.01)
@@ -252,12 +251,13 @@ def test_acknowledged_messages_take_a_round_trip(tmp_path: Path) -> None:
         ({"warm_up_us": 20.0, "duration_us": 10.0}, "warm-up must be shorter"),
         ({"link_changes": (LinkChange(1, "s9:9", up=False),)}, "has no link at"),
         ({"pattern": "uniform"}, "uniform traffic needs a load"),
+        ({"duration": 10.0}, "a simulation has no setting duration"),
     ],
 )
 def test_invalid_values_are_refused_in_one_line(change: dict[str, Any], message: str) -> None:
     plan = make_plan(load("ring,4"), "updown")
     with pytest.raises(KnotlessError, match=message) as refused:
-        simulate(replace(Scenario(plan, "shift:1", duration_us=10.0), **change))
+        simulate(Scenario(plan, "shift:1", duration_us=10.0).changed(**change))
     assert "\n" not in str(refused.value)
 
 

@@ -104,7 +104,7 @@ def test_flow_controls(flow_control: str) -> None:
             completions=True,
         ),
     ],
-    ids=lambda one: f"{one.plan.fabric.name} {one.pattern_name} {one.load.arrivals}",
+    ids=lambda one: f"{one.plan.fabric.name} {one.demand.name} {one.demand.load.arrivals}",
 )
 def test_fabrics_and_traffic(one: Scenario) -> None:
     on_cores(one)

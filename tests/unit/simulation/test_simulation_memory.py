@@ -37,7 +37,7 @@ Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew: proc(5)
 before = resident("VmRSS")
 result = simulate(scenario)
 taken = resident("VmHWM") - before
-vlans, in_phases = plan.vlan_count, scenario.in_phases
+vlans, in_phases = plan.vlan_count, scenario.demand.in_phases
 print(estimated_bytes(plan.fabric, vlans=vlans, in_phases=in_phases), taken)
 """
 

@@ -82,7 +82,7 @@ def test_one_byte_less_than_the_worst_case_needs_loses_a_frame(
 
     def lost(headroom: int) -> int:
         limits = Buffers(xoff=xoff, headroom=headroom)
-        return int(simulate(replace(base, buffers=limits)).summary()["drops"]["headroom"])
+        return int(simulate(base.changed(buffers=limits)).summary()["drops"]["headroom"])
 
     line_us = LINE_BYTES * 8 / rate_mbps
     frames = int(2 * delay_us / line_us) + 2

@@ -78,7 +78,7 @@ def test_random_flows_begin_until_the_duration_or_follow_a_pattern() -> None:
     assert 900 < max(starts) < 1000
     # 4 hosts, 1038 bytes of 8 bits, half of 10 Gbit/s: 2408 flows, +- 49.
     assert len(starts) == pytest.approx(2408, abs=250)
-    shifted = simulate(replace(base, pattern="shift:1"))
+    shifted = simulate(base.changed(pattern="shift:1"))
     assert {(row["source"], row["destination"]) for row in by_message(shifted)} == {
         ("h1", "h2"),
         ("h2", "h3"),
@@ -173,7 +173,7 @@ def test_a_program_in_goal_equals_the_same_program_as_a_trace(tmp_path: Path) ->
     (tmp_path / "a.goal").write_text(GOAL)
     (tmp_path / "a.csv").write_text(PROGRAM)
     goal = run("mesh,3,1", GoalProgram(str(tmp_path / "a.goal")))
-    trace = simulate(replace(scenario("mesh,3,1", None), trace=str(tmp_path / "a.csv")))
+    trace = simulate(scenario("mesh,3,1", None).changed(trace=str(tmp_path / "a.csv")))
     assert goal.program_us is not None
     assert goal.program_us == trace.program_us
     assert goal.result_sha256 == trace.result_sha256
@@ -231,7 +231,7 @@ def test_a_large_program_is_read(tmp_path: Path) -> None:
 
 def test_recording_completions_does_not_change_the_result() -> None:
     base = scenario("torus,3,3", None, load=Load("acknowledged", message_bytes=9000, messages=3))
-    plain, recorded = simulate(base), simulate(replace(base, completions=True))
+    plain, recorded = simulate(base), simulate(base.changed(completions=True))
     assert plain.completions is None
     assert plain.summary()["fct_us"] is None
     assert plain.result_sha256 == recorded.result_sha256
@@ -297,10 +297,10 @@ def test_links_that_fail_leave_flows_that_have_not_completed() -> None:
 def test_messages_of_a_host_follow_each_other_or_take_turns(tmp_path: Path) -> None:
     trace = tmp_path / "trace.csv"
     trace.write_text("time_us,source,destination,bytes\n0,h1,h2,150000\n0,h1,h3,3000\n")
-    base = replace(scenario("flat,3", None), trace=str(trace), completions=True)
+    base = scenario("flat,3", None).changed(trace=str(trace), completions=True)
 
     def ends(turns: bool) -> dict[str, float]:
-        rows = by_message(simulate(replace(base, take_turns=turns)))
+        rows = by_message(simulate(base.changed(take_turns=turns)))
         return {row["destination"]: row["fct_us"] for row in rows}
 
     packet_us = 1538 * 8 / 10_000

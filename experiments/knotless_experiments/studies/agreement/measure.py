@@ -80,7 +80,7 @@ def emulated(lab: EmulatedFabric, case: Case, scenario: Scenario, duration_s: fl
     The hosts' sockets stay full, so after the reset the fabric starts as in the simulator, with
     all senders at once.
     """
-    daemon, control = lab.daemon, FlowControl(scenario.flow_control)
+    daemon, control = lab.daemon, FlowControl(scenario.switching.flow_control)
     problems = open_loop.settle(daemon, control)
     pairs = [(flow.source, flow.destination) for flow in case.flows]
     with _flood(lab, pairs) as sending:

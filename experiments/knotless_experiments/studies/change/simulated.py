@@ -15,8 +15,8 @@ from knotless.forwarding.openflow.reader import Generation, state_to_replay
 from knotless.forwarding.openflow.rules import FabricRules
 from knotless.forwarding.state import ForwardingState
 from knotless.simulation import Load, Result, Scenario
-from knotless.simulation.channels import PICOSECONDS_PER_US
 from knotless.simulation.rule_changes import RuleChanges
+from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless.traffic import theory
 from knotless.traffic.patterns.pattern import pattern_of
 from knotless.verification.dependencies import longest_chain

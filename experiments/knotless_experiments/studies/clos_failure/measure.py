@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from knotless.simulation import Load, Scenario, simulate
-from knotless.simulation.channels import PICOSECONDS_PER_US
+from knotless.simulation.units import PICOSECONDS_PER_US
 from knotless_experiments.framework.experiment import SIMULATION
 from knotless_experiments.framework.routed import Measured, in_simulation
 from knotless_experiments.studies.clos_failure.cases import Case

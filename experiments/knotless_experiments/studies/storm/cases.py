@@ -10,7 +10,7 @@ from typing import Any
 
 from knotless.base.name_lists import LONGEST_QUOTE, choice, names_in
 from knotless.simulation import PauseLimit
-from knotless.simulation.channels import NO_PAUSE_LIMIT
+from knotless.simulation.settings import NO_PAUSE_LIMIT
 from knotless.topologies.fabric import Fabric
 from knotless_experiments.framework.experiment import Common, ExperimentError
 from knotless_experiments.framework.routed import Routed, with_options
@@ -49,7 +49,7 @@ class Protection:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The fields of :class:`knotless.simulation.Scenario` that set it."""
+        """The settings of :class:`knotless.simulation.Scenario` that protect so."""
         if self.kind == LIMIT:
             return {"pause_limit": PauseLimit(longest_us=1000 * self.ms)}
         if self.kind == NONE:

@@ -11,9 +11,9 @@ import numpy as np
 
 from knotless._core.simulator import Simulation
 from knotless.simulation import HostPause, Load, Result, Scenario, simulate
-from knotless.simulation.channels import picoseconds
 from knotless.simulation.pause_tree import pause_tree
 from knotless.simulation.traffic import line_bytes
+from knotless.simulation.units import picoseconds
 from knotless.traffic.patterns.pattern import pattern_of
 from knotless_experiments.framework.experiment import SIMULATION
 from knotless_experiments.framework.routed import Measured, in_simulation
@@ -128,7 +128,7 @@ def _row(
         repeat=case.repeat,
         seed=seed,
         engine=plan.engine,
-        flow_control=result.scenario.flow_control,
+        flow_control=result.scenario.switching.flow_control,
         rate_mbps=plan.fabric.hosts[0].rate_mbps,
         host=case.host,
         channels=len(result.channels.names) - 1,

@@ -13,17 +13,13 @@ from knotless._core import programs, simulator
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.forwarding.state import ForwardingState
 from knotless.routing.plan import Plan
-from knotless.simulation.channels import (
-    PICOSECONDS_PER_US,
-    Buffers,
-    ChannelTable,
-    channel_table,
-    picoseconds,
-)
+from knotless.simulation.channels import ChannelTable, channel_table
 from knotless.simulation.dual_plane import dual_plane
 from knotless.simulation.run import FOREVER_PS
+from knotless.simulation.settings import Switching
 from knotless.simulation.tables import tables_of, trees_of
 from knotless.simulation.traffic import line_bytes
+from knotless.simulation.units import PICOSECONDS_PER_US, picoseconds
 from knotless_experiments.framework.experiment import ExperimentError
 from knotless_experiments.messages.logp import LogP
 from knotless_experiments.workloads.barriers.case import Case, Settings, Testbed, members
@@ -65,7 +61,7 @@ class SimulatedTestbed:
     ) -> SimulatedTestbed:
         """Fill the tables of ``plan``, and those of the second network; raises KnotlessError."""
         state = state_of_plan(plan)
-        table = channel_table(plan.fabric, plan.flow_control, Buffers())
+        table = channel_table(plan.fabric, Switching(plan.flow_control))
         tables = tables_of(state, table)
         if testbed.networks == 2:
             table = dual_plane(table, len(plan.fabric.switches))

@@ -138,7 +138,7 @@ def command(
 def _simulated(scenario: Scenario, cores: int, output: Output) -> Result:
     """Simulate with a progress bar, and write the recording, if one is wanted."""
     recorder = None if output.record is None else Recorder.for_scenario(scenario, output.every_us)
-    with Bar("simulating", scenario.duration_us, counted=False, transient=True) as bar:
+    with Bar("simulating", scenario.run.duration_us, counted=False, transient=True) as bar:
         result = simulate(
             scenario,
             lambda now_us, events: bar.update(

@@ -158,7 +158,7 @@ def _hints(spec: str, result: Result, values: Mapping[str, Any], output: Output)
         yield Hint("see which packets close the cycle", ["knotless", "plan", *given])
         control = given_options("flow_control")
         yield Hint("find an engine that is safe", ["knotless", "advise", spec, *control])
-    elif result.scenario.workload is None and (pattern := given_options("pattern")):
+    elif result.scenario.demand.workload is None and (pattern := given_options("pattern")):
         yield Hint("compare with fair rates", ["knotless", "analyse", *given, *pattern])
 
 

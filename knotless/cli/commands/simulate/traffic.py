@@ -12,7 +12,7 @@ from knotless.cli.numbers import Number, Whole
 from knotless.cli.options import each_value, grouped
 from knotless.routing.multicast import ALL
 from knotless.simulation import Load, SimulationError
-from knotless.simulation.scenario import BROADCAST
+from knotless.simulation.settings import BROADCAST
 from knotless.simulation.traffic import ARRIVALS
 from knotless.simulation.workload import (
     ChakraTrace,
