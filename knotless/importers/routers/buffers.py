@@ -25,23 +25,15 @@ from knotless._core import simulator as core
 from knotless.base.printable import listed
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
-from knotless.importers.routers.qos import (
-    COMPUTED,
-    MARKS,
-    PRIORITIES,
-    PortQos,
-    PriorityGroups,
-    groups_of,
-    port_qos,
-)
+from knotless.importers.routers.qos import MARKS, PortQos, port_qos
 from knotless.importers.routers.router import Router, natural
+from knotless.importers.sonic.buffer_tables import COMPUTED, BufferedPriorities, number
+from knotless.routing.graphs.channels import PRIORITIES
 
 METRES_PER_S = 198_000_000
 PORT_MTU = 9100
 LOSSLESS_MTU = 1024
 """The values that SONiC uses where the tables say nothing."""
-_PROFILES = ("BUFFER_PROFILE", "BUFFER_PROFILE_TABLE")
-_TABLES = ("BUFFER_PG", "BUFFER_PG_TABLE", *_PROFILES)
 
 
 def headroom_bytes(length_m: float, rate_mbps: int, port_mtu: int, lossless_mtu: int) -> int:
@@ -65,12 +57,10 @@ def judge_buffers(
     findings: Findings,
 ) -> None:
     """Add what the buffers of ports lack that lead to other switches (``peers``: their ends)."""
-    unknown = [
-        router.name for router in routers if not any(router.table(table) for table in _PROFILES)
-    ]
+    unknown = [router.name for router in routers if not router.buffers.profiles]
     waits_for_pools = False
     for router in routers:
-        if any(router.table(table) for table in _TABLES):
+        if router.buffers.lists_groups or router.buffers.profiles:
             linked = [port for name, port in peers if name == router.name]
             ports = sorted(linked, key=natural)
             waits_for_pools |= _judge(router, qos[router.name], ports, findings)
@@ -87,7 +77,6 @@ def _judge(
     router: Router, ports: Mapping[str, PortQos], linked: Sequence[str], findings: Findings
 ) -> bool:
     """Add what the buffers of a router lack; return whether some wait for room in a pool."""
-    groups = list(groups_of(router))
     # By the mistake and the priority groups, or by the profile: the ports.
     losses: dict[tuple[str, str], list[str]] = {}
     reserves: dict[tuple[str, str], list[str]] = {}
@@ -95,8 +84,8 @@ def _judge(
     for port in linked:
         settings = port_qos(ports, port)
         pausing = [g for g in range(PRIORITIES) if settings.pauses[g] or g in settings.lossy]
-        for row in (row for row in groups if row.port == port):
-            used = [group for group in row.groups if group in pausing]
+        for row in router.buffers.groups.get(port, ()):
+            used = [group for group in row.numbers if group in pausing]
             pausing = [group for group in pausing if group not in used]
             if not used:
                 continue
@@ -105,9 +94,8 @@ def _judge(
             elif mistake := _mistake(router, row):
                 losses.setdefault((mistake, _numbers(used)), []).append(port)
             elif row.profile is not None:
-                if not number(row.profile.get("size", "")):
-                    known = row.profile.get("size") == "0"
-                    pool = row.profile.get("pool", "") if known else ""
+                if not row.profile.size:
+                    pool = "" if row.profile.size is None else row.profile.pool
                     reserves.setdefault((row.name, pool), []).append(port)
                 small = _small_headroom(router, row)
                 if small:
@@ -162,11 +150,11 @@ def _lossy_in_paused_queues(
                 break
 
 
-def _mistake(router: Router, row: PriorityGroups) -> str:
+def _mistake(router: Router, row: BufferedPriorities) -> str:
     """Describe what is wrong with a buffer profile; empty: nothing, or no profiles were read."""
     if row.profile is not None:
-        return "" if "xoff" in row.profile else "whose buffer profile has no xoff"
-    if not any(router.table(table) for table in _PROFILES):
+        return "" if row.profile.is_lossless else "whose buffer profile has no xoff"
+    if not router.buffers.profiles:
         return ""
     return f"whose buffer profile {row.name[:40]!r} does not exist"
 
@@ -194,30 +182,25 @@ def needed_headroom(router: Router, port: str) -> tuple[int, str] | None:
     return needed, f"{length:g} m at {rate // 1000} Gb/s"
 
 
-def _small_headroom(router: Router, lossless: PriorityGroups) -> str | None:
+def _small_headroom(router: Router, lossless: BufferedPriorities) -> str | None:
     """Describe headroom that is too small for a cable, or for any where its length is unknown."""
     needs = needed_headroom(router, lossless.port)
-    xoff = (lossless.profile or {}).get("xoff", "")
-    if needs is None or not xoff.isdecimal() or len(xoff) > 10:
+    xoff = None if lossless.profile is None else lossless.profile.xoff
+    if needs is None or xoff is None:
         return None
     needed, cable = needs
-    if int(xoff) >= needed or not (cable or int(xoff) == 0):
+    if xoff >= needed or not (cable or xoff == 0):
         return None
-    groups = lossless.groups
+    groups = lossless.numbers
     return (
         f"{router.name}:{lossless.port}: priority groups {groups[0]} to {groups[-1]} have a"
-        f" headroom (xoff) of {int(xoff)} bytes, but {cable or 'two frames'} need at least"
+        f" headroom (xoff) of {xoff} bytes, but {cable or 'two frames'} need at least"
         f" {needed}: packets can be lost"
     )
 
 
 def _numbers(groups: Sequence[int]) -> str:
     return ", ".join(map(str, groups))
-
-
-def number(text: str) -> int:
-    """Return a positive number of at most ten digits, otherwise 0."""
-    return int(text) if text.isdecimal() and len(text) <= 10 else 0
 
 
 def _metres(text: str) -> float:

@@ -23,13 +23,13 @@ from knotless.importers.routers.qos import (
     DSCPS,
     MARKS,
     MAX_QUEUE,
-    PRIORITIES,
     Map,
     PortQos,
     mark_text,
     port_qos,
 )
 from knotless.importers.routers.tunnels import Tunnel
+from knotless.routing.graphs.channels import PRIORITIES
 
 MAX_LABELS = 65_000
 """The most labels of packets whose DSCP changes."""

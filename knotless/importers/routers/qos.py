@@ -10,7 +10,7 @@ output port can give packets another DSCP, by class.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,13 +18,12 @@ from knotless.base.errors import RuleError
 from knotless.importers.findings import Findings
 from knotless.importers.routers.router import Router
 from knotless.importers.sonic.database import Fields
+from knotless.routing.graphs.channels import PRIORITIES
 
-DSCPS, CLASSES, PRIORITIES = 64, 16, 8
+DSCPS, CLASSES = 64, 16
 MARKS = PRIORITIES * DSCPS
 """The number of marks: of what a packet carries, ``PCP * DSCPS + DSCP``."""
 MAX_QUEUE = 15
-COMPUTED = "NULL"
-"""The name of the buffer profile of priority groups that the switch computes."""
 _FIELDS = {
     "dscp_to_tc_map": "DSCP_TO_TC_MAP",
     "dot1p_to_tc_map": "DOT1P_TO_TC_MAP",
@@ -213,59 +212,15 @@ class _Reader:
         return frozenset(map(int, texts))
 
 
-@dataclass(frozen=True)
-class PriorityGroups:
-    """Priority groups of a port with their buffer profile: its name, None if it does not exist."""
-
-    port: str
-    groups: range
-    name: str
-    profile: Fields | None
-
-
 def _lossy_groups(router: Router) -> set[tuple[str, int]]:
     """Return the (port, priority group) whose buffer profile is known and has no ``xoff``."""
     return {
-        (row.port, group)
-        for row in groups_of(router)
-        if row.profile is not None and "xoff" not in row.profile
-        for group in row.groups
+        (port, group)
+        for port, rows in router.buffers.groups.items()
+        for row in rows
+        if row.profile is not None and not row.profile.is_lossless
+        for group in row.numbers
     }
-
-
-def groups_of(router: Router, table: str = "BUFFER_PG") -> Iterator[PriorityGroups]:
-    """Yield the priority groups that have a buffer profile: those in force, else as configured.
-
-    Last come those whose profile the switch computes (:data:`COMPUTED`) and APPL_DB does not have.
-    With ``table`` BUFFER_QUEUE, they are queues.
-    """
-    profiles = rows_in_force(router, "BUFFER_PROFILE")
-    rows = rows_in_force(router, table)
-    in_order = sorted(rows.items(), key=lambda row: row[1].get("profile", COMPUTED) == COMPUTED)
-    for key, fields in in_order:
-        name = fields.get("profile", COMPUTED)
-        for port, numbers in ports_and_numbers(key):
-            yield PriorityGroups(port, numbers, name, profiles.get(name))
-
-
-def rows_in_force(router: Router, table: str) -> dict[str, Fields]:
-    """Return the rows of a table of CONFIG_DB, replaced by those that APPL_DB has of it."""
-    rows = {**router.table(table)}
-    for key, fields in router.table(f"{table}_TABLE").items():
-        rows[key.replace(":", "|")] = fields
-    return rows
-
-
-def ports_and_numbers(key: str) -> Iterator[tuple[str, range]]:
-    """Yield each port of a key such as ``Ethernet0,Ethernet4|3-4``, with its numbers up to 7."""
-    ports, _, groups = key.rpartition("|")
-    first, _, last = groups.partition("-")
-    numbers = [int(text) for text in (first, last) if text.isdecimal() and len(text) < 4]
-    if not first.isdecimal() or not numbers:
-        return
-    listed = range(numbers[0], min(numbers[-1], PRIORITIES - 1) + 1)
-    for port in ports.split(",") if listed else ():
-        yield port, listed
 
 
 def mark_text(mark: int, ports: Iterable[PortQos]) -> str:

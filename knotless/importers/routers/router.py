@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from knotless.importers.cabling.lldp_json import Neighbour
 from knotless.importers.frr.configuration import FrrConfiguration
 from knotless.importers.route_dump import RouteDump
+from knotless.importers.sonic.buffer_tables import BufferTables, read_buffers
 from knotless.importers.sonic.database import Fields
 
 INTERFACE_TABLES = (
@@ -37,6 +39,11 @@ class Router:
     def table(self, name: str) -> dict[str, Fields]:
         """Return a table; empty if there is none."""
         return self.tables.get(name, {})
+
+    @cached_property
+    def buffers(self) -> BufferTables:
+        """The buffers, read on first use, when all tables are there."""
+        return read_buffers(self.tables)
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:

@@ -4,10 +4,9 @@ They become :class:`knotless.base.switch_settings.SwitchSettings`, whose priorit
 groups at the input and queues at the output. What the tables do not say, such as sizes that a
 switch computes and APPL_DB does not have, is left out and listed; nothing is guessed.
 
-Memory that a priority group alone can take is its ``size``. Where its pool has no headroom
-(``xoff``) to share and ``size`` is not below the ``xoff`` of the profile, ``size`` includes that
-headroom, as with the buffer model of Mellanox. The ``size`` of a pool includes all that is reserved
-in it.
+Memory that a priority group alone can take is its ``size``, with or without headroom
+(:meth:`knotless.importers.sonic.buffer_tables.BufferTables.reserved`). The ``size`` of a pool
+includes all that is reserved in it.
 
 References
 ----------
@@ -18,9 +17,8 @@ WRED_PROFILE, PFC_WD). sonic-net/sonic-swss, cfgmgr/buffer_headroom_mellanox.lua
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -38,21 +36,19 @@ from knotless.base.switch_settings import (
 )
 from knotless.base.yaml_file import complaint
 from knotless.importers.findings import Findings
-from knotless.importers.routers.buffers import longest_lossless, needed_headroom, number
-from knotless.importers.routers.qos import (
+from knotless.importers.routers.buffers import longest_lossless, needed_headroom
+from knotless.importers.routers.qos import port_qos, qos_of
+from knotless.importers.routers.router import Router, natural
+from knotless.importers.sonic.buffer_tables import (
     COMPUTED,
-    PriorityGroups,
-    groups_of,
-    port_qos,
+    BufferedPriorities,
+    number,
     ports_and_numbers,
-    qos_of,
     rows_in_force,
 )
-from knotless.importers.routers.router import Router, natural
 from knotless.importers.sonic.database import Fields
 from knotless.importers.switch_settings import ReadGroup, ReadSettings, counted
 
-_EXPONENT = re.compile(r"-?\d{1,2}")
 _MARKS_GREEN = {"ecn_green", "ecn_green_yellow", "ecn_green_red", "ecn_all"}
 _SCHEDULERS = {"STRICT": True, "DWRR": False}
 _SHAPING = ("pir", "cir", "pbs", "cbs")
@@ -73,7 +69,7 @@ def settings_of(router: Router, ports: Mapping[int, Sequence[str]]) -> ReadSetti
         The names of each port of the fabric: its own, or the members of its VLAN.
 
     """
-    if not any(rows_in_force(router, table) for table in _TABLES):
+    if not any(rows_in_force(router.tables, table) for table in _TABLES):
         return ReadSettings()
     return _Reader(router, ports).read()
 
@@ -87,10 +83,8 @@ class _Reader:
         self.unknown: dict[str, list[str]] = {}
         self.losses: dict[str, list[str]] = {}
         self.parts: dict[object, Any] = {}
-        self.pool_rows = rows_in_force(router, "BUFFER_POOL")
+        self.buffers = router.buffers
         self.qos = qos_of(router, Findings())
-        self.ingress = _by_port(groups_of(router))
-        self.egress = _by_port(groups_of(router, "BUFFER_QUEUE"))
         self.queues = _queues(router)
         self.pools = dict(self._pools())
 
@@ -124,19 +118,18 @@ class _Reader:
         self.unknown.setdefault(what, []).append(port)
 
     def _is_listed(self, port: str) -> bool:
-        known = (self.ingress, self.egress, self.queues, self.router.table("PORT_QOS_MAP"))
+        buffers, maps = self.buffers, self.router.table("PORT_QOS_MAP")
+        known = (buffers.groups, buffers.queues, self.queues, maps)
         return any(port in ports for ports in known) or port in (self.qos or {})
 
     def _pools(self) -> Iterator[tuple[str, Pool]]:
         reserved: Counter[str] = Counter()
-        for rows in (*self.ingress.values(), *self.egress.values()):
+        for rows in (*self.buffers.groups.values(), *self.buffers.queues.values()):
             for row in rows:
-                profile = row.profile or {}
-                share = number(profile.get("size", ""))
-                reserved[profile.get("pool", "")] += share * len(row.groups)
-        for name, fields in self.pool_rows.items():
-            size, xoff = number(fields.get("size", "")), fields.get("xoff", "")
-            side = fields.get("type", "")
+                if row.profile is not None:
+                    reserved[row.profile.pool] += (row.profile.size or 0) * len(row.numbers)
+        for name, pool in self.buffers.pools.items():
+            size, side = pool.size, pool.side
             if not 0 < len(name) <= MAX_NAME:
                 self._leave_out(f"BUFFER_POOL|{name[:40]}, whose name is empty or too long", "")
             elif side not in ("ingress", "egress"):
@@ -150,7 +143,7 @@ class _Reader:
                     "",
                 )
             else:
-                headroom = number(xoff) if side == "ingress" and number(xoff) else None
+                headroom = pool.xoff or None if side == "ingress" else None
                 made = self._made(
                     Pool, side=side, bytes=size - reserved[name], headroom_bytes=headroom
                 )
@@ -159,8 +152,8 @@ class _Reader:
 
     def _port(self, port: str) -> PortSettings:
         values: dict[str, Any] = {
-            "ingress": self._shares(port, self.ingress.get(port, ()), IngressGroup),
-            "egress": self._shares(port, self.egress.get(port, ()), EgressGroup),
+            "ingress": self._shares(port, self.buffers.groups.get(port, ()), IngressGroup),
+            "egress": self._shares(port, self.buffers.queues.get(port, ()), EgressGroup),
             "scheduler": self._schedulers(port),
             "ecn": self._marking(port),
             "watchdog": self._watchdog(port),
@@ -168,18 +161,18 @@ class _Reader:
         if self.qos is not None:
             pauses = port_qos(self.qos, port).pauses
             values["lossless"] = tuple(group for group, sent in enumerate(pauses) if sent)
-            rows = self.ingress.get(port, ())
-            if not {*values["lossless"]} <= {group for row in rows for group in row.groups}:
+            rows = self.buffers.groups.get(port, ())
+            if not {*values["lossless"]} <= {group for row in rows for group in row.numbers}:
                 self._leave_out("the BUFFER_PG of lossless priorities", port)
         return PortSettings(**values)
 
     def _shares(
-        self, port: str, rows: Sequence[PriorityGroups], kind: type[IngressGroup | EgressGroup]
+        self, port: str, rows: Sequence[BufferedPriorities], kind: type[IngressGroup | EgressGroup]
     ) -> tuple[IngressGroup | EgressGroup, ...]:
         taken: set[int] = set()
-        of_profile: dict[str, tuple[PriorityGroups, list[int]]] = {}
+        of_profile: dict[str, tuple[BufferedPriorities, list[int]]] = {}
         for row in rows:
-            free = [place for place in row.groups if place not in taken]
+            free = [place for place in row.numbers if place not in taken]
             taken |= {*free}
             of_profile.setdefault(row.name, (row, []))[1].extend(free)
         shares = []
@@ -192,7 +185,7 @@ class _Reader:
     def _share(
         self,
         port: str,
-        row: PriorityGroups,
+        row: BufferedPriorities,
         priorities: Sequence[int],
         kind: type[IngressGroup | EgressGroup],
     ) -> IngressGroup | EgressGroup | None:
@@ -204,32 +197,25 @@ class _Reader:
                 what = "buffers that the switch computes, which are not in APPL_DB"
             self._leave_out(what, port)
             return None
-        pool = self.pools.get(profile.get("pool", ""))
+        pool = self.pools.get(profile.pool)
         if pool is None or pool.side != ("ingress" if kind is IngressGroup else "egress"):
-            if profile.get("pool", "") not in self.pool_rows:
+            if profile.pool not in self.buffers.pools:
                 self._leave_out(f"the pool of BUFFER_PROFILE|{row.name[:40]}", port)
             return None
         values: dict[str, Any] = {
             "priorities": tuple(sorted(priorities)),
-            "pool": profile["pool"],
-            "reserved_bytes": self._reserved(profile),
+            "pool": profile.pool,
+            "reserved_bytes": self.buffers.reserved(profile),
         }
-        exponent = profile.get("dynamic_th", "")
-        if _EXPONENT.fullmatch(exponent):
-            values["alpha"] = 2.0 ** int(exponent)
-        elif number(profile.get("static_th", "")) or profile.get("static_th") == "0":
-            values["limit_bytes"] = number(profile["static_th"])
-        if kind is IngressGroup and "xoff" in profile:
-            values["headroom_bytes"] = number(profile["xoff"])
-            if "xon_offset" in profile:
-                values["resume_offset_bytes"] = number(profile["xon_offset"])
+        if profile.alpha is not None:
+            values["alpha"] = profile.alpha
+        elif profile.limit is not None:
+            values["limit_bytes"] = profile.limit
+        if kind is IngressGroup and profile.is_lossless:
+            values["headroom_bytes"] = profile.xoff or 0
+            if profile.resume_offset is not None:
+                values["resume_offset_bytes"] = profile.resume_offset
         return self._made(kind, **values)
-
-    def _reserved(self, profile: Fields) -> int:
-        size, xoff = number(profile.get("size", "")), number(profile.get("xoff", ""))
-        pool = self.pool_rows.get(profile.get("pool", ""))
-        with_headroom = pool is not None and not number(pool.get("xoff", "")) and size >= xoff
-        return size - xoff if with_headroom else size
 
     def _schedulers(self, port: str) -> tuple[Scheduled, ...]:
         chosen = []
@@ -237,7 +223,7 @@ class _Reader:
             name = fields.get("scheduler", "")
             if not name:
                 continue
-            row = rows_in_force(self.router, "SCHEDULER").get(name)
+            row = rows_in_force(self.router.tables, "SCHEDULER").get(name)
             strict = _SCHEDULERS.get((row or {}).get("type", ""))
             if row is None or strict is None:
                 self._leave_out(f"the type (STRICT or DWRR) of SCHEDULER|{name[:40]}", port)
@@ -321,14 +307,12 @@ class _Reader:
 
     def _limits_of_ports(self) -> Iterator[bool]:
         """Yield for each profile of a whole port and pool whether it limits the port."""
-        profiles = rows_in_force(self.router, "BUFFER_PROFILE")
-        for side in ("INGRESS", "EGRESS"):
-            rows = rows_in_force(self.router, f"BUFFER_PORT_{side}_PROFILE_LIST")
-            for name in {name for row in rows.values() for name in _names(row)}:
-                profile = profiles.get(name, {})
-                pool = self.pool_rows.get(profile.get("pool", ""), {})
-                limit, size = number(profile.get("static_th", "")), number(pool.get("size", ""))
-                yield "dynamic_th" in profile or not limit or limit < size
+        for profile in self.buffers.limits_of_ports:
+            if profile is None or profile.alpha is not None or not profile.limit:
+                yield True
+            else:
+                pool = self.buffers.pools.get(profile.pool)
+                yield pool is not None and profile.limit < (pool.size or 0)
 
     def _groups(self) -> Iterator[ReadGroup]:
         frame = longest_lossless(self.router)
@@ -337,16 +321,16 @@ class _Reader:
                 needs = needed_headroom(self.router, port)
                 pauses = () if self.qos is None else port_qos(self.qos, port).pauses
                 seen: set[int] = set()
-                for row in self.ingress.get(port, ()):
-                    for priority in (group for group in row.groups if group not in seen):
+                for row in self.buffers.groups.get(port, ()):
+                    for priority in (group for group in row.numbers if group not in seen):
                         seen.add(priority)
                         profile = row.profile
                         if profile is not None:
                             yield ReadGroup(
                                 place,
                                 priority,
-                                profile.get("pool") or None,
-                                self._reserved(profile) if profile.get("size") else None,
+                                profile.pool or None,
+                                None if profile.size is None else self.buffers.reserved(profile),
                                 frame,
                                 needs[0] if needs and needs[1] else None,
                                 bool(pauses and pauses[priority]),
@@ -365,26 +349,14 @@ class _Reader:
         return part
 
 
-def _by_port(rows: Iterable[PriorityGroups]) -> dict[str, list[PriorityGroups]]:
-    ports: dict[str, list[PriorityGroups]] = {}
-    for row in rows:
-        ports.setdefault(row.port, []).append(row)
-    return ports
-
-
 def _queues(router: Router) -> dict[str, dict[int, Fields]]:
     """Return the rows of QUEUE by port and queue."""
     queues: dict[str, dict[int, Fields]] = {}
-    for key, fields in rows_in_force(router, "QUEUE").items():
+    for key, fields in rows_in_force(router.tables, "QUEUE").items():
         for port, numbers in ports_and_numbers(key):
             for queue in numbers:
                 queues.setdefault(port, {}).setdefault(queue, {}).update(fields)
     return {port: dict(sorted(rows.items())) for port, rows in queues.items()}
-
-
-def _names(row: Fields) -> list[str]:
-    listed_names = row.get("profile_list", "").split(",")
-    return [name for name in listed_names if name]
 
 
 def _usual(ports: Mapping[int, PortSettings]) -> tuple[PortSettings, dict[int, PortSettings]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from knotless.importers.fabric import Config, TableFabric
 from knotless.importers.reactions import rises
+from knotless.importers.sonic.buffer_tables import ports_and_numbers
 
 Op = dict[str, object]
 _USES = {
@@ -172,10 +173,7 @@ def enabling(imported: TableFabric, moved: Mapping[int, int]) -> dict[str, Switc
 def _copy_buffer(patch: SwitchPatch, port: str, former: int, new_priority: int) -> None:
     """Give a priority group the buffer profile of another."""
     for key, fields in patch.config.get("BUFFER_PG", {}).items():
-        ports, _, groups = key.rpartition("|")
-        first, _, last = groups.partition("-")
-        inside = first.isdecimal() and int(first) <= former <= int(last or first)
-        if inside and port in ports.split(","):
+        if any(name == port and former in groups for name, groups in ports_and_numbers(key)):
             patch.put("BUFFER_PG", f"{port}|{new_priority}", fields)
 
 
