@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from knotless.base.errors import KnotlessError, RuleError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.importers.file_kinds import Content, FileKind, FoundFile, file_kinds, kind_of
 from knotless.importers.frr import reader
 from knotless.importers.linux import network_interfaces
@@ -11,8 +12,6 @@ from knotless.importers.not_read import NotRead, backup, system_of, unknown_kind
 from knotless.importers.sources import Source
 
 _CONFIGURATIONS = (reader.KIND, network_interfaces.KIND)
-MEMORY_PER_BYTE = 12
-"""The bytes that a byte of JSON becomes in memory."""
 
 
 def read_source(source: Source, *, configurations: bool = False) -> FoundFile | NotRead:
@@ -30,7 +29,7 @@ def read_source(source: Source, *, configurations: bool = False) -> FoundFile | 
         return copy
     kind: FileKind | None = None
     try:
-        refuse_beyond("this file", MEMORY_PER_BYTE * len(source.data), RuleError)
+        refuse_beyond("this file", Cost.IMPORTED_FILE.bytes_for(len(source.data)), RuleError)
         text = source.data.decode(errors="replace").replace("\0", "")
         content = Content(text.removeprefix("\ufeff"), source.path.name)
         kind = kind_of(content)

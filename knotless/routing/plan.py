@@ -16,7 +16,7 @@ from knotless.base.engine_name import AUTO_ENGINE
 from knotless.base.errors import PlanError
 from knotless.base.flow_control import FlowControl, resolved
 from knotless.base.memory import refuse_beyond
-from knotless.routing import path_memory
+from knotless.base.memory_costs import Cost
 from knotless.routing.choices.choice import Binding, Choice, ChosenRoutes, Planning
 from knotless.routing.choices.requested import KINDS
 from knotless.routing.choices.single_path import SINGLE_PATH
@@ -319,7 +319,7 @@ def make_plan(fabric: Fabric, request: PlanRequest | str = AUTO_ENGINE, **choice
     if root is not None and root not in fabric.switch_index:
         raise PlanError(f"root: {fabric.name} has no switch {root!r}")
     groups_of(fabric, dict(request.multicast))
-    needed = path_memory.BYTES_A_PAIR * len(fabric.switches) ** 2
+    needed = Cost.SWITCH_PAIR.bytes_for(len(fabric.switches) ** 2)
     refuse_beyond(f"{fabric.name}: planning it", needed, PlanError)
     apart = next((i for i, part in enumerate(parts(fabric, NO_FAILURES)) if part), None)
     if apart is not None:

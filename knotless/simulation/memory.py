@@ -4,20 +4,8 @@ from __future__ import annotations
 
 from knotless.base.errors import SimulationError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.topologies.fabric import Fabric
-
-BYTES_AT_LEAST = 2_000_000
-BYTES_A_CHANNEL = 1_800
-"""Bytes per channel: state and counters of one or two priorities, these counters again in the
-report, frames in partly filled buffers, and what is copied when the simulation begins and ends.
-Each further priority in use takes about 170."""
-BYTES_A_FLOW = 1_500
-"""Bytes per flow: its latency histogram, with the buckets from the least to the greatest latency,
-and again in the report; without other flows, each host is a flow."""
-BYTES_A_HOP = 100
-"""Bytes per channel between switches and VLAN: in the state, its entries, and the tables."""
-BYTES_A_SENDING = 10
-"""Bytes per destination in a phase: in the pattern and in the core."""
 
 
 def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) -> int:
@@ -32,13 +20,15 @@ def estimated_bytes(fabric: Fabric, *, vlans: int = 1, in_phases: bool = False) 
     # The class of each destination at each switch. In the state: each host, and each flood of a
     # switch with hosts; in the tables: mostly each switch with hosts.
     leaves = sum(1 for hosts in fabric.hosts_at.values() if hosts)
-    tables = 2 * switches * (hosts + 2 * leaves) + BYTES_A_HOP * 2 * len(fabric.links) * vlans
+    tables = 2 * switches * (hosts + 2 * leaves)
     return (
-        BYTES_AT_LEAST
+        Cost.SIMULATION.each_bytes
         + tables
-        + BYTES_A_CHANNEL * channels
-        + BYTES_A_FLOW * hosts
-        + BYTES_A_SENDING * hosts * (hosts if in_phases else 0)
+        + Cost.SIMULATED_HOP.bytes_for(2 * len(fabric.links) * vlans)
+        + Cost.SIMULATED_CHANNEL.bytes_for(channels)
+        # Without other flows, each host is a flow.
+        + Cost.SIMULATED_FLOW.bytes_for(hosts)
+        + Cost.SIMULATED_SENDING.bytes_for(hosts * (hosts if in_phases else 0))
     )
 
 

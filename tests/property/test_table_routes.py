@@ -12,11 +12,11 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from knotless.base.errors import PlanError
+from knotless.base.memory_costs import Cost
 from knotless.forwarding.from_plan import state_of_plan
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import Channels
 from knotless.routing.graphs.state_graph import plain_graph
-from knotless.routing.path_memory import BYTES_A_HOP
 from knotless.routing.plan import Plan, make_plan
 from knotless.routing.routes import TableRoutes
 from knotless.routing.vlans.assignment import assign_table_vlans, assign_vlans
@@ -239,9 +239,9 @@ def test_paths_that_need_too_much_memory_are_not_written_out(
 ) -> None:
     plan = make_plan(load("torus,4,4,4"), "dor")
     monkeypatch.setattr(path_memory, "SMALL_BYTES", 0)
-    monkeypatch.setattr(path_memory, "free_bytes", lambda: 64 * 64 * 6 * BYTES_A_HOP - 1)
+    monkeypatch.setattr(path_memory, "free_bytes", lambda: Cost.HOP.bytes_for(64 * 64 * 6) - 1)
     with pytest.raises(PlanError, match="from 64 sources to 64 switches, of up to 6 channels"):
         _ = plan.routes.channels
     assert (CheckedPlan(plan).loads == 64 * 64 * 3 / 384).all()
-    monkeypatch.setattr(path_memory, "free_bytes", lambda: 64 * 64 * 6 * BYTES_A_HOP)
+    monkeypatch.setattr(path_memory, "free_bytes", lambda: Cost.HOP.bytes_for(64 * 64 * 6))
     assert plan.routes.channels.shape == (64, 64, 6)

@@ -17,6 +17,7 @@ from knotless._core import forwarding as core
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.base.printable import listed
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import SentAs, TableFabric, TableTraffic
@@ -41,8 +42,6 @@ from knotless.routing.graphs.dependencies import find_cycle, virtual_channel
 from knotless.topologies.formats.ibnetdiscover import Discovered
 
 _FIRST_CHOICE = 256
-MEMORY_PER_PAIR = 12
-"""Bytes for a source and a destination, while their SLs are put together."""
 
 
 def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
@@ -62,7 +61,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
         raise RuleError(f"one output of ibnetdiscover is needed, for the cables; there is {there}")
     subnet = subnet_of(name, cables[0].value)
     count = len(subnet.lids)
-    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
+    refuse_beyond("this subnet", Cost.INFINIBAND_PAIR.bytes_for(count * count), RuleError)
     findings = Findings()
     for line in cables[0].value.notes():
         findings.note(line)
@@ -71,7 +70,7 @@ def assemble(name: str, files: Sequence[FoundFile]) -> TableFabric:
     tables = _tables(files, findings)
     adaptive = _adaptive(subnet, files, tables, findings)
     unassigned = _unassigned(subnet, tables, adaptive)
-    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * len(unassigned), RuleError)
+    refuse_beyond("this subnet", Cost.INFINIBAND_PAIR.bytes_for(count * len(unassigned)), RuleError)
     hops = _next_hops(subnet, tables, adaptive, findings, unassigned)
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
@@ -131,7 +130,7 @@ def _also_sent(
     sent: NDArray[np.bool_],
 ) -> tuple[TableTraffic, ...]:
     count, findings = len(subnet.lids), Findings()
-    refuse_beyond("this subnet", MEMORY_PER_PAIR * count * count, RuleError)
+    refuse_beyond("this subnet", Cost.INFINIBAND_PAIR.bytes_for(count * count), RuleError)
     hops = _next_hops(subnet, tables, adaptive, findings)
     sls = _path_sls(subnet, files)
     vcs = _vcs(subnet, files, sls, findings)
@@ -227,7 +226,7 @@ def _unassigned(subnet: Subnet, tables: LidTables, adaptive: Adaptive) -> NDArra
     lids = np.flatnonzero(unknown & has_entry).astype(np.int32)
     if not len(lids):
         return lids
-    refuse_beyond("this subnet", MEMORY_PER_PAIR * len(lids) * len(cabled), RuleError)
+    refuse_beyond("this subnet", Cost.INFINIBAND_PAIR.bytes_for(len(lids) * len(cabled)), RuleError)
     outs = (_outputs(tables[guid], adaptive.get(guid), lids)[0] for guid in cabled)
     rows = np.stack([out.astype(np.uint16) for out in outs], axis=1)
     _, first = np.unique(rows, axis=0, return_index=True)

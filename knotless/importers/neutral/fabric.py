@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from knotless.base.errors import RuleError
 from knotless.base.flow_control import FlowControl
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.forwarding.state import ForwardingState
 from knotless.importers.fabric import TableFabric, TableTraffic
 from knotless.importers.file_kinds import FoundFile
@@ -183,13 +184,15 @@ class _Assembly:
     ) -> tuple[NextHops, VcMap, NDArray[np.uint16], list[str]]:
         """Return each path as a destination of its own, whose label says its virtual channels."""
         count = len(self.hosts)
-        refuse_beyond("this fabric", 8 * (count + len(paths)) * len(self.index), RuleError)
+        destinations = count + len(paths)
+        needed = Cost.LISTED_PATH.bytes_for(destinations * (len(self.index) + destinations))
+        refuse_beyond("this fabric", needed, RuleError)
         actions = Actions()
         drop = actions.send([])
-        table = np.full((count + len(paths), len(self.index)), drop, dtype=np.int32)
+        table = np.full((destinations, len(self.index)), drop, dtype=np.int32)
         for host, (switch, _) in enumerate(self.ends):
             table[host, switch] = actions.send([HERE])
-        first = np.full((count, count + len(paths)), NOT_SENT, dtype=np.uint16)
+        first = np.full((count, destinations), NOT_SENT, dtype=np.uint16)
         ends, names = list(self.ends), []
         used: dict[tuple[int, int], dict[int, int]] = {}
         labels: dict[tuple[tuple[int, int, int], ...], int] = {}
@@ -212,7 +215,7 @@ class _Assembly:
         for row, ((channel_in, channel), by_label) in enumerate(used.items()):
             turns.append((channel_in, channel, row))
             rows[row, list(by_label)] = list(by_label.values())
-        ends_of_senders = np.full((count + len(paths), first.shape[1]), NOT_SENT, dtype=np.uint16)
+        ends_of_senders = np.full((destinations, destinations), NOT_SENT, dtype=np.uint16)
         ends_of_senders[:count] = first
         classes, action_of = classes_of(table, actions)
         hops_table = NextHops(self.channels, ends, classes, action_of, actions)

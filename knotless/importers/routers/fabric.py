@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from knotless.base.errors import RuleError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.prefixes import Prefix, prefix_of
 from knotless.importers.route_dump import END, NextHop, distinct
@@ -22,8 +23,6 @@ from knotless.topologies.partial_fabric import PartialHost, PartialLink, Partial
 from knotless.topologies.validate import is_name
 
 _SHOWN_UNREAD = 5
-MEMORY_PER_PAIR = 8
-"""Bytes for a source and a destination."""
 _FIRST_MAC = 0x06 << 40
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
@@ -151,7 +150,7 @@ def router_fabric(
         for router in routers
         for interface in _edges_of(router, routes[router.name], wiring)
     ]
-    refuse_beyond("this fabric", MEMORY_PER_PAIR * len(edges) ** 2, RuleError)
+    refuse_beyond("this fabric", Cost.ROUTER_PAIR.bytes_for(len(edges) ** 2), RuleError)
     port = _port_numbers(routers, routes, wiring, edges)
     switches = as_names(names, ())
     hosts = as_names(

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import RuleError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.importers.cabling.layer1_topology import NamedEnd
 from knotless.importers.findings import Findings
 from knotless.importers.next_hops import HERE, NOT_SENT, Actions, NextHops, classes_of
 from knotless.importers.prefixes import ROUTED, Prefix, Ranges, prefix_of, ranges_of
 from knotless.importers.route_dump import END, NextHop
 from knotless.importers.routers.cables import Routes
-from knotless.importers.routers.fabric import MEMORY_PER_PAIR, RouterFabric, Wiring
+from knotless.importers.routers.fabric import RouterFabric, Wiring
 from knotless.importers.routers.tunnels import Server, Tunnel
 from knotless.importers.routers.unassigned import unassigned_ranges
 from knotless.routing.graphs.channels import End
@@ -172,7 +173,7 @@ def destinations_of(
     texts += unassigned.names(ranges, {*texts})
     count = len(own_kinds) + len(owners) + len(ends) + len(unread)
     more = len(unassigned.rows[0])
-    refuse_beyond("this fabric", MEMORY_PER_PAIR * count * (count + more), RuleError)
+    refuse_beyond("this fabric", Cost.ROUTER_PAIR.bytes_for(count * (count + more)), RuleError)
     nowhere = np.full((1, kinds.shape[1]), unknown)
     plain = np.concatenate([kinds, nowhere])[[*own_kinds, *others]]
     below = [layer[starts] for layer in layers[1:]]

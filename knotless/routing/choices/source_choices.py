@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.routing.choices.choice import Binding, Choice, Flows, Loads, PlannedPaths
 from knotless.routing.graphs.channels import Channels, Ints, Priorities
 from knotless.routing.graphs.segments import Choices
@@ -29,8 +30,6 @@ SHARES = {"minimal": 0.0, "half": 0.5, "valiant": 1.0}
 
 Which share does depends on queues, and is for the simulator.
 """
-_BYTES_A_CHOICE = 24
-"""Of memory for each intermediate of each pair of switches, here and in the state."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +280,7 @@ def source_choices(task: Task, tables: SourceTables) -> SourceChoices:
     numbers = np.arange(count, dtype=np.int32)
     with_hosts = numbers[task.receivers > 0]
     intermediates = np.arange(len(tables.towards), dtype=np.int32)
-    needed = _BYTES_A_CHOICE * len(with_hosts) ** 2 * len(intermediates)
+    needed = Cost.INTERMEDIATE.bytes_for(len(with_hosts) ** 2 * len(intermediates))
     refuse_beyond(f"{task.fabric.name}: all choices at sources", needed, PlanError)
     counts, over, highest = np.zeros((count, count), dtype=np.int64), [], 0
     own = tables.intermediate

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from knotless._core import graph as core
 from knotless.base.errors import PlanError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.routing import path_memory
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.task import Task
 
 ROUNDS = 2
 """A third round would reduce the largest load by about 1 % (measured on tori, random graphs)."""
-
-
-_BYTES_A_NEXT_HOP = 12
-"""Memory for a switch and a destination in one table: chosen tree (4 to 8) and table (4)."""
 
 
 @dataclass(frozen=True)
@@ -117,5 +114,6 @@ def balanced_tables(
         if rounds or not is_choice or task.select != "spread":
             return None if tables is None else (rows, *tables)
         rank_classes, rounds = task.ranks, ROUNDS
-        needed = _BYTES_A_NEXT_HOP * rank_classes * len(receivers) * int((receivers > 0).sum())
-        refuse_beyond(f"{task.fabric.name}: {rank_classes} next-hop tables", needed, PlanError)
+        count = rank_classes * len(receivers) * int((receivers > 0).sum())
+        what = f"{task.fabric.name}: {rank_classes} next-hop tables"
+        refuse_beyond(what, Cost.NEXT_HOP.bytes_for(count), PlanError)

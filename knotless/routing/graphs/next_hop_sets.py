@@ -16,12 +16,10 @@ from numpy.typing import NDArray
 
 from knotless.base.errors import PlanError
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.routing.graphs.channels import Ints, Priorities
 from knotless.routing.graphs.state_graph import FAR, Mask, graph_of, plain_graph
 from knotless.routing.graphs.task import Task
-
-_BYTES_A_CELL = 16
-"""Of memory for each pair of a switch and a destination, or of a channel and a destination."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +155,8 @@ def up_down_channels(task: Task, rises: Mask, falls: Mask, order: Ints) -> tuple
 
 def _refuse_too_large(task: Task) -> None:
     cells = len(task.channels.names) * (len(task.channels.names) + len(task.channels))
-    refuse_beyond(f"{task.fabric.name}: all next hops", _BYTES_A_CELL * cells, PlanError)
+    needed = Cost.NEXT_HOPS.bytes_for(cells)
+    refuse_beyond(f"{task.fabric.name}: all next hops", needed, PlanError)
 
 
 def _sets(task: Task, closer: Mask, hops: Ints, engine: str) -> NextHopSets:

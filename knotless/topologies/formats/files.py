@@ -22,6 +22,7 @@ from typing import NoReturn
 from knotless.base.errors import FabricError
 from knotless.base.files import read_bytes
 from knotless.base.memory import refuse_beyond
+from knotless.base.memory_costs import Cost
 from knotless.base.suggestions import suggestion
 from knotless.topologies.fabric import (
     DEFAULT_DELAY_US,
@@ -42,8 +43,6 @@ from knotless.topologies.spec import with_family_of_name
 from knotless.topologies.validate import validate
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
-MEMORY_PER_BYTE = 12
-"""Bytes in memory that a byte of JSON becomes."""
 
 
 SUFFIXES = (
@@ -105,7 +104,7 @@ def read(path: str | Path) -> Fabric:
     file = Path(path)
     data = read_bytes(file, FabricError, MAX_FILE_BYTES)
     try:
-        refuse_beyond("this fabric", MEMORY_PER_BYTE * len(data), FabricError)
+        refuse_beyond("this fabric", Cost.FABRIC_FILE.bytes_for(len(data)), FabricError)
         return _of_any_kind(data, file)
     except FabricError as error:
         raise error.within(str(path)) from None
