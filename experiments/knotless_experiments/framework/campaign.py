@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from knotless_experiments.framework import recorded
-from knotless_experiments.framework.columns import SLOWER, too_late_for_tcp
+from knotless_experiments.framework.excluded_runs import SLOWER, too_late_for_tcp
 from knotless_experiments.framework.experiment import EMULATION, Progress, Record
 from knotless_experiments.framework.real_time import programs_seen
 from knotless_experiments.framework.routed import Measured, Routed, slow_down

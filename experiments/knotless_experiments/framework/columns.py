@@ -7,12 +7,10 @@ agree in before the reproduction divides one by another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
-
-from knotless.base.printable import listed
 
 Row = Mapping[str, Any]
 
@@ -95,6 +93,21 @@ class Column:
         if self.type.rstrip(">").rpartition("<")[2] not in _TYPES:
             raise TypeError(f"column {self.name!r}: there is no type {self.type!r}")
 
+    @classmethod
+    def case(cls, name: str, kind: str, unit: str = "", **more: Any) -> Column:
+        """Return a column that identifies a case, in all tables, with its name for heading."""
+        return cls(name, kind, unit, name, Role.CASE, brief=True, **more)
+
+    @classmethod
+    def condition(cls, name: str, kind: str, unit: str = "", **more: Any) -> Column:
+        """Return a column of a condition, in no table."""
+        return cls(name, kind, unit, role=Role.CONDITION, **more)
+
+    @classmethod
+    def sample(cls, name: str, kind: str, unit: str = "", **more: Any) -> Column:
+        """Return a column of samples only."""
+        return cls(name, kind, unit, role=Role.SAMPLE, **more)
+
     def text(self, row: Row) -> str:
         """Return the cell of a row in a table."""
         if self.cell is not None:
@@ -128,7 +141,7 @@ def _is(kind: str, value: object) -> bool:
     return value is None or isinstance(value, _TYPES[kind])
 
 
-ROW = Column("row", "int32", role=Role.SAMPLE, meaning="the index of the row in run.json, from 0")
+ROW = Column.sample("row", "int32", meaning="the index of the row in run.json, from 0")
 ON = Column("on", "string", role=Role.RESULT, meaning="emulation, simulation or analysis")
 REPEAT = Column("repeat", "int32", heading="run", role=Role.REPEAT)
 SHA = Column(
@@ -163,7 +176,7 @@ def validity(
             *("stretch", "double", "", "stretch" if stretch else "", role, "{}", _stretch),
             meaning="real over virtual time; None in simulation",
         ),
-        Column("slow_down", "double", role=Role.CONDITION, meaning="as --slow-down"),
+        Column.condition("slow_down", "double", meaning="as --slow-down"),
         Column("host_wait_us", "double", "us", role=role),
         Column("datapath", "string", role=role, meaning="that of Open vSwitch"),
         Column(
@@ -260,48 +273,6 @@ class Columns:
         """Return what samples of a row repeat of it: its case, settings and repeat."""
         repeated = (Role.CASE, Role.CONDITION, Role.REPEAT)
         return {c.name: row[c.name] for c in self.samples if c.role in repeated}
-
-
-SLOWER = 8.0
-"""The ``--slow-down`` with which a row is measured again for which the machine was too busy."""
-REPEATS = f"Only what was too slow for TCP's timers is measured again, with --slow-down {SLOWER:g}."
-"""What reports say of repeated runs."""
-_TCP_NOTICED = "timers of TCP may have noticed"
-"""How the emulator's problem begins (core/emulator/src/report.rs)."""
-
-
-def too_late_for_tcp(row: Row) -> bool:
-    """Return whether a row is not valid because timers of TCP, in real time, may have noticed."""
-    return not row["valid"] and any(_TCP_NOTICED in line for line in row["problems"])
-
-
-def excluded(rows: Sequence[Row]) -> Iterator[str]:
-    """Report how many runs were measured more slowly, and how many the findings leave out."""
-    slower = [row for row in rows if row.get("slow_down") == SLOWER]
-    if 0 < len(slower) < len(rows):
-        yield (
-            f"In {len(slower)} of {len(rows)} runs the machine was too busy for TCP, whose timers"
-            f" run in real time: they were measured again with --slow-down {SLOWER:g}."
-        )
-    left_out = [row for row in rows if not row["valid"]]
-    if not left_out:
-        return
-    yield f"Not valid, and excluded from these findings: {len(left_out)} of {len(rows)} runs."
-    if late := sum(map(too_late_for_tcp, left_out)):
-        yield (
-            f"In {late} of them the machine was too busy for TCP even so: run them again with a"
-            " larger --slow-down, or let the machine do less."
-        )
-
-
-def without_virtual_time(rows: Sequence[Row]) -> Iterator[str]:
-    """Name the programs on hosts that had no virtual time; rows of older runs do not tell."""
-    seen = dict.fromkeys(one for row in rows for one in row.get("real_time_programs") or ())
-    if seen:
-        yield (
-            f"Note: {len(seen)} programs on hosts had no virtual time, so that what they measured,"
-            f" and when they sent, depended on the machine: {listed(seen)}."
-        )
 
 
 def columns(

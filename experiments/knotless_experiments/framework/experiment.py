@@ -1,7 +1,12 @@
 """The interface of experiments, and their registry.
 
-An experiment is a folder of ``knotless_experiments.studies`` whose ``__init__.py`` defines
-``EXPERIMENT``. Hyphens in its name are underscores in the folder's.
+An experiment is a folder of ``knotless_experiments.studies``. Hyphens in its name are underscores
+in the folder's. Its files:
+
+- ``__init__.py`` defines ``EXPERIMENT``, with its options, and checks them
+- ``columns.py`` declares the columns of its rows and samples, ``COLUMNS``
+- ``presentation.py`` has :func:`present`, which makes a :class:`Presentation` of a run
+- further files list its cases and measure them
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -106,25 +112,6 @@ class Presentation:
     answer: tuple[str, str] | None = None
 
 
-Present = Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]], bool], Presentation]
-
-
-def shown_by(module: str) -> Present:
-    """Return the ``present`` function of a module, which is imported on first use.
-
-    Drawing needs Matplotlib, which takes a second to import.
-    """
-
-    def present(
-        run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
-    ) -> Presentation:
-        shown = importlib.import_module(module).present(run, samples, draw)
-        assert isinstance(shown, Presentation)  # noqa: S101 - not a mistake of the user
-        return shown
-
-    return present
-
-
 @dataclass(frozen=True)
 class Experiment:
     """An experiment.
@@ -132,8 +119,7 @@ class Experiment:
     ``places`` are where it can run, the default first; rows of :data:`EMULATION` need root.
     ``options`` are its own command-line options. ``prepare`` receives their values by name and
     raises KnotlessError for invalid ones, before anything is started. ``columns`` are those of
-    its rows and samples. ``present`` receives what :func:`knotless.results.results.read` returns,
-    and whether to draw.
+    its rows and samples.
     """
 
     name: str
@@ -142,8 +128,19 @@ class Experiment:
     options: tuple[click.Option, ...]
     columns: Columns
     prepare: Callable[[Common, Mapping[str, Any]], Campaign]
-    present: Present
     places: tuple[str, ...] = (EMULATION,)
+
+    def present(
+        self, run: Mapping[str, Any], samples: Sequence[Mapping[str, Any]], draw: bool
+    ) -> Presentation:
+        """Return the presentation of a run as :func:`knotless.results.results.read` returns it.
+
+        With ``draw`` it has plots. Its module is imported on first use, because drawing needs
+        Matplotlib, which takes a second to import.
+        """
+        shown = _module(self.name, "presentation").present(run, samples, draw)
+        assert isinstance(shown, Presentation)  # noqa: S101 - not a mistake of the user
+        return shown
 
 
 def names() -> list[str]:
@@ -155,8 +152,11 @@ def load(name: str) -> Experiment:
     """Return the experiment called ``name``; raises ExperimentError if there is none."""
     if name not in names():
         raise ExperimentError(f"experiment {name!r}: there is {', '.join(names())}")
-    experiment = importlib.import_module(
-        f"knotless_experiments.studies.{name.replace('-', '_')}"
-    ).EXPERIMENT
+    experiment = _module(name).EXPERIMENT
     assert isinstance(experiment, Experiment)  # noqa: S101 - not a mistake of the user
     return experiment
+
+
+def _module(name: str, *parts: str) -> ModuleType:
+    folder = f"knotless_experiments.studies.{name.replace('-', '_')}"
+    return importlib.import_module(".".join((folder, *parts)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from knotless.base.files import write_whole
 from knotless.base.printable import html_text
 from knotless.results.results import read
-from knotless_experiments.framework.columns import without_virtual_time
+from knotless_experiments.framework.excluded_runs import without_virtual_time
 from knotless_experiments.framework.experiment import Experiment, Presentation
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from knotless_experiments.framework.experiment import EMULATION, SIMULATION
 from knotless_experiments.reproduction.claims import paper
 from knotless_experiments.reproduction.rows import Row, rows
 from knotless_experiments.reproduction.selectors import Test, cuts_through, where
-from knotless_experiments.studies.change import show as change
-from knotless_experiments.studies.clos_failure import show as clos_failure
-from knotless_experiments.studies.storm import show as storm
+from knotless_experiments.studies.change import presentation as change
+from knotless_experiments.studies.clos_failure import presentation as clos_failure
+from knotless_experiments.studies.storm import presentation as storm
 
 NAMES = ("shuffle", "tree2", "tree3", "tree4", "concurrent", "unicast")
 Cells = Sequence[float | None]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from knotless.results.stored import Stored
-from knotless_experiments.framework.columns import REPEATS
+from knotless_experiments.framework.excluded_runs import REPEATS
 from knotless_experiments.framework.experiment import EMULATION
 from knotless_experiments.reproduction.claims import claims
 from knotless_experiments.reproduction.headlines import measured

@@ -13,7 +13,7 @@ from knotless.routing.request import PlanRequest
 from knotless.simulation import Result, simulate
 from knotless_experiments.framework.experiment import Common
 from knotless_experiments.framework.routed import Routed, with_validity
-from knotless_experiments.studies.agreement import EXPERIMENT, measure, show
+from knotless_experiments.studies.agreement import EXPERIMENT, measure, presentation
 from knotless_experiments.studies.agreement.cases import Case, cases
 from knotless_experiments.studies.agreement.columns import COLUMNS
 from knotless_experiments.studies.agreement.measure import (
@@ -102,7 +102,7 @@ def test_other_storms_do_not_agree() -> None:
     line = row(case)
     assert (line["agrees"], line["storms_apart"]) == (True, [])
     assert line["emulated_storms"] == line["simulated_storms"] == seen.inside.storms_detected > 0
-    (*_, watched) = show.sentences([line])
+    (*_, watched) = presentation.sentences([line])
     assert watched.startswith("In 1 cases watchdogs have detected storms: ")
     assert "In 1 of them" in watched
     # One frame more is within two frames, but watchdogs must drop the same.
@@ -159,12 +159,12 @@ def test_every_case_has_a_description_of_its_own() -> None:
 def test_presentations_fit_their_columns() -> None:
     rows = [row(RING), row(SHARED)]
     assert all(len(line) == len(COLUMNS.headings) for line in COLUMNS.table(rows))
-    (agreed, frozen, same) = show.sentences(rows)
+    (agreed, frozen, same) = presentation.sentences(rows)
     assert agreed.startswith("2 of 2 cases agree")
     assert "1 of them deadlocked in the emulator" in frozen
     assert "to the byte" in same
     (marking,) = (case for case in cases(Common(), "switches") if case.settings == "marking")
-    *_, inside = show.sentences([row(marking)])
+    *_, inside = presentation.sentences([row(marking)])
     assert inside.startswith("In 1 cases switches have settings: the peaks of 2 of 2 pools")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from knotless.results import stored
 from knotless.results.stored import Stored
 from knotless_experiments.commands.reproduction import AGREEMENT, DEFAULT_PAGE
-from knotless_experiments.studies.agreement import page, show, switches
+from knotless_experiments.studies.agreement import page, presentation, switches
 
 
 def test_the_page_in_the_repository_matches_its_runs() -> None:
@@ -85,10 +85,10 @@ def test_rows_that_are_not_valid_are_left_out_and_counted() -> None:
 def test_times_to_deadlock_are_drawn_for_cases_that_deadlocked_in_both() -> None:
     rows = stored.read().rows("agreement", "emulation")
     both = [row for row in rows if row["emulated_deadlock"] and row["simulated_deadlock"]]
-    (plot,) = show.plots(rows, [])
+    (plot,) = presentation.plots(rows, [])
     assert plot.name == "time-to-deadlock"
     dots = [line for line in plot.figure.axes[0].lines if line.get_marker() == "o"]
     drawn = [np.asarray(line.get_xdata()).item() for line in dots]
     keys = ("simulated_frozen_ms", "emulated_frozen_ms")
     assert drawn == [row[key] for row in both for key in keys]
-    assert show.plots([row for row in rows if row not in both], []) == []
+    assert presentation.plots([row for row in rows if row not in both], []) == []

@@ -13,7 +13,7 @@ from knotless_experiments.framework.routed import Routed
 from knotless_experiments.studies.all_to_all import EXPERIMENT
 from knotless_experiments.studies.all_to_all.cases import SHIFT, Case, Configuration
 from knotless_experiments.studies.all_to_all.measure import simulated
-from knotless_experiments.studies.all_to_all.show import gains
+from knotless_experiments.studies.all_to_all.presentation import gains
 
 
 def row_of(rows: Rows, configuration: str, schedule: str, share: int = 100) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from knotless.simulation.settings import Switching
 from knotless.simulation.tables import tables_of
 from knotless.topologies import load
 from knotless_experiments.messages.logp import ALGORITHMS, PAPER_001, LogP, barrier_us
-from knotless_experiments.studies.barrier import show
+from knotless_experiments.studies.barrier import presentation
 from knotless_experiments.workloads.barriers import passages
 from knotless_experiments.workloads.barriers.case import members
 
@@ -288,7 +288,7 @@ def test_sentences_rank_the_valid_rows() -> None:
         {**row, "algorithm": "tree2", "mean_us": 12.5, "valid": True},
         {**row, "algorithm": "tree3", "mean_us": math.inf, "valid": False},
     ]
-    assert show.sentences(examples) == [
+    assert presentation.sentences(examples) == [
         "flat,4, 4 hosts, by algorithm (us): shuffle 9.0 < tree2 12.5.",
         "Farthest from its formula: tree2 on flat,4, +25.0 %.",
         "1 of 3 runs are not valid: see remarks.",

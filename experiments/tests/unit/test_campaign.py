@@ -12,7 +12,7 @@ import pytest
 
 from knotless_experiments.framework import campaign, recorded
 from knotless_experiments.framework.campaign import Campaign
-from knotless_experiments.framework.columns import SLOWER
+from knotless_experiments.framework.excluded_runs import SLOWER
 from knotless_experiments.framework.experiment import EMULATION
 from knotless_experiments.framework.routed import slow_down
 

@@ -17,7 +17,7 @@ from knotless.verification.changes.proof import ProofContext
 from knotless.verification.check import verdict_of
 from knotless_experiments.framework.experiment import EMULATION, SIMULATION, Common, ExperimentError
 from knotless_experiments.studies import change as study
-from knotless_experiments.studies.change import show
+from knotless_experiments.studies.change import presentation
 from knotless_experiments.studies.change.cases import (
     NAIVE,
     PROVEN,
@@ -78,7 +78,7 @@ def test_what_a_change_drops_is_said_before_and_measured() -> None:
         assert 0 < row["dropped_s"] < row["change_s"]
         assert row["estimated_drop_s"] > 0
         assert row["stopped_frames"] > 0
-    (finding,) = show.sentences(rows)
+    (finding,) = presentation.sentences(rows)
     assert "were dropped at their first switch, none elsewhere; said before: 11 pairs" in finding
     nothing = run(Case("ring-4", FlowControl.PAUSE, PROVEN), 1)
     assert (nothing["dropped_pairs"], nothing["estimated_drop_s"], nothing["dropped_s"]) == (
@@ -159,7 +159,7 @@ def test_the_report_counts_what_was_measured() -> None:
     ]
     rows[1] = {**rows[1], "deadlock": True, "deadlock_after_s": 0.1}
     about = {"rows": rows, "parameters": {"on": SIMULATION, "spread_s": 0.2}}
-    shown = show.present(about, (), True)
+    shown = presentation.present(about, (), True)
     frozen = sum(row["deadlock"] for row in rows[:2])
     assert f"in random order, {frozen} of 2 runs deadlocked" in shown.sentences[0]
     assert "none of 2 runs deadlocked; no frame was dropped or lost" in shown.sentences[1]

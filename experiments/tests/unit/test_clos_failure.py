@@ -20,7 +20,7 @@ from knotless.topologies import load
 from knotless.topologies.failures import Failures
 from knotless.verification.check import verdict_of
 from knotless_experiments.framework.experiment import SIMULATION, Common
-from knotless_experiments.studies.clos_failure import EXPERIMENT, show
+from knotless_experiments.studies.clos_failure import EXPERIMENT, presentation
 from knotless_experiments.studies.clos_failure.bounces import (
     BOUNCED,
     REPAIRED,
@@ -146,7 +146,7 @@ def test_the_report_counts_seeds() -> None:
     rows = [run(BOUNCED)[0], run(TAGGED)[0]]
     samples = [one for routes in (BOUNCED, TAGGED) for one in run(routes)[1]]
     about = {"on": SIMULATION, "duration_s": 0.002}
-    shown = show.present({"rows": rows, "parameters": about}, samples, True)
+    shown = presentation.present({"rows": rows, "parameters": about}, samples, True)
     frozen = rows[0]["frozen"]
     assert f"{frozen} of {SEEDS} seeds ({frozen / SEEDS:.1%}) froze" in shown.sentences[0]
     assert f"the check finds no cycle; none of {SEEDS} seeds froze." in shown.sentences[1]
@@ -155,10 +155,10 @@ def test_the_report_counts_seeds() -> None:
     (line,) = shown.plots[1].figure.axes[0].lines
     shares = np.asarray(line.get_ydata()).tolist()
     assert shares == [100 * (place + 1) / SEEDS for place in range(frozen)]
-    alone = show.present({"rows": rows[1:], "parameters": about}, samples, True)
+    alone = presentation.present({"rows": rows[1:], "parameters": about}, samples, True)
     assert [plot.name for plot in alone.plots] == ["frozen"]
     worse = [{**rows[1], "frozen": 1, "as_predicted": 0, "knots": {"a": 1}, "frozen_after_us": 1.0}]
-    again = show.present({"rows": worse, "parameters": about}, [], False)
+    again = presentation.present({"rows": worse, "parameters": about}, [], False)
     assert "of which 0 runs' are the check's" in again.sentences[0]
     assert "1 of them FROZE" in again.sentences[1]
 

@@ -12,10 +12,14 @@ from experiments.tests.support.deadlock_rows import KNOT, row
 from knotless.emulation import virtual_clock
 from knotless.topologies import load
 from knotless_experiments.framework import real_time
-from knotless_experiments.framework.columns import SLOWER, too_late_for_tcp, without_virtual_time
+from knotless_experiments.framework.excluded_runs import (
+    SLOWER,
+    too_late_for_tcp,
+    without_virtual_time,
+)
 from knotless_experiments.framework.routed import with_validity
 from knotless_experiments.studies.deadlock.columns import COLUMNS
-from knotless_experiments.studies.deadlock.show import present, sentences
+from knotless_experiments.studies.deadlock.presentation import present, sentences
 from tests.support import REPOSITORY
 
 

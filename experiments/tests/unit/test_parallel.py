@@ -10,7 +10,7 @@ import pytest
 from experiments.tests.support.experiment_rows import rows_of
 from knotless.base.errors import KnotlessError
 from knotless_experiments.framework.experiment import EMULATION, SIMULATION, Common
-from knotless_experiments.studies.parallel import EXPERIMENT, cases, show
+from knotless_experiments.studies.parallel import EXPERIMENT, cases, presentation
 from knotless_experiments.studies.parallel.measure import Case, row_of
 from knotless_experiments.workloads.program_campaign import ProgramCampaign
 
@@ -49,7 +49,7 @@ def test_a_run_is_shown() -> None:
         for case in cases_of(Common(quick=True))
     ]
     rows[0] = {**rows[0], "valid": False, "problems": ["late"]}
-    shown = show.present({"rows": rows, "parameters": {"on": EMULATION}}, [], True)
+    shown = presentation.present({"rows": rows, "parameters": {"on": EMULATION}}, [], True)
     assert len(shown.columns.table(shown.rows)) == len(rows)
     assert "a barrier takes 2.00 ms" in shown.sentences[0]
     assert shown.sentences[-1] == f"Not valid, and excluded: 1 of {len(rows)} runs."

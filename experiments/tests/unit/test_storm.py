@@ -13,7 +13,7 @@ from knotless.cli.main import main
 from knotless.topologies import load
 from knotless_experiments.framework.experiment import SIMULATION, Common, ExperimentError
 from knotless_experiments.framework.routed import Routed
-from knotless_experiments.studies.storm import EXPERIMENT, show
+from knotless_experiments.studies.storm import EXPERIMENT, presentation
 from knotless_experiments.studies.storm.cases import (
     ALL_TO_ALL,
     PERMUTATION,
@@ -115,7 +115,7 @@ def test_the_report_says_what_was_measured() -> None:
     rows = [row for row, _ in measured]
     samples = [{"row": n, **look} for n, (_, looks) in enumerate(measured) for look in looks]
     about = {"on": SIMULATION, "begins_s": 0.02, "load": 0.3}
-    shown = show.present({"rows": rows, "parameters": about}, samples, True)
+    shown = presentation.present({"rows": rows, "parameters": about}, samples, True)
     assert "without protection: " in shown.sentences[0]
     assert f"{rows[0]['stopped_flows']} of 210 flows between other hosts" in shown.sentences[0]
     assert "they did not move again" in shown.sentences[0]
@@ -127,7 +127,7 @@ def test_the_report_says_what_was_measured() -> None:
 
 def test_a_row_has_the_tree_of_first_pauses() -> None:
     row, _ = run("none")
-    (tree,) = show.trees_of(row["first_pauses"])
+    (tree,) = presentation.trees_of(row["first_pauses"])
     assert tree["congested"] == "s1:1/0"
     depth, count, level = 0, 0, tree["paused"]
     while level:

@@ -14,12 +14,12 @@ from knotless.verification.checked_plan import CheckedPlan
 from knotless_experiments.framework.experiment import SIMULATION, Common, ExperimentError
 from knotless_experiments.framework.fabrics import FLAT, TABLE_1
 from knotless_experiments.studies.hops import EXPERIMENT as HOPS
-from knotless_experiments.studies.hops import show as hops_show
+from knotless_experiments.studies.hops import presentation as hops_presentation
 from knotless_experiments.studies.hops.measure import plain_rules
 from knotless_experiments.studies.paths import cases as paths
 from knotless_experiments.studies.traffic import EXPERIMENT as TRAFFIC
 from knotless_experiments.studies.traffic import cases as traffic_cases
-from knotless_experiments.studies.traffic import show
+from knotless_experiments.studies.traffic import presentation
 from knotless_experiments.studies.traffic.cases import switch_pairs
 
 
@@ -83,16 +83,19 @@ def test_gains_are_over_updown_of_the_same_case() -> None:
         {**row, "routes": "dl, 2 VCs", "mean_mbps": 3.0},
         {**row, "routes": "dl, 2 VCs", "fabric": "b", "mean_mbps": 9.0},
     ]
-    assert show.gains(rows) == {("a", "dl, 2 VCs", "p", 9): 1.5}
+    assert presentation.gains(rows) == {("a", "dl, 2 VCs", "p", 9): 1.5}
 
 
 def test_time_grows_by_each_switch_as_lines_and_delays_say() -> None:
     rows = rows_of(HOPS, Common(on=SIMULATION, quick=True))
-    kinds = hops_show.kinds_of(rows)
+    kinds = hops_presentation.kinds_of(rows)
     both_ways, barrier = ("both-ways", 1792), ("barrier", 0)
     assert set(kinds) == {("messages", 16), ("messages", 1792), both_ways, barrier}
     for here in kinds.values():
-        each, due = hops_show.slope(here, "p50_us"), hops_show.slope(here, "theory_us")
+        each, due = (
+            hops_presentation.slope(here, "p50_us"),
+            hops_presentation.slope(here, "theory_us"),
+        )
         assert each is not None
         assert each == pytest.approx(due, rel=0.005)
     alone = {row["switches"]: row["bandwidth_mbps"] for row in kinds["messages", 1792]}
@@ -106,9 +109,9 @@ def test_time_grows_by_each_switch_as_lines_and_delays_say() -> None:
 
 
 def test_the_slope_of_one_distance_is_none() -> None:
-    assert hops_show.slope([{"switches": 3, "p50_us": 9.0}] * 2, "p50_us") is None
+    assert hops_presentation.slope([{"switches": 3, "p50_us": 9.0}] * 2, "p50_us") is None
     two = [{"switches": 1, "p50_us": 5.0}, {"switches": 3, "p50_us": 9.0}]
-    assert hops_show.slope(two, "p50_us") == 2.0
+    assert hops_presentation.slope(two, "p50_us") == 2.0
 
 
 def test_plain_rules_lead_every_host_to_every_other() -> None:

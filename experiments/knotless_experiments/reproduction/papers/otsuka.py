@@ -11,7 +11,7 @@ from knotless_experiments.framework.fabrics import FLAT, TABLE_1
 from knotless_experiments.framework.routed import Routed
 from knotless_experiments.reproduction.rows import Row, condition
 from knotless_experiments.reproduction.selectors import ratios, typical, where
-from knotless_experiments.studies.hops.show import slope
+from knotless_experiments.studies.hops.presentation import slope
 
 LINK_MBPS = 1000.0
 """The rate of the paper's links."""

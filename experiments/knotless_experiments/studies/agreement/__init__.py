@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from knotless_experiments.framework.campaign import Campaign
-from knotless_experiments.framework.experiment import EMULATION, Common, Experiment, shown_by
+from knotless_experiments.framework.experiment import EMULATION, Common, Experiment
 from knotless_experiments.framework.options import duration_of, list_option, within
 from knotless_experiments.framework.routed import Measured
 from knotless_experiments.framework.switches import parameters_of
@@ -61,6 +61,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.agreement.show"),
     places=(EMULATION,),
 )

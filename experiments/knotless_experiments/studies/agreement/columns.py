@@ -78,9 +78,9 @@ def _remarks(row: Row) -> str:
 
 _STRETCH, *_VALIDITY = validity(_remarks)
 COLUMNS = columns(
-    Column("fabric", "string", heading="fabric", role=Role.CASE, brief=True),
-    Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
-    Column("pattern", "string", "", "pattern", Role.CASE, cell=pattern_of, brief=True),
+    Column.case("fabric", "string"),
+    Column.case("routes", "string"),
+    Column.case("pattern", "string", cell=pattern_of),
     Column("flow_control", "string", "", "flow control", Role.CASE, _description, brief=True),
     Column(
         *("settings", "string", "", "switches", Role.CASE),
@@ -88,9 +88,9 @@ COLUMNS = columns(
         brief=True,
         meaning="what switches are like inside, see docs/switch-settings.md",
     ),
-    Column("seed", "int64", role=Role.CONDITION),
-    Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
-    Column("delay_us", "double", "us", role=Role.CONDITION),
+    Column.condition("seed", "int64"),
+    Column.condition("rate_mbps", "double", "Mbit/s"),
+    Column.condition("delay_us", "double", "us"),
     REPEAT,
     Column("window_s", "double", "s"),
     Column("start_known_us", "double", "us", meaning="how exactly the time of the reset is known"),
@@ -174,9 +174,10 @@ COLUMNS = columns(
     *_VALIDITY,
     samples=(
         *("fabric", "routes", "pattern", "flow_control", "settings", "seed", "repeat"),
-        Column("channel", "string", role=Role.SAMPLE),
-        Column(
-            *("kind", "string", "", "", Role.SAMPLE),
+        Column.sample("channel", "string"),
+        Column.sample(
+            "kind",
+            "string",
             meaning="host leaves a host, delivery leads to a host, inner is between switches",
         ),
         *_both("frames", "int64", role=Role.SAMPLE),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from knotless.results import markdown
 from knotless.results.stored import Stored
 from knotless_experiments.framework.experiment import EMULATION
-from knotless_experiments.studies.agreement import show
+from knotless_experiments.studies.agreement import presentation
 from knotless_experiments.studies.agreement.columns import COLUMNS
 
 HEAD = """\
@@ -61,7 +61,7 @@ def lines(stored: Stored) -> Iterator[str]:
     runs = [run for run in stored.runs if run["experiment"] == "agreement"]
     left_out = sum(not row["valid"] for run in runs for row in run["rows"])
     yield HEAD
-    for sentence in show.sentences(rows):
+    for sentence in presentation.sentences(rows):
         yield f"- {sentence}"
     if left_out:
         yield f"- Skipped: {left_out} rows that are not valid."
@@ -83,7 +83,7 @@ def lines(stored: Stored) -> Iterator[str]:
                 yield f"- {case}: {'; '.join(peaks)}"
             yield ""
     yield "## How to read the differences"
-    for title, text in show.NOTES:
+    for title, text in presentation.NOTES:
         yield ""
         yield f"**{title}.** {text}"
     yield ""

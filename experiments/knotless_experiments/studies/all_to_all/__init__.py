@@ -23,7 +23,6 @@ from knotless_experiments.framework.experiment import (
     Common,
     Experiment,
     ExperimentError,
-    shown_by,
 )
 from knotless_experiments.framework.options import (
     delay_of,
@@ -104,6 +103,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.all_to_all.show"),
     places=(EMULATION, SIMULATION, ANALYSIS),
 )

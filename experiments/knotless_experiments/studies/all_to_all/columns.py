@@ -22,12 +22,12 @@ def place_of(row: Row) -> str:
 
 COLUMNS = columns(
     ON,
-    Column("configuration", "string", "", "configuration", Role.CASE, cell=place_of, brief=True),
+    Column.case("configuration", "string", cell=place_of),
     Column("share", "int32", "%", role=Role.CASE, meaning="the part of the hosts that takes part"),
     Column("hosts", "int32", heading="hosts", role=Role.CONDITION, form="{:,}", brief=True),
     Column("fabric", "string", heading="fabric", role=Role.CONDITION),
-    Column("schedule", "string", heading="schedule", role=Role.CASE, brief=True),
-    Column("phases", "int32", role=Role.CONDITION),
+    Column.case("schedule", "string"),
+    Column.condition("phases", "int32"),
     REPEAT,
     Column(
         *("throughput_ratio", "double", "", "ratio by paths", Role.MEASURE, "{:.4f}"),
@@ -36,11 +36,8 @@ COLUMNS = columns(
         "flow's path)",
     ),
     Column("max_channel_load", "int32", "flows", "fullest channel"),
-    Column(
-        *("datagrams", "int32", "", "", Role.CONDITION),
-        meaning="sent to each host; None for path loads only",
-    ),
-    Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
+    Column.condition("datagrams", "int32", meaning="sent to each host; None for path loads only"),
+    Column.condition("rate_mbps", "double", "Mbit/s"),
     Column("delay_us", "double", "us", role=Role.PARAMETER),
     Column(
         *("mbps", "double", "Mbit/s", "Mbit/s a host", Role.RESULT, "{:.3f}"),
@@ -57,7 +54,7 @@ COLUMNS = columns(
     *validity(),
     samples=(
         *("configuration", "schedule", "repeat"),
-        Column("phase", "int32", role=Role.SAMPLE),
-        Column("seconds", "double", "s", role=Role.SAMPLE),
+        Column.sample("phase", "int32"),
+        Column.sample("seconds", "double", "s"),
     ),
 )

@@ -25,7 +25,6 @@ from knotless_experiments.framework.experiment import (
     ExperimentError,
     Progress,
     Record,
-    shown_by,
 )
 from knotless_experiments.framework.options import within
 from knotless_experiments.messages.logp import LogP
@@ -190,6 +189,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.barrier.show"),
     places=(SIMULATION, EMULATION),
 )

@@ -19,7 +19,6 @@ from knotless_experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    shown_by,
 )
 from knotless_experiments.framework.options import duration_of, given, list_option, within
 from knotless_experiments.framework.routed import Measured
@@ -81,6 +80,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.change.show"),
     places=(SIMULATION, EMULATION),
 )

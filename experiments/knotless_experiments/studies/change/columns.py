@@ -17,7 +17,7 @@ def _words(names: list[str]) -> str:
 
 COLUMNS = columns(
     ON,
-    Column("fabric", "string", heading="fabric", role=Role.CASE, brief=True),
+    Column.case("fabric", "string"),
     Column("flow_control", "string", heading="control", role=Role.CASE, brief=True),
     Column("way", "string", heading="change", role=Role.CASE, brief=True),
     replace(REPEAT, brief=True),

@@ -22,7 +22,7 @@ import click
 
 from knotless.cli.numbers import Whole
 from knotless_experiments.framework.campaign import Campaign
-from knotless_experiments.framework.experiment import SIMULATION, Common, Experiment, shown_by
+from knotless_experiments.framework.experiment import SIMULATION, Common, Experiment
 from knotless_experiments.framework.options import delay_of, delay_option, duration_of, list_option
 from knotless_experiments.framework.routed import Measured
 from knotless_experiments.studies.clos_failure.columns import COLUMNS
@@ -83,6 +83,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.clos_failure.show"),
     places=(SIMULATION,),
 )

@@ -22,7 +22,6 @@ from knotless_experiments.framework.experiment import (
     Common,
     Experiment,
     ExperimentError,
-    shown_by,
 )
 from knotless_experiments.framework.options import delay_of, duration_of, list_option, within
 from knotless_experiments.framework.routed import Measured
@@ -116,6 +115,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.deadlock.show"),
     places=(EMULATION, SIMULATION),
 )

@@ -43,12 +43,12 @@ def _remarks(row: Row) -> str:
 
 COLUMNS = columns(
     ON,
-    Column("pattern", "string", heading="pattern", role=Role.CASE, brief=True),
+    Column.case("pattern", "string"),
     Column("tagging", "string", heading="tagging", role=Role.CASE),
-    Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
+    Column.case("routes", "string"),
     Column("flow_control", "string", heading="control", role=Role.CASE, brief=True),
-    Column("protocol", "string", heading="protocol", role=Role.CASE, brief=True),
-    Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
+    Column.case("protocol", "string"),
+    Column.condition("rate_mbps", "double", "Mbit/s"),
     Column("delay_us", "double", "us", role=Role.PARAMETER),
     Column("watchdog_us", "double", "us", role=Role.PARAMETER),
     REPEAT,
@@ -93,19 +93,11 @@ COLUMNS = columns(
     *validity(_remarks),
     samples=(
         *("pattern", "tagging", "routes", "flow_control", "protocol", "repeat"),
-        Column(
-            *("t_s", "double", "s", "", Role.SAMPLE), meaning="time since the counters were reset"
-        ),
-        Column("flow", "string", role=Role.SAMPLE),
-        Column(
-            *("goodput_mbps", "double", "Mbit/s", "", Role.SAMPLE),
-            meaning="mean since the previous sample",
-        ),
-        Column("delivered_frames", "int64", "frames", role=Role.SAMPLE, meaning="a total"),
-        Column(
-            *("lost_frames", "int64", "frames", "", Role.SAMPLE),
-            meaning="a total of the whole fabric",
-        ),
-        Column("in_window", "bool", role=Role.SAMPLE, meaning="in the measuring window"),
+        Column.sample("t_s", "double", "s", meaning="time since the counters were reset"),
+        Column.sample("flow", "string"),
+        Column.sample("goodput_mbps", "double", "Mbit/s", meaning="mean since the previous sample"),
+        Column.sample("delivered_frames", "int64", "frames", meaning="a total"),
+        Column.sample("lost_frames", "int64", "frames", meaning="a total of the whole fabric"),
+        Column.sample("in_window", "bool", meaning="in the measuring window"),
     ),
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from knotless.traffic import theory
-from knotless_experiments.framework.columns import REPEATS
+from knotless_experiments.framework.excluded_runs import REPEATS
 from knotless_experiments.studies.deadlock.transfers import DEFAULT_RATE_MBPS
 
 

@@ -20,7 +20,6 @@ from knotless_experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    shown_by,
 )
 from knotless_experiments.framework.options import (
     delay_of,
@@ -130,6 +129,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.hops.show"),
     places=(EMULATION, SIMULATION),
 )

@@ -25,14 +25,14 @@ def _bandwidth(row: Row) -> str:
 COLUMNS = columns(
     ON,
     Column("measure", "string", heading="what", role=Role.CASE, brief=True),
-    Column("tagging", "string", heading="tagging", role=Role.CASE, brief=True),
-    Column("switches", "int32", heading="switches", role=Role.CASE, brief=True),
+    Column.case("tagging", "string"),
+    Column.case("switches", "int32"),
     Column(
         *("message_bytes", "int32", "bytes", "bytes", Role.CASE, lambda size: str(size or "-")),
         brief=True,
     ),
-    Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
-    Column("delay_us", "double", "us", role=Role.CONDITION),
+    Column.condition("rate_mbps", "double", "Mbit/s"),
+    Column.condition("delay_us", "double", "us"),
     REPEAT,
     Column("messages", "int64", heading="messages"),
     Column("mean_us", "double", "us", "mean us", form="{:,.1f}", brief=True),
@@ -56,6 +56,6 @@ COLUMNS = columns(
     *validity(),
     samples=(
         *("measure", "tagging", "switches", "message_bytes", "repeat"),
-        Column("time_us", "double", "us", role=Role.SAMPLE),
+        Column.sample("time_us", "double", "us"),
     ),
 )

@@ -22,8 +22,8 @@ def _valid(row: Row) -> str:
 *_HOW, _VALID, _PROBLEMS = validity()
 COLUMNS = columns(
     ON,
-    Column("fabric", "string", role=Role.CONDITION),
-    Column("engine", "string", role=Role.CONDITION),
+    Column.condition("fabric", "string"),
+    Column.condition("engine", "string"),
     Column("pair", "string", heading="pair", role=Role.CONDITION, brief=True),
     Column(*("switches", "int32", "", "switches"), brief=True, meaning="on the path of the pair"),
     _us("send_us", "o_s us"),
@@ -39,7 +39,7 @@ COLUMNS = columns(
     replace(_VALID, cell=_valid),
     *hidden(_PROBLEMS),
     samples=(
-        Column("parameter", "string", role=Role.SAMPLE),
-        Column("us", "double", "us", role=Role.SAMPLE),
+        Column.sample("parameter", "string"),
+        Column.sample("us", "double", "us"),
     ),
 )

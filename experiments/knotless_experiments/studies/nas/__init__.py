@@ -21,7 +21,6 @@ from knotless_experiments.framework.experiment import (
     Common,
     Experiment,
     ExperimentError,
-    shown_by,
 )
 from knotless_experiments.studies.nas.columns import COLUMNS
 from knotless_experiments.workloads.program_campaign import ProgramCampaign, program_options
@@ -76,6 +75,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.nas.show"),
     places=(EMULATION, SIMULATION),
 )

@@ -17,16 +17,13 @@ def _seconds(row: Row) -> str:
 
 COLUMNS = columns(
     ON,
-    Column(
-        *("fabric", "string", "", "fabric", Role.CASE, lambda spec: Routed(spec).name),
-        brief=True,
-    ),
-    Column("engine", "string", role=Role.CONDITION),
-    Column("vcs", "int32", role=Role.CONDITION),
-    Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
-    Column("kernel", "string", heading="kernel", role=Role.CASE, cell=name_of, brief=True),
+    Column.case("fabric", "string", form=lambda spec: Routed(spec).name),
+    Column.condition("engine", "string"),
+    Column.condition("vcs", "int32"),
+    Column.case("routes", "string"),
+    Column.case("kernel", "string", cell=name_of),
     Column("class", "string", role=Role.CASE),
-    Column("processes", "int32", heading="processes", role=Role.CASE, brief=True),
+    Column.case("processes", "int32"),
     Column("computing", "double", role=Role.PARAMETER, meaning="a factor for times of computing"),
     REPEAT,
     Column("seconds", "double", "s", "seconds", Role.MEASURE, cell=_seconds, brief=True),
@@ -44,9 +41,9 @@ COLUMNS = columns(
     Column("cycle", "list<string>"),
     *validity(),
     samples=(
-        Column("source", "int32", role=Role.SAMPLE),
-        Column("destination", "int32", role=Role.SAMPLE),
-        Column("messages", "int64", role=Role.SAMPLE),
-        Column("bytes", "int64", "bytes", role=Role.SAMPLE),
+        Column.sample("source", "int32"),
+        Column.sample("destination", "int32"),
+        Column.sample("messages", "int64"),
+        Column.sample("bytes", "int64", "bytes"),
     ),
 )

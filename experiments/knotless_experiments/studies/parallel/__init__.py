@@ -17,7 +17,6 @@ from knotless_experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    shown_by,
 )
 from knotless_experiments.framework.options import list_option, numbers
 from knotless_experiments.studies.parallel.columns import COLUMNS, TITLES
@@ -80,6 +79,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.parallel.show"),
     places=(EMULATION, SIMULATION),
 )

@@ -24,19 +24,13 @@ def _time(row: Row) -> str:
 
 COLUMNS = columns(
     ON,
-    Column(
-        *("fabric", "string", "", "fabric", Role.CASE, lambda spec: Routed(spec).name),
-        brief=True,
-    ),
-    Column("engine", "string", role=Role.CONDITION),
-    Column("vcs", "int32", role=Role.CONDITION),
-    Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
+    Column.case("fabric", "string", form=lambda spec: Routed(spec).name),
+    Column.condition("engine", "string"),
+    Column.condition("vcs", "int32"),
+    Column.case("routes", "string"),
     Column("measurement", "string", "", "measurement", Role.CASE, TITLES.__getitem__, brief=True),
-    Column(
-        *("bytes", "int64", "bytes", "bytes", Role.CASE, lambda size: str(size) if size else "-"),
-        brief=True,
-    ),
-    Column("processes", "int32", heading="processes", role=Role.CASE, brief=True),
+    Column.case("bytes", "int64", "bytes", form=lambda size: str(size) if size else "-"),
+    Column.case("processes", "int32"),
     REPEAT,
     Column("repetitions", "int32"),
     Column(
@@ -56,7 +50,7 @@ COLUMNS = columns(
     Column("cycle", "list<string>"),
     *validity(),
     samples=(
-        Column("repetition", "int32", role=Role.SAMPLE),
-        Column("time_us", "double", "us", role=Role.SAMPLE),
+        Column.sample("repetition", "int32"),
+        Column.sample("time_us", "double", "us"),
     ),
 )

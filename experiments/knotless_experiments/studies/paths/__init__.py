@@ -20,7 +20,6 @@ from knotless_experiments.framework.experiment import (
     Common,
     Experiment,
     ExperimentError,
-    shown_by,
 )
 from knotless_experiments.framework.options import list_option
 from knotless_experiments.framework.routed import Measured
@@ -66,6 +65,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.paths.show"),
     places=(ANALYSIS,),
 )

@@ -14,9 +14,9 @@ from knotless_experiments.framework.columns import (
 
 COLUMNS = columns(
     ON,
-    Column("fabric", "string", heading="fabric", role=Role.CASE, brief=True),
-    Column("engine", "string", role=Role.CONDITION),
-    Column("routes", "string", heading="routes", role=Role.CASE, brief=True),
+    Column.case("fabric", "string"),
+    Column.condition("engine", "string"),
+    Column.case("routes", "string"),
     Column("select", "string", heading="selection", role=Role.CONDITION),
     Column("vlan_assignment", "string", heading="VLANs as", role=Role.CASE),
     REPEAT,
@@ -51,8 +51,8 @@ COLUMNS = columns(
     ),
     *hidden(*validity()),
     samples=(
-        Column("switch", "string", role=Role.SAMPLE),
-        Column("rules", "int32", role=Role.SAMPLE),
+        Column.sample("switch", "string"),
+        Column.sample("rules", "int32"),
     ),
     measures=("mean_switches", "max_switches", "max_channel_load", "vlans"),
 )

@@ -10,7 +10,6 @@ from knotless_experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    shown_by,
 )
 from knotless_experiments.framework.routed import Measured
 from knotless_experiments.studies.pingpong.columns import COLUMNS
@@ -64,6 +63,5 @@ EXPERIMENT = Experiment(
     options=fabric_options(),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.pingpong.show"),
     places=(EMULATION, SIMULATION),
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from knotless_experiments.framework.columns import Column, Role, columns
-from knotless_experiments.workloads.messages.columns import HOSTS, JUDGED, case, metric
+from knotless_experiments.workloads.messages.columns import HOSTS, JUDGED, metric
 
 COLUMNS = columns(
-    case("on", "string"),
-    case("kind", "string"),
-    case("bytes", "int64", "bytes"),
+    Column.case("on", "string"),
+    Column.case("kind", "string"),
+    Column.case("bytes", "int64", "bytes"),
     *HOSTS,
     Column("count", "int64", meaning="round trips of an emulated row"),
     metric("median_us", "us"),

@@ -10,7 +10,6 @@ from knotless_experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    shown_by,
 )
 from knotless_experiments.framework.routed import Measured
 from knotless_experiments.studies.primitives.columns import COLUMNS
@@ -71,6 +70,5 @@ EXPERIMENT = Experiment(
     options=fabric_options(),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.primitives.show"),
     places=(EMULATION, SIMULATION),
 )

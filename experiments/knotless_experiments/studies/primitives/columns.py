@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from knotless_experiments.framework.columns import Column, Role, columns
-from knotless_experiments.workloads.messages.columns import HOSTS, JUDGED, case, metric
+from knotless_experiments.workloads.messages.columns import HOSTS, JUDGED, metric
 
 COLUMNS = columns(
-    case("on", "string"),
-    case("operation", "string"),
-    case("bytes", "int64", "bytes"),
+    Column.case("on", "string"),
+    Column.case("operation", "string"),
+    Column.case("bytes", "int64", "bytes"),
     *HOSTS,
     metric("median_us", "us"),
     metric("p99_us", "us", Role.RESULT),
@@ -16,7 +16,7 @@ COLUMNS = columns(
     Column("stages_us", "map<double>", "us", meaning="when each stage of a push begins"),
     *JUDGED,
     samples=(
-        Column("stage", "string", role=Role.SAMPLE),
-        Column("us", "double", "us", role=Role.SAMPLE),
+        Column.sample("stage", "string"),
+        Column.sample("us", "double", "us"),
     ),
 )

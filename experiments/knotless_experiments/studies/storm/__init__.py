@@ -24,7 +24,6 @@ from knotless_experiments.framework.experiment import (
     SIMULATION,
     Common,
     Experiment,
-    shown_by,
 )
 from knotless_experiments.framework.options import (
     delay_of,
@@ -94,6 +93,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.storm.show"),
     places=(SIMULATION,),
 )

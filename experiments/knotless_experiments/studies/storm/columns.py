@@ -29,14 +29,14 @@ def _ms(value: float) -> str:
 
 COLUMNS = columns(
     ON,
-    Column("fabric", "string", heading="fabric", role=Role.CASE, brief=True),
-    Column("traffic", "string", heading="traffic", role=Role.CASE, brief=True),
-    Column("protection", "string", heading="protection", role=Role.CASE, brief=True),
+    Column.case("fabric", "string"),
+    Column.case("traffic", "string"),
+    Column.case("protection", "string"),
     REPEAT,
     Column("seed", "int64"),
     Column("engine", "string", heading="engine", role=Role.CONDITION),
-    Column("flow_control", "string", role=Role.CONDITION),
-    Column("rate_mbps", "double", "Mbit/s", role=Role.CONDITION),
+    Column.condition("flow_control", "string"),
+    Column.condition("rate_mbps", "double", "Mbit/s"),
     Column(
         "host", "string", meaning="the host that pauses its link from the beginning of the storm"
     ),
@@ -98,8 +98,8 @@ COLUMNS = columns(
     *hidden(*validity()),
     samples=(
         *("fabric", "traffic", "protection", "repeat"),
-        Column("t_ms", "double", "ms", role=Role.SAMPLE, meaning="from the beginning of the storm"),
-        Column("standing", "int32", role=Role.SAMPLE, meaning="channels that stand still"),
-        Column("silent", "int32", role=Role.SAMPLE, meaning="other flows that stand still"),
+        Column.sample("t_ms", "double", "ms", meaning="from the beginning of the storm"),
+        Column.sample("standing", "int32", meaning="channels that stand still"),
+        Column.sample("silent", "int32", meaning="other flows that stand still"),
     ),
 )

@@ -22,7 +22,6 @@ from knotless_experiments.framework.experiment import (
     Common,
     Experiment,
     ExperimentError,
-    shown_by,
 )
 from knotless_experiments.framework.options import (
     delay_of,
@@ -114,6 +113,5 @@ EXPERIMENT = Experiment(
     ),
     columns=COLUMNS,
     prepare=prepare,
-    present=shown_by("knotless_experiments.studies.traffic.show"),
     places=(EMULATION, SIMULATION),
 )

@@ -24,7 +24,7 @@ COLUMNS = columns(
     Column("networks", "int32", heading="networks", role=Role.CONDITION, brief=True),
     REPEAT,
     Column("barriers", "int32"),
-    Column("lists", "int32", role=Role.CONDITION, meaning="visiting lists; 1 where there are none"),
+    Column.condition("lists", "int32", meaning="visiting lists; 1 where there are none"),
     Column("rate_mbps", "double", "Mbit/s", role=Role.PARAMETER),
     Column("delay_us", "double", "us", role=Role.PARAMETER),
     Column("message_bytes", "int32", "bytes", role=Role.PARAMETER),
@@ -60,8 +60,8 @@ COLUMNS = columns(
     ),
     *validity(),
     samples=(
-        Column("barrier", "int32", role=Role.SAMPLE),
-        Column("process", "int32", role=Role.SAMPLE),
-        Column("duration_us", "double", "us", role=Role.SAMPLE),
+        Column.sample("barrier", "int32"),
+        Column.sample("process", "int32"),
+        Column.sample("duration_us", "double", "us"),
     ),
 )

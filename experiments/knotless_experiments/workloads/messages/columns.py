@@ -10,11 +10,6 @@ def three_digits(value: float) -> str:
     return f"{value:,.3f}" if isinstance(value, float) else str(value)
 
 
-def case(name: str, kind: str, unit: str = "") -> Column:
-    """Return a column that identifies a case and is headed by its name."""
-    return Column(name, kind, unit, name, Role.CASE, brief=True)
-
-
 def metric(name: str, unit: str, role: Role = Role.MEASURE) -> Column:
     """Return a column of a metric that is headed by its name."""
     return Column(name, "double", unit, name, role, three_digits, brief=True)

@@ -24,7 +24,7 @@ from knotless_experiments.messages.programs.trace import (
     write_message_trace,
     write_program_trace,
 )
-from knotless_experiments.studies.nas import EXPERIMENT, show
+from knotless_experiments.studies.nas import EXPERIMENT, presentation
 from knotless_experiments.studies.nas.program import measured, read_part, write_part
 from knotless_experiments.workloads.program_campaign import places
 
@@ -196,7 +196,7 @@ def test_simulation_repeats_to_the_bit_and_is_shown() -> None:
     assert rows[0]["seconds"] == rows[1]["seconds"] > 0
     assert rows[0]["verified"]
     assert sum(s["bytes"] for s in samples if s["row"] == 0) == rows[0]["bytes"]
-    shown = show.present({"rows": rows, "parameters": campaign.parameters}, samples, True)
+    shown = presentation.present({"rows": rows, "parameters": campaign.parameters}, samples, True)
     assert len(shown.columns.table(shown.rows)) == 2
     assert {plot.name for plot in shown.plots} == {"times", "patterns"}
     assert "2 of 2 valid runs gave the official" in shown.sentences[0]

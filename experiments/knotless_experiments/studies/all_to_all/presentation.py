@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from knotless.results import plots as style
-from knotless_experiments.framework.columns import excluded
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import ANALYSIS, Plot, Presentation
 from knotless_experiments.studies.all_to_all.cases import CONTENTION_FREE, SHIFT
 from knotless_experiments.studies.all_to_all.columns import COLUMNS, place_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from knotless.base.flow_control import FlowControl
 from knotless.results import plots
-from knotless_experiments.framework.columns import excluded
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import SIMULATION, Plot, Presentation
 from knotless_experiments.studies.change.cases import NAIVE, PROVEN
 from knotless_experiments.studies.change.columns import COLUMNS

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from knotless.results import plots
 from knotless.simulation.pause_tree_plot import pause_tree_figure
-from knotless_experiments.framework.columns import Role, excluded
+from knotless_experiments.framework.columns import Role
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.storm.cases import protection_named
 from knotless_experiments.studies.storm.columns import COLUMNS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from knotless_experiments.framework.columns import excluded
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import EMULATION, Plot, Presentation
 from knotless_experiments.studies.deadlock import transfers
 from knotless_experiments.studies.deadlock.columns import COLUMNS, range_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from knotless_experiments.framework.columns import excluded
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.agreement.columns import COLUMNS
 

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from knotless.results import plots as style
-from knotless_experiments.framework.columns import excluded
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.hops.columns import COLUMNS
 from knotless_experiments.studies.hops.measure import BARRIER, BOTH_WAYS

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from knotless.traffic import theory
-from knotless_experiments.framework.columns import REPEATS, excluded
+from knotless_experiments.framework.excluded_runs import REPEATS, excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.traffic.cases import ACKNOWLEDGED, OPEN_LOOP
 from knotless_experiments.studies.traffic.columns import COLUMNS

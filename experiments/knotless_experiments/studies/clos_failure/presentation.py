@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from knotless.results import plots
-from knotless_experiments.framework.columns import excluded
+from knotless_experiments.framework.excluded_runs import excluded
 from knotless_experiments.framework.experiment import Plot, Presentation
 from knotless_experiments.studies.clos_failure.bounces import BOUNCED, REPAIRED, TAGGED
 from knotless_experiments.studies.clos_failure.columns import COLUMNS
