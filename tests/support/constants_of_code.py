@@ -8,10 +8,9 @@ import re
 
 from tests.support import REPOSITORY
 
-WORDS = {"two": 2, "five": 5, "ten": 10}
 UNITS = {
     **{"": 1.0, "%": 0.01, "bytes": 1.0, "kB": 1e3, "MB": 1e6, "KiB": 2.0**10, "MiB": 2.0**20},
-    **{"Mbit/s": 1e6, "us": 1e-6, "ms": 1e-3, "s": 1.0, "seconds": 1.0, "minutes": 60.0},
+    **{"Mbit/s": 1e6, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0},
 }
 """In seconds, bytes, bit/s or a share of one."""
 SUFFIXES = {"_us": 1e-6, "_ms": 1e-3, "_mbps": 1e6, "_mb": 1e6}
@@ -21,9 +20,9 @@ OPERATORS = {ast.Mult: operator.mul, ast.LShift: operator.lshift, ast.Pow: opera
 
 
 def figure(text: str) -> float:
-    """Return the value of a figure of a page, such as ``16 KiB`` or ``ten seconds``."""
+    """Return the value of a figure of a page, such as ``16 KiB``."""
     number, _, unit = text.partition(" ")
-    return WORDS.get(number, 0) * UNITS[unit] or float(number.replace(",", "")) * UNITS[unit]
+    return float(number.replace(",", "")) * UNITS[unit]
 
 
 def constant(path: str, name: str) -> float:

@@ -1,9 +1,8 @@
 """Figures on pages that no command has written, found by their form.
 
-Looked at are prose and tables outside code, between backticks, links, and the parts that
-``knotless reproduction`` or ``python -m bench.pages`` writes. A figure is a number with a unit of
-time, data, rate or share, a time in words, or a decimal fraction. A table of figures is known by
-its first line.
+Looked at are prose and tables outside code, backticks, links, and the parts that ``knotless
+reproduction`` or ``python -m bench.pages`` writes. A figure is a number with a unit of time, data,
+rate or share, or a time in words. A table of figures is known by its first line.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ WORDS = (
     r"(?:a )?quarter of an hour|half an? (?:hour|minute|second)"
     rf"|(?:{NUMBERS}) (?:seconds?|minutes?|hours?)"
 )
-FIGURE = re.compile(
-    rf"(?<![\w.,:-])(?:\d[\d,]*(?:\.\d+)?\s?(?:{UNITS})(?![\w/])|\d[\d,]*\.\d+(?!\w|\.\d)"
-    rf"|(?:{WORDS})\b)"
-)
+FIGURE = re.compile(rf"(?<![\w.,:-])(?:\d[\d,]*(?:\.\d+)?\s?(?:{UNITS})(?![\w/])|(?:{WORDS})\b)")
 CELL = re.compile(r"\**[<>~]?[+-]?\d[\d,.]*(?:\s?(?:%|us|ms|s|MB|GB|M))?\**(?: \(\d[\d.,]*\))?")
 
 
