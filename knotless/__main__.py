@@ -1,4 +1,4 @@
-"""Where the command begins: Ctrl-C is answered from here on, while the rest is being imported.
+"""The start of the command: Ctrl-C is answered from here on, while the rest is being imported.
 
 ``bin/knotless`` starts Python with Ctrl-C held back until :func:`start` can answer it.
 """

@@ -108,7 +108,7 @@ class Plan:
 
     @property
     def explanation(self) -> Figures:
-        """What the engine did and why, as ``knotless plan --explain`` prints it."""
+        """The decisions of the engine with reasons, as ``knotless plan --explain`` prints them."""
         topics = explain(self.checked, self.request)
         return Figures(f"why {self.plan.engine} on {self.fabric.name}", topics)
 

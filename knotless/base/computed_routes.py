@@ -1,4 +1,4 @@
-"""How routes can be taken from the configurations of routers instead of lists of routes."""
+"""Hints for computing routes from configurations of routers instead of reading lists of routes."""
 
 COMPUTED = ("bgp", "static")
 """As BGP computes them, or static ones alone."""

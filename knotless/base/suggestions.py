@@ -1,4 +1,4 @@
-"""What to write instead of a word that nothing knows."""
+"""Suggestions in place of an unknown word."""
 
 from __future__ import annotations
 

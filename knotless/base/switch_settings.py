@@ -1,4 +1,4 @@
-"""What a switch is like inside: its buffers, schedulers, marking and watchdog, from one YAML file.
+"""Settings of a switch: buffers, schedulers, marking and watchdog, from one YAML file.
 
 ::
 
@@ -85,7 +85,7 @@ class Pool(_Part):
 
 
 class _Shares(_Part):
-    """How much of a pool each (port, priority) may take, beyond what is reserved for it.
+    """The share of a pool that each (port, priority) may take beyond its reserve.
 
     ``alpha`` bounds it by ``alpha * (what is free in the pool)``, as ``2**dynamic_th`` of SAI does;
     ``limit_bytes`` is a fixed bound instead. Without a pool the bound is of memory of its own.
@@ -127,7 +127,7 @@ class EgressGroup(_Shares):
 
 
 class Scheduled(_Part):
-    """How queues take turns.
+    """The scheduling of queues.
 
     Strict ones go before all others, the higher priority first; the others share what is left by
     deficit round robin over bytes, each with its weight; those that are not named have weight 1.

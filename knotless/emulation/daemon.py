@@ -64,7 +64,7 @@ ChannelCounters = TypedDict(
 
 
 class PoolCounters(TypedDict):
-    """How full a pool of a switch is and has been."""
+    """The present and the highest occupancy of a pool of a switch."""
 
     switch: str
     pool: str

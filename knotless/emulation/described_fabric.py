@@ -50,7 +50,7 @@ _REFUSED_OF_SWITCHES = {
 
 @dataclass(frozen=True)
 class Line:
-    """What a link carries: rate, one-way delay, and its egress queues without flow control.
+    """Properties of a link: rate, one-way delay, and egress queues without flow control.
 
     ``loss`` is a share of frames, 0 to 1.
     """

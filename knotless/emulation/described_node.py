@@ -8,7 +8,7 @@ from knotless.base.errors import EmulationError
 
 
 class DescribedNode:
-    """What hosts and switches have in common before they run; comes first among the base classes.
+    """The common part of hosts and switches before they run; comes first among the base classes.
 
     Mininet's own nodes start a shell when they are made. The shells of a fabric start together,
     when all is known and checked.

@@ -1,4 +1,4 @@
-"""What a fabric will take of the machine, before it starts: a rule fitted to measured fabrics.
+"""An estimate of the resources of a fabric before it starts: a rule fitted to measured fabrics.
 
 Memory is fitted to the fabrics of different sizes in ``docs/decisions/settled-comparisons.md``, the
 pace to those there beside busy loops, on two cores; a test compares them with the rule.
@@ -28,7 +28,7 @@ DATAGRAM_BYTES = 1472
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a fabric takes, roughly.
+    """The resources of a fabric, roughly.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ priority less."""
 
 
 class Priority(StrEnum):
-    """How the parts of a fabric are scheduled."""
+    """The scheduling of the parts of a fabric."""
 
     NORMAL = "normal"
     """As other programs, and nice to them."""

@@ -45,7 +45,7 @@ _DATAGRAM = bytes(DATAGRAM_BYTES)
 
 @dataclass
 class _Message:
-    """What is left of a message: ``datagrams`` is None if it has no end."""
+    """The rest of a message: ``datagrams`` is None if it has no end."""
 
     address: str
     begins_s: float

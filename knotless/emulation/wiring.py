@@ -68,7 +68,7 @@ class Cable:
 
     @property
     def faults(self) -> dict[str, float]:
-        """What it does to frames at random, as the emulator reads it."""
+        """Its random faults (loss, jitter), as the emulator reads them."""
         values = {"jitter_us": self.jitter_us, "loss": self.loss}
         return {key: value for key, value in values.items() if value}
 

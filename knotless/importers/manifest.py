@@ -1,4 +1,4 @@
-"""What files a check has read, and which of them have changed since.
+"""The files that a check has read, and those that have changed since.
 
 A file whose inode, size and times are those of then has not changed. Of any other file, the hash of
 its content decides. A file that was changed in the second before it was read could be changed again

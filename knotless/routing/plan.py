@@ -110,7 +110,7 @@ class Plan:
 
     @property
     def multipath(self) -> str:
-        """How a frame takes one of several next hops or paths: as requested, or by its engine.
+        """The rule for one of several next hops or paths: as requested, or the engine's.
 
         What can happen is the union of all choices.
         """

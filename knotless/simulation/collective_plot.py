@@ -22,7 +22,7 @@ MAX_LABELLED = 8
 
 @dataclass(frozen=True)
 class GroupTimes:
-    """When the hosts of a group have finished, in the order of their ranks, and the lower bound.
+    """The times at which the hosts of a group have finished, by rank, and the lower bound.
 
     A group is all hosts of a collective operation, or those of a rail. A host that has not
     finished has None; ``bound_us`` is None where no bound is known.
@@ -33,7 +33,7 @@ class GroupTimes:
 
     @property
     def time_us(self) -> float | None:
-        """When the last host has finished; None if one has not."""
+        """The time at which the last host has finished; None if one has not."""
         finished = [time for time in self.hosts_us if time is not None]
         return max(finished) if len(finished) == len(self.hosts_us) else None
 

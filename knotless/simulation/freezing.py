@@ -74,7 +74,7 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Flow:
-    """What one host sends to another from the beginning on: so many bytes, in full packets.
+    """Bytes that one host sends to another from the beginning on, in full packets.
 
     Flows of one host take turns, packet by packet. If switches choose among paths, ``path`` has the
     ports by which the packets leave switches (``s1:2``).

@@ -1,4 +1,4 @@
-"""How pauses spread: which channel was paused first because of which other.
+"""The spread of pauses: which channel was paused first because of which other.
 
 When the first pause of a channel takes effect, most bytes in the ingress buffer that has sent it
 wait for one channel, the cause. If that is paused too, the pause has spread from it. If not, it is

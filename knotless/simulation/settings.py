@@ -91,7 +91,7 @@ class Buffers:
 
 @dataclass(frozen=True)
 class PauseLimit:
-    """How long a host may pause the channel to it (``docs/decisions/pause-limit.md``).
+    """The time for which a host may pause the channel to it (``docs/decisions/pause-limit.md``).
 
     A host that pauses for at most the fraction ``share`` of the time, and for ``longest_us`` at
     once, is always obeyed; beyond that it is ignored. A share of 1 is no limit.
@@ -141,7 +141,7 @@ class Routes:
 
 @dataclass(frozen=True)
 class Demand:
-    """What hosts send.
+    """The traffic that hosts send.
 
     ``pattern`` is a pattern or its name; with ``trace`` (a file) or ``senders`` it is only a name
     for results. ``senders`` are (host, number of a multicast group of the plan) and replace the
@@ -236,7 +236,7 @@ class Switching:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """How hosts send and receive.
+    """Transport, receiving rates and pauses of hosts.
 
     With a ``transport``, hosts send in queue pairs, which take turns; otherwise as fast as their
     lines permit. ``receiver_rates`` are (host, Mbit/s) of hosts that take frames from their buffer
@@ -266,7 +266,7 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Run:
-    """When a simulation ends, what it counts, and what fails meanwhile.
+    """Duration, warm-up, seed, records and failures of a simulation.
 
     Nothing is counted before ``warm_up_us``. With ``duration_us`` None the simulation runs until
     no event is left, which requires traffic that ends. With a workload, or ``completions``, the

@@ -222,7 +222,7 @@ class Selective(Recovery):
 
 @dataclass(frozen=True)
 class Transport:
-    """How hosts send: with control of rates or windows, recovery of lost packets, or both.
+    """A transport of hosts: control of rates or windows, recovery of lost packets, or both.
 
     NSCC needs acknowledgements: without another recovery it has :class:`Selective`.
     """

@@ -1,4 +1,4 @@
-"""What a simulation shows in one sentence, and what its settings let one expect before it runs."""
+"""The verdict of a simulation in one sentence, and cautions about its settings before it runs."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _NUMBERS = frozenset({"switches", "hosts", "pairs", "undelivered"})
 
 @dataclass(frozen=True)
 class ShownCertificate:
-    """What is shown of the failures that were tried.
+    """The failures that were tried, as they are shown.
 
     ``acyclic`` is whether none of them closes a cycle, None: unknown; ``survives`` whether that
     holds for all failures. ``values`` is what JSON has, ``lines`` what people see.
@@ -56,7 +56,7 @@ class ShownCertificate:
 
 @dataclass(frozen=True)
 class CheckState:
-    """What a check found: the verdict, and of the files that it read their records."""
+    """The result of a check: the verdict, and records of the files that it read."""
 
     verdict: ImportedVerdict
     certificate: ShownCertificate | None

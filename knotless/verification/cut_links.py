@@ -1,4 +1,4 @@
-"""What rules deliver while links are cut: packets sent to a cut link are lost."""
+"""Delivery by rules while links are cut: packets sent to a cut link are lost."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ RESERVES_OF_TABLES = "nobody else can take what tables of switches reserve for a
 
 @dataclass(frozen=True)
 class _Waits:
-    """What waits for what: dependencies of all traffics one after the other, and a cycle of them.
+    """Dependencies of all traffics, one after the other, and a cycle of them.
 
     ``causes`` are the places in ``rows`` of those that matter, whose nodes are ``ends`` and
     ``edges``, as :meth:`ImportedFabric.waits` returns them.

@@ -1,4 +1,4 @@
-"""What the buffers of an imported fabric add to its verdict: losses, and cycles through pools."""
+"""Verdicts on buffers of imported fabrics: losses, and cycles through pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check of an imported fabric finds; it loads no libraries, see :mod:`.verdict_parts`."""
+"""The verdict on an imported fabric; it loads no libraries, see :mod:`.verdict_parts`."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def verdict_after(state: CheckState, changes: Sequence[FileChange]) -> ImportedV
 
 
 class _Recheck:
-    """What the tables of a state and a change of a switch's column show."""
+    """The verdict on the tables of a state with a changed column of a switch."""
 
     def __init__(self, sections: Sections, change: ColumnChange) -> None:
         self._sections, self._change = sections, change

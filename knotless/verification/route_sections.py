@@ -1,4 +1,4 @@
-"""What a state keeps of a check so that the routes of one router can be checked alone.
+"""Parts of a checked state, kept so that the routes of one router can be checked alone.
 
 See :mod:`.route_changes`, which reads it.
 """

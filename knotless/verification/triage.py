@@ -1,4 +1,4 @@
-"""Why queues are paused: a deadlock, or a root behind which they wait. Pure analysis.
+"""The cause of paused queues: a deadlock, or a root behind which they wait. Pure analysis.
 
 A paused queue waits for room at the next switch, which waits for that switch's own outputs. The
 dependencies of a verdict say which these can be; those that are paused themselves explain it. What
@@ -171,7 +171,7 @@ def _connected(waits: Mapping[Node, Sequence[Node]], node: Node) -> set[Node]:
 
 
 class _WaitGraph:
-    """What a paused queue can wait for: paused queues of the next switch."""
+    """The waits of paused queues for paused queues of the next switch."""
 
     def __init__(self, imported: TableFabric, pauses: Pauses) -> None:
         self.imported, self.pauses = imported, pauses

@@ -1,4 +1,4 @@
-"""What simulated results change by if a setting that was chosen is 20 % smaller or larger.
+"""The sensitivity of simulated results to chosen settings, 20 % smaller or larger.
 
 The runs are in ``experiments/own/sensitivity/``, apart from those that claims are computed from. In
 a group of them, one has the settings with which claims are simulated, and each other differs in one

@@ -80,7 +80,7 @@ class MapEntry:
 
 @dataclass
 class NeighbourSettings:
-    """What is configured for a neighbour or a peer group; None: not set.
+    """The configuration of a neighbour or a peer group; None: not set.
 
     ``remote_as`` is a number, or ``external`` or ``internal``. ``maps`` and ``lists`` are route
     maps and prefix lists by (address family, ``in`` or ``out``), ``limits`` the most prefixes that
@@ -120,7 +120,7 @@ class NeighbourSettings:
 
 @dataclass
 class FrrConfiguration:
-    """What was read. ``networks`` and ``redistributed`` have the route map of each, or None.
+    """A configuration. ``networks`` and ``redistributed`` have the route map of each, or None.
 
     ``networks`` are by prefix, ``redistributed`` by address family and source. ``closed`` are the
     interfaces that are shut down. ``checks_networks`` and ``requires_policy`` are what the file

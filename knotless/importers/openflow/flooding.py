@@ -1,4 +1,4 @@
-"""What rules of Open vSwitch do that send to NORMAL, FLOOD or ALL: rules that name their ports.
+"""Rules of Open vSwitch that send to NORMAL, FLOOD or ALL, as rules that name their ports.
 
 NORMAL is the learning switch of Open vSwitch: it sends to the port where an address was learned,
 and floods frames for other addresses. ALL is every port; FLOOD and NORMAL leave out those that a
@@ -37,7 +37,7 @@ _RESERVED = (NORMAL, FLOOD, ALL)
 
 @dataclass(frozen=True)
 class Flooder:
-    """What decides where a switch floods.
+    """The settings that decide where a switch floods.
 
     ``ports`` are those with a cable or a host. ``not_flooded`` are left out; None: it is not known
     which, so all may be flooded. ``blocked`` ports neither send nor receive. ``learned`` has (port,

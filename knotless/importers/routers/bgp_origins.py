@@ -17,7 +17,7 @@ PREFERENCE = 100
 
 
 class Route(NamedTuple):
-    """What a speaker knows of a prefix.
+    """A speaker's route to a prefix.
 
     ``metric`` is sent to other AS only if the route is the speaker's own. With ``keeps`` it is
     announced to no one. ``gateways`` refuse it: they are its next hop.
@@ -33,7 +33,7 @@ class Route(NamedTuple):
 
 
 class Origins:
-    """What all speakers announce, by their configurations, their tables and their policies."""
+    """The announcements of all speakers, by their configurations, tables and policies."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What route maps and prefix lists do to announcements: who refuses them, and what is changed."""
+"""Effects of route maps and prefix lists on announcements: refusals and changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_ZEBRA_MATCHES_BEFORE = (9,)
 
 @dataclass(frozen=True)
 class Change:
-    """What a policy changes of an announcement; None: it stays as it is.
+    """The changes of an announcement by a policy; None: it stays as it is.
 
     ``prepended`` are put in front of the AS path. With ``keeps`` the receiver announces it no
     further.
@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Redistributed:
-    """Where a route that is announced by its router itself comes from."""
+    """The source of a route that its router itself announces."""
 
     kind: str
     interface: str | None

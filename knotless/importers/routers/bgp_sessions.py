@@ -26,7 +26,7 @@ UNNUMBERED = "fe80::"
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What a speaker sends to another: both are places in the list of speakers.
+    """A session from one speaker to another: both are places in the list of speakers.
 
     ``hop`` is the next hop of what the receiver learns, ``receiver_address`` that of the receiver
     on the link, None if it has none.
@@ -204,7 +204,7 @@ def _find_shared(speakers: Sequence[Speaker], findings: Findings) -> None:
 
 
 class _Ends:
-    """Who is at the other end of a session, by cables and by addresses."""
+    """The other ends of sessions, by cables and by addresses."""
 
     def __init__(self, speakers: Sequence[Speaker], cabling: Cabling) -> None:
         self._speakers, self._cabling = speakers, cabling

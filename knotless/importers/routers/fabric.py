@@ -29,7 +29,7 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 
 @dataclass(frozen=True)
 class Wiring:
-    """What the interfaces of routers are, and what they lead to.
+    """The interfaces of routers, and what they lead to.
 
     With ``loopbacks``, the loopback addresses of routers count as networks of hosts.
     """

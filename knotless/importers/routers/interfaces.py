@@ -1,4 +1,4 @@
-"""What each interface of a router is, from what the tables of its device say.
+"""The kind of each interface of a router, from the tables of its device.
 
 An interface is a port, a LAG of ports, a bridge or VLAN, or leads to the device itself: a loopback,
 the management port. Its name alone says nothing: it is evidence only where the system fixes it, as

@@ -1,4 +1,4 @@
-"""Which links are up, by configurations: ports, LAGs, VLANs and sub-interfaces.
+"""Links that are up, by configurations: ports, LAGs, VLANs and sub-interfaces.
 
 References
 ----------

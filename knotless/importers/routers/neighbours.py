@@ -26,7 +26,7 @@ _SHOWN = 5
 
 @dataclass
 class UnreadNeighbours:
-    """What is known of neighbours without files: what names each, and its types.
+    """Neighbours without files: what names each, and its types.
 
     ``heard`` are the ports that lead to each, by LLDP or by a list of cables.
 

@@ -1,4 +1,4 @@
-"""What a router's routes make of its next-hop table, kept so that one router can be read again.
+"""The part of the next-hop tables that one router's routes make, kept so that it can be read again.
 
 The destinations of a fabric are kinds of ranges of addresses that all routers treat alike. Routes
 of one router change one column of the fabric's table if they leave the kinds as they are: they
@@ -76,7 +76,7 @@ class RouteState:
 
 @dataclass(frozen=True)
 class ColumnChange:
-    """What a switch does otherwise: the new action by destination.
+    """The changes at a switch: the new action by destination.
 
     ``fewer`` is whether each new action only sends out of fewer ports, at least one.
     """

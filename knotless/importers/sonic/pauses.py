@@ -1,4 +1,4 @@
-"""Which queues of SONiC switches are paused: what their databases and commands say.
+"""Paused queues of SONiC switches, from their databases and commands.
 
 A queue is *stopped* if the PFC watchdog sees a storm there, or the chip says that it is paused now.
 That it *was* paused follows from history: storms that the watchdog has detected and restored since,

@@ -32,7 +32,7 @@ Pick = Callable[[NDArray[Any], NDArray[Any], NDArray[Any]], Ints]
 
 
 class Binding(Enum):
-    """When, and by what, a frame is bound to one of its choices.
+    """The time and the means by which a frame is bound to one of its choices.
 
     It is what simulated switches must do. With ``FIRST_FREE``, a plan cannot deadlock if no set of
     virtual channels can block itself (:mod:`knotless.verification.dependencies`); with the others,
@@ -52,7 +52,7 @@ class Binding(Enum):
 
 
 class PlannedPaths(Protocol):
-    """What a choice reads of a :class:`~knotless.routing.plan.Plan`, which has one."""
+    """The part of a :class:`~knotless.routing.plan.Plan` that its choice reads."""
 
     @property
     def fabric(self) -> Fabric: ...  # noqa: D102
@@ -89,7 +89,7 @@ class Flows(NamedTuple):
 
 
 class Choice(ABC):
-    """What the frames of a plan have a choice of.
+    """The choices of the frames of a plan.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Choice(ABC):
 
 
 class Planning(NamedTuple):
-    """What the choices of a plan are made from; routes and VLANs are those of single paths."""
+    """The input of the choices of a plan; routes and VLANs are those of single paths."""
 
     engine: Engine
     task: Task

@@ -34,7 +34,7 @@ Which share does depends on queues, and is for the simulator.
 
 @dataclass(frozen=True)
 class SourceTables:
-    """Where frames go on, and on which virtual channel.
+    """The next hops and virtual channels of frames.
 
     Attributes
     ----------

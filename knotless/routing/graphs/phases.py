@@ -21,7 +21,7 @@ NO_STEP = -1
 
 @dataclass(frozen=True)
 class Phases:
-    """What follows what.
+    """The phases of paths, and which may follow which.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What formats that list cables between named interfaces have in common."""
+"""The common part of formats that list cables between named interfaces."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class ChakraError(KnotlessError):
 
 
 class NodeType(IntEnum):
-    """What a node does."""
+    """The operation of a node."""
 
     INVALID_NODE = 0
     METADATA_NODE = 1
@@ -41,7 +41,7 @@ class NodeType(IntEnum):
 
 
 class CollectiveType(IntEnum):
-    """Which collective operation a node is part of."""
+    """The collective operation of a node."""
 
     ALL_REDUCE = 0
     REDUCE = 1

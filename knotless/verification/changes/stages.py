@@ -39,7 +39,7 @@ PairEdges = Mapping[Pair, frozenset[Edge]]
 
 @dataclass(frozen=True)
 class Stage:
-    """What is admitted until the fabric has drained: all other pairs take the new routes.
+    """The pairs admitted until older packets have left: all other pairs take the new routes.
 
     ``staying`` pairs take the old routes, those that are ``dropped`` none.
     """

@@ -85,7 +85,7 @@ def settings_named(name: str) -> SwitchFile:
 
 @dataclass(frozen=True)
 class Inside:
-    """What was counted inside switches with settings.
+    """The counters inside switches with settings.
 
     ``marked`` are the frames that were marked, of ``sent``. ``pools`` has for each switch and pool
     the most bytes in use, and the most of its headroom. ``pause_frames`` were sent by switches

@@ -38,7 +38,7 @@ LEAST_HOSTS, MOST_HOSTS = 3, 256
 
 @dataclass(frozen=True)
 class Protection:
-    """What protects against storms.
+    """A protection against storms.
 
     ``kind`` is none, a watchdog of all switches that detects a storm after ``ms`` and then drops
     or forwards, or a limit of hosts' pauses, of at most ``ms`` at once.

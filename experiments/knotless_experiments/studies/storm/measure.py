@@ -31,7 +31,7 @@ has arrived stands still: with Poisson arrivals, chance does this less than once
 
 @dataclass(frozen=True)
 class Look:
-    """What stands still at a time: channels behind the host, and flows between other hosts."""
+    """Channels behind the host, and flows between other hosts, that stand still at a time."""
 
     at_us: float
     standing: int
